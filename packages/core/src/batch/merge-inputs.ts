@@ -1,0 +1,20 @@
+import { concatRows } from "../tensor/concat.js";
+import type { Tensor } from "../tensor/tensor.js";
+
+/** Tensors by name. */
+export type Tensors = ReadonlyMap<string, Tensor>;
+
+/**
+ * Joins the inputs of several requests along the batch axis, into new buffers: what the model does to them
+ * touches no request. A single request's inputs are passed on as they are. All have the same inputs with the
+ * same dimensions; the batcher sees to that.
+ */
+export function mergeInputs(requests: readonly Tensors[]): Tensors {
+  const first = requests[0]!;
+  if (requests.length === 1) return first;
+  const merged = new Map<string, Tensor>();
+  for (const name of first.keys()) {
+    merged.set(name, concatRows(requests.map((inputs) => inputs.get(name)!)));
+  }
+  return merged;
+}

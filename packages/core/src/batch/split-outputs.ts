@@ -1,0 +1,20 @@
+import { sliceRows } from "../tensor/slice.js";
+import type { Tensor } from "../tensor/tensor.js";
+import type { Tensors } from "./merge-inputs.js";
+
+/**
+ * Cuts the outputs of a batch into those of each request, as views: `rows[i]` rows for request i, in order. The
+ * first axis of every output has as many rows as all requests together.
+ */
+export function splitOutputs(outputs: Tensors, rows: readonly number[]): Tensors[] {
+  if (rows.length === 1) return [outputs];
+  const split: Map<string, Tensor>[] = rows.map(() => new Map());
+  for (const [name, tensor] of outputs) {
+    let start = 0;
+    for (let i = 0; i < rows.length; i++) {
+      split[i]!.set(name, sliceRows(tensor, start, rows[i]!));
+      start += rows[i]!;
+    }
+  }
+  return split;
+}

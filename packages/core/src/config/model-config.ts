@@ -1,0 +1,127 @@
+/*
+ * Triton's `ModelConfig` message (model_config.proto) as TypeScript, field names in camelCase, enums by name,
+ * 64-bit integers as numbers. This is the one form of a configuration inside the library: `bind` makes it from
+ * what users write, a model repository will read it from config.pbtxt, HTTP prints it as JSON and gRPC as protobuf.
+ */
+
+/** One input of a model. `dims` are without the batch axis when `maxBatchSize` > 0. */
+export interface ModelInput {
+  name: string;
+  dataType: string;
+  format: string;
+  dims: number[];
+  reshape?: { shape: number[] };
+  isShapeTensor: boolean;
+  allowRaggedBatch: boolean;
+  optional: boolean;
+  isNonLinearFormatIo: boolean;
+}
+
+/** One output of a model. `dims` are without the batch axis when `maxBatchSize` > 0. */
+export interface ModelOutput {
+  name: string;
+  dataType: string;
+  dims: number[];
+  reshape?: { shape: number[] };
+  labelFilename: string;
+  isShapeTensor: boolean;
+  isNonLinearFormatIo: boolean;
+}
+
+/** What happens to requests that wait in a queue. Timeouts in microseconds, 0 for none. */
+export interface ModelQueuePolicy {
+  timeoutAction: "REJECT" | "DELAY";
+  defaultTimeoutMicroseconds: number;
+  allowTimeoutOverride: boolean;
+  /** 0 for no limit. */
+  maxQueueSize: number;
+}
+
+/** How the dynamic batcher forms batches. */
+export interface ModelDynamicBatching {
+  preferredBatchSize: number[];
+  maxQueueDelayMicroseconds: number;
+  preserveOrdering: boolean;
+  priorityLevels: number;
+  defaultPriorityLevel: number;
+  defaultQueuePolicy?: ModelQueuePolicy;
+  priorityQueuePolicy: Record<string, ModelQueuePolicy>;
+}
+
+/** Where instances of a model run. */
+export type InstanceKind = "KIND_AUTO" | "KIND_GPU" | "KIND_CPU" | "KIND_MODEL";
+
+/** A group of like instances; with `KIND_GPU`, `count` of them for each of `gpus`. */
+export interface ModelInstanceGroup {
+  name: string;
+  kind: InstanceKind;
+  count: number;
+  rateLimiter?: { resources: { name: string; global: boolean; count: number }[]; priority: number };
+  gpus: number[];
+  secondaryDevices: { kind: string; deviceId: number }[];
+  profile: string[];
+  passive: boolean;
+  hostPolicy: string;
+}
+
+/** Which versions are served. */
+export interface ModelVersionPolicy {
+  latest?: { numVersions: number };
+  all?: Record<string, never>;
+  specific?: { versions: number[] };
+}
+
+/** Triton's model configuration. */
+export interface ModelConfig {
+  name: string;
+  platform: string;
+  backend: string;
+  runtime: string;
+  versionPolicy: ModelVersionPolicy;
+  /** 0: no batching, dims are whole shapes. */
+  maxBatchSize: number;
+  input: ModelInput[];
+  output: ModelOutput[];
+  batchInput: { kind: string; targetName: string[]; dataType: string; sourceInput: string[] }[];
+  batchOutput: { targetName: string[]; kind: string; sourceInput: string[] }[];
+  optimization?: ModelOptimizationPolicy;
+  dynamicBatching?: ModelDynamicBatching;
+  instanceGroup: ModelInstanceGroup[];
+  defaultModelFilename: string;
+  ccModelFilenames: Record<string, string>;
+  metricTags: Record<string, string>;
+  parameters: Record<string, { stringValue: string }>;
+  modelWarmup: ModelWarmup[];
+  modelTransactionPolicy?: { decoupled: boolean };
+  responseCache?: { enable: boolean };
+}
+
+/** Hints to backends. */
+export interface ModelOptimizationPolicy {
+  priority: "PRIORITY_DEFAULT" | "PRIORITY_MAX" | "PRIORITY_MIN";
+  graph?: { level: number };
+  executionAccelerators?: {
+    gpuExecutionAccelerator: { name: string; parameters: Record<string, string> }[];
+    cpuExecutionAccelerator: { name: string; parameters: Record<string, string> }[];
+  };
+  inputPinnedMemory: { enable: boolean };
+  outputPinnedMemory: { enable: boolean };
+  gatherKernelBufferThreshold: number;
+  eagerBatching: boolean;
+}
+
+/** Requests run through each new instance before it serves. */
+export interface ModelWarmup {
+  name: string;
+  batchSize: number;
+  inputs: Record<
+    string,
+    { dataType: string; dims: number[]; zeroData?: boolean; randomData?: boolean; inputDataFile?: string }
+  >;
+  count: number;
+}
+
+/** True when the model answers each request with any number of responses. */
+export function isDecoupled(config: ModelConfig): boolean {
+  return config.modelTransactionPolicy?.decoupled === true;
+}

@@ -1,0 +1,66 @@
+import type { InstanceKind } from "./model-config.js";
+
+/** How the dynamic batcher joins requests. */
+export interface BatcherOptions {
+  /**
+   * Longest time that the oldest request waits for others to join its batch, in microseconds. With 0 a batch
+   * is as large as the requests that came while the instances were busy: nobody waits for nothing.
+   * @default 0
+   */
+  readonly maxQueueDelayMicroseconds?: number;
+  /** Batch sizes worth cutting a batch for before the delay ends. @default [maxBatchSize] */
+  readonly preferredBatchSize?: readonly number[];
+  /** Answer in the order in which the requests came, at the price of waiting for slower ones. @default false */
+  readonly preserveOrdering?: boolean;
+}
+
+/** A group of like instances of a model. */
+export interface InstanceGroupOptions {
+  /** Instances in the group; with `KIND_GPU`, for each of `gpus`. @default 1 */
+  readonly count?: number;
+  /** @default "KIND_AUTO", which is `KIND_GPU` when `gpus` are listed and else `KIND_CPU` */
+  readonly kind?: InstanceKind;
+  /** Device numbers of the GPUs to use. */
+  readonly gpus?: readonly number[];
+}
+
+/**
+ * How a model is served: PyTriton's `ModelConfig` in camelCase.
+ *
+ * @example
+ * ```ts
+ * const config: ModelOptions = { maxBatchSize: 128, batcher: { maxQueueDelayMicroseconds: 500 } };
+ * ```
+ */
+export interface ModelOptions {
+  /**
+   * Whether tensors have a leading batch axis. Without it each request runs alone.
+   * @default true; false for a callback made with `sample`
+   */
+  readonly batching?: boolean;
+  /** Most rows in one batch, and in one request. @default 4, as in PyTriton */
+  readonly maxBatchSize?: number;
+  /** Options of the dynamic batcher; `false` runs each request as its own batch. @default {} */
+  readonly batcher?: BatcherOptions | false;
+  /** Where and how many times the model runs. @default one instance, or one for each function of a list */
+  readonly instanceGroup?: InstanceGroupOptions | readonly InstanceGroupOptions[];
+  /** Free text for the callback, shown in the configuration. */
+  readonly parameters?: Readonly<Record<string, string>>;
+}
+
+/** Names of the options, to tell a misspelt one from a known one. */
+export const MODEL_OPTION_KEYS = [
+  "batching",
+  "maxBatchSize",
+  "batcher",
+  "instanceGroup",
+  "parameters",
+] as const;
+/** Names of the batcher's options. */
+export const BATCHER_OPTION_KEYS = [
+  "maxQueueDelayMicroseconds",
+  "preferredBatchSize",
+  "preserveOrdering",
+] as const;
+/** Names of an instance group's options. */
+export const INSTANCE_GROUP_OPTION_KEYS = ["count", "kind", "gpus"] as const;

@@ -1,0 +1,38 @@
+import {
+  BATCHER_OPTION_KEYS,
+  INSTANCE_GROUP_OPTION_KEYS,
+  type InstanceGroupOptions,
+  MODEL_OPTION_KEYS,
+  type ModelOptions,
+} from "./model-options.js";
+
+/** What is wrong with the options themselves, before they are resolved: unknown names and contradictions. */
+export function validateOptions(options: ModelOptions): string[] {
+  const problems = unknownKeys("config", options, MODEL_OPTION_KEYS);
+  if (options.batching === false) {
+    if (options.maxBatchSize !== undefined && options.maxBatchSize !== 0) {
+      problems.push(`config.maxBatchSize is ${options.maxBatchSize} but config.batching is false`);
+    }
+    if (options.batcher !== undefined && options.batcher !== false) {
+      problems.push("config.batcher is given but config.batching is false");
+    }
+  }
+  if (options.batching === true && options.maxBatchSize === 0) {
+    problems.push("config.maxBatchSize is 0 but config.batching is true");
+  }
+  if (options.batcher !== undefined && options.batcher !== false) {
+    problems.push(...unknownKeys("config.batcher", options.batcher, BATCHER_OPTION_KEYS));
+  }
+  const groups = options.instanceGroup ?? [];
+  for (const group of Array.isArray(groups) ? (groups as readonly InstanceGroupOptions[]) : [groups]) {
+    problems.push(...unknownKeys("config.instanceGroup", group, INSTANCE_GROUP_OPTION_KEYS));
+  }
+  return problems;
+}
+
+/** One line for each key of `value` that is not among `known`. */
+export function unknownKeys(where: string, value: object, known: readonly string[]): string[] {
+  return Object.keys(value)
+    .filter((key) => !known.includes(key))
+    .map((key) => `${where} has an unknown option '${key}'; known are ${known.join(", ")}`);
+}

@@ -1,0 +1,50 @@
+export { type Clock, realClock, type Timer } from "./clock/clock.js";
+export { VirtualClock } from "./clock/virtual-clock.js";
+export type { InstancePlacement } from "./config/instances.js";
+export type {
+  InstanceKind,
+  ModelConfig,
+  ModelDynamicBatching,
+  ModelInput,
+  ModelInstanceGroup,
+  ModelOutput,
+  ModelQueuePolicy,
+} from "./config/model-config.js";
+export { isDecoupled } from "./config/model-config.js";
+export type { ModelMetadata, TensorMetadata } from "./config/model-metadata.js";
+export type { BatcherOptions, InstanceGroupOptions, ModelOptions } from "./config/model-options.js";
+export type { TensorSpec } from "./config/tensor-spec.js";
+export type { ErrorCode } from "./errors/code.js";
+export { TritonError } from "./errors/triton-error.js";
+export type { Parameters, ParameterValue } from "./request/inference-request.js";
+export { DATA_TYPES, type DataType, type ElementsOf, isDataType } from "./tensor/data-type.js";
+export type { Nested, ScalarOf, TensorValue } from "./tensor/from-value.js";
+export {
+  bfloat16ToFloat32,
+  float16ToFloat32,
+  float32ToBfloat16,
+  float32ToFloat16,
+} from "./tensor/half-float.js";
+
+// For frontends -----------------------------------------------------------------------------------------------
+
+export { toConfigJson } from "./config/config-json.js";
+export {
+  InferenceRequest,
+  type InferenceRequestInit,
+  NO_PARAMETERS,
+  type ResponseHandler,
+} from "./request/inference-request.js";
+export type { InferenceResponse } from "./response/inference-response.js";
+export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
+export type {
+  InferenceService,
+  ModelIndexEntry,
+  ReadyModel,
+  ServerMetadata,
+} from "./service/inference-service.js";
+export type { ModelStatisticsReport } from "./service/statistics-report.js";
+export { decodeBytes, encodeBytes } from "./tensor/bytes.js";
+export { elementByteSize, fromConfigDataType, toConfigDataType, typedArrayFor } from "./tensor/data-type.js";
+export { elementCount, type Shape, shapeToString } from "./tensor/shape.js";
+export { Tensor } from "./tensor/tensor.js";

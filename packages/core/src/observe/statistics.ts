@@ -1,0 +1,89 @@
+/** A number of events and the nanoseconds they took together. */
+export interface Duration {
+  count: number;
+  ns: number;
+}
+
+/** Why a request failed, as the metrics label it. */
+export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
+
+/** Times of one execution, in milliseconds on the model's clock. */
+export interface ExecutionTimes {
+  /** The instance took the batch. */
+  start: number;
+  /** The inputs were ready for the model. */
+  inputEnd: number;
+  /** The model had its outputs. */
+  inferEnd: number;
+  /** The outputs were split and checked. */
+  end: number;
+}
+
+/** Durations of the executions of one batch size. */
+export interface BatchStatistics {
+  readonly computeInput: Duration;
+  readonly computeInfer: Duration;
+  readonly computeOutput: Duration;
+}
+
+const zero = (): Duration => ({ count: 0, ns: 0 });
+
+/**
+ * Counters of one served model version, by Triton's counting rules: plain numbers on the hot path, turned into
+ * protocol messages and metrics when somebody asks.
+ */
+export class ModelStatistics {
+  /** Wall time of the last inference, in milliseconds since 1970; 0 for none. */
+  lastInference = 0;
+  /** Rows of successful requests; a request without a batch axis counts as one. */
+  inferenceCount = 0;
+  /** Executions of the model, failed ones included. */
+  executionCount = 0;
+  /** Requests accepted and not yet taken by an instance. */
+  pendingCount = 0;
+  readonly success = zero();
+  readonly fail = zero();
+  readonly queue = zero();
+  readonly computeInput = zero();
+  readonly computeInfer = zero();
+  readonly computeOutput = zero();
+  readonly cacheHit = zero();
+  readonly cacheMiss = zero();
+  readonly failures: Record<FailureReason, number> = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 };
+  readonly batches = new Map<number, BatchStatistics>();
+
+  /** One execution of a batch of `batchSize` rows. */
+  recordExecution(batchSize: number, times: ExecutionTimes, wallNow: number): void {
+    this.executionCount++;
+    this.lastInference = Math.floor(wallNow);
+    let batch = this.batches.get(batchSize);
+    if (batch === undefined) {
+      batch = { computeInput: zero(), computeInfer: zero(), computeOutput: zero() };
+      this.batches.set(batchSize, batch);
+    }
+    add(batch.computeInput, times.inputEnd - times.start);
+    add(batch.computeInfer, times.inferEnd - times.inputEnd);
+    add(batch.computeOutput, times.end - times.inferEnd);
+  }
+
+  /** One request of a batch that was answered. Its compute times are those of the whole batch. */
+  recordSuccess(rows: number, queueStart: number, times: ExecutionTimes): void {
+    this.inferenceCount += rows;
+    add(this.success, times.end - queueStart);
+    add(this.queue, times.start - queueStart);
+    add(this.computeInput, times.inputEnd - times.start);
+    add(this.computeInfer, times.inferEnd - times.inputEnd);
+    add(this.computeOutput, times.end - times.inferEnd);
+  }
+
+  /** One request that failed after it was accepted. */
+  recordFailure(reason: FailureReason, durationMs: number): void {
+    this.failures[reason]++;
+    add(this.fail, durationMs);
+  }
+}
+
+function add(duration: Duration, milliseconds: number): void {
+  duration.count++;
+  duration.ns += Math.max(0, Math.round(milliseconds * 1e6));
+}

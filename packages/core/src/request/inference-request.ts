@@ -1,0 +1,200 @@
+import { TritonError } from "../errors/triton-error.js";
+import type { InferenceResponse } from "../response/inference-response.js";
+import type { Tensor } from "../tensor/tensor.js";
+
+/** Value of a request or response parameter. Integers outside the safe range are bigints. */
+export type ParameterValue = string | number | bigint | boolean;
+
+/** Named parameters of a request or a response. */
+export type Parameters = Readonly<Record<string, ParameterValue>>;
+
+/** No parameters: shared, so that a request without any costs nothing. */
+export const NO_PARAMETERS: Parameters = Object.freeze({});
+
+/**
+ * Receives what a request leads to: responses and errors. `final` comes once, with the last of them; a
+ * decoupled model may end without a response of its own, then `outcome` is undefined.
+ */
+export type ResponseHandler = (outcome: InferenceResponse | TritonError | undefined, final: boolean) => void;
+
+/** What a request is made of. */
+export interface InferenceRequestInit {
+  readonly modelName: string;
+  /** Version as the client wrote it; empty for the highest that is ready. */
+  readonly modelVersion?: string;
+  readonly id?: string;
+  readonly inputs: ReadonlyMap<string, Tensor>;
+  /** Names of the outputs to return; empty for all. */
+  readonly requestedOutputs?: readonly string[];
+  readonly parameters?: Parameters;
+  /** 0 for the model's default level; 1 is the highest. */
+  readonly priority?: number;
+  /** Time that the request may wait in a queue whose policy allows a request to say so; 0 for none. */
+  readonly timeoutMicroseconds?: number;
+  /** Time on the model's clock, in milliseconds, after which nobody waits for the answer any more. */
+  readonly deadline?: number;
+  readonly correlationId?: bigint | string;
+  readonly sequenceStart?: boolean;
+  readonly sequenceEnd?: boolean;
+  readonly onResponse: ResponseHandler;
+}
+
+/** Whoever keeps a waiting request: told when the request is over before its turn. */
+export interface RequestHolder {
+  remove(request: InferenceRequest): void;
+}
+
+/** Stands between a request and its handler, to hold answers back until it is their turn. */
+export interface ResponseGate {
+  pass(deliver: () => void, final: boolean): void;
+  /** The request was given up: nobody need wait for it. */
+  leave(): void;
+}
+
+const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
+const NO_OUTPUTS: readonly string[] = Object.freeze([]);
+
+/**
+ * One request on its way through the library. It settles exactly once: whichever of answer, error,
+ * cancellation and deadline comes first is delivered, the others find it settled and do nothing.
+ */
+export class InferenceRequest {
+  readonly modelName: string;
+  readonly modelVersion: string;
+  readonly id: string;
+  readonly requestedOutputs: readonly string[];
+  readonly parameters: Parameters;
+  readonly priority: number;
+  readonly timeoutMicroseconds: number;
+  readonly deadline: number | undefined;
+  readonly correlationId: bigint | string | undefined;
+  readonly sequenceStart: boolean;
+  readonly sequenceEnd: boolean;
+
+  /** Tensors by name, in the order of the request. Emptied when the request leaves a queue unexecuted. */
+  inputs: ReadonlyMap<string, Tensor>;
+  /** Rows along the batch axis; 0 for a model without one. Set by validation. */
+  batchSize = 0;
+  /** When the request reached the scheduler, on the model's clock in milliseconds. */
+  queueStart = 0;
+  /** Who keeps the request while it waits. */
+  holder: RequestHolder | undefined;
+  /** Set by a scheduler that answers in order. */
+  gate: ResponseGate | undefined;
+  /** Called once when the request is over, before the answer is delivered. */
+  onSettled: ((outcome: TritonError | undefined) => void) | undefined;
+  /** Place in the deadline queue, -1 outside it. */
+  deadlineIndex = -1;
+  /** Neighbours in a request queue. */
+  next: InferenceRequest | undefined;
+  previous: InferenceRequest | undefined;
+
+  #settled = false;
+  #executing = false;
+  #controller: AbortController | undefined;
+  #cancelReason: TritonError | undefined;
+  readonly #onResponse: ResponseHandler;
+
+  constructor(init: InferenceRequestInit) {
+    this.modelName = init.modelName;
+    this.modelVersion = init.modelVersion ?? "";
+    this.id = init.id ?? "";
+    this.inputs = init.inputs;
+    this.requestedOutputs = init.requestedOutputs ?? NO_OUTPUTS;
+    this.parameters = init.parameters ?? NO_PARAMETERS;
+    this.priority = init.priority ?? 0;
+    this.timeoutMicroseconds = init.timeoutMicroseconds ?? 0;
+    this.deadline = init.deadline;
+    this.correlationId = init.correlationId;
+    this.sequenceStart = init.sequenceStart ?? false;
+    this.sequenceEnd = init.sequenceEnd ?? false;
+    this.#onResponse = init.onResponse;
+  }
+
+  /** Rows that count towards a batch: a request without a batch axis counts as one. */
+  get rows(): number {
+    return this.batchSize > 0 ? this.batchSize : 1;
+  }
+
+  /** `[request id: x] `, the opening of error texts about this request. */
+  get logPrefix(): string {
+    return `[request id: ${this.id === "" ? "<id_unknown>" : this.id}] `;
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** True from the moment an instance takes the request. */
+  get executing(): boolean {
+    return this.#executing;
+  }
+
+  /** Aborted when the request is given up. Made when first asked for. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#cancelReason !== undefined) this.#controller.abort(this.#cancelReason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Why the request was given up; undefined while it was not. */
+  get cancelReason(): TritonError | undefined {
+    return this.#cancelReason;
+  }
+
+  /** An instance has taken the request: it no longer waits. */
+  startExecution(): void {
+    this.#executing = true;
+    this.holder = undefined;
+  }
+
+  /** Delivers a response. Returns false when the request was already over. */
+  respond(response: InferenceResponse, final = true): boolean {
+    return this.#deliver(response, undefined, final);
+  }
+
+  /** Ends the request with an error. Returns false when it was already over. */
+  fail(error: TritonError): boolean {
+    return this.#deliver(error, error, true);
+  }
+
+  /** Ends a request of a decoupled model without another response. */
+  finish(): boolean {
+    return this.#deliver(undefined, undefined, true);
+  }
+
+  /**
+   * Gives the request up: it leaves its queue at once and lets go of its tensors, a running callback sees its
+   * `signal` abort, and the answer is `reason`. Returns false when the request was already over.
+   */
+  cancel(reason: TritonError = new TritonError("CANCELLED", "the request was cancelled")): boolean {
+    if (this.#settled) return false;
+    this.#cancelReason = reason;
+    this.#settled = true;
+    this.holder?.remove(this);
+    this.holder = undefined;
+    if (!this.#executing) this.inputs = NO_INPUTS;
+    this.onSettled?.(reason);
+    this.gate?.leave();
+    this.#controller?.abort(reason);
+    this.#onResponse(reason, true);
+    return true;
+  }
+
+  #deliver(
+    outcome: InferenceResponse | TritonError | undefined,
+    error: TritonError | undefined,
+    final: boolean,
+  ): boolean {
+    if (this.#settled) return false;
+    if (final) {
+      this.#settled = true;
+      this.onSettled?.(error);
+    }
+    if (this.gate === undefined) this.#onResponse(outcome, final);
+    else this.gate.pass(() => this.#onResponse(outcome, final), final);
+    return true;
+  }
+}

@@ -1,0 +1,198 @@
+import type { ModelConfig, ModelInput } from "../config/model-config.js";
+import { TritonError } from "../errors/triton-error.js";
+import { scanBytes } from "../tensor/bytes.js";
+import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/data-type.js";
+import { elementCount, matchesShape, shapeToString } from "../tensor/shape.js";
+import type { Tensor } from "../tensor/tensor.js";
+import type { InferenceRequest } from "./inference-request.js";
+
+const BATCH_NOTE =
+  "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to " +
+  "each input shape. If you want to specify the full shape including the batch dim in your input dims config, " +
+  "try setting max_batch_size to zero. See the model configuration docs for more info on max_batch_size.";
+
+interface ExpectedInput {
+  readonly config: ModelInput;
+  readonly datatype: DataType;
+}
+
+/**
+ * Checks requests against a model's configuration, with Triton's texts in Triton's order: requested outputs,
+ * number of inputs, batch axis of each input, batch size, then for each input data type, shape, byte size.
+ */
+export class RequestValidator {
+  readonly #name: string;
+  readonly #maxBatchSize: number;
+  readonly #inputs = new Map<string, ExpectedInput>();
+  readonly #outputs: ReadonlySet<string>;
+  readonly #requiredCount: number;
+
+  constructor(config: ModelConfig) {
+    this.#name = config.name;
+    this.#maxBatchSize = config.maxBatchSize;
+    for (const input of config.input) {
+      this.#inputs.set(input.name, { config: input, datatype: fromConfigDataType(input.dataType)! });
+    }
+    this.#outputs = new Set(config.output.map((output) => output.name));
+    this.#requiredCount = config.input.filter((input) => !input.optional).length;
+  }
+
+  /**
+   * Checks a request and sets its batch size.
+   *
+   * @throws TritonError INVALID_ARG for the first fault found.
+   */
+  validate(request: InferenceRequest): void {
+    for (const output of request.requestedOutputs) {
+      if (!this.#outputs.has(output)) {
+        throw invalid(`unexpected inference output '${output}' for model '${this.#name}'`);
+      }
+    }
+    this.#checkCount(request);
+    request.batchSize = this.#maxBatchSize > 0 ? this.#batchSize(request) : 0;
+    if (request.batchSize > this.#maxBatchSize) {
+      throw invalid(
+        `${request.logPrefix}inference request batch-size must be <= ${this.#maxBatchSize} for '${this.#name}'`,
+      );
+    }
+    for (const [name, tensor] of request.inputs) this.#checkTensor(request, name, tensor);
+  }
+
+  #expected(name: string): ExpectedInput {
+    const expected = this.#inputs.get(name);
+    if (expected === undefined)
+      throw invalid(`unexpected inference input '${name}' for model '${this.#name}'`);
+    return expected;
+  }
+
+  #checkCount(request: InferenceRequest): void {
+    const got = request.inputs.size;
+    const total = this.#inputs.size;
+    if (got <= total && got >= this.#requiredCount) return;
+    const missing = [...this.#inputs.values()]
+      .map(({ config }) => config)
+      .filter((input) => !input.optional && !request.inputs.has(input.name))
+      .map((input) => input.name);
+    const expected =
+      this.#requiredCount === total
+        ? `expected ${total} inputs but got ${got} inputs`
+        : `expected number of inputs between ${this.#requiredCount} and ${total} but got ${got} inputs`;
+    throw invalid(
+      `${request.logPrefix}${expected} for model '${this.#name}'. Got input(s) ${quoted(request.inputs.keys())}, ` +
+        `but missing required input(s) ${quoted(missing)}. Please provide all required input(s).`,
+    );
+  }
+
+  #batchSize(request: InferenceRequest): number {
+    let batchSize = 0;
+    for (const [name, tensor] of request.inputs) {
+      if (this.#expected(name).config.isShapeTensor) continue;
+      const rows = tensor.shape[0];
+      if (rows === undefined) {
+        throw invalid(
+          `${request.logPrefix}input '${name}' has no shape but model requires batch dimension for '${this.#name}'`,
+        );
+      }
+      if (batchSize === 0) batchSize = rows;
+      else if (rows !== batchSize) {
+        throw invalid(
+          `${request.logPrefix}input '${name}' batch size does not match other inputs for '${this.#name}'`,
+        );
+      }
+    }
+    return batchSize;
+  }
+
+  #checkTensor(request: InferenceRequest, name: string, tensor: Tensor): void {
+    const { config, datatype } = this.#expected(name);
+    if (tensor.datatype !== datatype) {
+      throw invalid(
+        `${request.logPrefix}inference input '${name}' data-type is '${tensor.datatype}', ` +
+          `but model '${this.#name}' expects '${datatype}'`,
+      );
+    }
+    const batched = this.#maxBatchSize > 0 && !config.isShapeTensor;
+    const dims = batched ? tensor.shape.slice(1) : tensor.shape;
+    if (!matchesShape(config.dims, dims)) this.#rejectShape(request, name, config, tensor, dims);
+    if (dims.includes(-1)) this.#rejectUnspecified(request, name, tensor);
+    // A request of no rows has a batch size of 0, which Triton takes as "no batch axis" from here on.
+    this.#checkSize(request, name, tensor, batched && request.batchSize === 0 ? dims : tensor.shape);
+  }
+
+  #rejectShape(
+    request: InferenceRequest,
+    name: string,
+    config: ModelInput,
+    tensor: Tensor,
+    dims: readonly number[],
+  ): never {
+    const firstBad = config.dims.findIndex(
+      (dim, axis) => dims[axis] === -1 || (dim !== -1 && dim !== dims[axis]),
+    );
+    if (dims.length === config.dims.length && dims[firstBad] === -1)
+      this.#rejectUnspecified(request, name, tensor);
+    const full = this.#maxBatchSize > 0 ? [-1, ...config.dims] : config.dims;
+    throw invalid(
+      `${request.logPrefix}unexpected shape for input '${name}' for model '${this.#name}'. Expected ` +
+        `${shapeToString(full)}, got ${shapeToString(tensor.shape)}. ${this.#maxBatchSize > 0 ? BATCH_NOTE : ""}`,
+    );
+  }
+
+  #rejectUnspecified(request: InferenceRequest, name: string, tensor: Tensor): never {
+    throw invalid(
+      `${request.logPrefix}All input dimensions should be specified for input '${name}' for model ` +
+        `'${this.#name}', got ${shapeToString(tensor.shape)}`,
+    );
+  }
+
+  #checkSize(request: InferenceRequest, name: string, tensor: Tensor, shape: readonly number[]): void {
+    const count = elementCount(shape);
+    if (tensor.datatype === "BYTES") {
+      this.#checkBytes(request, name, tensor, count);
+      return;
+    }
+    const expected = count * elementByteSize(tensor.datatype);
+    if (tensor.byteLength !== expected) {
+      throw invalid(
+        `${request.logPrefix}input byte size mismatch for input '${name}' for model '${this.#name}'. ` +
+          `Expected ${expected}, got ${tensor.byteLength}`,
+      );
+    }
+  }
+
+  #checkBytes(request: InferenceRequest, name: string, tensor: Tensor, count: number): void {
+    const where = `for inference input '${name}' for model '${this.#name}'`;
+    const scan = tensor.hasElements
+      ? { elements: (tensor.elements as Uint8Array[]).length }
+      : scanBytes(tensor.bytes, count);
+    if (scan.lengthBytesLeft !== undefined) {
+      throw invalid(
+        `${request.logPrefix}incomplete string length indicator ${where}, expecting 4 bytes but only ` +
+          `${scan.lengthBytesLeft} bytes available. Please make sure the string length indicator is in one buffer.`,
+      );
+    }
+    if (scan.elements > count) {
+      throw invalid(
+        `${request.logPrefix}unexpected number of string elements ${scan.elements} ${where}, expecting ${count}`,
+      );
+    }
+    if (scan.truncated !== undefined) {
+      const { expected, available } = scan.truncated;
+      throw invalid(
+        `incomplete string data for inference input '${name}', expecting string of length ${expected} but only ` +
+          `${available} bytes available`,
+      );
+    }
+    if (scan.elements !== count) {
+      throw invalid(`${request.logPrefix}expected ${count} string elements ${where}, got ${scan.elements}`);
+    }
+  }
+}
+
+function quoted(names: Iterable<string>): string {
+  return `[${[...names].map((name) => `'${name}'`).join(",")}]`;
+}
+
+function invalid(message: string): TritonError {
+  return new TritonError("INVALID_ARG", message);
+}

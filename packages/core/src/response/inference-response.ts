@@ -1,0 +1,13 @@
+import type { Parameters } from "../request/inference-request.js";
+import type { Tensor } from "../tensor/tensor.js";
+
+/** One answer to a request. */
+export interface InferenceResponse {
+  readonly modelName: string;
+  readonly modelVersion: string;
+  /** The request's id, empty when it had none. */
+  readonly id: string;
+  readonly parameters: Parameters;
+  /** Requested tensors by name, in the model's order. */
+  readonly outputs: ReadonlyMap<string, Tensor>;
+}

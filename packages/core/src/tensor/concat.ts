@@ -1,0 +1,43 @@
+import { type DataType, elementByteSize } from "./data-type.js";
+import { elementCount } from "./shape.js";
+import { Tensor } from "./tensor.js";
+
+/**
+ * Joins tensors of one data type along their first axis into one new buffer. All other dimensions are those of
+ * the first tensor; the caller has seen to it that they agree.
+ */
+export function concatRows(tensors: readonly Tensor[]): Tensor {
+  const first = tensors[0]!;
+  let rows = 0;
+  for (const tensor of tensors) rows += tensor.shape[0]!;
+  const shape = [rows, ...first.shape.slice(1)];
+  if (first.datatype === "BYTES") return concatBytes(tensors, shape);
+  const out = new Uint8Array(
+    elementCount(shape) * elementByteSize(first.datatype as Exclude<DataType, "BYTES">),
+  );
+  let offset = 0;
+  for (const tensor of tensors) {
+    out.set(tensor.bytes, offset);
+    offset += tensor.bytes.byteLength;
+  }
+  return Tensor.fromBytes(first.datatype, shape, out);
+}
+
+function concatBytes(tensors: readonly Tensor[], shape: readonly number[]): Tensor {
+  if (tensors.some((tensor) => tensor.hasElements)) {
+    return Tensor.fromElements(
+      "BYTES",
+      shape,
+      (tensors as readonly Tensor[]).flatMap((t) => t.elements as Uint8Array[]),
+    );
+  }
+  let total = 0;
+  for (const tensor of tensors) total += tensor.bytes.byteLength;
+  const out = new Uint8Array(total);
+  let offset = 0;
+  for (const tensor of tensors) {
+    out.set(tensor.bytes, offset);
+    offset += tensor.bytes.byteLength;
+  }
+  return Tensor.fromBytes("BYTES", shape, out);
+}

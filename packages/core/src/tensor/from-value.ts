@@ -1,0 +1,203 @@
+import { types } from "node:util";
+import type { NdArray } from "ndarray";
+import { TritonError } from "../errors/triton-error.js";
+import {
+  type DataType,
+  type Elements,
+  type ElementsOf,
+  type TypedArray,
+  typedArrayFor,
+} from "./data-type.js";
+import { toBfloat16, toFloat16 } from "./half-float.js";
+import { contiguousElements, isNdArray } from "./nd-array.js";
+import { elementCount, type Shape, shapeToString } from "./shape.js";
+import { Tensor } from "./tensor.js";
+
+/** A scalar that can become an element of a tensor of data type `D`. */
+export type ScalarOf<D extends DataType> = D extends "BOOL"
+  ? boolean | number
+  : D extends "BYTES"
+    ? string | Uint8Array
+    : D extends "INT64" | "UINT64"
+      ? bigint | number
+      : number;
+
+/** Nested arrays of any depth. */
+export type Nested<T> = T | readonly Nested<T>[];
+
+/**
+ * What may be given as a tensor of data type `D`: an ndarray, a typed array (its shape is that of the
+ * specification, at most one dimension of which is then deduced), or nested arrays of scalars.
+ */
+export type TensorValue<D extends DataType> = NdArray<ElementsOf<D>> | ElementsOf<D> | Nested<ScalarOf<D>>;
+
+/** Where a value comes from, for its error messages: `input 'x' of model 'm'`. */
+export interface ValueTarget {
+  readonly what: string;
+  readonly datatype: DataType;
+  /** Expected shape, -1 for any size. Used to give flat typed arrays a shape. */
+  readonly shape: Shape;
+}
+
+/**
+ * Makes a tensor of what a program handed over. Typed arrays and ndarrays are viewed, not copied.
+ *
+ * @throws TritonError INVALID_ARG naming the tensor, what was expected and what came.
+ */
+export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
+  if (isNdArray(value)) {
+    const elements = checkedElements(contiguousElements(value), target);
+    return Tensor.fromElements(target.datatype, [...value.shape], elements);
+  }
+  if (types.isTypedArray(value) && !(target.datatype === "BYTES" && value instanceof Uint8Array)) {
+    const elements = checkedElements(value as TypedArray, target);
+    return Tensor.fromElements(target.datatype, deduceShape(target, elements.length), elements);
+  }
+  const shape = shapeOfNested(value, target);
+  const scalars: unknown[] = [];
+  flatten(value, shape, 0, scalars, target);
+  return Tensor.fromElements(target.datatype, shape, toElements(scalars, target));
+}
+
+function checkedElements(elements: Elements, target: ValueTarget): Elements {
+  if (target.datatype === "BYTES") {
+    if (Array.isArray(elements)) return toElements(elements, target);
+    throw mismatch(target, "an array of strings or byte arrays", elements.constructor.name);
+  }
+  if (Array.isArray(elements)) return toElements(elements, target);
+  const expected = typedArrayFor(target.datatype);
+  if (elements instanceof (expected as unknown as typeof Float32Array)) return elements;
+  // A Buffer is a Uint8Array, and a clamped array holds the same bytes.
+  if (expected.name === "Uint8Array" && types.isUint8ClampedArray(elements)) {
+    const clamped = elements as unknown as Uint8ClampedArray;
+    return new Uint8Array(clamped.buffer, clamped.byteOffset, clamped.length);
+  }
+  throw mismatch(target, expected.name, elements.constructor.name);
+}
+
+function deduceShape(target: ValueTarget, length: number): number[] {
+  const known = target.shape.filter((dim) => dim !== -1);
+  const unknown = target.shape.length - known.length;
+  const product = elementCount(known);
+  if (unknown === 0 && product === length) return [...target.shape];
+  if (unknown === 1 && product > 0 && length % product === 0) {
+    return target.shape.map((dim) => (dim === -1 ? length / product : dim));
+  }
+  const why = unknown > 1 ? "; give an ndarray, the shape has more than one variable dimension" : "";
+  throw new TritonError(
+    "INVALID_ARG",
+    `${target.what}: an array of ${length} elements does not fill shape ${shapeToString(target.shape)}${why}`,
+  );
+}
+
+function shapeOfNested(value: unknown, target: ValueTarget): number[] {
+  const shape: number[] = [];
+  for (let level = value; Array.isArray(level); level = level[0]) {
+    shape.push(level.length);
+    if (shape.length > 32) throw mismatch(target, "nested arrays of at most 32 levels", "deeper ones");
+  }
+  return shape;
+}
+
+function flatten(value: unknown, shape: Shape, depth: number, into: unknown[], target: ValueTarget): void {
+  if (depth === shape.length) {
+    into.push(value);
+    return;
+  }
+  if (!Array.isArray(value) || value.length !== shape[depth]) {
+    const got = Array.isArray(value) ? `${value.length} entries` : typeof value;
+    throw mismatch(target, `nested arrays of shape ${shapeToString(shape)}`, `${got} at depth ${depth}`);
+  }
+  for (const entry of value) flatten(entry, shape, depth + 1, into, target);
+}
+
+function toElements(scalars: readonly unknown[], target: ValueTarget): Elements {
+  const { datatype } = target;
+  if (datatype === "BYTES") return scalars.map((scalar) => toBytes(scalar, target));
+  const out = new (typedArrayFor(datatype))(scalars.length);
+  const convert = converters[datatype];
+  for (let i = 0; i < scalars.length; i++) {
+    const element = convert(scalars[i]);
+    if (element === undefined) throw mismatch(target, expectations[datatype], describe(scalars[i]));
+    out[i] = element as never;
+  }
+  return out;
+}
+
+const encoder = new TextEncoder();
+
+function toBytes(scalar: unknown, target: ValueTarget): Uint8Array {
+  if (typeof scalar === "string") return encoder.encode(scalar);
+  if (scalar instanceof Uint8Array) return scalar;
+  throw mismatch(target, "a string or a Uint8Array", describe(scalar));
+}
+
+type Converter = (scalar: unknown) => number | bigint | undefined;
+
+const integer =
+  (min: number, max: number): Converter =>
+  (scalar) =>
+    typeof scalar === "number" && Number.isInteger(scalar) && scalar >= min && scalar <= max
+      ? scalar
+      : undefined;
+
+const bigInteger =
+  (min: bigint, max: bigint): Converter =>
+  (scalar) => {
+    if (typeof scalar === "bigint") return scalar >= min && scalar <= max ? scalar : undefined;
+    return Number.isSafeInteger(scalar) && BigInt(scalar as number) >= min
+      ? BigInt(scalar as number)
+      : undefined;
+  };
+
+const float: Converter = (scalar) => (typeof scalar === "number" ? scalar : undefined);
+
+const converters: Record<Exclude<DataType, "BYTES">, Converter> = {
+  BOOL: (scalar) =>
+    typeof scalar === "boolean" ? Number(scalar) : scalar === 0 || scalar === 1 ? scalar : undefined,
+  UINT8: integer(0, 0xff),
+  UINT16: integer(0, 0xffff),
+  UINT32: integer(0, 0xffff_ffff),
+  UINT64: bigInteger(0n, 0xffff_ffff_ffff_ffffn),
+  INT8: integer(-0x80, 0x7f),
+  INT16: integer(-0x8000, 0x7fff),
+  INT32: integer(-0x8000_0000, 0x7fff_ffff),
+  INT64: bigInteger(-0x8000_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn),
+  FP16: (scalar) => (typeof scalar === "number" ? toFloat16(scalar) : undefined),
+  BF16: (scalar) => (typeof scalar === "number" ? toBfloat16(scalar) : undefined),
+  FP32: float,
+  FP64: float,
+};
+
+const expectations: Record<Exclude<DataType, "BYTES">, string> = {
+  BOOL: "a boolean, 0 or 1",
+  UINT8: "an integer in [0, 255]",
+  UINT16: "an integer in [0, 65535]",
+  UINT32: "an integer in [0, 2^32)",
+  UINT64: "a bigint or safe integer in [0, 2^64)",
+  INT8: "an integer in [-128, 127]",
+  INT16: "an integer in [-32768, 32767]",
+  INT32: "an integer in [-2^31, 2^31)",
+  INT64: "a bigint or safe integer in [-2^63, 2^63)",
+  FP16: "a number",
+  BF16: "a number",
+  FP32: "a number",
+  FP64: "a number",
+};
+
+function describe(value: unknown): string {
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return `${value}`;
+  if (Array.isArray(value)) return "an array";
+  return value === null
+    ? "null"
+    : typeof value === "object"
+      ? (value.constructor?.name ?? "an object")
+      : typeof value;
+}
+
+function mismatch(target: ValueTarget, expected: string, got: string): TritonError {
+  return new TritonError(
+    "INVALID_ARG",
+    `${target.what} (${target.datatype}): expected ${expected}, got ${got}`,
+  );
+}

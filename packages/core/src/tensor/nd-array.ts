@@ -1,0 +1,66 @@
+import ndarray, { type NdArray } from "ndarray";
+import type { Elements } from "./data-type.js";
+import type { Tensor } from "./tensor.js";
+
+/** The ndarray that callbacks and callers see: a view of the tensor's elements. */
+export function toNdArray(tensor: Tensor): NdArray<Elements> {
+  return ndarray(tensor.elements as Float32Array, tensor.shape as number[]) as unknown as NdArray<Elements>;
+}
+
+/** True for anything made by the `ndarray` package, whichever copy of it. */
+export function isNdArray(value: unknown): value is NdArray<Elements> {
+  if (typeof value !== "object" || value === null) return false;
+  const candidate = value as Partial<NdArray>;
+  return (
+    Array.isArray(candidate.shape) &&
+    Array.isArray(candidate.stride) &&
+    typeof candidate.offset === "number" &&
+    typeof candidate.data === "object"
+  );
+}
+
+/** The elements of an ndarray in row-major order: a view when they already lie so, else a copy. */
+export function contiguousElements(array: NdArray<Elements>): Elements {
+  const { data, shape, stride, offset } = array;
+  const size = shape.reduce((product, dim) => product * dim, 1);
+  if (isRowMajor(shape, stride)) {
+    if (offset === 0 && data.length === size) return data;
+    return Array.isArray(data)
+      ? data.slice(offset, offset + size)
+      : (data as Float32Array).subarray(offset, offset + size);
+  }
+  return gather(data as Float32Array, shape, stride, offset, size);
+}
+
+function isRowMajor(shape: readonly number[], stride: readonly number[]): boolean {
+  let expected = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const dim = shape[axis]!;
+    if (dim > 1 && stride[axis] !== expected) return false;
+    expected *= dim;
+  }
+  return true;
+}
+
+/** Walks the axes like an odometer: the last turns fastest. */
+function gather(
+  data: Float32Array,
+  shape: readonly number[],
+  stride: readonly number[],
+  offset: number,
+  size: number,
+): Elements {
+  const out = Array.isArray(data) ? new Array(size) : new (data.constructor as Float32ArrayConstructor)(size);
+  const index = new Array<number>(shape.length).fill(0);
+  let from = offset;
+  for (let i = 0; i < size; i++) {
+    out[i] = data[from]!;
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      from += stride[axis]!;
+      if (++index[axis]! < shape[axis]!) break;
+      from -= stride[axis]! * shape[axis]!;
+      index[axis] = 0;
+    }
+  }
+  return out;
+}

@@ -1,0 +1,46 @@
+import { TritonError } from "../errors/triton-error.js";
+
+/** Dimensions of a tensor, outermost first. In a specification -1 stands for any size. */
+export type Shape = readonly number[];
+
+/** `[-1,16]`: the form that Triton's error texts use. */
+export function shapeToString(shape: Shape): string {
+  return `[${shape.join(",")}]`;
+}
+
+/**
+ * Number of elements of a tensor of this shape; 1 for a scalar `[]`.
+ *
+ * @throws TritonError INVALID_ARG when a dimension is not a non-negative integer, or when the product is
+ * more than a number can count exactly.
+ */
+export function elementCount(shape: Shape): number {
+  let count = 1;
+  for (const dim of shape) {
+    if (!Number.isSafeInteger(dim) || dim < 0) {
+      throw new TritonError("INVALID_ARG", `invalid dimension ${dim} in shape ${shapeToString(shape)}`);
+    }
+    count *= dim;
+  }
+  if (!Number.isSafeInteger(count)) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `the number of elements of shape ${shapeToString(shape)} is too large`,
+    );
+  }
+  return count;
+}
+
+/** True when both shapes have the same dimensions. */
+export function sameShape(a: Shape, b: Shape): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** True when `shape` is one of those that `spec` describes, -1 in `spec` standing for any size. */
+export function matchesShape(spec: Shape, shape: Shape): boolean {
+  if (spec.length !== shape.length) return false;
+  for (let i = 0; i < spec.length; i++) if (spec[i] !== -1 && spec[i] !== shape[i]) return false;
+  return true;
+}

@@ -1,0 +1,88 @@
+import { TritonError } from "../errors/triton-error.js";
+import { decodeBytes, encodeBytes } from "./bytes.js";
+import {
+  type DataType,
+  type Elements,
+  elementByteSize,
+  type TypedArray,
+  typedArrayFor,
+} from "./data-type.js";
+import type { Shape } from "./shape.js";
+
+/**
+ * A tensor inside the library: contiguous, row-major, little-endian. It is made from what is at hand (bytes
+ * off a socket, or elements from a program) and turned into the other form when that is first asked for.
+ * Making one checks nothing and copies nothing; the request validation and the output checks do the checking.
+ */
+export class Tensor {
+  #bytes: Uint8Array | undefined;
+  #elements: Elements | undefined;
+
+  private constructor(
+    readonly datatype: DataType,
+    readonly shape: Shape,
+    bytes: Uint8Array | undefined,
+    elements: Elements | undefined,
+  ) {
+    this.#bytes = bytes;
+    this.#elements = elements;
+  }
+
+  /** A tensor over its wire form (`BYTES`: length-prefixed elements). */
+  static fromBytes(datatype: DataType, shape: Shape, bytes: Uint8Array): Tensor {
+    return new Tensor(datatype, shape, bytes, undefined);
+  }
+
+  /** A tensor over its elements: the typed array of `datatype`, or a list of byte arrays for `BYTES`. */
+  static fromElements(datatype: DataType, shape: Shape, elements: Elements): Tensor {
+    return new Tensor(datatype, shape, undefined, elements);
+  }
+
+  /** Same memory, another shape. The caller sees to it that the number of elements is the same. */
+  reshaped(shape: Shape): Tensor {
+    return new Tensor(this.datatype, shape, this.#bytes, this.#elements);
+  }
+
+  /** The wire form: a view of the elements, or the serialized elements of `BYTES`. */
+  get bytes(): Uint8Array {
+    if (this.#bytes === undefined) {
+      const elements = this.#elements!;
+      this.#bytes = Array.isArray(elements)
+        ? encodeBytes(elements)
+        : new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength);
+    }
+    return this.#bytes;
+  }
+
+  /** True when the elements are at hand as such, so that asking for them costs nothing. */
+  get hasElements(): boolean {
+    return this.#elements !== undefined;
+  }
+
+  /**
+   * The elements: a view of the bytes where their alignment allows it, a copy otherwise.
+   *
+   * @throws TritonError INVALID_ARG when the bytes are not whole elements.
+   */
+  get elements(): Elements {
+    this.#elements ??=
+      this.datatype === "BYTES" ? decodeBytes(this.#bytes!) : alignedView(this.datatype, this.#bytes!);
+    return this.#elements;
+  }
+
+  /** Bytes that this tensor holds on to, in whichever form it has. */
+  get byteLength(): number {
+    if (this.#bytes !== undefined) return this.#bytes.byteLength;
+    const elements = this.#elements!;
+    return Array.isArray(elements) ? this.bytes.byteLength : elements.byteLength;
+  }
+}
+
+function alignedView(datatype: Exclude<DataType, "BYTES">, bytes: Uint8Array): TypedArray {
+  const size = elementByteSize(datatype);
+  if (bytes.byteLength % size !== 0) {
+    throw new TritonError("INVALID_ARG", `${bytes.byteLength} bytes are not whole elements of ${datatype}`);
+  }
+  const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice();
+  return new (typedArrayFor(datatype))(aligned.buffer, aligned.byteOffset, aligned.byteLength / size);
+}
