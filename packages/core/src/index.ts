@@ -1,3 +1,18 @@
+export type { BindOptions, InferFuncOption } from "./bind/bind-options.js";
+export type { InferOptions } from "./bind/infer-options.js";
+export type { InstanceStatus, ModelHandle } from "./bind/model-handle.js";
+export { batch } from "./callable/batch.js";
+export type { InferContext, InstanceDevice, InstanceInfo, RequestInfo } from "./callable/infer-context.js";
+export type {
+  InferFunc,
+  InferRequest,
+  InferResult,
+  PlainInferFunc,
+  StyledInferFunc,
+  TensorFunc,
+} from "./callable/infer-func.js";
+export { sample } from "./callable/sample.js";
+export type { InputsOf, InputValuesOf, NdArrayOf, OutputsOf, ResultOf } from "./callable/tensors-of.js";
 export { type Clock, realClock, type Timer } from "./clock/clock.js";
 export { VirtualClock } from "./clock/virtual-clock.js";
 export type { InstancePlacement } from "./config/instances.js";
@@ -16,7 +31,7 @@ export type { BatcherOptions, InstanceGroupOptions, ModelOptions } from "./confi
 export type { TensorSpec } from "./config/tensor-spec.js";
 export type { ErrorCode } from "./errors/code.js";
 export { TritonError } from "./errors/triton-error.js";
-export type { Parameters, ParameterValue } from "./request/inference-request.js";
+export type { Parameters, ParameterValue } from "./request/parameters.js";
 export { DATA_TYPES, type DataType, type ElementsOf, isDataType } from "./tensor/data-type.js";
 export type { Nested, ScalarOf, TensorValue } from "./tensor/from-value.js";
 export {
@@ -25,6 +40,9 @@ export {
   float32ToBfloat16,
   float32ToFloat16,
 } from "./tensor/half-float.js";
+export { type ServeResult, Triton } from "./triton.js";
+export type { TritonOptions } from "./triton-options.js";
+export { VERSION } from "./version.js";
 
 // For frontends -----------------------------------------------------------------------------------------------
 
@@ -32,10 +50,10 @@ export { toConfigJson } from "./config/config-json.js";
 export {
   InferenceRequest,
   type InferenceRequestInit,
-  NO_PARAMETERS,
   type ResponseHandler,
 } from "./request/inference-request.js";
-export type { InferenceResponse } from "./response/inference-response.js";
+export type { InferenceResponse } from "./request/inference-response.js";
+export { NO_PARAMETERS } from "./request/parameters.js";
 export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
 export type {
   InferenceService,

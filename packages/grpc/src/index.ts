@@ -1,1 +1,9 @@
-export {};
+import type { DefaultFrontends } from "@tritonjs/core";
+import { grpc } from "./server.js";
+
+export type { GrpcOptions } from "./grpc-options.js";
+export { grpc } from "./server.js";
+
+/** The frontend that `serve()` opens without being told: one on `grpcAddress` and `grpcPort`. */
+export const defaultFrontends: DefaultFrontends = ({ allowGrpc, grpcAddress, grpcPort }) =>
+  allowGrpc ? [grpc({ address: grpcAddress, port: grpcPort })] : [];

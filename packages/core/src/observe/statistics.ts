@@ -39,6 +39,8 @@ export class ModelStatistics {
   inferenceCount = 0;
   /** Executions of the model, failed ones included. */
   executionCount = 0;
+  /** How long loading took, in milliseconds. */
+  loadDurationMs = 0;
   /** Requests accepted and not yet taken by an instance. */
   pendingCount = 0;
   readonly success = zero();

@@ -1,15 +1,7 @@
 import { TritonError } from "../errors/triton-error.js";
-import type { InferenceResponse } from "../response/inference-response.js";
 import type { Tensor } from "../tensor/tensor.js";
-
-/** Value of a request or response parameter. Integers outside the safe range are bigints. */
-export type ParameterValue = string | number | bigint | boolean;
-
-/** Named parameters of a request or a response. */
-export type Parameters = Readonly<Record<string, ParameterValue>>;
-
-/** No parameters: shared, so that a request without any costs nothing. */
-export const NO_PARAMETERS: Parameters = Object.freeze({});
+import type { InferenceResponse } from "./inference-response.js";
+import { NO_PARAMETERS, type Parameters } from "./parameters.js";
 
 /**
  * Receives what a request leads to: responses and errors. `final` comes once, with the last of them; a
@@ -83,6 +75,8 @@ export class InferenceRequest {
   gate: ResponseGate | undefined;
   /** Called once when the request is over, before the answer is delivered. */
   onSettled: ((outcome: TritonError | undefined) => void) | undefined;
+  /** Set by an executor that must be told at once when a running request is given up. */
+  onCancel: (() => void) | undefined;
   /** Place in the deadline queue, -1 outside it. */
   deadlineIndex = -1;
   /** Neighbours in a request queue. */
@@ -179,6 +173,7 @@ export class InferenceRequest {
     this.onSettled?.(reason);
     this.gate?.leave();
     this.#controller?.abort(reason);
+    this.onCancel?.();
     this.#onResponse(reason, true);
     return true;
   }

@@ -1,5 +1,5 @@
-import type { Parameters } from "../request/inference-request.js";
 import type { Tensor } from "../tensor/tensor.js";
+import type { Parameters } from "./parameters.js";
 
 /** One answer to a request. */
 export interface InferenceResponse {

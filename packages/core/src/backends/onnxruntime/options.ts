@@ -1,0 +1,24 @@
+/** An execution provider of ONNX Runtime: its name, or its name with options. */
+export type ExecutionProvider = string | { readonly name: string; readonly [option: string]: unknown };
+
+/** What {@link onnxruntime} takes. */
+export interface OnnxRuntimeOptions {
+  /** Path of the `.onnx` file, or its bytes. */
+  readonly model: string | URL | Uint8Array;
+  /**
+   * Providers in order of preference. One that cannot be used is left out with a warning, and the next is tried;
+   * the last resort is `cpu`.
+   * @default ["cpu"]
+   */
+  readonly executionProviders?: readonly ExecutionProvider[];
+  /** Fail instead of falling back to a provider further down the list. @default false */
+  readonly strictProviders?: boolean;
+  /** Threads inside an operator. @default cores / instances, at least 1: sessions must not fight for cores */
+  readonly intraOpNumThreads?: number;
+  /** Threads between operators. @default ONNX Runtime's */
+  readonly interOpNumThreads?: number;
+  /** @default "all" */
+  readonly graphOptimizationLevel?: "disabled" | "basic" | "extended" | "layout" | "all";
+  /** Told when a provider could not be used. @default process.emitWarning */
+  readonly onWarning?: (message: string) => void;
+}

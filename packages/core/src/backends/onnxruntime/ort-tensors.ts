@@ -1,0 +1,92 @@
+import type { Tensor as OrtTensor } from "onnxruntime-node";
+import type { Tensors } from "../../batch/merge-inputs.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { DataType, Elements } from "../../tensor/data-type.js";
+import { Tensor } from "../../tensor/tensor.js";
+
+const ORT_TYPES: Record<Exclude<DataType, "BF16">, string> = {
+  BOOL: "bool",
+  UINT8: "uint8",
+  UINT16: "uint16",
+  UINT32: "uint32",
+  UINT64: "uint64",
+  INT8: "int8",
+  INT16: "int16",
+  INT32: "int32",
+  INT64: "int64",
+  FP16: "float16",
+  FP32: "float32",
+  FP64: "float64",
+  BYTES: "string",
+};
+
+const DATA_TYPES = new Map<string, DataType>(
+  Object.entries(ORT_TYPES).map(([ours, theirs]) => [theirs, ours as DataType]),
+);
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+const encoder = new TextEncoder();
+
+/**
+ * Inputs in the form that `session.run` takes: plain objects, because the `Tensor` constructor refuses float16
+ * on newer versions of Node.
+ *
+ * @throws TritonError INVALID_ARG for text that ONNX Runtime cannot hold.
+ */
+export function toFeeds(inputs: Tensors): Record<string, OrtTensor> {
+  const feeds: Record<string, unknown> = {};
+  for (const [name, tensor] of inputs) {
+    feeds[name] = {
+      type: ORT_TYPES[tensor.datatype as Exclude<DataType, "BF16">],
+      dims: tensor.shape,
+      data: tensor.datatype === "BYTES" ? toStrings(name, tensor.elements as Uint8Array[]) : tensor.elements,
+      location: "cpu",
+    };
+  }
+  return feeds as Record<string, OrtTensor>;
+}
+
+function toStrings(name: string, elements: readonly Uint8Array[]): string[] {
+  return elements.map((element, i) => {
+    if (element.includes(0))
+      throw unfit(name, i, "it contains a NUL byte, at which ONNX Runtime's strings end");
+    try {
+      return decoder.decode(element);
+    } catch {
+      throw unfit(name, i, "it is not UTF-8, and ONNX Runtime's strings are text");
+    }
+  });
+}
+
+function unfit(name: string, index: number, why: string): TritonError {
+  return new TritonError(
+    "INVALID_ARG",
+    `element ${index} of input '${name}' cannot go into an ONNX string tensor: ${why}`,
+  );
+}
+
+/** What the session returned, as tensors over the same memory. */
+export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<string, Tensor> {
+  return new Map(
+    Object.entries(results).map(([name, { type, dims, data }]) => {
+      const datatype = DATA_TYPES.get(type);
+      if (datatype === undefined) {
+        throw new TritonError(
+          "UNSUPPORTED",
+          `output '${name}' has type ${type}, which has no data type in the protocol`,
+        );
+      }
+      return [name, Tensor.fromElements(datatype, [...dims], toElements(datatype, data))];
+    }),
+  );
+}
+
+function toElements(datatype: DataType, data: OrtTensor["data"]): Elements {
+  if (datatype === "BYTES") return (data as string[]).map((text) => encoder.encode(text));
+  // Newer versions of Node have a Float16Array; here half floats are their bits.
+  if (datatype === "FP16" && !(data instanceof Uint16Array)) {
+    const view = data as unknown as ArrayBufferView;
+    return new Uint16Array(view.buffer, view.byteOffset, view.byteLength / 2);
+  }
+  return data as Elements;
+}

@@ -1,0 +1,55 @@
+import type { Tensors } from "../../batch/merge-inputs.js";
+import { splitOutputs } from "../../batch/split-outputs.js";
+import type { InstanceInfo } from "../../callable/infer-context.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type {
+  WorkerBatch,
+  WorkerHost,
+  WorkerModel,
+  WorkerResult,
+} from "../../instance/worker/worker-model.js";
+import { createSession, type OpenSession, type SessionData } from "./create-session.js";
+import { fromResults, toFeeds } from "./ort-tensors.js";
+
+/** Entry of workers that run an ONNX model: one session each. */
+export async function load(data: unknown, _info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
+  const ort = await importOnnxRuntime();
+  const open = await createSession(ort, data as SessionData, host.warn);
+  return {
+    ownsOutputs: true,
+    details: { executionProvider: open.provider },
+    execute: (batch) => execute(open, batch),
+    close: () => open.session.release(),
+  };
+}
+
+async function importOnnxRuntime(): Promise<typeof import("onnxruntime-node")> {
+  try {
+    return await import("onnxruntime-node");
+  } catch (error) {
+    throw new TritonError(
+      "UNAVAILABLE",
+      `onnxruntime-node cannot be loaded (${TritonError.from(error).message}); install it next to @tritonjs/core`,
+      { cause: error },
+    );
+  }
+}
+
+async function execute(open: OpenSession, { inputs, requests }: WorkerBatch): Promise<WorkerResult> {
+  try {
+    return { merged: await run(open, inputs) };
+  } catch (error) {
+    if (!TritonError.is(error) || requests.length === 1) throw error;
+  }
+  // One request holds text that ONNX Runtime cannot take: the others shall not fail with it.
+  const rows = requests.map((request) => request.rows);
+  const separate: (Tensors | TritonError)[] = [];
+  for (const part of splitOutputs(inputs, rows)) {
+    separate.push(await run(open, part).catch((error) => TritonError.from(error)));
+  }
+  return { separate };
+}
+
+async function run({ session }: OpenSession, inputs: Tensors): Promise<Tensors> {
+  return fromResults(await session.run(toFeeds(inputs)));
+}

@@ -1,0 +1,83 @@
+import type { ModelConfig } from "../config/model-config.js";
+import { sameShape } from "../tensor/shape.js";
+import type { Tensor } from "../tensor/tensor.js";
+import type { Tensors } from "./merge-inputs.js";
+
+/**
+ * Which inputs of a model must agree between the requests of one batch. Fixed dimensions agree already, by
+ * validation: what is compared are inputs with a variable dimension (unless ragged batching is allowed), shape
+ * tensors by content, and with optional inputs the set of inputs that are there.
+ */
+export class EqualInputsRule {
+  readonly #shapes = new Set<string>();
+  readonly #contents = new Set<string>();
+  readonly #comparesNames: boolean;
+
+  constructor(config: ModelConfig) {
+    for (const input of config.input) {
+      if (input.isShapeTensor) this.#contents.add(input.name);
+      else if (!input.allowRaggedBatch && input.dims.includes(-1)) this.#shapes.add(input.name);
+    }
+    this.#comparesNames = config.input.some((input) => input.optional);
+  }
+
+  /** False when any two requests may share a batch. */
+  get compares(): boolean {
+    return this.comparesShapes || this.#comparesNames;
+  }
+
+  /** True when shapes are compared: a new request can then end a batch at any time. */
+  get comparesShapes(): boolean {
+    return this.#shapes.size > 0 || this.#contents.size > 0;
+  }
+
+  /** What a batch opened by a request with these inputs requires of the others. */
+  startWith(first: Tensors): RequiredEqualInputs | undefined {
+    return this.compares
+      ? new RequiredEqualInputs(first, this.#shapes, this.#contents, this.#comparesNames)
+      : undefined;
+  }
+}
+
+/** What the first request of a batch requires of the others. */
+export class RequiredEqualInputs {
+  readonly #first: Tensors;
+  readonly #shapes: ReadonlySet<string>;
+  readonly #contents: ReadonlySet<string>;
+  readonly #comparesNames: boolean;
+
+  constructor(
+    first: Tensors,
+    shapes: ReadonlySet<string>,
+    contents: ReadonlySet<string>,
+    comparesNames: boolean,
+  ) {
+    this.#first = first;
+    this.#shapes = shapes;
+    this.#contents = contents;
+    this.#comparesNames = comparesNames;
+  }
+
+  /** True when a request with these inputs may join the batch. */
+  holdsFor(inputs: Tensors): boolean {
+    if (this.#comparesNames && inputs.size !== this.#first.size) return false;
+    for (const [name, tensor] of inputs) {
+      const first = this.#first.get(name);
+      if (first === undefined) {
+        if (this.#comparesNames) return false;
+        continue;
+      }
+      if (this.#shapes.has(name) && !sameRowShape(first, tensor)) return false;
+      if (this.#contents.has(name) && !sameContent(first, tensor)) return false;
+    }
+    return true;
+  }
+}
+
+function sameRowShape(a: Tensor, b: Tensor): boolean {
+  return sameShape(a.shape.slice(1), b.shape.slice(1));
+}
+
+function sameContent(a: Tensor, b: Tensor): boolean {
+  return sameShape(a.shape, b.shape) && Buffer.compare(a.bytes, b.bytes) === 0;
+}

@@ -1,0 +1,34 @@
+import type { InferFunc } from "../callable/infer-func.js";
+import type { ModelConfig } from "../config/model-config.js";
+import type { ModelOptions } from "../config/model-options.js";
+import type { TensorSpec } from "../config/tensor-spec.js";
+import type { Backend } from "../instance/backend.js";
+
+/** What computes a model: one function, one for each instance, a module to run in workers, or a backend. */
+export type InferFuncOption<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
+  | InferFunc<I, O>
+  | readonly InferFunc<I, O>[]
+  | URL
+  | Backend;
+
+/** What `bind` takes. */
+export interface BindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
+  /** Letters, digits, `.`, `_` and `-`. */
+  readonly modelName: string;
+  /** @default 1 */
+  readonly modelVersion?: number;
+  readonly inferFunc: InferFuncOption<I, O>;
+  /** Inputs without the batch axis. A backend may know them by itself. */
+  readonly inputs?: I;
+  /** Outputs without the batch axis. A backend may know them by itself. */
+  readonly outputs?: O;
+  readonly config?: ModelOptions;
+  /**
+   * Fields of Triton's own model configuration, in camelCase, for what `config` has no word for. They win over
+   * what follows from the other options; `input` and `output` may stand here instead of `inputs` and `outputs`.
+   */
+  readonly modelConfig?: Partial<ModelConfig>;
+}
+
+/** Any binding, its types forgotten. */
+export type AnyBindOptions = BindOptions<readonly TensorSpec[], readonly TensorSpec[]>;

@@ -1,0 +1,50 @@
+import type { InputValuesOf, ResultOf } from "../callable/tensors-of.js";
+import type { InstancePlacement } from "../config/instances.js";
+import type { ModelConfig } from "../config/model-config.js";
+import type { ModelMetadata } from "../config/model-metadata.js";
+import type { TensorSpec } from "../config/tensor-spec.js";
+import type { ModelStatisticsReport } from "../service/statistics-report.js";
+import type { InferOptions } from "./infer-options.js";
+
+/** How one instance of a model is. */
+export interface InstanceStatus extends InstancePlacement {
+  /** Loaded and able to take a batch. */
+  readonly healthy: boolean;
+  readonly busy: boolean;
+  /** What there is to say about the loaded model: `executionProvider` of an ONNX model, for instance. */
+  readonly details: Readonly<Record<string, string>>;
+}
+
+/**
+ * A bound model. Works without `serve()`: calls go through the same checks, queue and batcher as those over a
+ * transport.
+ *
+ * @example
+ * ```ts
+ * const { y } = await linear.inferSample({ x: [1, 2] });             // y: ndarray of shape [3]
+ * const batch = await linear.inferBatch({ x: [[1, 2], [3, 4]] });    // batch.y: ndarray of shape [2, 3]
+ * ```
+ */
+export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
+  readonly name: string;
+  readonly version: number;
+  /**
+   * Infers with whole tensors: with the batch axis when the model has one.
+   *
+   * @throws TritonError INVALID_ARG for inputs that do not fit, UNAVAILABLE when the model cannot take them or the
+   * time is over, CANCELLED when `signal` aborts, and what the model throws (INTERNAL unless it says otherwise).
+   */
+  infer(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  /** Infers one sample: a model with a batch axis gets one row, and the results come without the axis. */
+  inferSample(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  /** Infers a batch of rows; throws INVALID_ARG for a model without a batch axis. */
+  inferBatch(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  /** Resolves when every instance is loaded; rejects when loading failed. */
+  ready(): Promise<void>;
+  metadata(): ModelMetadata;
+  config(): ModelConfig;
+  statistics(): ModelStatisticsReport;
+  instances(): InstanceStatus[];
+  /** Takes the model out of service: requests at hand finish, then its instances stop. */
+  unbind(): Promise<void>;
+}

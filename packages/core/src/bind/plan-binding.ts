@@ -1,0 +1,94 @@
+import { planInstances } from "../config/instances.js";
+import type { ModelConfig } from "../config/model-config.js";
+import { resolveConfig } from "../config/resolve-config.js";
+import { validateConfig } from "../config/validate-config.js";
+import { unknownKeys, validateOptions } from "../config/validate-options.js";
+import { TritonError } from "../errors/triton-error.js";
+import { isBackend } from "../instance/backend.js";
+import type { ExecutorFactory } from "../model/model-version.js";
+import type { AnyBindOptions } from "./bind-options.js";
+import { describeBackend } from "./describe-backend.js";
+import { planExecutors } from "./plan-executors.js";
+
+/** A binding that was found good. */
+export interface Binding {
+  readonly name: string;
+  readonly version: number;
+  readonly config: ModelConfig;
+  readonly createExecutor: ExecutorFactory;
+}
+
+const BIND_KEYS = ["modelName", "modelVersion", "inferFunc", "inputs", "outputs", "config", "modelConfig"];
+
+/**
+ * Checks what `bind` was given and turns it into a configuration and a way to make instances.
+ *
+ * @throws TritonError INVALID_ARG with everything that is wrong, one fault a line.
+ */
+export function planBinding(
+  options: AnyBindOptions,
+  isTaken: (name: string, version: number) => boolean,
+): Binding {
+  const { modelName, modelVersion = 1, config = {}, modelConfig } = options;
+  const problems = [
+    ...unknownKeys("bind", options, BIND_KEYS),
+    ...nameProblems(modelName),
+    ...validateOptions(config),
+  ];
+  if (!Number.isSafeInteger(modelVersion) || modelVersion < 1) {
+    problems.push(`modelVersion must be an integer of at least 1, got ${modelVersion}`);
+  } else if (isTaken(modelName, modelVersion)) {
+    problems.push(`model '${modelName}' version ${modelVersion} is bound already`);
+  }
+  const plan = planExecutors(options.inferFunc);
+  problems.push(...plan.problems);
+  if (!plan.batches && (config.batching === true || (config.maxBatchSize ?? 0) > 0)) {
+    problems.push("a callback made with sample() takes one request at a time: config.batching must be false");
+  }
+  const specs = isBackend(options.inferFunc)
+    ? describeBackend(options.inferFunc, options.inputs, options.outputs, config)
+    : {
+        inputs: options.inputs ?? [],
+        outputs: options.outputs ?? [],
+        batchingByDefault: plan.batches && config.maxBatchSize !== 0,
+        problems: [],
+      };
+  problems.push(...specs.problems);
+  if (options.outputs?.some((output) => output.optional)) problems.push("outputs cannot be optional");
+  const resolved = resolveConfig({
+    modelName,
+    inputs: specs.inputs,
+    outputs: specs.outputs,
+    options: config,
+    backend: plan.backend,
+    platform: plan.platform,
+    batchingByDefault: specs.batchingByDefault,
+    defaultInstanceCount: plan.defaultInstanceCount,
+    overrides: modelConfig,
+  });
+  problems.push(...validateConfig(resolved));
+  const instances = planInstances(resolved).length;
+  if (plan.exactInstanceCount !== undefined && plan.exactInstanceCount !== instances) {
+    problems.push(
+      `inferFunc is a list of ${plan.exactInstanceCount} functions, one for each instance, but config.instanceGroup ` +
+        `asks for ${instances} instances`,
+    );
+  }
+  if (problems.length > 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `cannot bind model '${modelName}':\n${problems.map((p) => `- ${p}`).join("\n")}`,
+    );
+  }
+  return { name: modelName, version: modelVersion, config: resolved, createExecutor: plan.create };
+}
+
+function nameProblems(name: unknown): string[] {
+  if (name === "") return ["Model name cannot be empty"];
+  if (typeof name !== "string" || !/^[a-zA-Z0-9._-]+$/.test(name) || name === "." || name === "..") {
+    return [
+      `Model name can only contain alphanumeric characters, dots, underscores and dashes, got '${String(name)}'`,
+    ];
+  }
+  return [];
+}

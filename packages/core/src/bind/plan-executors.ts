@@ -1,0 +1,84 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { type AnyInferFunc, styleOf } from "../callable/infer-func.js";
+import type { ExecutorContext } from "../instance/backend.js";
+import { isBackend } from "../instance/backend.js";
+import type { Executor } from "../instance/executor.js";
+import { InlineExecutor } from "../instance/inline-executor.js";
+import { WorkerExecutor } from "../instance/worker/worker-executor.js";
+import type { AnyBindOptions } from "./bind-options.js";
+
+/** How the instances of a model are made. */
+export interface ExecutorPlan {
+  /** Triton's `backend` and `platform` of the model. */
+  readonly backend: string;
+  readonly platform: string;
+  /** Instances unless the configuration says how many. */
+  readonly defaultInstanceCount: number;
+  /** Set when there can be no other number. */
+  readonly exactInstanceCount?: number;
+  /** False for `sample` callbacks, which take one request at a time. */
+  readonly batches: boolean;
+  readonly problems: readonly string[];
+  create(context: ExecutorContext): Executor;
+}
+
+/** Backend name of models that are JavaScript: callbacks and modules. */
+const JAVASCRIPT = "javascript";
+
+/** Reads `inferFunc` in all its forms. */
+export function planExecutors(inferFunc: AnyBindOptions["inferFunc"]): ExecutorPlan {
+  if (isBackend(inferFunc)) {
+    const { backendName, platform } = inferFunc;
+    return {
+      backend: backendName,
+      platform,
+      defaultInstanceCount: 1,
+      batches: true,
+      problems: [],
+      create: (context) => inferFunc.createExecutor(context),
+    };
+  }
+  return inferFunc instanceof URL ? planModule(inferFunc) : planFunctions(inferFunc);
+}
+
+function planModule(url: URL): ExecutorPlan {
+  const missing = url.protocol === "file:" && !existsSync(fileURLToPath(url));
+  const program = {
+    entry: new URL("../instance/worker/callable-model.js", import.meta.url),
+    data: { module: url.href },
+    interruptible: true,
+  };
+  return {
+    backend: JAVASCRIPT,
+    platform: "",
+    defaultInstanceCount: 1,
+    batches: true,
+    problems: missing ? [`inferFunc: there is no module at ${url.href}`] : [],
+    create: (context) =>
+      new WorkerExecutor(program, {
+        ...context,
+        warn: (message) => process.emitWarning(message, "TritonWarning"),
+      }),
+  };
+}
+
+function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): ExecutorPlan {
+  const functions = Array.isArray(inferFunc)
+    ? (inferFunc as readonly AnyInferFunc[])
+    : [inferFunc as AnyInferFunc];
+  const callable = functions.length > 0 && functions.every((fn) => typeof fn === "function");
+  const samples = callable && functions.some((fn) => styleOf(fn) === "sample");
+  return {
+    backend: JAVASCRIPT,
+    platform: "",
+    defaultInstanceCount: functions.length,
+    ...(Array.isArray(inferFunc) ? { exactInstanceCount: functions.length } : {}),
+    batches: !samples,
+    problems: callable
+      ? []
+      : ["inferFunc has to be a function, a list of functions, a URL of a module, or a backend"],
+    create: ({ info, checker }) =>
+      new InlineExecutor({ fn: functions[info.instanceIndex % functions.length]!, info, checker }),
+  };
+}

@@ -1,0 +1,27 @@
+import type { TensorSpec } from "../config/tensor-spec.js";
+import type { StyledInferFunc, TensorFunc } from "./infer-func.js";
+import { type MethodDecoratorContext, styled } from "./styled.js";
+
+/**
+ * Makes a callback that gets the rows of all requests of a batch at once: for each input one ndarray whose
+ * first axis is the batch, and returns outputs with as many rows. Works as a function and as a method
+ * decorator.
+ *
+ * @example
+ * ```ts
+ * const inferFunc = batch(({ x }) => ({ y: affine(x) })); // x: NdArray<Float32Array>, shape [rows, 2]
+ *
+ * class Model {
+ *   @batch
+ *   run({ x }: { x: NdArray<Float32Array> }) { return { y: this.affine(x) }; }
+ * }
+ * triton.bind({ inferFunc: new Model().run, ... });
+ * ```
+ */
+export function batch<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  fn: TensorFunc<I, O>,
+): StyledInferFunc<I, O>;
+export function batch<F extends (...args: never[]) => unknown>(method: F, context: MethodDecoratorContext): F;
+export function batch(fn: TensorFunc<[], []>, context?: MethodDecoratorContext): unknown {
+  return styled("batch", fn, context);
+}

@@ -1,0 +1,56 @@
+import type { ModelConfig } from "../config/model-config.js";
+import type { Parameters } from "../request/parameters.js";
+
+/** What is known about one request besides its tensors. */
+export interface RequestInfo {
+  /** Id that the client gave, or an empty string. */
+  readonly id: string;
+  readonly parameters: Parameters;
+  /** 0 for the default level, 1 for the highest. */
+  readonly priority: number;
+  readonly correlationId: bigint | string | undefined;
+  readonly sequenceStart: boolean;
+  readonly sequenceEnd: boolean;
+  /** Outputs that the client asked for; empty for all. */
+  readonly requestedOutputs: readonly string[];
+  /** Rows of this request along the batch axis; 0 for a model without one. */
+  readonly batchSize: number;
+}
+
+/** Where an instance runs. */
+export interface InstanceDevice {
+  readonly kind: "KIND_CPU" | "KIND_GPU" | "KIND_MODEL";
+  /** Number of the GPU; 0 for other kinds. */
+  readonly id: number;
+}
+
+/** What stays the same for all executions of one instance. */
+export interface InstanceInfo {
+  readonly modelName: string;
+  readonly modelVersion: number;
+  readonly modelConfig: ModelConfig;
+  /** Triton's name of the instance: `linear_0`. */
+  readonly instanceName: string;
+  /** Position of the instance among those of the model. */
+  readonly instanceIndex: number;
+  readonly device: InstanceDevice;
+}
+
+/**
+ * What a callback is told besides its tensors.
+ *
+ * @example
+ * ```ts
+ * batch(async ({ x }, context) => {
+ *   const response = await fetch(url, { signal: context.signal });
+ *   console.log(context.instanceName, context.requests.map((request) => request.id));
+ *   return { y: await run(x, response) };
+ * });
+ * ```
+ */
+export interface InferContext extends InstanceInfo {
+  /** Aborted when every request of the batch has been given up. */
+  readonly signal: AbortSignal;
+  /** The requests of the batch, in the order of their rows. */
+  readonly requests: readonly RequestInfo[];
+}

@@ -1,0 +1,23 @@
+import type { TensorSpec } from "../config/tensor-spec.js";
+import type { StyledInferFunc, TensorFunc } from "./infer-func.js";
+import { type MethodDecoratorContext, styled } from "./styled.js";
+
+/**
+ * Makes a callback that gets the tensors of one request, for models without a batch axis. Works as a function
+ * and as a method decorator.
+ *
+ * @example
+ * ```ts
+ * const inferFunc = sample(({ image }) => ({ boxes: detect(image) })); // image: the whole shape, as specified
+ * ```
+ */
+export function sample<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  fn: TensorFunc<I, O>,
+): StyledInferFunc<I, O>;
+export function sample<F extends (...args: never[]) => unknown>(
+  method: F,
+  context: MethodDecoratorContext,
+): F;
+export function sample(fn: TensorFunc<[], []>, context?: MethodDecoratorContext): unknown {
+  return styled("sample", fn, context);
+}

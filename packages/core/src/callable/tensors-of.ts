@@ -1,0 +1,35 @@
+import type { NdArray } from "ndarray";
+import type { TensorSpec } from "../config/tensor-spec.js";
+import type { ElementsOf } from "../tensor/data-type.js";
+import type { TensorValue } from "../tensor/from-value.js";
+
+type Optional<S extends TensorSpec> = S extends { readonly optional: true } ? S["name"] : never;
+type Required<S extends TensorSpec> = S extends { readonly optional: true } ? never : S["name"];
+type Named<S extends TensorSpec, N extends string> = Extract<S, { readonly name: N }>;
+
+/** The ndarray of one specification. */
+export type NdArrayOf<S extends TensorSpec> = NdArray<ElementsOf<S["dtype"]>>;
+
+/** What a callback receives: one ndarray for each input, optional ones possibly missing. */
+export type InputsOf<I extends readonly TensorSpec[]> = {
+  readonly [N in Required<I[number]>]: NdArrayOf<Named<I[number], N>>;
+} & {
+  readonly [N in Optional<I[number]>]?: NdArrayOf<Named<I[number], N>>;
+};
+
+/** What a callback returns: for each output an ndarray, a typed array that fills its shape, or nested arrays. */
+export type OutputsOf<O extends readonly TensorSpec[]> = {
+  readonly [N in O[number]["name"]]: TensorValue<Named<O[number], N>["dtype"]>;
+};
+
+/** What a caller gives: for each input an ndarray, a typed array that fills its shape, or nested arrays. */
+export type InputValuesOf<I extends readonly TensorSpec[]> = {
+  readonly [N in Required<I[number]>]: TensorValue<Named<I[number], N>["dtype"]>;
+} & {
+  readonly [N in Optional<I[number]>]?: TensorValue<Named<I[number], N>["dtype"]>;
+};
+
+/** What a caller gets: one ndarray for each output. */
+export type ResultOf<O extends readonly TensorSpec[]> = {
+  readonly [N in O[number]["name"]]: NdArrayOf<Named<O[number], N>>;
+};

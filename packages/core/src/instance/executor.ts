@@ -1,0 +1,51 @@
+import type { Tensors } from "../batch/merge-inputs.js";
+import type { RequestInfo } from "../callable/infer-context.js";
+import type { TritonError } from "../errors/triton-error.js";
+
+/** A request as an executor sees it. */
+export interface ExecutableRequest extends RequestInfo {
+  readonly inputs: Tensors;
+  /** Rows that count towards the batch: at least 1. */
+  readonly rows: number;
+  /** Aborted when the request is given up. */
+  readonly signal: AbortSignal;
+  /** Called once when the request is given up while it runs; for executors that work elsewhere. */
+  onCancel?: (() => void) | undefined;
+}
+
+/** One batch on its way through an executor. */
+export interface Execution {
+  readonly requests: readonly ExecutableRequest[];
+  /** The inputs of all requests, where they are joined already. */
+  readonly mergedInputs?: Tensors;
+  /** Aborted when every request of the batch has been given up. Made when first asked for. */
+  readonly signal: AbortSignal;
+  /** The executor says when the inputs are ready for the model, and when the model has its outputs. */
+  inputsReady(): void;
+  outputsReady(): void;
+}
+
+/** What became of one request: its outputs, or an error of its own. */
+export type ExecutionResult = Tensors | TritonError;
+
+/**
+ * Runs batches somewhere: on this thread, in a worker, in a process. It runs one at a time, and knows neither
+ * queues nor statistics.
+ */
+export interface Executor {
+  /** What there is to say about the loaded model: `executionProvider`, for instance. */
+  readonly details: Readonly<Record<string, string>>;
+  /** Gets ready to run; rejects when the model cannot be loaded. */
+  start(): Promise<void>;
+  /** One result for each request, in order; rejects to fail the whole batch. */
+  execute(execution: Execution): Promise<readonly ExecutionResult[]>;
+  /** Releases what the executor holds, after the batch at hand. */
+  stop(): Promise<void>;
+  /** True for native code, which cannot be cut off: whoever stops the executor waits for its batch. */
+  readonly mustFinish: boolean;
+  /**
+   * Called when the executor breaks down or comes back by itself, with a reason once it could not come back.
+   * Set by the instance group.
+   */
+  onHealth?: ((healthy: boolean, reason?: TritonError) => void) | undefined;
+}

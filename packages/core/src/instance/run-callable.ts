@@ -1,0 +1,122 @@
+import { mergeInputs, type Tensors } from "../batch/merge-inputs.js";
+import { splitOutputs } from "../batch/split-outputs.js";
+import type { InferContext, InstanceInfo } from "../callable/infer-context.js";
+import { type AnyInferFunc, type PlainInferFunc, styleOf, type TensorFunc } from "../callable/infer-func.js";
+import { TritonError } from "../errors/triton-error.js";
+import type { OutputChecker } from "../response/check-outputs.js";
+import { toNdArray } from "../tensor/nd-array.js";
+import type { ExecutableRequest, Execution, ExecutionResult } from "./executor.js";
+
+/** A callback with what it takes to run it. */
+export interface Callable {
+  readonly fn: AnyInferFunc;
+  readonly info: InstanceInfo;
+  readonly checker: OutputChecker;
+}
+
+/** Runs a callback over a batch in the way it wants its requests. Rejects with what the callback throws. */
+export async function runCallable(
+  callable: Callable,
+  execution: Execution,
+): Promise<readonly ExecutionResult[]> {
+  switch (styleOf(callable.fn)) {
+    case "batch":
+      return runBatch(callable, execution);
+    case "sample":
+      return runSample(callable, execution);
+    case "requests":
+      return runRequests(callable, execution);
+  }
+}
+
+async function runBatch(
+  { fn, info, checker }: Callable,
+  execution: Execution,
+): Promise<readonly ExecutionResult[]> {
+  const { requests } = execution;
+  const inputs = execution.mergedInputs ?? mergeInputs(requests.map((request) => request.inputs));
+  execution.inputsReady();
+  const value = await (fn as TensorFunc<[], []>)(toArrays(inputs), contextOf(info, execution));
+  execution.outputsReady();
+  const rows = requests.map((request) => request.rows);
+  const total = rows.reduce((sum, n) => sum + n, 0);
+  return splitOutputs(checker.fromCallback(value, total, requestedBy(requests)), rows);
+}
+
+/** Outputs that somebody in the batch wants; empty when one wants all. */
+function requestedBy(requests: readonly ExecutableRequest[]): readonly string[] {
+  if (requests.some((request) => request.requestedOutputs.length === 0)) return [];
+  return [...new Set(requests.flatMap((request) => request.requestedOutputs))];
+}
+
+async function runSample(
+  { fn, info, checker }: Callable,
+  execution: Execution,
+): Promise<readonly ExecutionResult[]> {
+  const request = execution.requests[0]!;
+  execution.inputsReady();
+  const value = await (fn as TensorFunc<[], []>)(toArrays(request.inputs), contextOf(info, execution));
+  execution.outputsReady();
+  return [checker.fromCallback(value, request.rows, request.requestedOutputs)];
+}
+
+async function runRequests(
+  { fn, info, checker }: Callable,
+  execution: Execution,
+): Promise<readonly ExecutionResult[]> {
+  const { requests } = execution;
+  const seen = requests.map(toInferRequest);
+  execution.inputsReady();
+  const values: unknown = await (fn as PlainInferFunc<[], []>)(seen, contextOf(info, execution));
+  execution.outputsReady();
+  if (!Array.isArray(values) || values.length !== requests.length) {
+    const got = Array.isArray(values) ? `${values.length} results` : typeof values;
+    throw new TritonError(
+      "INTERNAL",
+      `model '${info.modelName}' must return a list with one result for each of ${requests.length} requests, got ${got}`,
+    );
+  }
+  return values.map((value: unknown, i) => {
+    if (value instanceof Error) return TritonError.from(value);
+    try {
+      return checker.fromCallback(value, requests[i]!.rows, requests[i]!.requestedOutputs);
+    } catch (error) {
+      return TritonError.from(error);
+    }
+  });
+}
+
+function toArrays(inputs: Tensors): Record<never, never> {
+  const arrays: Record<string, unknown> = {};
+  for (const [name, tensor] of inputs) arrays[name] = toNdArray(tensor);
+  return arrays;
+}
+
+function toInferRequest(request: ExecutableRequest) {
+  const { id, parameters, priority, correlationId, sequenceStart, sequenceEnd, requestedOutputs, batchSize } =
+    request;
+  return {
+    id,
+    parameters,
+    priority,
+    correlationId,
+    sequenceStart,
+    sequenceEnd,
+    requestedOutputs,
+    batchSize,
+    inputs: toArrays(request.inputs),
+    get signal() {
+      return request.signal;
+    },
+  };
+}
+
+function contextOf(info: InstanceInfo, execution: Execution): InferContext {
+  return {
+    ...info,
+    requests: execution.requests,
+    get signal() {
+      return execution.signal;
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
+import type { ErrorCode } from "../../errors/code.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { DataType } from "../../tensor/data-type.js";
+import { Tensor } from "../../tensor/tensor.js";
+
+/*
+ * What travels between the main thread and a worker: one message a batch each way, tensors as their bytes,
+ * whose buffers are transferred and not copied.
+ */
+
+/** A tensor on its way. */
+export interface WireTensor {
+  readonly name: string;
+  readonly datatype: DataType;
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+/** An error on its way. */
+export interface WireError {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/** What a worker is started with. */
+export interface WorkerInit {
+  /** Module that exports `load(data, info)`. */
+  readonly entry: string;
+  readonly data: unknown;
+  readonly info: InstanceInfo;
+}
+
+export type ToWorker =
+  | {
+      readonly type: "execute";
+      readonly inputs: readonly WireTensor[];
+      readonly requests: readonly (RequestInfo & { readonly rows: number })[];
+    }
+  /** The request at `index` of the batch at hand was given up. */
+  | { readonly type: "cancel"; readonly index: number }
+  | { readonly type: "stop" };
+
+export type FromWorker =
+  | { readonly type: "ready"; readonly details: Readonly<Record<string, string>> }
+  | { readonly type: "warning"; readonly message: string }
+  | { readonly type: "failed"; readonly error: WireError }
+  /** Outputs of the whole batch, to be split. */
+  | { readonly type: "merged"; readonly outputs: readonly WireTensor[] }
+  /** Outputs or an error for each request. */
+  | { readonly type: "separate"; readonly results: readonly (readonly WireTensor[] | WireError)[] }
+  | { readonly type: "error"; readonly error: WireError };
+
+/** Packs tensors; `transfer` receives the buffers that may go along. */
+export function packTensors(
+  tensors: ReadonlyMap<string, Tensor>,
+  transfer: ArrayBuffer[],
+  owned: boolean,
+): WireTensor[] {
+  return [...tensors].map(([name, { datatype, shape, bytes }]) => {
+    const own = owned && bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
+    const sent = own ? bytes : bytes.slice();
+    if (!transfer.includes(sent.buffer as ArrayBuffer)) transfer.push(sent.buffer as ArrayBuffer);
+    return { name, datatype, shape, bytes: sent };
+  });
+}
+
+export function unpackTensors(tensors: readonly WireTensor[]): Map<string, Tensor> {
+  return new Map(
+    tensors.map(({ name, datatype, shape, bytes }) => [name, Tensor.fromBytes(datatype, shape, bytes)]),
+  );
+}
+
+export function packError(thrown: unknown): WireError {
+  const { code, message } = TritonError.from(thrown);
+  return { code, message };
+}
+
+export function unpackError({ code, message }: WireError): TritonError {
+  return new TritonError(code, message);
+}

@@ -1,0 +1,35 @@
+import type { Tensors } from "../../batch/merge-inputs.js";
+import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
+import type { TritonError } from "../../errors/triton-error.js";
+
+/** A batch inside a worker: the inputs of all requests joined along the batch axis. */
+export interface WorkerBatch {
+  readonly inputs: Tensors;
+  readonly requests: readonly (RequestInfo & { readonly rows: number; readonly signal: AbortSignal })[];
+}
+
+/** Outputs of the whole batch, or outputs or an error for each request. */
+export type WorkerResult =
+  | { readonly merged: Tensors }
+  | { readonly separate: readonly (Tensors | TritonError)[] };
+
+/** A model inside a worker. */
+export interface WorkerModel {
+  /** True when the buffers of the outputs may be taken away: nobody in the worker looks at them again. */
+  readonly ownsOutputs: boolean;
+  /** What there is to say about the loaded model: `executionProvider`, for instance. */
+  readonly details?: Readonly<Record<string, string>>;
+  execute(batch: WorkerBatch): Promise<WorkerResult>;
+  close?(): Promise<void>;
+}
+
+/** What the worker offers the model. */
+export interface WorkerHost {
+  /** Has a warning shown on the main thread. */
+  warn(this: void, message: string): void;
+}
+
+/** What the entry module of a worker exports. */
+export interface WorkerEntry {
+  load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel>;
+}

@@ -1,0 +1,2 @@
+/** Triton's states of a model version. */
+export type ModelState = "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING";

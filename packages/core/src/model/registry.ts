@@ -1,0 +1,113 @@
+import { TritonError } from "../errors/triton-error.js";
+import type { ModelVersion } from "./model-version.js";
+
+/** All model versions by name, and the look-ups of the protocol with Triton's texts. */
+export class ModelRegistry {
+  readonly #models = new Map<string, Map<number, ModelVersion>>();
+
+  add(model: ModelVersion): void {
+    let versions = this.#models.get(model.name);
+    if (versions === undefined) {
+      versions = new Map();
+      this.#models.set(model.name, versions);
+    }
+    versions.set(model.version, model);
+  }
+
+  remove(model: ModelVersion): void {
+    const versions = this.#models.get(model.name);
+    versions?.delete(model.version);
+    if (versions?.size === 0) this.#models.delete(model.name);
+  }
+
+  has(name: string, version: number): boolean {
+    return this.#models.get(name)?.has(version) ?? false;
+  }
+
+  /** All versions of all models, by name and then by version. */
+  all(): ModelVersion[] {
+    return [...this.#models.keys()].sort().flatMap((name) => this.versions(name));
+  }
+
+  /** All versions of one model, ascending. */
+  versions(name: string): ModelVersion[] {
+    return [...(this.#models.get(name)?.values() ?? [])].sort((a, b) => a.version - b.version);
+  }
+
+  /** Resolves when no version of a model is loading any more; does not care how loading went. */
+  async loading(name: string): Promise<void> {
+    for (const model of this.versions(name)) if (model.state === "LOADING") await model.ready.catch(() => {});
+  }
+
+  /**
+   * Resolves when every model is ready.
+   *
+   * @throws TritonError UNAVAILABLE that names every model that failed to load, and why.
+   */
+  async allReady(): Promise<void> {
+    const failures: string[] = [];
+    for (const model of this.all()) {
+      await model.ready.catch((error) => {
+        failures.push(`model '${model.name}' version ${model.version}: ${TritonError.from(error).message}`);
+      });
+    }
+    if (failures.length > 0) throw new TritonError("UNAVAILABLE", `failed to load ${failures.join("; ")}`);
+  }
+
+  /**
+   * The version that a request means: the one it names, or the highest that is ready.
+   *
+   * @throws TritonError NOT_FOUND for an unknown model or version, UNAVAILABLE for one that is not ready,
+   * INVALID_ARG for a version that is not a number.
+   */
+  find(name: string, requested: string): ModelVersion {
+    const versions = this.#models.get(name);
+    const version = parseVersion(requested);
+    if (versions === undefined) throw unknown(`'${name}' is not found`);
+    if (version === undefined) {
+      const ready = this.versions(name).filter((model) => model.state === "READY");
+      const latest = ready.at(-1);
+      if (latest === undefined) throw unknown(`'${name}' has no available versions`);
+      return latest;
+    }
+    const model = versions.get(version);
+    if (model === undefined) throw unknown(`'${name}' version ${version} is not found`);
+    if (model.state !== "READY") {
+      throw new TritonError(
+        "UNAVAILABLE",
+        `Request for unknown model: '${name}' version ${version} is not at ready state`,
+      );
+    }
+    return model;
+  }
+}
+
+/**
+ * Reads a version as C++ `stol` does: leading space and sign, then as many digits as there are; the rest is not
+ * looked at. Undefined for an empty string.
+ *
+ * @throws TritonError INVALID_ARG when there is no number, or a negative one.
+ */
+export function parseVersion(text: string): number | undefined {
+  if (text === "") return undefined;
+  const number = /^\s*([+-]?\d+)/.exec(text)?.[1];
+  if (number === undefined || Math.abs(Number(number)) > 2 ** 63) {
+    const details = number === undefined ? "stol" : "stol: out of range";
+    throw new TritonError(
+      "INVALID_ARG",
+      `failed to get model version from specified version string '${text}' (details: ${details}), ` +
+        "version should be an integral value > 0",
+    );
+  }
+  if (Number(number) < 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `invalid model version specified '${text}' , version should be an integral value > 0`,
+    );
+  }
+  return Number(number);
+}
+
+function unknown(what: string): TritonError {
+  return new TritonError("NOT_FOUND", `Request for unknown model: ${what}`);
+}

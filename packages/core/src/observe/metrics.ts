@@ -1,0 +1,98 @@
+import { Counter, Gauge, Registry } from "prom-client";
+import type { FailureReason, ModelStatistics } from "./statistics.js";
+
+/** One served model version, as the metrics see it. */
+export interface MeteredModel {
+  readonly labels: { readonly model: string; readonly version: string };
+  readonly statistics: ModelStatistics;
+}
+
+const LABELS = ["model", "version"] as const;
+const FAILURE_REASONS: readonly FailureReason[] = ["REJECTED", "CANCELED", "BACKEND", "OTHER"];
+
+/** Counters of Triton by name, with its help texts. Durations are whole microseconds. */
+const COUNTERS: readonly [name: string, help: string, value: (statistics: ModelStatistics) => number][] = [
+  [
+    "nv_inference_request_success",
+    "Number of successful inference requests, all batch sizes",
+    (statistics) => statistics.success.count,
+  ],
+  [
+    "nv_inference_count",
+    "Number of inferences performed (does not include cached requests)",
+    (statistics) => statistics.inferenceCount,
+  ],
+  [
+    "nv_inference_exec_count",
+    "Number of model executions performed (does not include cached requests)",
+    (statistics) => statistics.executionCount,
+  ],
+  [
+    "nv_inference_request_duration_us",
+    "Cumulative inference request duration in microseconds (includes cached requests)",
+    (statistics) => microseconds(statistics.success.ns),
+  ],
+  [
+    "nv_inference_queue_duration_us",
+    "Cumulative inference queuing duration in microseconds (includes cached requests)",
+    (statistics) => microseconds(statistics.queue.ns),
+  ],
+  [
+    "nv_inference_compute_input_duration_us",
+    "Cumulative compute input duration in microseconds (does not include cached requests)",
+    (statistics) => microseconds(statistics.computeInput.ns),
+  ],
+  [
+    "nv_inference_compute_infer_duration_us",
+    "Cumulative compute inference duration in microseconds (does not include cached requests)",
+    (statistics) => microseconds(statistics.computeInfer.ns),
+  ],
+  [
+    "nv_inference_compute_output_duration_us",
+    "Cumulative inference compute output duration in microseconds (does not include cached requests)",
+    (statistics) => microseconds(statistics.computeOutput.ns),
+  ],
+];
+
+/**
+ * The metrics page in Prometheus' text format. Statistics are plain numbers until somebody scrapes them: the
+ * metric families live for one page only.
+ */
+export async function metricsPage(models: readonly MeteredModel[]): Promise<string> {
+  const registry = new Registry();
+  const registers = [registry];
+  for (const [name, help, value] of COUNTERS) {
+    const counter = new Counter({ name, help, labelNames: LABELS, registers });
+    for (const { labels, statistics } of models) counter.inc(labels, value(statistics));
+  }
+  const failures = new Counter({
+    name: "nv_inference_request_failure",
+    help: "Number of failed inference requests, all batch sizes",
+    labelNames: ["model", "reason", "version"],
+    registers,
+  });
+  const pending = new Gauge({
+    name: "nv_inference_pending_request_count",
+    help: "Instantaneous number of pending requests awaiting execution per-model.",
+    labelNames: LABELS,
+    registers,
+  });
+  const load = new Gauge({
+    name: "nv_model_load_duration_secs",
+    help: "Model load time in seconds",
+    labelNames: LABELS,
+    registers,
+  });
+  for (const { labels, statistics } of models) {
+    for (const reason of FAILURE_REASONS) {
+      failures.inc({ model: labels.model, reason, version: labels.version }, statistics.failures[reason]);
+    }
+    pending.set(labels, statistics.pendingCount);
+    load.set(labels, statistics.loadDurationMs / 1000);
+  }
+  return registry.metrics();
+}
+
+function microseconds(ns: number): number {
+  return Math.floor(ns / 1000);
+}

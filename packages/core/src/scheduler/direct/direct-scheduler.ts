@@ -1,0 +1,33 @@
+import { Payload } from "../../batch/payload.js";
+import type { TritonError } from "../../errors/triton-error.js";
+import type { InstanceGroup } from "../../instance/instance-group.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+import type { Scheduler } from "../scheduler.js";
+import { stoppedError } from "../stopped-error.js";
+
+/** Triton's default scheduler: each request is a payload of its own, run in the order in which they came. */
+export class DirectScheduler implements Scheduler {
+  readonly queuedCount = 0;
+  readonly #instances: InstanceGroup;
+  #stopped = false;
+
+  constructor(instances: InstanceGroup) {
+    this.#instances = instances;
+  }
+
+  enqueue(request: InferenceRequest): void {
+    if (this.#stopped) throw stoppedError(request);
+    const payload = new Payload();
+    payload.saturated = true;
+    payload.add(request);
+    this.#instances.enqueue(payload);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  failQueued(error: TritonError): void {
+    this.#instances.failQueued(error);
+  }
+}

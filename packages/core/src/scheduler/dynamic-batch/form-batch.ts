@@ -1,0 +1,105 @@
+import type { EqualInputsRule, RequiredEqualInputs } from "../../batch/required-equal-inputs.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+
+/** Sums of fractional milliseconds may miss by this much. */
+const CLOCK_ERROR_MS = 1e-6;
+
+/** What the batcher is told by the model's configuration. */
+export interface BatchingRules {
+  readonly maxBatchSize: number;
+  /** Ascending, without repetition. */
+  readonly preferredBatchSizes: readonly number[];
+  /** 0: nobody waits for others. */
+  readonly maxQueueDelayMs: number;
+  readonly equalInputs: EqualInputsRule;
+}
+
+/** The payload that requests would join: one that is still empty, or one that waits for an instance. */
+export interface PayloadView {
+  readonly batchSize: number;
+  readonly requiredEqual: RequiredEqualInputs | undefined;
+}
+
+/** What to do with the requests at the head of the queue. */
+export interface BatchDecision {
+  /** This many requests join the payload now; 0 for none. */
+  readonly take: number;
+  /** Nothing more may join the payload after this: the next requests open another one. */
+  readonly closePayload: boolean;
+  /** The next request differs in shape or inputs: the payload may not be merged with another either. */
+  readonly saturatePayload: boolean;
+  /** Set when the requests wait for others: look again after this time at the latest. */
+  readonly waitMs?: number;
+  /** While they wait, rows in the queue that make it worth looking earlier. */
+  readonly wakeAtRows: number;
+  /** What the payload requires of later requests. */
+  readonly requiredEqual: RequiredEqualInputs | undefined;
+}
+
+/**
+ * Triton's dynamic batching decision as a pure function of the queue, the payload, the time and the rules.
+ *
+ * Requests are looked at in order, none is skipped. The batch grows until a preferred size is hit, the next
+ * request does not fit or differs, or the queue ends; then it goes now, or waits for others until the oldest
+ * request has waited `maxQueueDelayMs`.
+ *
+ * @param head the request that has waited longest; the others hang on its `next`
+ */
+export function formBatch(
+  head: InferenceRequest | undefined,
+  payload: PayloadView,
+  now: number,
+  rules: BatchingRules,
+): BatchDecision {
+  const { preferredBatchSizes: preferred, maxBatchSize } = rules;
+  const maxPreferred = preferred.at(-1) ?? 0;
+  const base = payload.batchSize;
+  let required = payload.requiredEqual;
+  let rows = 0;
+  let count = 0;
+  let oldest = Number.POSITIVE_INFINITY;
+  let best: { rows: number; count: number } | undefined;
+  let close = false;
+  let saturate = false;
+  let sendNow = false;
+
+  for (let request = head; request !== undefined; request = request.next) {
+    if (base + rows === 0) {
+      required = rules.equalInputs.startWith(request.inputs);
+    } else {
+      const grown = base + rows + request.rows;
+      if (grown > maxPreferred && best === undefined) {
+        if (rows > 0) best = { rows, count };
+        close = true;
+      }
+      saturate = grown <= maxBatchSize && required !== undefined && !required.holdsFor(request.inputs);
+      if (grown > maxBatchSize || saturate) {
+        sendNow = true;
+        break;
+      }
+    }
+    rows += request.rows;
+    count++;
+    oldest = Math.min(oldest, request.queueStart);
+    if (preferred.includes(base + rows)) best = { rows, count };
+  }
+
+  const decide = (take: number, closePayload: boolean): BatchDecision => ({
+    take,
+    closePayload,
+    saturatePayload: saturate,
+    wakeAtRows: 0,
+    requiredEqual: required,
+  });
+  const delay = rules.maxQueueDelayMs;
+  const age = now - oldest;
+  const delayExceeded = delay > 0 && age + CLOCK_ERROR_MS >= delay;
+  if (best !== undefined && !delayExceeded) return decide(best.count, close || delay === 0);
+  if (count === 0) return decide(0, close || saturate);
+  if (sendNow || base + rows >= maxPreferred) return decide(count, true);
+  if (delayExceeded || delay === 0) return decide(count, close);
+  // A payload that already waits for an instance should be as large as it can be when one takes it.
+  if (!close && base > 0 && !preferred.includes(base)) return decide(count, false);
+  const next = preferred.find((size) => size > base + rows) ?? preferred[0] ?? 0;
+  return { ...decide(0, close), waitMs: delay - age, wakeAtRows: next - base };
+}

@@ -1,0 +1,10 @@
+import { TritonError } from "../errors/triton-error.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+
+/** The refusal of a scheduler that has been stopped. */
+export function stoppedError(request: InferenceRequest): TritonError {
+  return new TritonError(
+    "UNAVAILABLE",
+    `${request.logPrefix}Server is stopping, scheduler for model has stopped accepting new inference requests`,
+  );
+}

@@ -1,0 +1,167 @@
+import type { BindOptions } from "./bind/bind-options.js";
+import { createHandle } from "./bind/create-handle.js";
+import { type InputValues, inferInProcess, type OutputArrays } from "./bind/in-process.js";
+import type { InferOptions } from "./bind/infer-options.js";
+import type { ModelHandle } from "./bind/model-handle.js";
+import { planBinding } from "./bind/plan-binding.js";
+import { type Clock, realClock } from "./clock/clock.js";
+import type { TensorSpec } from "./config/tensor-spec.js";
+import { TritonError } from "./errors/triton-error.js";
+import { ModelVersion } from "./model/model-version.js";
+import { ModelRegistry } from "./model/registry.js";
+import { loadDefaultFrontends } from "./serve/default-frontends.js";
+import type { Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
+import type { InferenceService } from "./service/inference-service.js";
+import { LocalService } from "./service/local-service.js";
+import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
+import { VERSION } from "./version.js";
+
+/** What `serve` resolves to. */
+export interface ServeResult {
+  /** Where each frontend listens, by its name: `http`, `grpc`, `metrics`. */
+  readonly addresses: Readonly<Record<string, FrontendAddress>>;
+}
+
+/**
+ * An inference server inside this process. Bind models, call them at once in process, open them to others with
+ * `serve()`.
+ *
+ * @example
+ * ```ts
+ * await using triton = new Triton();
+ * const double = triton.bind({
+ *   modelName: "double",
+ *   inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+ *   outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
+ *   inferFunc: sample(({ x }) => ({ y: x.data.map((value) => 2 * value) })),
+ * });
+ * const { y } = await double.infer({ x: [1, 2, 3] });
+ * await triton.serve();
+ * ```
+ */
+export class Triton implements AsyncDisposable {
+  readonly #registry = new ModelRegistry();
+  readonly #service: LocalService;
+  readonly #clock: Clock;
+  readonly #serveOptions: ServeOptions;
+  readonly #drainTimeoutMs: number;
+  readonly #holdUntil: number;
+  #frontends: readonly Frontend[] = [];
+  #serving: Promise<ServeResult> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: TritonOptions = {}) {
+    this.#clock = options.clock ?? realClock;
+    this.#serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
+    this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
+    this.#holdUntil = options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0);
+    this.#service = new LocalService(this.#registry, { id: options.id ?? "triton", version: VERSION });
+  }
+
+  /** The v2 operations over the bound models: what frontends call. */
+  get service(): InferenceService {
+    return this.#service;
+  }
+
+  /**
+   * Puts a model into service. Its instances load in the background: `infer` and `serve` wait for them.
+   *
+   * @throws TritonError INVALID_ARG with everything that is wrong with the binding, NOT_FOUND for a missing
+   * model file, UNAVAILABLE after `close`.
+   */
+  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+    options: BindOptions<I, O>,
+  ): ModelHandle<I, O> {
+    this.#assertOpen();
+    const binding = planBinding(
+      options as BindOptions<readonly TensorSpec[], readonly TensorSpec[]>,
+      (name, version) => this.#registry.has(name, version),
+    );
+    const model = new ModelVersion({ ...binding, clock: this.#clock, holdUntil: this.#holdUntil });
+    this.#registry.add(model);
+    return createHandle<I, O>(model, this.#clock, async () => {
+      await model.unload(this.#drainTimeoutMs);
+      this.#registry.remove(model);
+    });
+  }
+
+  /**
+   * Infers with a model by name: with the batch axis when it has one.
+   *
+   * @param options `modelVersion` is the highest that is ready unless given
+   * @throws TritonError NOT_FOUND for an unknown model, and as {@link ModelHandle.infer}.
+   */
+  async infer(
+    modelName: string,
+    inputs: InputValues,
+    options: InferOptions & { readonly modelVersion?: number } = {},
+  ): Promise<OutputArrays> {
+    const { modelVersion, ...rest } = options;
+    const version = modelVersion === undefined ? "" : String(modelVersion);
+    await this.#registry.loading(modelName);
+    return inferInProcess(this.#registry.find(modelName, version), this.#clock, inputs, rest, "given");
+  }
+
+  /**
+   * Waits for all models, then opens the frontends: those given, or those of the installed packages (HTTP on
+   * port 8000, gRPC on 8001, metrics on 8002, on this machine only).
+   *
+   * @throws TritonError when a model failed to load or a port is taken; then nothing stays open.
+   */
+  serve(options: { readonly frontends?: readonly Frontend[] } = {}): Promise<ServeResult> {
+    this.#assertOpen();
+    if (this.#serving !== undefined)
+      throw new TritonError("ALREADY_EXISTS", "serve() has been called already");
+    const serving = this.#serve(options.frontends);
+    this.#serving = serving;
+    serving.catch(() => {
+      this.#serving = undefined;
+    });
+    return serving;
+  }
+
+  /**
+   * Stops: no longer ready, frontends refuse new requests, those at hand finish (for `exitTimeoutSecs` at most),
+   * instances are released. Calling it twice is harmless.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #serve(given: readonly Frontend[] | undefined): Promise<ServeResult> {
+    await this.#registry.allReady();
+    const frontends = given ?? (await loadDefaultFrontends(this.#serveOptions));
+    const addresses: Record<string, FrontendAddress> = {};
+    const started: Frontend[] = [];
+    try {
+      for (const frontend of frontends) {
+        started.push(frontend);
+        addresses[frontend.name] = await frontend.start(this.#service);
+      }
+    } catch (error) {
+      await Promise.allSettled(started.map((frontend) => frontend.stop()));
+      throw error;
+    }
+    this.#frontends = started;
+    return { addresses };
+  }
+
+  async #close(): Promise<void> {
+    await this.#serving?.catch(() => {});
+    this.#service.stopping = true;
+    const models = this.#registry.all();
+    await Promise.all([
+      ...this.#frontends.map((frontend) => frontend.stop()),
+      ...models.map((model) => model.unload(this.#drainTimeoutMs)),
+    ]);
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw new TritonError("UNAVAILABLE", "this Triton has been closed");
+  }
+}

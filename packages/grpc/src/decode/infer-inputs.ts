@@ -1,0 +1,84 @@
+import { type Shape, Tensor, TritonError } from "@tritonjs/core";
+import type { inference } from "#proto";
+import { toDataType } from "./data-type.js";
+import { invalidArgument } from "./invalid-argument.js";
+import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
+import { decodeTypedContents } from "./typed-contents.js";
+
+type InputTensor = inference.ModelInferRequest.InferInputTensor.$Properties;
+
+/**
+ * The input tensors of a request, in its order. Raw contents stay views of the message; they pair with the
+ * inputs in order, and a surplus of them is ignored.
+ *
+ * @param logPrefix `[request id: x] `, the opening of texts about the request as a whole.
+ * @throws TritonError INVALID_ARG for a name that comes twice, a dimension that no number can hold, and an
+ * input whose data is missing, given twice or of another type; NOT_FOUND for an unknown shared-memory region.
+ */
+export function decodeInputs(request: inference.ModelInferRequest, logPrefix: string): Map<string, Tensor> {
+  const inputs = new Map<string, Tensor>();
+  checkDeclarations(request.inputs, logPrefix);
+  const raw = new RawContents(request.rawInputContents);
+  for (const input of request.inputs) {
+    inputs.set(input.name ?? "", decodeInput(input, raw, request.modelName));
+  }
+  return inputs;
+}
+
+function checkDeclarations(inputs: readonly InputTensor[], logPrefix: string): void {
+  const names = new Set<string>();
+  for (const { name, shape } of inputs) {
+    if (names.has(name ?? "")) throw invalidArgument(`${logPrefix}input '${name}' already exists in request`);
+    names.add(name ?? "");
+    const beyond = shape?.find((dim) => typeof dim === "bigint");
+    if (beyond !== undefined) {
+      throw invalidArgument(
+        `${logPrefix}dimension ${beyond} of input '${name}' is beyond what a shape can hold`,
+      );
+    }
+  }
+}
+
+function decodeInput(input: InputTensor, raw: RawContents, modelName: string): Tensor {
+  const { name, contents } = input;
+  const shape = (input.shape ?? []) as Shape;
+  const datatype = toDataType(input.datatype ?? "");
+  const where = `input tensor '${name}' for model '${modelName}'`;
+  const range = decodeSharedMemoryRange(input);
+  if (range !== undefined) {
+    if (contents != null) {
+      throw invalidArgument(`unexpected 'content' provided when using shared memory for ${where}`);
+    }
+    throw new TritonError("NOT_FOUND", `Unable to find shared memory region: '${range.region}'`);
+  }
+  if (contents != null) {
+    if (raw.used) {
+      throw invalidArgument(
+        `contents field must not be specified when using raw_input_contents for '${name}' for model '${modelName}'`,
+      );
+    }
+    return decodeTypedContents(contents, datatype, shape, where);
+  }
+  const bytes = raw.next();
+  if (bytes === undefined) throw invalidArgument(`unable to find data for ${where} in request.`);
+  return Tensor.fromBytes(datatype, shape, bytes);
+}
+
+/** The raw contents of a request, handed out one after the other. */
+class RawContents {
+  readonly #buffers: readonly Uint8Array[];
+  #index = 0;
+
+  constructor(buffers: readonly Uint8Array[]) {
+    this.#buffers = buffers;
+  }
+
+  /** True when the request has any. */
+  get used(): boolean {
+    return this.#buffers.length > 0;
+  }
+
+  next(): Uint8Array | undefined {
+    return this.#buffers[this.#index++];
+  }
+}

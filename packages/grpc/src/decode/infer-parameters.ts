@@ -1,0 +1,124 @@
+import { NO_PARAMETERS, type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
+import type { inference } from "#proto";
+import { invalidArgument } from "./invalid-argument.js";
+
+type Parameter = inference.InferParameter.$Properties;
+
+/** What the parameters of a request say, the reserved ones apart from those that the model is given. */
+export interface InferParameters {
+  correlationId?: bigint | string;
+  sequenceStart?: boolean;
+  sequenceEnd?: boolean;
+  priority?: number;
+  timeoutMicroseconds?: number;
+  /** A stream is told of the end of a decoupled request also when no response carries it. */
+  enableEmptyFinalResponse: boolean;
+  parameters: Parameters;
+}
+
+const ENABLE_EMPTY_FINAL_RESPONSE = "triton_enable_empty_final_response";
+const RESERVED_PREFIX = "triton_";
+const MAX_CORRELATION_ID_BYTES = 128;
+
+/**
+ * Reads the parameters of a request.
+ *
+ * @param forwarded Parameters made of headers: they win over those of the same name.
+ * @throws TritonError INVALID_ARG for values of a wrong kind and for reserved names.
+ */
+export function decodeInferParameters(
+  parameters: Readonly<Record<string, Parameter>>,
+  forwarded: Parameters = NO_PARAMETERS,
+): InferParameters {
+  const keys = Object.keys(parameters);
+  if (keys.length === 0) return { enableEmptyFinalResponse: false, parameters: forwarded };
+  const decoded: InferParameters = { enableEmptyFinalResponse: false, parameters: NO_PARAMETERS };
+  const custom: [string, ParameterValue][] = [];
+  for (const key of keys) {
+    const parameter = parameters[key]!;
+    const reserved = RESERVED.get(key);
+    if (reserved !== undefined) reserved(decoded, parameter, key);
+    else if (key.startsWith(RESERVED_PREFIX)) throw reservedKey();
+    else custom.push([key, customValue(key, parameter)]);
+  }
+  decoded.parameters =
+    custom.length === 0 ? forwarded : Object.fromEntries([...custom, ...Object.entries(forwarded)]);
+  return decoded;
+}
+
+type ReservedParameter = (decoded: InferParameters, parameter: Parameter, key: string) => void;
+
+const RESERVED = new Map<string, ReservedParameter>([
+  ["sequence_id", setCorrelationId],
+  ["sequence_start", (decoded, parameter, key) => (decoded.sequenceStart = bool(key, parameter))],
+  ["sequence_end", (decoded, parameter, key) => (decoded.sequenceEnd = bool(key, parameter))],
+  ["priority", setPriority],
+  ["timeout", setTimeout],
+  [
+    ENABLE_EMPTY_FINAL_RESPONSE,
+    (decoded, parameter, key) => (decoded.enableEmptyFinalResponse = bool(key, parameter)),
+  ],
+]);
+
+/** An integer id is unsigned: -1 is the largest one. */
+function setCorrelationId(decoded: InferParameters, parameter: Parameter, key: string): void {
+  if (parameter.parameterChoice === "int64Param") {
+    decoded.correlationId = BigInt.asUintN(64, BigInt(parameter.int64Param!));
+  } else if (parameter.parameterChoice === "stringParam") {
+    const id = parameter.stringParam!;
+    if (Buffer.byteLength(id) > MAX_CORRELATION_ID_BYTES) {
+      throw new TritonError(
+        "UNSUPPORTED",
+        `string correlation ID cannot be longer than ${MAX_CORRELATION_ID_BYTES} characters`,
+      );
+    }
+    decoded.correlationId = id;
+  } else throw wrongKind(key, "int64_param or string_param");
+}
+
+function setPriority(decoded: InferParameters, parameter: Parameter, key: string): void {
+  if (parameter.parameterChoice === "int64Param") {
+    if (parameter.int64Param! < 0)
+      throw invalidArgument("invalid value for 'priority', expected value >= 0.");
+    decoded.priority = Number(parameter.int64Param);
+  } else if (parameter.parameterChoice === "uint64Param") {
+    decoded.priority = Number(parameter.uint64Param);
+  } else throw wrongKind(key, "int64_param or uint64_param");
+}
+
+/** A timeout is unsigned: a negative one is as good as none that ends. */
+function setTimeout(decoded: InferParameters, parameter: Parameter, key: string): void {
+  if (parameter.parameterChoice !== "int64Param") throw wrongKind(key, "int64_param");
+  decoded.timeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(parameter.int64Param!)));
+}
+
+function customValue(key: string, parameter: Parameter): ParameterValue {
+  switch (parameter.parameterChoice) {
+    case "int64Param":
+      return parameter.int64Param!;
+    case "boolParam":
+      return parameter.boolParam!;
+    case "stringParam":
+      return parameter.stringParam!;
+    case "doubleParam":
+      return parameter.doubleParam!;
+    default:
+      throw wrongKind(key, "int64_param, bool_param, or string_param");
+  }
+}
+
+function bool(key: string, parameter: Parameter): boolean {
+  if (parameter.parameterChoice !== "boolParam") throw wrongKind(key, "bool_param");
+  return parameter.boolParam!;
+}
+
+function wrongKind(key: string, expected: string): TritonError {
+  return invalidArgument(`invalid value type for '${key}' parameter, expected ${expected}.`);
+}
+
+function reservedKey(): TritonError {
+  return invalidArgument(
+    `parameter keys starting with '${RESERVED_PREFIX}' are reserved for Triton usage. Only the following keys ` +
+      `starting with '${RESERVED_PREFIX}' are allowed: ${ENABLE_EMPTY_FINAL_RESPONSE}`,
+  );
+}

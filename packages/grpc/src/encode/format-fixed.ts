@@ -1,0 +1,11 @@
+/** A number with six decimals, rounded as C's `%f` does: halves that are exact go to the even digit. */
+export function formatFixed(value: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value < 0 ? "-inf" : "inf";
+  if (value < 0 || Object.is(value, -0)) return `-${formatFixed(-value)}`;
+  if (value >= 1e21) return `${BigInt(value)}.000000`;
+  // Seven decimals show a half exactly when the value is a multiple of 2^-7: no other can end after the seventh.
+  const seven = value.toFixed(7);
+  const isHalf = Number.isInteger(value * 128) && seven.endsWith("5");
+  const lastDigitIsEven = Number(seven.at(-2)) % 2 === 0;
+  return isHalf && lastDigitIsEven ? seven.slice(0, -1) : value.toFixed(6);
+}

@@ -1,0 +1,69 @@
+import { TritonError } from "@tritonjs/core";
+import { inference } from "#proto";
+import { encodeMessage } from "../proto/codec.js";
+
+/*
+ * A response on the wire, without copying its outputs:
+ *
+ *   head: every field but the raw contents | tag, length | contents | tag, length | contents | ...
+ */
+
+type ResponseMessage = inference.ModelInferResponse.$Properties;
+type StreamMessage = inference.ModelStreamInferResponse.$Properties;
+
+/** Most bytes that a message can have. */
+export const MAX_MESSAGE_SIZE = 0x7fff_ffff;
+
+const RAW_OUTPUT_CONTENTS_TAG = (6 << 3) | 2;
+const INFER_RESPONSE_TAG = (2 << 3) | 2;
+
+/**
+ * Encodes a `ModelInferResponse`.
+ *
+ * @throws TritonError INVALID_ARG when it is larger than a message can be.
+ */
+export function encodeInferResponseParts(message: ResponseMessage): Uint8Array[] {
+  const { rawOutputContents, ...head } = message;
+  const parts: Uint8Array[] = [encodeMessage(inference.ModelInferResponse, head)];
+  for (const contents of rawOutputContents ?? []) {
+    parts.push(prefix(RAW_OUTPUT_CONTENTS_TAG, contents.byteLength));
+    if (contents.byteLength > 0) parts.push(contents);
+  }
+  checkSize(byteLength(parts));
+  return parts;
+}
+
+/** Encodes a `ModelStreamInferResponse`. */
+export function encodeStreamResponseParts(message: StreamMessage): Uint8Array[] {
+  const { inferResponse, errorMessage } = message;
+  const parts: Uint8Array[] = [];
+  if (errorMessage) parts.push(encodeMessage(inference.ModelStreamInferResponse, { errorMessage }));
+  if (inferResponse != null) {
+    const response = encodeInferResponseParts(inferResponse);
+    parts.push(prefix(INFER_RESPONSE_TAG, byteLength(response)), ...response);
+  }
+  return parts;
+}
+
+/** Bytes of all parts together. */
+export function byteLength(parts: readonly Uint8Array[]): number {
+  return parts.reduce((total, part) => total + part.byteLength, 0);
+}
+
+/** The error of a response that no message can hold. */
+function checkSize(size: number): void {
+  if (size <= MAX_MESSAGE_SIZE) return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `Response has byte size ${size} which exceeds gRPC's byte size limit ${MAX_MESSAGE_SIZE}.`,
+  );
+}
+
+/** A tag and a length as varints. */
+function prefix(tag: number, length: number): Uint8Array {
+  const bytes = [tag];
+  let rest = length;
+  for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes.push((rest & 0x7f) | 0x80);
+  bytes.push(rest);
+  return Uint8Array.from(bytes);
+}

@@ -1,0 +1,34 @@
+import { NO_PARAMETERS, type Parameters } from "@tritonjs/core";
+import { invalidArgument } from "../decode/invalid-argument.js";
+import type { CallHeaders } from "../transport/call.js";
+
+/** Makes request parameters of the headers of a call. */
+export type HeaderForwarding = (headers: CallHeaders) => Parameters;
+
+/** Parameters that mean something of their own: no header can set them. */
+const RESERVED: ReadonlySet<string> = new Set([
+  ...["sequence_id", "sequence_start", "sequence_end", "priority", "timeout"],
+  ...["headers", "binary_data_output"],
+]);
+
+/**
+ * Forwards the headers whose name has a match of `pattern` anywhere, as string parameters; none without a
+ * pattern. Of a header that comes twice the last value counts.
+ *
+ * @throws TritonError INVALID_ARG for a header with a reserved name.
+ */
+export function headerForwarding(pattern: RegExp | undefined): HeaderForwarding {
+  if (pattern === undefined) return () => NO_PARAMETERS;
+  const matcher = new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ""));
+  return (headers) => {
+    const forwarded: [string, string][] = [];
+    for (const [name, value] of headers.entries()) {
+      if (!matcher.test(name)) continue;
+      if (RESERVED.has(name) || name.startsWith("triton_")) {
+        throw invalidArgument(`Header '${name}' is reserved for Triton usage and cannot be forwarded.`);
+      }
+      forwarded.push([name, value]);
+    }
+    return forwarded.length === 0 ? NO_PARAMETERS : Object.fromEntries(forwarded);
+  };
+}

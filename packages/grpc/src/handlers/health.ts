@@ -1,0 +1,48 @@
+import type { InferenceService } from "@tritonjs/core";
+import { grpc, inference } from "#proto";
+import { type Method, unary } from "../transport/method.js";
+import { inferencePath } from "./paths.js";
+
+const { ServingStatus } = grpc.health.v1.HealthCheckResponse;
+
+/** Whether the server and its models answer: `ServerLive`, `ServerReady`, `ModelReady`, health `Check`. */
+export function healthMethods(service: InferenceService): Method[] {
+  return [
+    unary(
+      {
+        path: inferencePath("ServerLive"),
+        protocol: "health",
+        request: inference.ServerLiveRequest,
+        response: inference.ServerLiveResponse,
+      },
+      () => ({ live: service.isLive() }),
+    ),
+    unary(
+      {
+        path: inferencePath("ServerReady"),
+        protocol: "health",
+        request: inference.ServerReadyRequest,
+        response: inference.ServerReadyResponse,
+      },
+      () => ({ ready: service.isReady() }),
+    ),
+    unary(
+      {
+        path: inferencePath("ModelReady"),
+        protocol: "health",
+        request: inference.ModelReadyRequest,
+        response: inference.ModelReadyResponse,
+      },
+      ({ name, version }) => ({ ready: service.isModelReady(name, version) }),
+    ),
+    unary(
+      {
+        path: "/grpc.health.v1.Health/Check",
+        protocol: "health",
+        request: grpc.health.v1.HealthCheckRequest,
+        response: grpc.health.v1.HealthCheckResponse,
+      },
+      () => ({ status: service.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING }),
+    ),
+  ];
+}

@@ -1,0 +1,42 @@
+import type { InferenceService } from "@tritonjs/core";
+import { inference } from "#proto";
+import { type Method, unary } from "../transport/method.js";
+import { inferencePath } from "./paths.js";
+
+/** What the server and its models are: `ServerMetadata`, `ModelMetadata`, `ModelConfig`. */
+export function metadataMethods(service: InferenceService): Method[] {
+  return [
+    unary(
+      {
+        path: inferencePath("ServerMetadata"),
+        protocol: "metadata",
+        request: inference.ServerMetadataRequest,
+        response: inference.ServerMetadataResponse,
+      },
+      () => {
+        const { name, version, extensions } = service.serverMetadata();
+        return { name, version, extensions: [...extensions] };
+      },
+    ),
+    unary(
+      {
+        path: inferencePath("ModelMetadata"),
+        protocol: "metadata",
+        request: inference.ModelMetadataRequest,
+        response: inference.ModelMetadataResponse,
+      },
+      ({ name, version }) => service.modelMetadata(name, version),
+    ),
+    unary(
+      {
+        path: inferencePath("ModelConfig"),
+        protocol: "model-config",
+        request: inference.ModelConfigRequest,
+        response: inference.ModelConfigResponse,
+      },
+      ({ name, version }) => ({
+        config: inference.ModelConfig.fromObject(service.modelConfig(name, version)),
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,95 @@
+import { decodeMessage, encodeMessage, type MessageDecoder, type MessageEncoder } from "../proto/codec.js";
+import type { Call, DuplexStream, ResponseStream } from "./call.js";
+
+/** Groups of methods that can be restricted, by the names of Triton's `--grpc-restricted-protocol`. */
+export type Protocol =
+  | "health"
+  | "metadata"
+  | "inference"
+  | "shared-memory"
+  | "model-config"
+  | "model-repository"
+  | "statistics"
+  | "trace"
+  | "logging";
+
+/*
+ * A method of the service, as a transport needs it: it moves messages and knows nothing of what they say. What
+ * `decode` makes is what `handle` takes, and what `handle` makes is what `encode` takes; the functions below see
+ * to that.
+ */
+
+interface MethodBase {
+  /** `/package.Service/Name`. */
+  readonly path: string;
+  readonly protocol: Protocol;
+  readonly decode: (bytes: Uint8Array) => unknown;
+  /** The message as parts that follow each other, so that large contents need not be copied together. */
+  readonly encode: (message: unknown) => readonly Uint8Array[];
+}
+
+/** One request, one response. Throws and rejects with the error that the client is told about. */
+export interface UnaryMethod extends MethodBase {
+  readonly kind: "unary";
+  readonly handle: (request: unknown, call: Call) => unknown;
+}
+
+/** One request, many responses. */
+export interface ServerStreamMethod extends MethodBase {
+  readonly kind: "server-stream";
+  readonly handle: (request: unknown, call: ResponseStream<unknown>) => void;
+}
+
+/** Many requests, many responses. */
+export interface DuplexMethod extends MethodBase {
+  readonly kind: "duplex";
+  readonly handle: (call: DuplexStream<unknown, unknown>) => void;
+}
+
+export type Method = UnaryMethod | ServerStreamMethod | DuplexMethod;
+
+/** What a method is made of besides its handler. */
+export interface MethodInit<Q, R> {
+  readonly path: string;
+  readonly protocol: Protocol;
+  readonly request: MessageDecoder<Q>;
+  readonly response: MessageEncoder<R> | ResponseEncoder<R>;
+}
+
+/** Encodes a message in a way of its own. */
+export interface ResponseEncoder<R> {
+  readonly encodeParts: (message: R) => readonly Uint8Array[];
+}
+
+/** Makes a method with one request and one response. */
+export function unary<Q, R>(
+  init: MethodInit<Q, R>,
+  handle: (request: Q, call: Call) => R | Promise<R>,
+): Method {
+  return { ...base(init), kind: "unary", handle: handle as UnaryMethod["handle"] };
+}
+
+/** Makes a method with one request and many responses. */
+export function serverStream<Q, R>(
+  init: MethodInit<Q, R>,
+  handle: (request: Q, call: ResponseStream<R>) => void,
+): Method {
+  return { ...base(init), kind: "server-stream", handle: handle as ServerStreamMethod["handle"] };
+}
+
+/** Makes a method with many requests and many responses. */
+export function duplex<Q, R>(init: MethodInit<Q, R>, handle: (call: DuplexStream<Q, R>) => void): Method {
+  return { ...base(init), kind: "duplex", handle: handle as unknown as DuplexMethod["handle"] };
+}
+
+function base<Q, R>({ path, protocol, request, response }: MethodInit<Q, R>): MethodBase {
+  return {
+    path,
+    protocol,
+    decode: (bytes) => decodeMessage(request, bytes),
+    encode: (message) =>
+      "encodeParts" in response
+        ? response.encodeParts(message as R)
+        : [encodeMessage(response, message as R)],
+  };
+}

@@ -1,0 +1,52 @@
+import { type InferenceRequestInit, type ReadyModel, TritonError } from "@tritonjs/core";
+import { asText, find } from "../json/access.js";
+import { parseJson } from "../json/parse-json.js";
+import { InputReader } from "./request-inputs.js";
+import { readRequestParameters } from "./request-parameters.js";
+import { type OutputForms, readRequestedOutputs } from "./requested-outputs.js";
+
+/** A request as the client wrote it, and how the client wants the outputs. */
+export interface DecodedRequest {
+  readonly init: Omit<InferenceRequestInit, "modelName" | "modelVersion" | "onResponse">;
+  readonly outputs: OutputForms;
+}
+
+/**
+ * Decodes the body of an infer request: `headerLength` bytes of JSON, then the tensors that the JSON announces with
+ * `binary_data_size`, in the order of the inputs.
+ *
+ * @throws TritonError with Triton's code and text for the first fault.
+ */
+export function decodeInferRequest(
+  model: ReadyModel,
+  body: Uint8Array,
+  headerLength: number,
+  maxInputSize: number,
+): DecodedRequest {
+  const json = parseJson(body.subarray(0, headerLength));
+  const idJson = find(json, "id");
+  const id = idJson === undefined ? "" : asText(idJson, "Unable to parse 'id'");
+  const { custom, binaryOutput = false, ...parameters } = readRequestParameters(json);
+  const inputs = new InputReader(model, body.subarray(headerLength), maxInputSize).read(json, id);
+  const named = readRequestedOutputs(json);
+  return {
+    init: { id, inputs, requestedOutputs: [...named.keys()], parameters: custom, ...parameters },
+    outputs: { named, others: { binary: binaryOutput, classes: 0 } },
+  };
+}
+
+/**
+ * Length of the JSON at the start of a body: the header `Inference-Header-Content-Length`, read like C's `atoi`, or
+ * else the whole body. 0 announces a body that is nothing but one tensor.
+ *
+ * @throws TritonError INVALID_ARG when the header points outside the body.
+ */
+export function inferenceHeaderLength(header: string | undefined, bodyLength: number): number {
+  if (header === undefined) return bodyLength;
+  const length = Number(/^[ \t]*([+-]?\d+)/.exec(header)?.[1] ?? 0);
+  if (length >= 0 && length <= bodyLength) return length;
+  throw new TritonError(
+    "INVALID_ARG",
+    `inference header size should be in range (0, ${bodyLength}), got: ${header}`,
+  );
+}

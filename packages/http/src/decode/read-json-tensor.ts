@@ -1,0 +1,89 @@
+import {
+  type DataType,
+  elementByteSize,
+  isDataType,
+  type Shape,
+  Tensor,
+  TritonError,
+} from "@tritonjs/core";
+import { asArray, member } from "../json/access.js";
+import type { JsonArray, JsonValue } from "../json/json-value.js";
+import { readNumbers } from "./read-numbers.js";
+import { readStrings } from "./read-strings.js";
+import { countElements } from "./shape.js";
+
+const NO_BYTES = new Uint8Array(0);
+const MAX_INT64 = 2n ** 63n - 1n;
+
+/** What is known of an input before its `data` is read. */
+export interface JsonTensorHeader {
+  readonly name: string;
+  /** As the client wrote it. */
+  readonly datatype: string;
+  readonly shape: readonly (number | bigint)[];
+  /** The model's input has no dimensions: the empty shape then stands for one element. */
+  readonly scalar: boolean;
+}
+
+/**
+ * Reads the tensor of an input that has its `data` in the JSON. A tensor without elements needs no data: it is not
+ * looked at.
+ *
+ * @throws TritonError for data that does not fit, and for tensors of more than `maxInputSize` bytes.
+ */
+export function readJsonTensor(header: JsonTensorHeader, input: JsonValue, maxInputSize: number): Tensor {
+  const { name, datatype } = header;
+  const shape = header.shape.map(Number);
+  const scalar = header.scalar && shape.length === 0;
+  const count = scalar ? 1n : countElements(name, header.shape);
+  if (count === 0n) return Tensor.fromBytes(datatypeOf(datatype), shape, NO_BYTES);
+  const data = asArray(member(input, "data", "Unable to parse 'data'"), "Unable to parse 'data'");
+  if (datatype === "BYTES") return limited(name, readStrings(shape, data), maxInputSize);
+  const size = isDataType(datatype) ? elementByteSize(datatype) : 0;
+  checkByteSize(name, count, size, maxInputSize);
+  return readElements(name, datatype, shape, Number(count), data);
+}
+
+/** The data type with this name; an unknown one is `<invalid>`, which no model expects. */
+export function datatypeOf(name: string): DataType {
+  return isDataType(name) ? name : ("<invalid>" as DataType);
+}
+
+function readElements(name: string, datatype: string, shape: Shape, count: number, data: JsonArray): Tensor {
+  if (!isDataType(datatype) || datatype === "BYTES") {
+    throw new TritonError("INVALID_ARG", `invalid datatype for input ${name}`);
+  }
+  if (datatype === "FP16" || datatype === "BF16") {
+    throw new TritonError(
+      "INVALID_ARG",
+      `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`,
+    );
+  }
+  return readNumbers(datatype, shape, count, data);
+}
+
+function checkByteSize(name: string, count: bigint, elementSize: number, maxInputSize: number): void {
+  const size = BigInt(elementSize);
+  if (size > 1n && count > MAX_INT64 / size) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `byte size overflow for input '${name}': element count (${count}) * data type size (${size}) exceeds ` +
+        `maximum allowed size (${MAX_INT64})`,
+    );
+  }
+  checkLimit(name, BigInt.asUintN(64, count * size), maxInputSize);
+}
+
+function limited(name: string, tensor: Tensor, maxInputSize: number): Tensor {
+  checkLimit(name, BigInt(tensor.byteLength), maxInputSize);
+  return tensor;
+}
+
+function checkLimit(name: string, byteSize: bigint, maxInputSize: number): void {
+  if (byteSize <= maxInputSize) return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `JSON input '${name}' has a byte_size (${byteSize} bytes) that exceeds the maximum allowed value of ` +
+      `${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`,
+  );
+}

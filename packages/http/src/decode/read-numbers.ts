@@ -1,0 +1,91 @@
+import { type Shape, Tensor, TritonError, typedArrayFor } from "@tritonjs/core";
+import { type JsonArray, type JsonValue, PackedNumbers } from "../json/json-value.js";
+import { unpack } from "../json/parse-json.js";
+import { MAX_DATA_DEPTH } from "../limits.js";
+import { type ElementReader, elementReaders, type NumericDataType } from "./element-readers.js";
+
+const MISMATCH = "Shape does not match true shape of 'data' field";
+
+/**
+ * The tensor behind a `data` array of numbers or booleans. How the elements are nested does not matter, only how
+ * many there are.
+ *
+ * @throws TritonError INTERNAL for the first element that is wrong, or when their number is not `count`.
+ */
+export function readNumbers(datatype: NumericDataType, shape: Shape, count: number, data: JsonArray): Tensor {
+  const reader = elementReaders[datatype];
+  if (data instanceof PackedNumbers && data.values.length === count && accepts(reader, data)) {
+    return Tensor.fromElements(datatype, shape, convertPacked(datatype, data.values));
+  }
+  try {
+    const elements: (number | bigint)[] = [];
+    collect(reader, data instanceof PackedNumbers ? unpack(data) : data, count, elements, 0);
+    if (elements.length !== count) throw new TritonError("INTERNAL", MISMATCH);
+    return Tensor.fromElements(datatype, shape, convert(datatype, elements));
+  } catch (thrown) {
+    const { code, message } = TritonError.from(thrown);
+    throw new TritonError(code, `Unable to parse 'data': ${message}`);
+  }
+}
+
+/** The error of data nested deeper than Triton allows. */
+export function tooDeep(): TritonError {
+  return new TritonError(
+    "INVALID_ARG",
+    `JSON nesting depth exceeds maximum allowed limit (${MAX_DATA_DEPTH})`,
+  );
+}
+
+function accepts(reader: ElementReader, data: PackedNumbers): boolean {
+  if (reader.packed === "any") return true;
+  if (reader.packed === "none" || !data.integers) return false;
+  return reader.packed === "integers" || !data.negative;
+}
+
+function collect(
+  reader: ElementReader,
+  value: JsonValue,
+  count: number,
+  into: (number | bigint)[],
+  depth: number,
+): void {
+  if (depth >= MAX_DATA_DEPTH) throw tooDeep();
+  if (Array.isArray(value)) {
+    for (const element of value) collect(reader, element, count, into, depth + 1);
+    return;
+  }
+  if (into.length >= count) throw new TritonError("INTERNAL", MISMATCH);
+  into.push(reader.read(value));
+}
+
+function convertPacked(datatype: NumericDataType, values: Float64Array) {
+  if (datatype === "FP64") return values as Float64Array<ArrayBuffer>;
+  const elements = new (typedArrayFor(datatype))(values.length);
+  if (elements instanceof BigInt64Array || elements instanceof BigUint64Array) {
+    writeWords(new Int32Array(elements.buffer), values);
+  } else elements.set(values);
+  return elements;
+}
+
+/** Writes integers of at most 53 bits as 64-bit ones, low word first, without making a bigint of each. */
+function writeWords(words: Int32Array, values: Float64Array): void {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    words[2 * i] = value;
+    words[2 * i + 1] = Math.floor(value / 0x1_0000_0000);
+  }
+}
+
+function convert(datatype: NumericDataType, values: readonly (number | bigint)[]) {
+  const elements = new (typedArrayFor(datatype))(values.length);
+  if (elements instanceof BigInt64Array || elements instanceof BigUint64Array) {
+    for (let i = 0; i < values.length; i++) elements[i] = BigInt(values[i]!);
+  } else {
+    for (let i = 0; i < values.length; i++) elements[i] = narrow(values[i]!);
+  }
+  return elements;
+}
+
+function narrow(value: number | bigint): number {
+  return typeof value === "bigint" ? Number(BigInt.asIntN(32, value)) : value;
+}

@@ -1,0 +1,23 @@
+import { type Shape, Tensor } from "@tritonjs/core";
+import { asBytes } from "../json/access.js";
+import { type JsonArray, type JsonValue, PackedNumbers } from "../json/json-value.js";
+import { unpack } from "../json/parse-json.js";
+import { MAX_DATA_DEPTH } from "../limits.js";
+import { tooDeep } from "./read-numbers.js";
+
+/**
+ * The `BYTES` tensor behind a `data` array of strings. Their number is left to the request validation.
+ *
+ * @throws TritonError for an element that is no string.
+ */
+export function readStrings(shape: Shape, data: JsonArray): Tensor {
+  const elements: Uint8Array[] = [];
+  collect(data instanceof PackedNumbers ? unpack(data) : data, elements, 0);
+  return Tensor.fromElements("BYTES", shape, elements);
+}
+
+function collect(value: JsonValue, into: Uint8Array[], depth: number): void {
+  if (depth >= MAX_DATA_DEPTH) throw tooDeep();
+  if (Array.isArray(value)) for (const element of value) collect(element, into, depth + 1);
+  else into.push(asBytes(value, "Unable to parse JSON bytes array"));
+}

@@ -1,0 +1,90 @@
+import { type ReadyModel, Tensor, TritonError } from "@tritonjs/core";
+import { asArray, asText, asUnsigned, find, member } from "../json/access.js";
+import { type JsonValue, PackedNumbers } from "../json/json-value.js";
+import { unpack } from "../json/parse-json.js";
+import { datatypeOf, readJsonTensor } from "./read-json-tensor.js";
+import { readShape } from "./shape.js";
+
+const SOURCES =
+  "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', " +
+  "'shared_memory_region' in 'parameters'. But";
+
+/** Reads the inputs of an infer request: tensors in the JSON, and those that follow it one after the other. */
+export class InputReader {
+  readonly #model: ReadyModel;
+  readonly #binary: Uint8Array;
+  readonly #maxInputSize: number;
+  #binaryUsed = 0;
+
+  /** `binary` is what follows the JSON in the body. */
+  constructor(model: ReadyModel, binary: Uint8Array, maxInputSize: number) {
+    this.#model = model;
+    this.#binary = binary;
+    this.#maxInputSize = maxInputSize;
+  }
+
+  /** @throws TritonError for the first fault, also when bytes are left over. */
+  read(request: JsonValue, id: string): Map<string, Tensor> {
+    const context = "Unable to parse 'inputs'";
+    const array = asArray(member(request, "inputs", context), context);
+    const inputs = new Map<string, Tensor>();
+    for (const input of array instanceof PackedNumbers ? unpack(array) : array) {
+      this.#readInput(input, id, inputs);
+    }
+    if (this.#binaryUsed !== this.#binary.length) {
+      throw invalid(`unexpected additional input data for model '${this.#model.name}'`);
+    }
+    return inputs;
+  }
+
+  #readInput(input: JsonValue, id: string, into: Map<string, Tensor>): void {
+    const parameters = find(input, "parameters");
+    checkSource(input, parameters);
+    const name = asText(member(input, "name", "Unable to parse 'name'"), "Unable to parse 'name'");
+    const datatypeJson = member(input, "datatype", "Unable to parse 'datatype'");
+    const datatype = asText(datatypeJson, "Unable to parse 'datatype'");
+    const shape = readShape(member(input, "shape", "Unable to parse 'shape'"));
+    if (into.has(name)) {
+      throw invalid(
+        `[request id: ${id === "" ? "<id_unknown>" : id}] input '${name}' already exists in request`,
+      );
+    }
+    const binarySize = find(parameters, "binary_data_size");
+    if (binarySize !== undefined) {
+      const size = Number(asUnsigned(binarySize, "Unable to parse 'binary_data_size'"));
+      const bytes = this.#takeBinary(name, size);
+      into.set(name, Tensor.fromBytes(datatypeOf(datatype), shape.map(Number), bytes));
+      return;
+    }
+    if (find(parameters, "shared_memory_region") !== undefined) {
+      throw invalid("Client shared memory is not supported by this server.");
+    }
+    const scalar = this.#model.config.input.some((known) => known.name === name && known.dims.length === 0);
+    into.set(name, readJsonTensor({ name, datatype, shape, scalar }, input, this.#maxInputSize));
+  }
+
+  #takeBinary(name: string, size: number): Uint8Array {
+    const left = this.#binary.length - this.#binaryUsed;
+    if (size > left) {
+      throw invalid(
+        `unexpected size for input '${name}', expecting ${size - left} additional bytes for model ` +
+          `'${this.#model.name}'`,
+      );
+    }
+    this.#binaryUsed += size;
+    return this.#binary.subarray(this.#binaryUsed - size, this.#binaryUsed);
+  }
+}
+
+function checkSource(input: JsonValue, parameters: JsonValue | undefined): void {
+  const set: string[] = [];
+  if (find(input, "data") !== undefined) set.push("'data'");
+  if (find(parameters, "binary_data_size") !== undefined) set.push("'binary_data_size'");
+  if (find(parameters, "shared_memory_region") !== undefined) set.push("'shared_memory_region'");
+  if (set.length === 0) throw invalid(`${SOURCES} no field is set`);
+  if (set.length > 1) throw invalid(`${SOURCES} set ${set.join(" ")}`);
+}
+
+function invalid(message: string): TritonError {
+  return new TritonError("INVALID_ARG", message);
+}

@@ -1,0 +1,80 @@
+import { NO_PARAMETERS, type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
+import { asBoolean, asText, asUnsigned, find, isInteger, isUnsigned, members } from "../json/access.js";
+import { JsonDouble, type JsonValue } from "../json/json-value.js";
+
+const MAX_CORRELATION_ID_LENGTH = 128;
+
+/** What the `parameters` of an infer request say. */
+export interface RequestParameters {
+  correlationId?: bigint | string;
+  sequenceStart?: boolean;
+  sequenceEnd?: boolean;
+  priority?: number;
+  timeoutMicroseconds?: number;
+  binaryOutput?: boolean;
+  /** The rest, which is for the model. */
+  custom: Parameters;
+}
+
+/** Those with a meaning of their own, by name. */
+const reserved: Readonly<Record<string, (value: JsonValue, into: RequestParameters) => void>> = {
+  sequence_id: (value, into) => {
+    into.correlationId = isUnsigned(value) ? BigInt(value) : correlationText(value);
+  },
+  sequence_start: (value, into) => {
+    into.sequenceStart = asBoolean(value, "Unable to parse 'sequence_start'");
+  },
+  sequence_end: (value, into) => {
+    into.sequenceEnd = asBoolean(value, "Unable to parse 'sequence_end'");
+  },
+  priority: (value, into) => {
+    into.priority = Number(asUnsigned(value, "Unable to parse 'priority'"));
+  },
+  timeout: (value, into) => {
+    into.timeoutMicroseconds = Number(asUnsigned(value, "Unable to parse 'timeout'"));
+  },
+  binary_data_output: (value, into) => {
+    into.binaryOutput = asBoolean(value, "Unable to parse 'binary_data_output'");
+  },
+};
+
+/** Reads `parameters` of an infer request; without any there is nothing but `custom: {}`. */
+export function readRequestParameters(request: JsonValue): RequestParameters {
+  const json = find(request, "parameters");
+  if (json === undefined) return { custom: NO_PARAMETERS };
+  const custom: Record<string, ParameterValue> = Object.create(null);
+  const parameters: RequestParameters = { custom };
+  for (const [name, value] of members(json, "failed to get request params.")) {
+    if (Object.hasOwn(reserved, name)) reserved[name]!(value, parameters);
+    else if (name.startsWith("triton_")) {
+      throw new TritonError(
+        "INVALID_ARG",
+        "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
+      );
+    } else custom[name] = readParameter(name, value);
+  }
+  return parameters;
+}
+
+/** A parameter for the model: string, integer, boolean or double. */
+export function readParameter(name: string, value: JsonValue): ParameterValue {
+  if (value instanceof Uint8Array) return asText(value);
+  if (typeof value === "boolean" || isInteger(value)) return value;
+  if (typeof value === "bigint") return Number(value);
+  if (value instanceof JsonDouble) return value.value;
+  throw new TritonError(
+    "INVALID_ARG",
+    `parameter '${name}' has invalid type. It should be either 'int', 'bool', or 'string'.`,
+  );
+}
+
+function correlationText(value: JsonValue): string {
+  const text = asText(value, "Unable to parse 'sequence_id'");
+  if (Buffer.byteLength(text) > MAX_CORRELATION_ID_LENGTH) {
+    throw new TritonError(
+      "UNSUPPORTED",
+      `string correlation ID cannot be longer than ${MAX_CORRELATION_ID_LENGTH} characters`,
+    );
+  }
+  return text;
+}

@@ -1,0 +1,57 @@
+import { TritonError } from "@tritonjs/core";
+import { asArray, asBoolean, asText, asUnsigned, find, member } from "../json/access.js";
+import { type JsonValue, PackedNumbers } from "../json/json-value.js";
+import { unpack } from "../json/parse-json.js";
+
+/** How one output goes to the client. */
+export interface OutputForm {
+  readonly binary: boolean;
+  /** Number of classes to return instead of the tensor; 0 for the tensor. */
+  readonly classes: number;
+}
+
+/** How outputs go to the client: those asked for by name, and all others. */
+export interface OutputForms {
+  readonly named: ReadonlyMap<string, OutputForm>;
+  readonly others: OutputForm;
+}
+
+/** All outputs alike. */
+export function sameForm(binary: boolean): OutputForms {
+  return { named: new Map(), others: { binary, classes: 0 } };
+}
+
+/** Reads `outputs` of an infer request. Of an output that is asked for twice the first form counts. */
+export function readRequestedOutputs(request: JsonValue): Map<string, OutputForm> {
+  const named = new Map<string, OutputForm>();
+  const json = find(request, "outputs");
+  if (json === undefined) return named;
+  const array = asArray(json, "Unable to parse 'outputs'");
+  for (const output of array instanceof PackedNumbers ? unpack(array) : array) {
+    const parameters = find(output, "parameters");
+    checkSharedMemory(parameters);
+    const name = asText(member(output, "name", "Unable to parse 'name'"), "Unable to parse 'name'");
+    const classes = find(parameters, "classification");
+    const binary = find(parameters, "binary_data");
+    const form: OutputForm = {
+      classes: classes === undefined ? 0 : Number(asUnsigned(classes, "Unable to set 'classification'")),
+      binary: binary === undefined ? false : asBoolean(binary, "Unable to parse 'binary_data'"),
+    };
+    if (!named.has(name)) named.set(name, form);
+  }
+  return named;
+}
+
+function checkSharedMemory(parameters: JsonValue | undefined): void {
+  if (find(parameters, "shared_memory_region") === undefined) return;
+  if (find(parameters, "classification") !== undefined) {
+    throw new TritonError(
+      "INVALID_ARG",
+      "Output can't set both 'shared_memory_region' and 'classification'",
+    );
+  }
+  const binary = find(parameters, "binary_data");
+  if (binary !== undefined && asBoolean(binary, "Unable to set 'binary_data'")) {
+    throw new TritonError("INVALID_ARG", "Output can't set both 'shared_memory_region' and 'binary_data'");
+  }
+}

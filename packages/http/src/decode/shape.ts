@@ -1,0 +1,52 @@
+import { TritonError } from "@tritonjs/core";
+import { asArray, asUnsigned } from "../json/access.js";
+import { type JsonValue, PackedNumbers } from "../json/json-value.js";
+import { unpack } from "../json/parse-json.js";
+
+const MAX_INT64 = 2n ** 63n - 1n;
+const CONTEXT = "Unable to parse 'shape'";
+
+/** A shape off the wire: unsigned 64-bit integers that Triton takes for signed ones. */
+export function readShape(json: JsonValue): (number | bigint)[] {
+  const array = asArray(json, CONTEXT);
+  if (array instanceof PackedNumbers && array.integers && !array.negative && !array.nested) {
+    return Array.from(array.values);
+  }
+  const dims = array instanceof PackedNumbers ? unpack(array) : array;
+  return dims.map((dim) => {
+    const value = asUnsigned(dim, CONTEXT);
+    return typeof value === "bigint" ? BigInt.asIntN(64, value) : value;
+  });
+}
+
+/**
+ * Number of elements of a JSON tensor by Triton's count: the first zero ends it, an empty shape has none.
+ *
+ * @throws TritonError INVALID_ARG for negative dimensions and counts beyond 64 bits.
+ */
+export function countElements(input: string, shape: readonly (number | bigint)[]): bigint {
+  if (shape.length === 0) return 0n;
+  let count = 1n;
+  for (const value of shape) {
+    const dim = BigInt(value);
+    if (dim === -1n) return -1n;
+    if (dim < 0n) throw invalidShape(input, shape, "contains one or more invalid dimensions");
+    if (dim === 0n) return 0n;
+    count *= dim;
+    if (count > MAX_INT64) {
+      throw invalidShape(
+        input,
+        shape,
+        `causes total element count to exceed maximum size of ${MAX_INT64}`,
+      );
+    }
+  }
+  return count;
+}
+
+function invalidShape(input: string, shape: readonly (number | bigint)[], fault: string): TritonError {
+  return new TritonError(
+    "INVALID_ARG",
+    `invalid shape for input '${input}': shape [${shape.join(",")}] ${fault}`,
+  );
+}

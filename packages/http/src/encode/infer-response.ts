@@ -1,0 +1,62 @@
+import type { InferenceResponse, ReadyModel, Tensor } from "@tritonjs/core";
+import type { OutputForms } from "../decode/requested-outputs.js";
+import { ByteWriter } from "../json/byte-writer.js";
+import { writeJson } from "../json/write-json.js";
+import { classify, type LabelLookup } from "./classification.js";
+import { writeTensorData } from "./tensor-data.js";
+
+/** An answer ready to be sent: the JSON, then the tensors that it announces. */
+export interface EncodedResponse {
+  readonly json: Buffer;
+  /** Tensors in binary, in the order of the outputs; those without a byte are left out. */
+  readonly tensors: readonly Uint8Array[];
+}
+
+/**
+ * Encodes an answer with each output in the form that the client asked for.
+ *
+ * @throws TritonError INVALID_ARG for an output that cannot take that form.
+ */
+export function encodeInferResponse(
+  model: ReadyModel,
+  response: InferenceResponse,
+  forms: OutputForms,
+  labels: LabelLookup | undefined,
+): EncodedResponse {
+  const writer = new ByteWriter();
+  const tensors: Uint8Array[] = [];
+  writer.ascii("{");
+  if (response.id !== "") writer.ascii('"id":').string(response.id).ascii(",");
+  writer.ascii('"model_name":').string(response.modelName);
+  writer.ascii(',"model_version":').string(response.modelVersion);
+  if (Object.keys(response.parameters).length > 0) {
+    writer.ascii(',"parameters":');
+    writeJson(writer, response.parameters);
+  }
+  writer.ascii(',"outputs":[');
+  let separator = "";
+  for (const [name, output] of response.outputs) {
+    const form = forms.named.get(name) ?? forms.others;
+    const tensor =
+      form.classes === 0
+        ? output
+        : classify(output, form.classes, model.config.maxBatchSize > 0, labels?.(model, name));
+    writer.ascii(separator);
+    writeOutput(writer, name, tensor, form.binary);
+    if (form.binary && tensor.byteLength > 0) tensors.push(tensor.bytes);
+    separator = ",";
+  }
+  writer.ascii("]}");
+  return { json: writer.bytes(), tensors };
+}
+
+function writeOutput(writer: ByteWriter, name: string, tensor: Tensor, binary: boolean): void {
+  writer.ascii('{"name":').string(name);
+  writer.ascii(`,"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(",")}]`);
+  if (binary) writer.ascii(`,"parameters":{"binary_data_size":${tensor.byteLength}}`);
+  else {
+    writer.ascii(',"data":');
+    writeTensorData(writer, tensor);
+  }
+  writer.ascii("}");
+}

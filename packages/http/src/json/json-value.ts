@@ -1,0 +1,36 @@
+/** A number written with a fraction or an exponent, one beyond 64 bits, or one of `NaN` and `Infinity`. */
+export class JsonDouble {
+  constructor(readonly value: number) {}
+}
+
+/**
+ * An array of nothing but numbers, however nested, none of them an integer beyond 2^53: its numbers in a row.
+ * Tensors arrive in this form. `integers` and `negative` say what the tokens were, so that integer tensors can
+ * be checked without looking at each element again.
+ */
+export class PackedNumbers {
+  constructor(
+    readonly values: Float64Array,
+    /** No token had a fraction or an exponent. */
+    readonly integers: boolean,
+    /** Some number is below zero. */
+    readonly negative: boolean,
+    /** There were arrays inside. */
+    readonly nested: boolean,
+    /** The text that the array was read from, and where in it the array opens. */
+    readonly source: Uint8Array,
+    readonly start: number,
+  ) {}
+}
+
+/** Members by name; of several with one name the first is kept. */
+export type JsonObject = Map<string, JsonValue>;
+
+/** An array in either of its forms. */
+export type JsonArray = JsonValue[] | PackedNumbers;
+
+/**
+ * A JSON value that keeps what tensors need: strings are their bytes, integers (`number` or, beyond 2^53, `bigint`)
+ * differ from {@link JsonDouble | doubles}.
+ */
+export type JsonValue = null | boolean | number | bigint | JsonDouble | Uint8Array | JsonArray | JsonObject;

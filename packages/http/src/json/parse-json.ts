@@ -1,0 +1,143 @@
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  LOWER_F,
+  LOWER_N,
+  LOWER_T,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from "./ascii.js";
+import { type Cursor, consume, consumeAll, skipWhitespace, syntaxError } from "./cursor.js";
+import type { JsonObject, JsonValue, PackedNumbers } from "./json-value.js";
+import { readNumber } from "./read-number.js";
+import { readPacked } from "./read-packed.js";
+import { readString } from "./read-string.js";
+import { decodeText } from "./text.js";
+
+/** An array or object that is still open. */
+type Open = { array: JsonValue[] } | { array?: undefined; object: JsonObject; name: string };
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/**
+ * Reads a JSON document as Triton's parser does: a byte order mark and a NUL at the end are accepted, as are `NaN`,
+ * `Inf` and `Infinity`, and of members with the same name the first is kept. Depth costs memory, not stack.
+ *
+ * @throws TritonError INTERNAL that says what is wrong at which byte.
+ */
+export function parseJson(bytes: Uint8Array): JsonValue {
+  const cursor: Cursor = { bytes, at: bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0 };
+  skipWhitespace(cursor);
+  if (atEnd(cursor)) throw syntaxError("The document is empty.", cursor.at);
+  const value = readValue(cursor, 0);
+  skipWhitespace(cursor);
+  if (!atEnd(cursor)) {
+    throw syntaxError("The document root must not be followed by other values.", cursor.at);
+  }
+  return value;
+}
+
+/** The elements of a packed array one by one, for whoever has to say which of them is wrong. */
+export function unpack(packed: PackedNumbers): JsonValue[] {
+  return readValue({ bytes: packed.source, at: packed.start }, NEVER) as JsonValue[];
+}
+
+function atEnd(cursor: Cursor): boolean {
+  const code = cursor.bytes[cursor.at];
+  return code === undefined || code === 0;
+}
+
+/**
+ * Reads one value. Arrays that open at `packFrom` or later are tried as packed numbers first; where a try failed
+ * is where the next one may begin, so that no byte is tried twice.
+ */
+function readValue(cursor: Cursor, packFrom: number): JsonValue {
+  const open: Open[] = [];
+  for (;;) {
+    let value: JsonValue | undefined;
+    const start = cursor.at;
+    const code = cursor.bytes[start];
+    if (code === OPEN_BRACKET) {
+      if (start >= packFrom) {
+        value = readPacked(cursor);
+        if (value === undefined) {
+          packFrom = cursor.at;
+          cursor.at = start;
+        }
+      }
+      if (value === undefined) {
+        cursor.at++;
+        skipWhitespace(cursor);
+        if (!consume(cursor, CLOSE_BRACKET)) {
+          open.push({ array: [] });
+          continue;
+        }
+        value = [];
+      }
+    } else if (code === OPEN_BRACE) {
+      cursor.at++;
+      skipWhitespace(cursor);
+      const object: JsonObject = new Map();
+      if (!consume(cursor, CLOSE_BRACE)) {
+        open.push({ object, name: readName(cursor) });
+        continue;
+      }
+      value = object;
+    } else value = readScalar(cursor, code);
+
+    for (;;) {
+      const top = open.at(-1);
+      if (top === undefined) return value;
+      if (!attach(cursor, top, value)) break;
+      value = top.array ?? top.object;
+      open.pop();
+    }
+  }
+}
+
+/** Puts a value into the container it belongs to; true when that container ends with it. */
+function attach(cursor: Cursor, into: Open, value: JsonValue): boolean {
+  skipWhitespace(cursor);
+  if (into.array !== undefined) {
+    into.array.push(value);
+    if (consume(cursor, CLOSE_BRACKET)) return true;
+    if (!consume(cursor, COMMA)) {
+      throw syntaxError("Missing a comma or ']' after an array element.", cursor.at);
+    }
+    skipWhitespace(cursor);
+    return false;
+  }
+  if (!into.object.has(into.name)) into.object.set(into.name, value);
+  if (consume(cursor, CLOSE_BRACE)) return true;
+  if (!consume(cursor, COMMA)) {
+    throw syntaxError("Missing a comma or '}' after an object member.", cursor.at);
+  }
+  skipWhitespace(cursor);
+  into.name = readName(cursor);
+  return false;
+}
+
+function readName(cursor: Cursor): string {
+  if (cursor.bytes[cursor.at] !== QUOTE) throw syntaxError("Missing a name for object member.", cursor.at);
+  const name = decodeText(readString(cursor));
+  skipWhitespace(cursor);
+  if (!consume(cursor, COLON)) throw syntaxError("Missing a colon after a name of object member.", cursor.at);
+  skipWhitespace(cursor);
+  return name;
+}
+
+function readScalar(cursor: Cursor, code: number | undefined): JsonValue {
+  if (code === QUOTE) return readString(cursor);
+  if (code === LOWER_T) return readLiteral(cursor, "true", true);
+  if (code === LOWER_F) return readLiteral(cursor, "false", false);
+  if (code === LOWER_N) return readLiteral(cursor, "null", null);
+  return readNumber(cursor);
+}
+
+function readLiteral<T extends boolean | null>(cursor: Cursor, text: string, value: T): T {
+  if (!consumeAll(cursor, text)) throw syntaxError("Invalid value.", cursor.at);
+  return value;
+}

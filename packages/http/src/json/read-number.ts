@@ -1,0 +1,85 @@
+import {
+  DOT,
+  LOWER_E,
+  LOWER_I,
+  MINUS,
+  NINE,
+  PLUS,
+  UPPER_E,
+  UPPER_I,
+  UPPER_N,
+  ZERO,
+} from "./ascii.js";
+import { type Cursor, consume, consumeAll, syntaxError } from "./cursor.js";
+import { JsonDouble } from "./json-value.js";
+
+const MIN_INT64 = -(2n ** 63n);
+const MAX_UINT64 = 2n ** 64n - 1n;
+const MAX_EXPONENT = 308;
+
+/** True for the bytes `0` to `9`. */
+export function isDigit(code: number | undefined): boolean {
+  return code !== undefined && code >= ZERO && code <= NINE;
+}
+
+/** Reads the number that comes next: an integer of at most 64 bits as such, everything else as a double. */
+export function readNumber(cursor: Cursor): number | bigint | JsonDouble {
+  const { bytes } = cursor;
+  const start = cursor.at;
+  const minus = consume(cursor, MINUS);
+  const first = bytes[cursor.at];
+  if (first === UPPER_N || first === UPPER_I) return readNamed(cursor, minus);
+  if (!isDigit(first)) throw syntaxError("Invalid value.", cursor.at);
+  if (first === ZERO) cursor.at++;
+  else skipDigits(cursor);
+  const integer = bytes[cursor.at] !== DOT && bytes[cursor.at] !== LOWER_E && bytes[cursor.at] !== UPPER_E;
+  if (!integer) skipFractionAndExponent(cursor, start);
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, cursor.at - start).toString("latin1");
+  if (integer) {
+    const value = Number(text);
+    if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;
+    const exact = text.length <= 20 ? BigInt(text) : MAX_UINT64 + 1n;
+    if (exact >= MIN_INT64 && exact <= MAX_UINT64) return exact;
+  }
+  const value = Number(text);
+  if (!Number.isFinite(value)) throw syntaxError("Number too big to be stored in double.", start);
+  return new JsonDouble(value);
+}
+
+function skipDigits(cursor: Cursor): number {
+  const from = cursor.at;
+  while (isDigit(cursor.bytes[cursor.at])) cursor.at++;
+  return cursor.at - from;
+}
+
+function skipFractionAndExponent(cursor: Cursor, start: number): void {
+  let fractionDigits = 0;
+  if (consume(cursor, DOT)) {
+    fractionDigits = skipDigits(cursor);
+    if (fractionDigits === 0) throw syntaxError("Miss fraction part in number.", cursor.at);
+  }
+  if (!consume(cursor, LOWER_E) && !consume(cursor, UPPER_E)) return;
+  const negative = !consume(cursor, PLUS) && consume(cursor, MINUS);
+  const from = cursor.at;
+  let exponent = 0;
+  while (isDigit(cursor.bytes[cursor.at])) {
+    exponent = Math.min(exponent * 10 + cursor.bytes[cursor.at]! - ZERO, Number.MAX_SAFE_INTEGER / 16);
+    cursor.at++;
+  }
+  if (cursor.at === from) throw syntaxError("Miss exponent in number.", cursor.at);
+  // An exponent that is too large is refused whatever it applies to, also a zero.
+  if (!negative && exponent > MAX_EXPONENT + fractionDigits) {
+    throw syntaxError("Number too big to be stored in double.", start);
+  }
+}
+
+function readNamed(cursor: Cursor, minus: boolean): JsonDouble {
+  if (cursor.bytes[cursor.at] === UPPER_N) {
+    if (consumeAll(cursor, "NaN")) return new JsonDouble(Number.NaN);
+  } else if (consumeAll(cursor, "Inf")) {
+    if (cursor.bytes[cursor.at] !== LOWER_I || consumeAll(cursor, "inity")) {
+      return new JsonDouble(minus ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY);
+    }
+  }
+  throw syntaxError("Invalid value.", cursor.at);
+}

@@ -1,0 +1,134 @@
+import {
+  CARRIAGE_RETURN,
+  CLOSE_BRACKET,
+  COMMA,
+  DOT,
+  LINE_FEED,
+  LOWER_E,
+  MINUS,
+  NINE,
+  OPEN_BRACKET,
+  SPACE,
+  TAB,
+  UPPER_E,
+  ZERO,
+} from "./ascii.js";
+import type { Cursor } from "./cursor.js";
+import { JsonDouble, PackedNumbers } from "./json-value.js";
+import { readNumber } from "./read-number.js";
+import { MAX_DATA_DEPTH } from "../limits.js";
+
+/*
+ * The fast path for tensors. One loop over the bytes of an array writes its numbers into a scratch array that all
+ * requests share. A number of up to 15 digits is exact as (digits as an integer) / (power of ten), both of which
+ * a double holds exactly, so the division rounds once, as it should; any other number goes to `readNumber`.
+ */
+
+const EXACT_DIGITS = 15;
+const MAX_KEPT_SCRATCH = 1 << 20;
+const powersOfTen = Float64Array.from({ length: EXACT_DIGITS + 1 }, (_, exponent) => Number(`1e${exponent}`));
+
+let scratch = new Float64Array(1024);
+
+/**
+ * Reads the array whose bracket is next if it holds numbers only. Otherwise returns undefined and leaves the
+ * cursor where the reading failed: the general parser starts over from the bracket and reports what is wrong.
+ */
+export function readPacked(cursor: Cursor): PackedNumbers | undefined {
+  const { bytes } = cursor;
+  const start = cursor.at;
+  let at = start;
+  let depth = 0;
+  let count = 0;
+  let integers = true;
+  let negative = false;
+  let nested = false;
+  let valueExpected = true;
+  for (;;) {
+    let code = bytes[at];
+    if (code === SPACE || code === LINE_FEED || code === CARRIAGE_RETURN || code === TAB) {
+      at++;
+    } else if (code === COMMA) {
+      if (valueExpected) break;
+      valueExpected = true;
+      at++;
+    } else if (code === CLOSE_BRACKET) {
+      if (valueExpected) break;
+      at++;
+      if (--depth === 0) {
+        cursor.at = at;
+        return new PackedNumbers(takeScratch(count), integers, negative, nested, bytes, start);
+      }
+    } else if (!valueExpected || code === undefined) {
+      break;
+    } else if (code === OPEN_BRACKET) {
+      if (++depth >= MAX_DATA_DEPTH) break;
+      if (depth > 1) nested = true;
+      at++;
+    } else {
+      const tokenStart = at;
+      const minus = code === MINUS;
+      if (minus) code = bytes[++at];
+      const firstDigit = at;
+      let mantissa = 0;
+      while (code !== undefined && code >= ZERO && code <= NINE) {
+        mantissa = mantissa * 10 + (code - ZERO);
+        code = bytes[++at];
+      }
+      const integerDigits = at - firstDigit;
+      if (integerDigits > 1 && bytes[firstDigit] === ZERO) break;
+      let fractionDigits = 0;
+      if (code === DOT) {
+        const firstFractionDigit = ++at;
+        code = bytes[at];
+        while (code !== undefined && code >= ZERO && code <= NINE) {
+          mantissa = mantissa * 10 + (code - ZERO);
+          code = bytes[++at];
+        }
+        fractionDigits = at - firstFractionDigit;
+        if (fractionDigits === 0) break;
+        integers = false;
+      }
+      let value: number;
+      const digits = integerDigits + fractionDigits;
+      if (integerDigits > 0 && digits <= EXACT_DIGITS && code !== LOWER_E && code !== UPPER_E) {
+        value = fractionDigits === 0 ? mantissa : mantissa / powersOfTen[fractionDigits]!;
+        // The integer -0 is 0, the double -0.0 keeps its sign.
+        if (minus && (fractionDigits > 0 || value !== 0)) value = -value;
+      } else {
+        if (!isNumberStart(bytes[tokenStart]!)) break;
+        cursor.at = tokenStart;
+        const read = readNumber(cursor);
+        at = cursor.at;
+        if (typeof read === "bigint") break;
+        if (read instanceof JsonDouble) {
+          integers = false;
+          value = read.value;
+        } else value = read;
+      }
+      if (value < 0) negative = true;
+      if (count === scratch.length) growScratch();
+      scratch[count++] = value;
+      valueExpected = false;
+    }
+  }
+  cursor.at = at;
+  return undefined;
+}
+
+/** Digits, a minus, and the capitals that open `NaN` and `Infinity`. */
+function isNumberStart(code: number): boolean {
+  return (code >= ZERO && code <= NINE) || code === MINUS || code === 0x4e || code === 0x49;
+}
+
+function growScratch(): void {
+  const grown = new Float64Array(scratch.length * 2);
+  grown.set(scratch);
+  scratch = grown;
+}
+
+function takeScratch(count: number): Float64Array {
+  const taken = scratch.slice(0, count);
+  if (scratch.length > MAX_KEPT_SCRATCH) scratch = new Float64Array(1024);
+  return taken;
+}

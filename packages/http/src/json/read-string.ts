@@ -1,0 +1,109 @@
+import { BACKSLASH, LOWER_U, QUOTE, SPACE } from "./ascii.js";
+import { type Cursor, consume, syntaxError } from "./cursor.js";
+
+const escapes = new Map(
+  [...'""\\\\//b\bf\fn\nr\rt\t'.matchAll(/(.)(.)/gs)].map(([, name, value]) => [
+    name!.charCodeAt(0),
+    value!.charCodeAt(0),
+  ]),
+);
+
+/**
+ * Reads the string whose opening quote is next, as bytes: a view of the text where nothing is escaped. Bytes are not
+ * checked to be UTF-8, and a lone low surrogate is written in three bytes, as Triton does.
+ */
+export function readString(cursor: Cursor): Uint8Array {
+  const { bytes } = cursor;
+  const start = cursor.at + 1;
+  let at = start;
+  for (;;) {
+    const code = bytes[at];
+    if (code === QUOTE) {
+      cursor.at = at + 1;
+      return bytes.subarray(start, at);
+    }
+    if (code === BACKSLASH) return readEscaped(cursor, start, at);
+    if (code === undefined || code < SPACE) throw controlCharacter(code, at);
+    at++;
+  }
+}
+
+function readEscaped(cursor: Cursor, start: number, firstEscape: number): Uint8Array {
+  const { bytes } = cursor;
+  const out: number[] = [];
+  const begun = bytes.subarray(start, firstEscape);
+  let at = firstEscape;
+  for (;;) {
+    const code = bytes[at];
+    if (code === QUOTE) break;
+    if (code === BACKSLASH) {
+      cursor.at = at;
+      readEscape(cursor, out);
+      at = cursor.at;
+      continue;
+    }
+    if (code === undefined || code < SPACE) throw controlCharacter(code, at);
+    out.push(code);
+    at++;
+  }
+  cursor.at = at + 1;
+  const whole = new Uint8Array(begun.length + out.length);
+  whole.set(begun);
+  whole.set(out, begun.length);
+  return whole;
+}
+
+function readEscape(cursor: Cursor, out: number[]): void {
+  const start = cursor.at;
+  const name = cursor.bytes[start + 1];
+  const plain = name === undefined ? undefined : escapes.get(name);
+  cursor.at = start + 2;
+  if (plain !== undefined) out.push(plain);
+  else if (name === LOWER_U) pushUtf8(out, readCodePoint(cursor, start));
+  else throw syntaxError("Invalid escape character in string.", start);
+}
+
+function readCodePoint(cursor: Cursor, escapeStart: number): number {
+  const first = readHex(cursor, escapeStart);
+  if (first < 0xd800 || first > 0xdbff) return first;
+  if (!consume(cursor, BACKSLASH) || !consume(cursor, LOWER_U)) throw badSurrogate(escapeStart);
+  const second = readHex(cursor, escapeStart);
+  if (second < 0xdc00 || second > 0xdfff) throw badSurrogate(escapeStart);
+  return 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+}
+
+function readHex(cursor: Cursor, escapeStart: number): number {
+  let value = 0;
+  for (let i = 0; i < 4; i++) {
+    const digit = Number.parseInt(String.fromCharCode(cursor.bytes[cursor.at] ?? 0), 16);
+    if (Number.isNaN(digit)) throw syntaxError("Incorrect hex digit after \\u escape in string.", escapeStart);
+    value = value * 16 + digit;
+    cursor.at++;
+  }
+  return value;
+}
+
+function pushUtf8(out: number[], codePoint: number): void {
+  if (codePoint < 0x80) out.push(codePoint);
+  else if (codePoint < 0x800) out.push(0xc0 | (codePoint >> 6), continuation(codePoint));
+  else if (codePoint < 0x10000) {
+    out.push(0xe0 | (codePoint >> 12), continuation(codePoint >> 6), continuation(codePoint));
+  } else {
+    out.push(0xf0 | (codePoint >> 18), continuation(codePoint >> 12));
+    out.push(continuation(codePoint >> 6), continuation(codePoint));
+  }
+}
+
+function continuation(bits: number): number {
+  return 0x80 | (bits & 0x3f);
+}
+
+function controlCharacter(code: number | undefined, at: number) {
+  return code === undefined || code === 0
+    ? syntaxError("Missing a closing quotation mark in string.", at)
+    : syntaxError("Invalid escape character in string.", at);
+}
+
+function badSurrogate(at: number) {
+  return syntaxError("The surrogate pair in string is invalid.", at);
+}

@@ -1,0 +1,49 @@
+import { isUtf8 } from "node:buffer";
+
+/*
+ * Names, ids and parameters are strings in the library and bytes on the wire. Bytes that are not UTF-8 must come
+ * back as they went in, so each of them becomes the lone surrogate U+DC00 + byte, which no valid text contains, and
+ * is turned back when the string is written.
+ */
+
+const ESCAPE_BASE = 0xdc00;
+const loneLowSurrogate = /(?<![\ud800-\udbff])[\udc80-\udcff]/;
+
+/** The string behind bytes that should be UTF-8. Every byte sequence has one, and {@link encodeText} undoes it. */
+export function decodeText(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return isUtf8(buffer) ? buffer.toString("utf8") : decodeEscaped(buffer);
+}
+
+/** The bytes of a string: UTF-8, with the bytes that {@link decodeText} could not read put back. */
+export function encodeText(text: string): Buffer {
+  if (!loneLowSurrogate.test(text)) return Buffer.from(text, "utf8");
+  const parts: Buffer[] = [];
+  for (const character of text) {
+    const code = character.codePointAt(0)!;
+    const escaped = code >= ESCAPE_BASE + 0x80 && code <= ESCAPE_BASE + 0xff;
+    parts.push(escaped ? Buffer.of(code - ESCAPE_BASE) : Buffer.from(character, "utf8"));
+  }
+  return Buffer.concat(parts);
+}
+
+function decodeEscaped(buffer: Buffer): string {
+  let text = "";
+  let at = 0;
+  while (at < buffer.length) {
+    const length = sequenceLength(buffer, at);
+    text +=
+      length === 0
+        ? String.fromCharCode(ESCAPE_BASE + buffer[at]!)
+        : buffer.toString("utf8", at, at + length);
+    at += Math.max(1, length);
+  }
+  return text;
+}
+
+/** Bytes of the valid UTF-8 sequence at `at`; 0 when there is none. */
+function sequenceLength(buffer: Buffer, at: number): number {
+  const lead = buffer[at]!;
+  const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  return at + length <= buffer.length && isUtf8(buffer.subarray(at, at + length)) ? length : 0;
+}

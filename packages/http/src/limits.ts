@@ -1,0 +1,17 @@
+/** Largest tensor, JSON document or raw body in bytes unless told otherwise, as Triton's `--http-max-input-size`. */
+export const DEFAULT_MAX_INPUT_SIZE = 64 * 1024 * 1024;
+
+/** Room for the JSON header of a request whose tensors take up the whole of `maxInputSize`. */
+export const BODY_ALLOWANCE = 64 * 1024;
+
+/** Most non-empty chunks of a chunked request body. */
+export const MAX_CHUNKS = 65_536;
+
+/** Deepest nesting of a tensor's `data`. */
+export const MAX_DATA_DEPTH = 100;
+
+/** Most elements of an output that can be classified. */
+export const MAX_CLASSIFICATION_ELEMENTS = 1_000_000;
+
+/** Time in milliseconds that a client has to send a request in full. */
+export const REQUEST_TIMEOUT_MS = 300_000;

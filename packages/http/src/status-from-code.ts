@@ -1,0 +1,20 @@
+import type { TritonError } from "@tritonjs/core";
+
+type ErrorCode = TritonError["code"];
+
+/** Triton has no 408, 409, 429 or 499: whatever is not listed otherwise is the client's fault. */
+const statuses: Readonly<Record<ErrorCode, number>> = {
+  UNKNOWN: 400,
+  INTERNAL: 500,
+  NOT_FOUND: 404,
+  INVALID_ARG: 400,
+  UNAVAILABLE: 503,
+  UNSUPPORTED: 501,
+  ALREADY_EXISTS: 400,
+  CANCELLED: 400,
+};
+
+/** The HTTP status that Triton gives an error of this code. */
+export function statusFromCode(code: ErrorCode): number {
+  return statuses[code];
+}

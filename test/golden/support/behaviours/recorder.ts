@@ -1,0 +1,121 @@
+import { type Clock, type ErrorCode, type ParameterValue, TritonError } from "@tritonjs/core";
+import type { ParsedConfig } from "../config-text.js";
+import type { ModelRequest, ModelResult } from "./behaviour.js";
+import { type Array_, elements, int32, mapInt32, text } from "./tensors.js";
+
+/** One request of an execution, as the recordings write it. */
+export interface ExecutedRequest {
+  readonly id: string;
+  /** Shape and first 16 values of each input. */
+  readonly in: Readonly<Record<string, readonly [readonly number[], readonly unknown[]]>>;
+  readonly parameters?: Readonly<Record<string, ParameterValue>>;
+}
+
+/** One call of the model. */
+export interface ExecutionRecord {
+  readonly requests: readonly ExecutedRequest[];
+  readonly about_ms: number;
+}
+
+/**
+ * The model of the scheduler scenarios: it takes the time it is told to take on the scenario's clock, tells in `OUT`
+ * which execution it was, and every call is written down.
+ */
+export class Recorder {
+  readonly executions: ExecutionRecord[] = [];
+  readonly #clock: Clock;
+  readonly #started: number;
+  readonly #execMs: number;
+  readonly #batched: boolean;
+  readonly #outputs: readonly string[];
+  /** Executions of each instance so far. */
+  readonly #calls = new Map<string, number>();
+
+  constructor(config: ParsedConfig, clock: Clock) {
+    this.#clock = clock;
+    this.#started = clock.now();
+    this.#execMs = Number(config.parameters?.["exec_ms"]?.stringValue ?? 0);
+    this.#batched = (config.maxBatchSize ?? 0) > 0;
+    this.#outputs = (config.output ?? []).map((output) => output.name);
+  }
+
+  /** The callback of all instances. */
+  readonly inferFunc = (
+    requests: readonly ModelRequest[],
+    { instanceName }: { readonly instanceName: string },
+  ): Promise<ModelResult[]> => {
+    const index = this.#calls.get(instanceName) ?? 0;
+    this.#calls.set(instanceName, index + 1);
+    return this.#execute(requests, index);
+  };
+
+  async #execute(requests: readonly ModelRequest[], index: number): Promise<ModelResult[]> {
+    this.executions.push({ requests: requests.map(describe), about_ms: this.#clock.now() - this.#started });
+    const watched = requests.filter(({ parameters }) => parameters["watch"]).map(({ signal }) => signal);
+    await this.#sleep(Math.max(...requests.map((request) => this.#duration(request))), watched);
+    if (requests.some(({ parameters }) => parameters["raise"])) throw new Error("model raised");
+    const rows = requests.reduce((sum, request) => sum + this.#rows(request), 0);
+    return requests.map((request, position) => {
+      if (request.parameters["watch"] && request.signal.aborted) {
+        return new TritonError("CANCELLED", "model saw the cancellation");
+      }
+      return this.#answer(request, [index, position, requests.length, rows]);
+    });
+  }
+
+  #duration({ parameters }: ModelRequest): number {
+    return Number(parameters["sleep"] ?? this.#execMs);
+  }
+
+  #rows({ inputs }: ModelRequest): number {
+    const first = Object.values(inputs)[0];
+    return this.#batched ? (first?.shape[0] ?? 1) : 1;
+  }
+
+  #sleep(ms: number, watched: readonly AbortSignal[]): Promise<void> {
+    return new Promise((resolve) => {
+      if (ms === 0) return resolve();
+      const timer = this.#clock.setTimer(ms, resolve);
+      for (const signal of watched) {
+        signal.addEventListener("abort", () => {
+          timer.cancel();
+          resolve();
+        });
+      }
+    });
+  }
+
+  #answer(request: ModelRequest, out: readonly number[]): ModelResult {
+    const { parameters, inputs } = request;
+    if (parameters["fail"]) {
+      const code = (parameters["code"] ?? "INTERNAL") as ErrorCode;
+      return new TritonError(code, `failed on request ${request.id || "?"}`);
+    }
+    const omitted = String(parameters["omit"] ?? "").split(",");
+    const outputs: Record<string, Array_> = {};
+    for (const name of this.#outputs.filter((output) => !omitted.includes(output))) {
+      const rows = this.#rows(request);
+      const input = inputs[name.replace(/_OUT$/, "")];
+      if (name === "OUT") outputs[name] = this.#batched ? repeat(out, rows) : int32(out);
+      else if (name.endsWith("_OUT") && input !== undefined)
+        outputs[name] = mapInt32(input, (value) => value + 1);
+    }
+    return outputs;
+  }
+}
+
+function repeat(values: readonly number[], rows: number): Array_ {
+  return int32(Array.from({ length: rows }, () => values).flat(), [rows, values.length]);
+}
+
+function describe({ id, inputs, parameters }: ModelRequest): ExecutedRequest {
+  const tensors = Object.entries(inputs).map(([name, array]) => {
+    const values = [...elements(array)].slice(0, 16);
+    return [
+      name,
+      [array?.shape ?? [], values.map((value) => (value instanceof Uint8Array ? text(value) : value))],
+    ];
+  });
+  const described = { id, in: Object.fromEntries(tensors) };
+  return Object.keys(parameters).length === 0 ? described : { ...described, parameters: { ...parameters } };
+}

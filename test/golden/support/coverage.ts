@@ -1,0 +1,63 @@
+import type { ModelFeature } from "./feature.js";
+
+/** What a recorded case asks of the server, as far as it decides whether the case can be replayed. */
+export interface Subject {
+  readonly area: string;
+  /** What the models that it addresses need. */
+  readonly features: ReadonlySet<ModelFeature>;
+  /** Operations that it calls: `infer`, `generate`, `ModelInfer`, ... */
+  readonly operations: readonly string[];
+  /** Flags with which the recorded server was started. */
+  readonly flags: readonly string[];
+}
+
+interface Later {
+  /** What the library does not do yet. */
+  readonly needs: string;
+  readonly area?: RegExp;
+  readonly feature?: ModelFeature;
+  readonly operation?: RegExp;
+  readonly flag?: RegExp;
+}
+
+/**
+ * What is left for later work: a case that matches any given property of a row waits for what the row needs.
+ * Whoever builds that deletes the row.
+ */
+const later: readonly Later[] = [
+  { needs: "decoupled models", feature: "decoupled", area: /^decoupled|^stream-decoupled/ },
+  {
+    needs: "sequence batcher",
+    feature: "sequence",
+    area: /^sequence|^iterative|^implicit_state|^stream-sequence/,
+  },
+  { needs: "ensembles", feature: "ensemble", area: /^ensemble|^decoupled_ensemble/ },
+  { needs: "queue policies", feature: "queue policy", area: /^queue/ },
+  { needs: "priorities", feature: "priority", area: /^priority/ },
+  { needs: "response cache", feature: "response cache", flag: /^--cache-config/ },
+  { needs: "rate limiter", feature: "rate limiter", flag: /^--rate-limit/ },
+  { needs: "warmup", feature: "warmup", area: /^warmup/ },
+  { needs: "shape tensors", feature: "shape tensor" },
+  { needs: "backends other than callbacks", feature: "other backend" },
+  { needs: "generate extension", operation: /^generate/ },
+  { needs: "shared memory", operation: /SharedMemory|sharedmemory/, area: /^shm|shared-memory/ },
+  { needs: "trace extension", operation: /^trace$|^TraceSetting$/ },
+  { needs: "logging extension", operation: /^logging$|^LogSettings$/ },
+  { needs: "model control", operation: /^(load|unload)$|^RepositoryModel/, area: /^server-state|^not-ready/ },
+  { needs: "restricted protocols", area: /^restricted/ },
+  { needs: "header forwarding", area: /^header-forward/, flag: /header-forward-pattern/ },
+];
+
+/** What a case needs that is not there yet; `undefined` for a case to be replayed. */
+export function neededFor(subject: Subject): string | undefined {
+  return later.find((row) => isSelected(row, subject))?.needs;
+}
+
+function isSelected({ area, feature, operation, flag }: Later, subject: Subject): boolean {
+  return (
+    (area?.test(subject.area) ?? false) ||
+    (feature !== undefined && subject.features.has(feature)) ||
+    subject.operations.some((name) => operation?.test(name)) ||
+    subject.flags.some((text) => flag?.test(text))
+  );
+}

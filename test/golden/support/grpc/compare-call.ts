@@ -1,0 +1,62 @@
+import { compareValues } from "../compare-values.js";
+import { toJsonValue } from "../json-value.js";
+import type { UnaryResult } from "./client.js";
+import { expandFills, type GrpcCase, type JsonMessage, type RecordedStatus } from "./grpc-case.js";
+
+/** Codes whose texts are written by the client library. */
+const CLIENT_CODES = ["DEADLINE_EXCEEDED", "CANCELLED"];
+
+/** Where a difference of flags matters: texts of the recorded backend are not compared. */
+type Flags = GrpcCase["flags"];
+
+/** Tells how the end of a call differs from the recorded one. */
+export function compareCall(
+  recorded: Pick<GrpcCase, "response" | "status" | "flags">,
+  got: UnaryResult,
+): string[] {
+  const expected = recorded.status as RecordedStatus;
+  return [
+    ...compareStatus(expected, got.status, recorded.flags),
+    ...compareMessage(recorded.response ?? null, got.response, recorded.flags),
+  ];
+}
+
+/** Tells how a status differs from the recorded one. */
+export function compareStatus(expected: RecordedStatus, got: RecordedStatus, flags: Flags = []): string[] {
+  const shown = `expected ${expected.code} "${expected.details}", got ${got.code} "${got.details}"`;
+  if (expected.code !== got.code) return [`status: ${shown}`];
+  if (flags.includes("backend") || fromClient(expected, got)) return [];
+  const same = arrangeText(expected.details, flags) === arrangeText(got.details, flags);
+  return same ? [] : [`details: ${shown}`];
+}
+
+function fromClient(expected: RecordedStatus, got: RecordedStatus): boolean {
+  return (
+    CLIENT_CODES.includes(expected.code) && /locally|on client|deadline/i.test(expected.details + got.details)
+  );
+}
+
+/** Tells how a message differs from the recorded one. */
+export function compareMessage(
+  expected: JsonMessage | null,
+  got: JsonMessage | null,
+  flags: Flags = [],
+): string[] {
+  const wanted = arrange(expandFills(expected), flags);
+  return compareValues(toJsonValue(wanted), toJsonValue(arrange(got, flags)));
+}
+
+/** Levels out what depends on the order of a hash map, and the texts of the recorded backend. */
+function arrange(message: unknown, flags: Flags = []): unknown {
+  if (message === null || typeof message !== "object") return message;
+  const arranged: Record<string, unknown> = { ...message };
+  const text = arranged["error_message"];
+  if (typeof text === "string")
+    arranged["error_message"] = flags.includes("backend") ? "" : arrangeText(text, flags);
+  return arranged;
+}
+
+/** Which of two inputs a text names, and in which order it lists them, is not compared for `unordered` cases. */
+function arrangeText(text: string, flags: Flags = []): string {
+  return flags.includes("unordered") ? text.replace(/'INPUT\d'/g, "'INPUT'") : text;
+}

@@ -1,0 +1,65 @@
+import type { Client } from "@grpc/grpc-js";
+import type { Models } from "../served-models.js";
+import { isServed } from "../served-models.js";
+import { metadataOf, type UnaryResult, unary } from "./client.js";
+import { compareCall } from "./compare-call.js";
+import type { GrpcCase, JsonMessage } from "./grpc-case.js";
+import { playParallel } from "./play-parallel.js";
+import { playStream } from "./play-stream.js";
+import { findRpc } from "./protocol.js";
+
+/** Replays one recorded case and tells how the server's side differs. */
+export async function compareGrpcCase(client: Client, recorded: GrpcCase, models: Models): Promise<string[]> {
+  if (recorded.form === "parallel") return playParallel(client, recorded);
+  if (recorded.events !== undefined) return playStream(client, recorded);
+  const message =
+    recorded.request_wire === undefined
+      ? (recorded.request ?? {})
+      : Buffer.from(recorded.request_wire, "base64");
+  const { result } = unary(
+    client,
+    findRpc(recorded.rpc),
+    message,
+    metadataOf(recorded),
+    recorded.deadline_ms,
+  );
+  const got = await result;
+  if (recorded.flags?.includes("bug")) return checkSane(got);
+  return compareCall(likeRecorded(recorded, models), {
+    ...got,
+    response: asRecorded(recorded, got.response),
+  });
+}
+
+/** The recorded server is wrong here: anything will do that a sound server may answer. */
+function checkSane({ status }: UnaryResult): string[] {
+  const sound = ["OK", "INVALID_ARGUMENT", "UNIMPLEMENTED"].includes(status.code);
+  return sound ? [] : [`status: expected a refusal, got ${status.code} "${status.details}"`];
+}
+
+/** Leaves out of a list what belongs to models that are not served. */
+function likeRecorded(recorded: GrpcCase, models: Models): GrpcCase {
+  const listed = recorded.response?.["models"];
+  if (!Array.isArray(listed)) return recorded;
+  const kept = (listed as { name: string }[]).filter(({ name }) => {
+    const model = models.get(name);
+    return model === undefined || isServed(model);
+  });
+  return { ...recorded, response: { models: kept } };
+}
+
+/** Keeps of an answer what the recording kept of it: the index of three models, names and versions of statistics. */
+function asRecorded({ rpc, response: expected }: GrpcCase, got: JsonMessage | null): JsonMessage | null {
+  if (got === null || !expected) return got;
+  if (rpc === "RepositoryIndex") {
+    const names = new Set((expected["models"] as { name: string }[]).map(({ name }) => name));
+    const rows = (got["models"] as { name: string; version: string }[]).filter(({ name }) => names.has(name));
+    return { models: rows.sort((a, b) => (a.name + a.version < b.name + b.version ? -1 : 1)) };
+  }
+  const stats = expected["model_stats"] as JsonMessage[] | undefined;
+  if (stats !== undefined && stats.every((entry) => entry["inference_stats"] === undefined)) {
+    const rows = got["model_stats"] as { name: string; version: string }[];
+    return { model_stats: rows.map(({ name, version }) => ({ name, version })) };
+  }
+  return got;
+}

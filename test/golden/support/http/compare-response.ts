@@ -1,0 +1,98 @@
+import { isUtf8 } from "node:buffer";
+import { compareValues, show } from "../compare-values.js";
+import { type JsonValue, parseJson, toJsonValue } from "../json-value.js";
+import { type RecordedResponse, responseBody } from "./http-case.js";
+import type { HttpResponse } from "./parse-response.js";
+
+const HEADER_LENGTH = "inference-header-content-length";
+
+/** Headers that change how a client reads the body: there must be none that the recording lacks. */
+const TELLING_HEADERS = [HEADER_LENGTH, "content-encoding"];
+
+/** What happens to texts and lists before they are compared, for answers in the order of a hash map. */
+export type Arrange = (body: JsonValue) => JsonValue;
+
+/** Tells how an answer differs from the recorded one. */
+export function compareResponse(
+  expected: RecordedResponse,
+  got: HttpResponse | undefined,
+  arrange: Arrange = (body) => body,
+): string[] {
+  if (got === undefined) return [`no answer, expected status ${expected.status}`];
+  const status =
+    expected.status === got.status ? [] : [`status: expected ${expected.status}, got ${got.status}`];
+  return [...status, ...compareHeaders(expected, got), ...compareBody(expected, got, arrange)];
+}
+
+function compareHeaders(expected: RecordedResponse, got: HttpResponse): string[] {
+  const differences: string[] = [];
+  const recorded = new Map(
+    Object.entries(expected.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  for (const [name, value] of recorded) {
+    const other = got.headers.get(name);
+    // The number of JSON bytes depends on how numbers are written; the body is split by it further down.
+    const same = name === HEADER_LENGTH ? other !== undefined : other?.toLowerCase() === value.toLowerCase();
+    if (!same) differences.push(`header ${name}: expected ${value}, got ${other ?? "none"}`);
+  }
+  for (const name of TELLING_HEADERS) {
+    const value = got.headers.get(name);
+    if (value !== undefined && !recorded.has(name))
+      differences.push(`header ${name}: expected none, got ${value}`);
+  }
+  return differences;
+}
+
+function compareBody(expected: RecordedResponse, got: HttpResponse, arrange: Arrange): string[] {
+  if (expected.body_json_masked !== undefined) {
+    return compareJson(toJsonValue(expected.body_json_masked), got.body, arrange);
+  }
+  const body = responseBody(expected);
+  if (body === undefined || body.equals(got.body)) return [];
+  const recorded = split(body, expected.headers?.["Inference-Header-Content-Length"]);
+  const answered = split(got.body, got.headers.get(HEADER_LENGTH));
+  const tensors = recorded.binary.equals(answered.binary)
+    ? []
+    : [`binary data: expected ${recorded.binary.toString("hex")}, got ${answered.binary.toString("hex")}`];
+  const value = tryParse(recorded.json);
+  if (value !== undefined) return [...compareJson(value, answered.json, arrange), ...tensors];
+  return [`body: expected ${show(body.toString())}, got ${show(got.body.toString())}`];
+}
+
+function compareJson(expected: JsonValue, json: Buffer, arrange: Arrange): string[] {
+  const got = tryParse(json);
+  if (got === undefined) return [`body: expected ${show(expected)}, got ${show(json.toString())}`];
+  return compareValues(arrange(expected), arrange(got));
+}
+
+function split(body: Buffer, headerLength: string | undefined): { json: Buffer; binary: Buffer } {
+  const at = headerLength === undefined ? body.length : Number(headerLength);
+  return { json: body.subarray(0, at), binary: body.subarray(at) };
+}
+
+function tryParse(json: Buffer): JsonValue | undefined {
+  try {
+    return parseJson(json.toString(isUtf8(json) ? "utf8" : "latin1"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The error text of an answer, `undefined` when it is none. */
+export function errorText(response: HttpResponse): string | undefined {
+  const body = tryParse(response.body);
+  const text = body instanceof Map ? body.get("error") : undefined;
+  return typeof text === "string" ? text : undefined;
+}
+
+/** True when an answer is what the newer sources give: `404 Request for unknown model: 'm' is not found`. */
+export function isNewerAnswer(newer: string | undefined, got: HttpResponse | undefined): boolean {
+  const [, status, text] = /^(\d{3}) (.+)$/.exec(newer ?? "") ?? [];
+  if (text === undefined || got === undefined || got.status !== Number(status)) return false;
+  if (text.startsWith("(")) return true;
+  const pattern = text
+    .split("...")
+    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\bN\b/g, "\\d+"))
+    .join(".*");
+  return new RegExp(`^${pattern}$`).test(errorText(got) ?? "");
+}

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Triton } from "@tritonjs/core";
+import { type Behaviour, identity, toInferFunc } from "./behaviours/behaviour.js";
+import { type ParsedConfig, parseConfigText } from "./config-text.js";
+import { neededFor } from "./coverage.js";
+import { featuresOf, type ModelFeature } from "./feature.js";
+
+/** A model as the recordings describe it. */
+export interface RecordedModel {
+  readonly config_pbtxt: string;
+  readonly versions?: readonly number[];
+  readonly repository?: "explicit";
+}
+
+/** A recorded model, read. */
+export interface PlayableModel {
+  readonly name: string;
+  readonly config: ParsedConfig;
+  /** Versions that its policy serves. */
+  readonly versions: readonly number[];
+  readonly features: ReadonlySet<ModelFeature>;
+}
+
+/** All models of a recording by name. */
+export type Models = ReadonlyMap<string, PlayableModel>;
+
+/** Reads the models of a recording. */
+export function readModels(models: Readonly<Record<string, RecordedModel>>): Models {
+  return new Map(
+    Object.entries(models).map(([name, { config_pbtxt: text, versions = [1] }]) => {
+      const config = parseConfigText(text, name);
+      return [name, { name, config, versions: served(config, versions), features: featuresOf(config) }];
+    }),
+  );
+}
+
+function served({ versionPolicy }: ParsedConfig, versions: readonly number[]): readonly number[] {
+  if (versionPolicy?.all !== undefined) return versions;
+  const { specific, latest } = versionPolicy ?? {};
+  if (specific !== undefined) return versions.filter((version) => specific.versions.includes(version));
+  return [...versions].sort((a, b) => a - b).slice(-(latest?.numVersions ?? 1));
+}
+
+/** True when all that the model needs is there. */
+export function isServed({ features }: PlayableModel): boolean {
+  return neededFor({ area: "", features, operations: [], flags: [] }) === undefined;
+}
+
+/** What the named models need; models that do not exist need nothing. */
+export function featuresNeeded(models: Models, names: readonly string[]): Set<ModelFeature> {
+  return new Set(names.flatMap((name) => [...(models.get(name)?.features ?? [])]));
+}
+
+/** Binds every model that can be served, each version on its own; models without a behaviour are identities. */
+export function bindModels(
+  triton: Triton,
+  models: Models,
+  behaviours: Readonly<Record<string, Behaviour>>,
+): void {
+  for (const model of models.values()) {
+    if (!isServed(model)) continue;
+    const { name, config } = model;
+    for (const version of model.versions) {
+      const inferFunc = toInferFunc(behaviours[name] ?? identity, {
+        version,
+        inputNames: (config.input ?? []).map((input) => input.name),
+        outputNames: (config.output ?? []).map((output) => output.name),
+        sleep: async (ms) => void (await sleep(ms)),
+      });
+      triton.bind({
+        modelName: name,
+        modelVersion: version,
+        inferFunc: inferFunc as never,
+        modelConfig: config,
+      });
+    }
+  }
+}
