@@ -1,4 +1,4 @@
-import type { BindOptions } from "./bind/bind-options.js";
+import type { AnyBindOptions, BindMethodOptions, BindOptions } from "./bind/bind-options.js";
 import { createHandle } from "./bind/create-handle.js";
 import { type InputValues, inferInProcess, type OutputArrays } from "./bind/in-process.js";
 import type { InferOptions } from "./bind/infer-options.js";
@@ -71,6 +71,13 @@ export class Triton implements AsyncDisposable {
    */
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: BindOptions<I, O>,
+  ): ModelHandle<I, O>;
+  /** Binds a method decorated with `@batch` or `@sample`. */
+  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+    options: BindMethodOptions<I, O>,
+  ): ModelHandle<I, O>;
+  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+    options: BindOptions<I, O> | BindMethodOptions<I, O>,
   ): ModelHandle<I, O> {
     this.#assertOpen();
     const binding = planBinding(

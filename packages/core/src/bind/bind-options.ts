@@ -1,4 +1,4 @@
-import type { InferFunc } from "../callable/infer-func.js";
+import type { InferFunc, TensorFunc } from "../callable/infer-func.js";
 import type { ModelConfig } from "../config/model-config.js";
 import type { ModelOptions } from "../config/model-options.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
@@ -28,6 +28,15 @@ export interface BindOptions<I extends readonly TensorSpec[], O extends readonly
    * what follows from the other options; `input` and `output` may stand here instead of `inputs` and `outputs`.
    */
   readonly modelConfig?: Partial<ModelConfig>;
+}
+
+/**
+ * What `bind` takes for a method decorated with `@batch` or `@sample`: a decorator cannot change the type of its
+ * method, so the method still looks like what it was written as.
+ */
+export interface BindMethodOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
+  extends Omit<BindOptions<I, O>, "inferFunc"> {
+  readonly inferFunc: TensorFunc<I, O>;
 }
 
 /** Any binding, its types forgotten. */

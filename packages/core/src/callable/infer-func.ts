@@ -30,11 +30,18 @@ export type CallableStyle = "batch" | "sample" | "requests";
 /** Marks functions made by `batch` and `sample`; shared between copies of the library and between threads. */
 export const callableStyle = Symbol.for("tritonjs.callableStyle");
 
-/** A callback made by `batch` or `sample`. */
-export interface StyledInferFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
-  extends TensorFunc<I, O> {
+/**
+ * A callback made by `batch` or `sample`: opaque, for `bind` alone to call. The call signature without parameters
+ * is there for inference: TypeScript looks at what stands next to a call that returns a function before it looks
+ * into the call, and takes the parameters of a plain callback from the only signature that has any.
+ */
+export interface StyledInferFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
+  (): never;
   readonly [callableStyle]: "batch" | "sample";
+  readonly [tensorFunc]?: TensorFunc<I, O>;
 }
+
+declare const tensorFunc: unique symbol;
 
 /** A function that computes a model. */
 export type InferFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =

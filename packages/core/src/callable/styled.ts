@@ -19,7 +19,7 @@ export function styled<I extends readonly TensorSpec[], O extends readonly Tenso
   context?: MethodDecoratorContext,
 ): StyledInferFunc<I, O> {
   const mark = (target: TensorFunc<I, O>) =>
-    Object.defineProperty(target, callableStyle, { value: style }) as StyledInferFunc<I, O>;
+    Object.defineProperty(target, callableStyle, { value: style }) as unknown as StyledInferFunc<I, O>;
   if (context === undefined) return mark((inputs, inferContext) => fn(inputs, inferContext));
   context.addInitializer(function (this: object) {
     Object.defineProperty(this, context.name, {

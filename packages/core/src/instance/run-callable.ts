@@ -36,7 +36,7 @@ async function runBatch(
   const { requests } = execution;
   const inputs = execution.mergedInputs ?? mergeInputs(requests.map((request) => request.inputs));
   execution.inputsReady();
-  const value = await (fn as TensorFunc<[], []>)(toArrays(inputs), contextOf(info, execution));
+  const value = await (fn as unknown as TensorFunc<[], []>)(toArrays(inputs), contextOf(info, execution));
   execution.outputsReady();
   const rows = requests.map((request) => request.rows);
   const total = rows.reduce((sum, n) => sum + n, 0);
@@ -55,7 +55,10 @@ async function runSample(
 ): Promise<readonly ExecutionResult[]> {
   const request = execution.requests[0]!;
   execution.inputsReady();
-  const value = await (fn as TensorFunc<[], []>)(toArrays(request.inputs), contextOf(info, execution));
+  const value = await (fn as unknown as TensorFunc<[], []>)(
+    toArrays(request.inputs),
+    contextOf(info, execution),
+  );
   execution.outputsReady();
   return [checker.fromCallback(value, request.rows, request.requestedOutputs)];
 }
@@ -73,7 +76,8 @@ async function runRequests(
     const got = Array.isArray(values) ? `${values.length} results` : typeof values;
     throw new TritonError(
       "INTERNAL",
-      `model '${info.modelName}' must return a list with one result for each of ${requests.length} requests, got ${got}`,
+      `model '${info.modelName}' must return a list with one result for each of ${requests.length} requests, ` +
+        `got ${got}; a function of tensors is wrapped in batch() or sample()`,
     );
   }
   return values.map((value: unknown, i) => {

@@ -1,0 +1,128 @@
+import { batch, type InferContext, sample, Triton } from "@tritonjs/core";
+import ndarray, { type NdArray } from "ndarray";
+
+/*
+ * Types are tested by compiling this file: `Expect` fails to compile when the types differ, and so does a
+ * `@ts-expect-error` above a line that is right.
+ */
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const expectType =
+  <Expected>() =>
+  <Actual>(_actual: Actual & (Equal<Actual, Expected> extends true ? unknown : never)) => {};
+
+const triton = new Triton();
+
+// The parameters of the callback follow from the specifications, through the wrapper, with no annotation.
+const linear = triton.bind({
+  modelName: "linear",
+  inputs: [
+    { name: "x", dtype: "FP32", shape: [2] },
+    { name: "ids", dtype: "INT64", shape: [1] },
+    { name: "words", dtype: "BYTES", shape: [-1] },
+    { name: "mask", dtype: "BOOL", shape: [2], optional: true },
+  ],
+  outputs: [
+    { name: "y", dtype: "FP32", shape: [3] },
+    { name: "label", dtype: "BYTES", shape: [1] },
+  ],
+  inferFunc: batch(({ x, ids, words, mask }, context) => {
+    expectType<NdArray<Float32Array>>()(x);
+    expectType<NdArray<BigInt64Array<ArrayBuffer>>>()(ids);
+    expectType<NdArray<Uint8Array[]>>()(words);
+    expectType<NdArray<Uint8Array> | undefined>()(mask);
+    expectType<InferContext>()(context);
+    return { y: ndarray(new Float32Array(3), [1, 3]), label: [["a"]] };
+  }),
+});
+
+// The same without batching, and with a plain callback.
+triton.bind({
+  modelName: "sample",
+  inputs: [{ name: "x", dtype: "FP64", shape: [2] }],
+  outputs: [{ name: "y", dtype: "UINT64", shape: [1] }],
+  inferFunc: sample(({ x }) => {
+    expectType<NdArray<Float64Array>>()(x);
+    return { y: [1n] };
+  }),
+});
+
+triton.bind({
+  modelName: "plain",
+  inputs: [{ name: "x", dtype: "UINT8", shape: [2] }],
+  outputs: [{ name: "y", dtype: "INT32", shape: [1] }],
+  inferFunc: async (requests, context) => {
+    expectType<AbortSignal>()(context.signal);
+    return requests.map(({ inputs, id }) => {
+      expectType<NdArray<Uint8Array>>()(inputs.x);
+      expectType<string>()(id);
+      return id === "" ? new Error("no id") : { y: new Int32Array(1) };
+    });
+  },
+});
+
+// One function for each instance.
+triton.bind({
+  modelName: "list",
+  inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+  inferFunc: [batch(({ x }) => ({ y: x })), batch(({ x }) => ({ y: x }))],
+});
+
+// Results of the handle.
+const { y, label } = await linear.infer({ x: [[1, 2]], ids: [[1n]], words: [["a"]] });
+expectType<NdArray<Float32Array>>()(y);
+expectType<NdArray<Uint8Array[]>>()(label);
+
+// @ts-expect-error a required input is missing
+await linear.infer({ x: [[1, 2]], ids: [[1n]] });
+// @ts-expect-error an input that the model does not have
+await linear.infer({ x: [[1, 2]], ids: [[1n]], words: [["a"]], extra: [1] });
+// @ts-expect-error wrong element type
+await linear.infer({ x: new Float64Array(2), ids: [[1n]], words: [["a"]] });
+
+triton.bind({
+  modelName: "wrong-name",
+  inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [3] }],
+  // @ts-expect-error wrong output name
+  inferFunc: batch(({ x }) => ({ z: x })),
+});
+
+triton.bind({
+  modelName: "wrong-type",
+  inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
+  outputs: [{ name: "y", dtype: "INT64", shape: [3] }],
+  // @ts-expect-error a Float32Array is no INT64
+  inferFunc: batch(({ x }) => ({ y: x })),
+});
+
+triton.bind({
+  modelName: "wrong-input",
+  inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [2] }],
+  // @ts-expect-error there is no input of that name
+  inferFunc: batch(({ nope }) => ({ y: nope })),
+});
+
+// Decorated methods are bound to their object.
+class Model {
+  readonly factor = 2;
+
+  @batch
+  run({ x }: { readonly x: NdArray<Float32Array> }): { y: NdArray<Float32Array> } {
+    return {
+      y: ndarray(
+        x.data.map((value) => value * this.factor),
+        x.shape,
+      ),
+    };
+  }
+}
+
+triton.bind({
+  modelName: "decorated",
+  inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [2] }],
+  inferFunc: new Model().run,
+});
