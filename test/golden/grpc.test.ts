@@ -18,28 +18,41 @@ interface ModelsFile {
 const { models: recordedModels, servers } = loadJson<ModelsFile>("grpc/models.json");
 const models = readModels(recordedModels);
 
-describe("recorded gRPC calls", () => {
-  const triton = new Triton();
-  const clients = new Map<string, Client>();
-  let url = "";
+/** `--grpc-header-forward-pattern` of the recorded server that had one. */
+const FORWARDED = /(my-.*|seq.*|triton_.*|timeout|headers)/;
 
-  beforeAll(async () => {
-    bindModels(triton, models, grpcBehaviours);
-    const { addresses } = await triton.serve({ frontends: [grpc({ port: 0 })] });
-    url = addresses["grpc"]?.url ?? "";
-  });
+/** All models behind a gRPC port, and its clients. */
+class Server {
+  readonly #triton = new Triton();
+  readonly #clients = new Map<string, Client>();
+  #url = "";
 
-  afterAll(async () => {
-    for (const client of clients.values()) client.close();
-    await triton.close();
-  });
+  async start(headerForwardPattern?: RegExp): Promise<void> {
+    bindModels(this.#triton, models, grpcBehaviours);
+    const { addresses } = await this.#triton.serve({ frontends: [grpc({ port: 0, headerForwardPattern })] });
+    this.#url = addresses.grpc?.url ?? "";
+  }
 
-  const clientFor = (compression: GrpcCase["request_compression"]): Client => {
+  /** A client for each kind of compression. */
+  readonly clientFor = (compression: GrpcCase["request_compression"]): Client => {
     const key = compression ?? "none";
-    const client = clients.get(key) ?? connectTo(url, compression);
-    clients.set(key, client);
+    const client = this.#clients.get(key) ?? connectTo(this.#url, compression);
+    this.#clients.set(key, client);
     return client;
   };
+
+  async close(): Promise<void> {
+    for (const client of this.#clients.values()) client.close();
+    await this.#triton.close();
+  }
+}
+
+describe("recorded gRPC calls", () => {
+  const server = new Server();
+  const forwarding = new Server();
+
+  beforeAll(() => Promise.all([server.start(), forwarding.start(FORWARDED)]));
+  afterAll(() => Promise.all([server.close(), forwarding.close()]));
 
   replay<GrpcCase>({
     cases: loadLines("grpc/cases.jsonl"),
@@ -49,6 +62,9 @@ describe("recorded gRPC calls", () => {
       operations: [recorded.rpc],
       flags: servers[recorded.server]?.flags ?? [],
     }),
-    run: (recorded) => compareGrpcCase(clientFor(recorded.request_compression), recorded, models),
+    run: (recorded) => {
+      const { clientFor } = recorded.server === "flags" ? forwarding : server;
+      return compareGrpcCase(clientFor(recorded.request_compression), recorded, models);
+    },
   });
 });

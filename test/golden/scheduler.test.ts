@@ -3,8 +3,8 @@ import { parseConfigText } from "./support/config-text.js";
 import { featuresOf } from "./support/feature.js";
 import { loadLines } from "./support/load-cases.js";
 import { replay } from "./support/replay.js";
-import { compareOutcome } from "./support/scheduler/compare-outcome.js";
-import { play } from "./support/scheduler/play.js";
+import { compareOutcome, compareRefusal } from "./support/scheduler/compare-outcome.js";
+import { play, refusalOf } from "./support/scheduler/play.js";
 import type { Scenario } from "./support/scheduler/scenario.js";
 
 describe("recorded scheduler scenarios", () => {
@@ -15,9 +15,12 @@ describe("recorded scheduler scenarios", () => {
       features: new Set(
         [text, ...Object.values(others)].flatMap((config) => [...featuresOf(parseConfigText(config, id))]),
       ),
-      operations: actions.map((action) => action.do),
+      operations: ["infer", ...actions.map((action) => action.do)],
       flags,
     }),
-    run: async (scenario) => compareOutcome(scenario, await play(scenario)),
+    run: async (scenario) =>
+      scenario.outcome.load_error === undefined
+        ? compareOutcome(scenario, await play(scenario))
+        : compareRefusal(scenario, refusalOf(scenario)),
   });
 });

@@ -2,7 +2,9 @@ import type { DefaultFrontends } from "@tritonjs/core";
 import { grpc } from "./server.js";
 
 export type { GrpcOptions } from "./grpc-options.js";
+export type { RestrictedProtocols } from "./handlers/restrict.js";
 export { grpc } from "./server.js";
+export type { Protocol } from "./transport/method.js";
 
 /** The frontend that `serve()` opens without being told: one on `grpcAddress` and `grpcPort`. */
 export const defaultFrontends: DefaultFrontends = ({ allowGrpc, grpcAddress, grpcPort }) =>

@@ -1,1 +1,5 @@
-export {};
+export { defaultFrontends } from "./default-frontends.js";
+export type { LabelLookup } from "./encode/classification.js";
+export { type MetricsOptions, metrics } from "./metrics-server.js";
+export { type HttpOptions, http } from "./server.js";
+export { type V2PluginOptions, v2Plugin } from "./v2-plugin.js";

@@ -36,7 +36,7 @@ function withoutAbsent(value: unknown): unknown {
 
 function normalise(config: ParsedConfig, modelName: string): ParsedConfig {
   const name = config.name || modelName;
-  const isEnsemble = config["ensembleScheduling"] !== undefined;
+  const isEnsemble = config.ensembleScheduling !== undefined;
   const { instanceGroup = [], ...rest } = config;
   const normal: ParsedConfig = {
     ...rest,

@@ -18,6 +18,8 @@ interface Later {
   readonly feature?: ModelFeature;
   readonly operation?: RegExp;
   readonly flag?: RegExp;
+  /** Only cases that do this wait: models with the feature can be bound. */
+  readonly doing?: RegExp;
 }
 
 /**
@@ -32,8 +34,8 @@ const later: readonly Later[] = [
     area: /^sequence|^iterative|^implicit_state|^stream-sequence/,
   },
   { needs: "ensembles", feature: "ensemble", area: /^ensemble|^decoupled_ensemble/ },
-  { needs: "queue policies", feature: "queue policy", area: /^queue/ },
-  { needs: "priorities", feature: "priority", area: /^priority/ },
+  { needs: "queue policies", feature: "queue policy", area: /^queue/, doing: /infer/i },
+  { needs: "priorities", feature: "priority", area: /^priority/, doing: /infer/i },
   { needs: "response cache", feature: "response cache", flag: /^--cache-config/ },
   { needs: "rate limiter", feature: "rate limiter", flag: /^--rate-limit/ },
   { needs: "warmup", feature: "warmup", area: /^warmup/ },
@@ -43,17 +45,51 @@ const later: readonly Later[] = [
   { needs: "shared memory", operation: /SharedMemory|sharedmemory/, area: /^shm|shared-memory/ },
   { needs: "trace extension", operation: /^trace$|^TraceSetting$/ },
   { needs: "logging extension", operation: /^logging$|^LogSettings$/ },
-  { needs: "model control", operation: /^(load|unload)$|^RepositoryModel/, area: /^server-state|^not-ready/ },
+  {
+    needs: "model control",
+    operation: /^(load|unload)$|^RepositoryModel/,
+    flag: /second --model-repository/,
+    area: /^server-state|^not-ready|^repository-explicit/,
+  },
+  { needs: "metrics settings", flag: /^--metrics-/ },
+  { needs: "metrics of the user's own", area: /^(metrics|statistics)\/custom-metrics/ },
+  { needs: "model namespacing", flag: /^--model-namespacing/ },
   { needs: "restricted protocols", area: /^restricted/ },
-  { needs: "header forwarding", area: /^header-forward/, flag: /header-forward-pattern/ },
+  { needs: "header forwarding over HTTP", flag: /^--http-header-forward-pattern/ },
 ];
+
+/** Protocol extensions that the server does not offer yet. */
+const laterExtensions: readonly string[] = [
+  "sequence",
+  "model_repository",
+  "model_repository(unload_dependents)",
+  "schedule_policy",
+  "system_shared_memory",
+  "cuda_shared_memory",
+  "trace",
+  "logging",
+];
+
+/** Metrics that are not the models': of the machine, and of memory pools that only a GPU server has. */
+const laterMetrics = /^nv_(cpu|pinned_memory)_/;
+
+/** True when the metrics page has the series. */
+export function isSeriesServed(series: string): boolean {
+  return !laterMetrics.test(series);
+}
+
+/** True when the server says in its metadata that it has the extension. */
+export function isExtensionServed(extension: string): boolean {
+  return !laterExtensions.includes(extension);
+}
 
 /** What a case needs that is not there yet; `undefined` for a case to be replayed. */
 export function neededFor(subject: Subject): string | undefined {
   return later.find((row) => isSelected(row, subject))?.needs;
 }
 
-function isSelected({ area, feature, operation, flag }: Later, subject: Subject): boolean {
+function isSelected({ area, feature, operation, flag, doing }: Later, subject: Subject): boolean {
+  if (doing !== undefined && !subject.operations.some((name) => doing.test(name))) return false;
   return (
     (area?.test(subject.area) ?? false) ||
     (feature !== undefined && subject.features.has(feature)) ||

@@ -23,8 +23,8 @@ export function featuresOf(config: ParsedConfig): Set<ModelFeature> {
   };
   const batching = config.dynamicBatching;
   add("decoupled", config.modelTransactionPolicy?.decoupled);
-  add("sequence", config["sequenceBatching"] !== undefined);
-  add("ensemble", config["ensembleScheduling"] !== undefined);
+  add("sequence", config.sequenceBatching !== undefined);
+  add("ensemble", config.ensembleScheduling !== undefined);
   add("response cache", config.responseCache?.enable);
   add("warmup", (config.modelWarmup?.length ?? 0) > 0);
   add(

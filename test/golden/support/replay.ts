@@ -21,7 +21,10 @@ export function replay<C extends { readonly id: string }>({ cases, subject, run 
     const reason = differenceOf(recorded.id);
     if (needs !== undefined) it.todo(`${recorded.id} (needs: ${needs})`);
     else if (reason === undefined) {
-      it(recorded.id, async () => expect(await run(recorded)).toEqual([]));
+      it(recorded.id, async () => {
+        const found = await run(recorded);
+        if (found.length > 0) expect.fail(found.join("\n"));
+      });
     } else {
       it(`${recorded.id} differs: ${reason}`, async () => {
         expect(await run(recorded), "agrees with the recording: take it off the list").not.toEqual([]);

@@ -9,6 +9,8 @@ import { featuresOf, type ModelFeature } from "./feature.js";
 export interface RecordedModel {
   readonly config_pbtxt: string;
   readonly versions?: readonly number[];
+  /** Further files of its directory by name. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly repository?: "explicit";
 }
 
@@ -19,6 +21,8 @@ export interface PlayableModel {
   /** Versions that its policy serves. */
   readonly versions: readonly number[];
   readonly features: ReadonlySet<ModelFeature>;
+  /** Names of the classes of outputs that have a label file. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
 }
 
 /** All models of a recording by name. */
@@ -27,11 +31,31 @@ export type Models = ReadonlyMap<string, PlayableModel>;
 /** Reads the models of a recording. */
 export function readModels(models: Readonly<Record<string, RecordedModel>>): Models {
   return new Map(
-    Object.entries(models).map(([name, { config_pbtxt: text, versions = [1] }]) => {
+    Object.entries(models).map(([name, { config_pbtxt: text, versions = [1], files = {} }]) => {
       const config = parseConfigText(text, name);
-      return [name, { name, config, versions: served(config, versions), features: featuresOf(config) }];
+      const features = featuresOf(config);
+      return [
+        name,
+        { name, config, versions: served(config, versions), features, labels: labels(config, files) },
+      ];
     }),
   );
+}
+
+function labels(config: ParsedConfig, files: Readonly<Record<string, string>>): Map<string, string[]> {
+  const labelled = (config.output ?? []).filter((output) => output.labelFilename !== "");
+  return new Map(
+    labelled.map((output) => [
+      output.name,
+      (files[output.labelFilename] ?? "").replace(/\n$/, "").split("\n"),
+    ]),
+  );
+}
+
+/** Finds the labels of an output for the classification extension. */
+export function labelsOf(models: Models) {
+  return (model: { readonly name: string }, output: string): readonly string[] | undefined =>
+    models.get(model.name)?.labels.get(output);
 }
 
 function served({ versionPolicy }: ParsedConfig, versions: readonly number[]): readonly number[] {
@@ -51,11 +75,16 @@ export function featuresNeeded(models: Models, names: readonly string[]): Set<Mo
   return new Set(names.flatMap((name) => [...(models.get(name)?.features ?? [])]));
 }
 
-/** Binds every model that can be served, each version on its own; models without a behaviour are identities. */
+/**
+ * Binds every model that can be served, each version on its own; models without a behaviour are identities.
+ *
+ * @param wait how models pass time
+ */
 export function bindModels(
   triton: Triton,
   models: Models,
   behaviours: Readonly<Record<string, Behaviour>>,
+  wait: (ms: number) => Promise<void> = async (ms) => void (await sleep(ms)),
 ): void {
   for (const model of models.values()) {
     if (!isServed(model)) continue;
@@ -65,7 +94,7 @@ export function bindModels(
         version,
         inputNames: (config.input ?? []).map((input) => input.name),
         outputNames: (config.output ?? []).map((output) => output.name),
-        sleep: async (ms) => void (await sleep(ms)),
+        sleep: wait,
       });
       triton.bind({
         modelName: name,

@@ -4,10 +4,10 @@ import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { InferenceRequest } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
+import { copyTensor } from "../tensor/copy.js";
 import { fromConfigDataType } from "../tensor/data-type.js";
 import { tensorFromValue } from "../tensor/from-value.js";
 import { toNdArray } from "../tensor/nd-array.js";
-import { elementCount } from "../tensor/shape.js";
 import { Tensor } from "../tensor/tensor.js";
 import type { InferOptions } from "./infer-options.js";
 
@@ -38,7 +38,7 @@ export async function inferInProcess(
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {
     const shape = added ? tensor.shape.slice(1) : tensor.shape;
-    arrays[name] = toNdArray(copyOf(tensor).reshaped(shape));
+    arrays[name] = toNdArray(copyTensor(tensor).reshaped(shape));
   }
   return arrays;
 }
@@ -64,7 +64,7 @@ function toTensors(config: ModelConfig, values: InputValues, added: boolean): Ma
     }
     const shape = config.maxBatchSize > 0 && !added ? [-1, ...input.dims] : input.dims;
     const what = `input '${name}' of model '${config.name}'`;
-    const tensor = copyOf(
+    const tensor = copyTensor(
       tensorFromValue(value, { what, datatype: fromConfigDataType(input.dataType)!, shape }),
     );
     tensors.set(name, added ? tensor.reshaped([1, ...tensor.shape]) : tensor);
@@ -74,11 +74,6 @@ function toTensors(config: ModelConfig, values: InputValues, added: boolean): Ma
 
 /** Stands for an input that the model does not have: the validation names it. */
 const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
-
-function copyOf(tensor: Tensor): Tensor {
-  if (tensor.datatype === "BYTES" && elementCount(tensor.shape) === 0) return tensor;
-  return Tensor.fromElements(tensor.datatype, tensor.shape, tensor.elements.slice());
-}
 
 function send(
   model: ModelVersion,

@@ -70,7 +70,7 @@ export class ModelRegistry {
       if (latest === undefined) throw unknown(`'${name}' has no available versions`);
       return latest;
     }
-    const model = versions.get(version);
+    const model = versions.get(Number(version));
     if (model === undefined) throw unknown(`'${name}' version ${version} is not found`);
     if (model.state !== "READY") {
       throw new TritonError(
@@ -86,27 +86,29 @@ export class ModelRegistry {
  * Reads a version as C++ `stol` does: leading space and sign, then as many digits as there are; the rest is not
  * looked at. Undefined for an empty string.
  *
- * @throws TritonError INVALID_ARG when there is no number, or a negative one.
+ * @throws TritonError INVALID_ARG when there is no 64-bit number, or a negative one.
  */
-export function parseVersion(text: string): number | undefined {
+export function parseVersion(text: string): bigint | undefined {
   if (text === "") return undefined;
-  const number = /^\s*([+-]?\d+)/.exec(text)?.[1];
-  if (number === undefined || Math.abs(Number(number)) > 2 ** 63) {
-    const details = number === undefined ? "stol" : "stol: out of range";
+  const digits = /^\s*([+-]?)0*(\d+)/.exec(text);
+  const version = digits === null ? MAX_VERSION + 1n : BigInt(digits[2]!.slice(0, 20));
+  if (version > MAX_VERSION) {
     throw new TritonError(
       "INVALID_ARG",
-      `failed to get model version from specified version string '${text}' (details: ${details}), ` +
+      `failed to get model version from specified version string '${text}' (details: stol), ` +
         "version should be an integral value > 0",
     );
   }
-  if (Number(number) < 0) {
+  if (digits![1] === "-" && version > 0n) {
     throw new TritonError(
       "INVALID_ARG",
       `invalid model version specified '${text}' , version should be an integral value > 0`,
     );
   }
-  return Number(number);
+  return version;
 }
+
+const MAX_VERSION = 2n ** 63n - 1n;
 
 function unknown(what: string): TritonError {
   return new TritonError("NOT_FOUND", `Request for unknown model: ${what}`);

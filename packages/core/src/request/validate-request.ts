@@ -84,6 +84,11 @@ export class RequestValidator {
   }
 
   #batchSize(request: InferenceRequest): number {
+    if (request.inputs.size === 0) {
+      throw invalid(
+        `${request.logPrefix}the request has no input, and model '${this.#name}' reads its batch size from one`,
+      );
+    }
     let batchSize = 0;
     for (const [name, tensor] of request.inputs) {
       if (this.#expected(name).config.isShapeTensor) continue;

@@ -73,7 +73,7 @@ export class LocalService implements InferenceService {
       (model) => model.state === "READY",
     );
     const wanted = parseVersion(version);
-    const chosen = wanted === undefined ? ready : ready.filter((model) => model.version === wanted);
+    const chosen = wanted === undefined ? ready : ready.filter((model) => BigInt(model.version) === wanted);
     if (name !== "" && this.#registry.versions(name).length === 0) {
       throw new TritonError("INVALID_ARG", `requested model '${name}' is not available`);
     }

@@ -46,6 +46,7 @@ export type Elements = TypedArray | Uint8Array[];
 /** Constructor of a typed array, as far as the tensor code needs it. */
 export interface TypedArrayConstructor {
   new (length: number): TypedArray;
+  new (elements: TypedArray): TypedArray;
   new (buffer: ArrayBufferLike, byteOffset: number, length: number): TypedArray;
   readonly BYTES_PER_ELEMENT: number;
   readonly name: string;

@@ -83,6 +83,7 @@ function alignedView(datatype: Exclude<DataType, "BYTES">, bytes: Uint8Array): T
   if (bytes.byteLength % size !== 0) {
     throw new TritonError("INVALID_ARG", `${bytes.byteLength} bytes are not whole elements of ${datatype}`);
   }
-  const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice();
+  // `slice` of a Buffer would be another view: a new array is a copy whatever `bytes` is.
+  const aligned = bytes.byteOffset % size === 0 ? bytes : new Uint8Array(bytes);
   return new (typedArrayFor(datatype))(aligned.buffer, aligned.byteOffset, aligned.byteLength / size);
 }

@@ -13,7 +13,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 
 /**
  * Forwards the headers whose name has a match of `pattern` anywhere, as string parameters; none without a
- * pattern. Of a header that comes twice the last value counts.
+ * pattern. The values of a header that comes twice are one, with a comma between them.
  *
  * @throws TritonError INVALID_ARG for a header with a reserved name.
  */

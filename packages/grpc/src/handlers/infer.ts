@@ -15,11 +15,16 @@ import { type Method, unary } from "../transport/method.js";
 import { classifyOutputs } from "./classify-outputs.js";
 import type { HeaderForwarding } from "./forward-headers.js";
 import { inferencePath } from "./paths.js";
+import type { Shutdown } from "./shutdown.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
 
 /** `ModelInfer`. */
-export function inferMethods(service: InferenceService, forwardHeaders: HeaderForwarding): Method[] {
+export function inferMethods(
+  service: InferenceService,
+  forwardHeaders: HeaderForwarding,
+  shutdown: Shutdown,
+): Method[] {
   return [
     unary(
       {
@@ -28,7 +33,10 @@ export function inferMethods(service: InferenceService, forwardHeaders: HeaderFo
         request: inference.ModelInferRequest,
         response: { encodeParts: encodeInferResponseParts },
       },
-      (message, call) => modelInfer(service, forwardHeaders, message, call),
+      (message, call) => {
+        shutdown.refuseIfBegun();
+        return modelInfer(service, forwardHeaders, shutdown, message, call);
+      },
     ),
   ];
 }
@@ -36,6 +44,7 @@ export function inferMethods(service: InferenceService, forwardHeaders: HeaderFo
 function modelInfer(
   service: InferenceService,
   forwardHeaders: HeaderForwarding,
+  shutdown: Shutdown,
   message: inference.ModelInferRequest,
   call: Call,
 ): Promise<InferMessage> {
@@ -48,12 +57,14 @@ function modelInfer(
   }
   return new Promise((resolve, reject) => {
     const outcomes: (InferenceResponse | TritonError)[] = [];
+    let forget = (): void => {};
     const { request, classifications } = decodeInferRequest(
       message,
       forwardHeaders(call.headers),
       (outcome, final) => {
         if (outcome !== undefined) outcomes.push(outcome);
         if (!final) return;
+        forget();
         try {
           resolve(singleResponse(outcomes, model, classifications));
         } catch (error) {
@@ -62,7 +73,9 @@ function modelInfer(
       },
     );
     service.infer(request);
+    if (request.settled) return;
     call.onCancel(() => request.cancel());
+    forget = shutdown.onExpire((reason) => void request.cancel(reason));
   });
 }
 

@@ -2,25 +2,42 @@ import type { InferenceService } from "@tritonjs/core";
 import type { Method } from "../transport/method.js";
 import { headerForwarding } from "./forward-headers.js";
 import { healthMethods } from "./health.js";
+import { healthWatchMethods } from "./health-watch.js";
 import { inferMethods } from "./infer.js";
 import { metadataMethods } from "./metadata.js";
 import { repositoryMethods } from "./repository.js";
+import { type RestrictedProtocols, restrict } from "./restrict.js";
+import { settingsMethods } from "./settings.js";
+import { sharedMemoryMethods } from "./shared-memory.js";
+import type { Shutdown } from "./shutdown.js";
 import { statisticsMethods } from "./statistics.js";
+import { streamInferMethods } from "./stream-infer.js";
 
 /** What the handlers can be told. */
 export interface HandlerOptions {
-  /** Headers to hand to the model as request parameters. */
+  /** Headers to hand to the model as string parameters: those whose name has a match anywhere. */
   readonly headerForwardPattern?: RegExp;
+  /** Groups of methods that need a header with a secret. */
+  readonly restrictedProtocols?: readonly RestrictedProtocols[];
 }
 
 /** All methods of the protocol over one service. */
-export function protocolMethods(service: InferenceService, options: HandlerOptions): Method[] {
+export function protocolMethods(
+  service: InferenceService,
+  options: HandlerOptions,
+  shutdown: Shutdown,
+): Method[] {
   const forwardHeaders = headerForwarding(options.headerForwardPattern);
-  return [
+  const methods = [
     ...healthMethods(service),
+    ...healthWatchMethods(service, shutdown),
     ...metadataMethods(service),
-    ...inferMethods(service, forwardHeaders),
+    ...inferMethods(service, forwardHeaders, shutdown),
+    ...streamInferMethods(service, forwardHeaders, shutdown),
     ...statisticsMethods(service),
     ...repositoryMethods(service),
+    ...sharedMemoryMethods(),
+    ...settingsMethods(),
   ];
+  return restrict(methods, options.restrictedProtocols ?? []);
 }

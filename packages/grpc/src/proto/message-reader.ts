@@ -5,16 +5,21 @@ interface BaseReader {
   buf: Uint8Array;
   pos: number;
   len: number;
+  raw(start: number, end: number): Uint8Array;
 }
 const BaseReader = protobuf.BufferReader as unknown as new (buffer: Buffer) => BaseReader;
 
 const TWO_TO_32 = 0x1_0000_0000;
 
 /**
- * Reads protobuf with 64-bit integers as numbers where a number is exact, and as bigints elsewhere. `bytes` and
- * packed fields are views and arrays as protobufjs makes them.
+ * Reads protobuf with 64-bit integers as numbers where a number is exact, and as bigints elsewhere. `bytes` are
+ * views, of the plain kind: a `Buffer`'s `slice` is no copy, which nobody expects of a byte array.
  */
 export class MessageReader extends BaseReader {
+  override raw(start: number, end: number): Uint8Array {
+    return new Uint8Array(this.buf.buffer, this.buf.byteOffset + start, end - start);
+  }
+
   int64(): number | bigint {
     const [low, high] = this.#varint64();
     const value = (high | 0) * TWO_TO_32 + low;

@@ -10,7 +10,7 @@ import type {
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { TritonError } from "@tritonjs/core";
-import { statusFromError } from "../status-from-code.js";
+import { STATUS, statusFromError } from "../status-from-code.js";
 import type { Call, CallHeaders, DuplexStream, ResponseStream } from "./call.js";
 import type { DuplexMethod, Method, ServerStreamMethod, UnaryMethod } from "./method.js";
 
@@ -128,12 +128,14 @@ class GrpcJsStream<C extends WritableCall> extends GrpcJsCall<C> implements Resp
     this.call.on("drain", listener);
   }
 
+  /** An `error` event sets the status, also that of a good end: grpc-js would send the text "OK" with it. */
   end(error?: Error): void {
     if (this.call.cancelled) return;
-    if (error === undefined) this.call.end();
-    else this.call.emit("error", toServiceError(error));
+    this.call.emit("error", error === undefined ? GOOD_END : toServiceError(error));
   }
 }
+
+const GOOD_END = { code: STATUS.OK, details: "" };
 
 class GrpcJsDuplex
   extends GrpcJsStream<ServerDuplexStream<unknown, Buffer>>

@@ -7,6 +7,8 @@ export interface Listener {
   readonly port: number;
   /** Stops accepting. Connections that are open stay so. */
   close(): void;
+  /** Cuts all connections off. */
+  destroyConnections(): void;
 }
 
 /** Address families that a machine may lack while its resolver still names them. */
@@ -23,11 +25,17 @@ export async function listen(
   onConnection: (socket: Socket) => void,
 ): Promise<Listener> {
   const servers: Server[] = [];
+  const sockets = new Set<Socket>();
+  const accept = (socket: Socket): void => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    onConnection(socket);
+  };
   const close = (): void => servers.forEach((server) => void server.close());
   let bound = port;
   try {
     for (const { address } of await addresses(host)) {
-      const server = await bind(address, bound, onConnection);
+      const server = await bind(address, bound, accept);
       if (server === undefined) continue;
       servers.push(server);
       bound = portOf(server);
@@ -37,7 +45,8 @@ export async function listen(
     throw error;
   }
   if (servers.length === 0) throw new TritonError("UNAVAILABLE", `no address of ${host} can be listened on`);
-  return { port: bound, close };
+  const destroyConnections = (): void => sockets.forEach((socket) => void socket.destroy());
+  return { port: bound, close, destroyConnections };
 }
 
 async function addresses(host: string): Promise<readonly { address: string }[]> {

@@ -1,8 +1,10 @@
 import { promisify } from "node:util";
-import { unzip as unzipCallback } from "node:zlib";
+import { inflate as inflateCallback, inflateRaw as inflateRawCallback } from "node:zlib";
 import { TritonError } from "@tritonjs/core";
+import { gzipDataStart } from "./gzip-header.js";
 
-const unzip = promisify(unzipCallback);
+const inflate = promisify(inflateCallback);
+const inflateRaw = promisify(inflateRawCallback);
 
 /** How a request body may be compressed. */
 export type RequestEncoding = "identity" | "gzip" | "deflate";
@@ -19,15 +21,25 @@ export function requestEncoding(header: string | undefined): RequestEncoding {
 }
 
 /**
- * Undoes the compression of a request body. Which of gzip and deflate it is, is read off the body itself.
+ * Undoes the compression of a request body. Which of gzip and deflate it is, is read off the body itself, and what
+ * follows the compressed data is ignored.
  *
  * @throws TritonError INVALID_ARG for no body, a broken one, and one that becomes larger than `maxBytes`.
  */
-export async function decompress(body: Buffer, encoding: RequestEncoding, maxBytes: number): Promise<Buffer> {
+export async function decompress(
+  body: Uint8Array,
+  encoding: RequestEncoding,
+  maxBytes: number,
+): Promise<Uint8Array> {
   if (encoding === "identity") return body;
   if (body.length === 0) throw new TritonError("INVALID_ARG", "nothing to be decompressed");
+  const start = gzipDataStart(body);
+  const options = { maxOutputLength: maxBytes };
   try {
-    return await unzip(body, { maxOutputLength: maxBytes });
+    const plain = await (start === undefined
+      ? inflate(body, options)
+      : inflateRaw(body.subarray(start), options));
+    return new Uint8Array(plain.buffer, plain.byteOffset, plain.byteLength);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
       throw new TritonError(

@@ -1,10 +1,4 @@
-import {
-  elementByteSize,
-  fromConfigDataType,
-  type ReadyModel,
-  Tensor,
-  TritonError,
-} from "@tritonjs/core";
+import { elementByteSize, fromConfigDataType, type ReadyModel, Tensor, TritonError } from "@tritonjs/core";
 import type { DecodedRequest } from "./infer-request.js";
 import { sameForm } from "./requested-outputs.js";
 

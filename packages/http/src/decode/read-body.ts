@@ -3,20 +3,27 @@ import { TritonError } from "@tritonjs/core";
 import { BODY_ALLOWANCE, MAX_CHUNKS } from "../limits.js";
 
 const FIRST_CAPACITY = 16 * 1024;
-const NO_BYTES = Buffer.alloc(0);
+const NO_BYTES = new Uint8Array(0);
+/** Size of the largest element of a tensor. */
+const ALIGNMENT = 8;
 
 /** The error of a client that left before its request was complete. Nobody is there to read it. */
 export class ClientGone extends Error {
   override readonly name = "ClientGone";
 }
 
+/** An error after which nothing more is read from the connection. */
+export class ConnectionFault extends TritonError {}
+
 /**
  * Reads a request body into one buffer: of the declared size where the client declared one, growing otherwise. A body
  * that is too large is refused as soon as that is known, and what the client still sends of it is not kept.
  *
+ * @param alignedAt a place in a body of declared size that should be aligned in memory for all data types, so that
+ * tensors that start there can be used where they are
  * @throws TritonError INVALID_ARG for a body over the limit, or in too many chunks.
  */
-export function readBody(message: IncomingMessage, maxInputSize: number): Promise<Buffer> {
+export function readBody(message: IncomingMessage, maxInputSize: number, alignedAt = 0): Promise<Uint8Array> {
   const limit = maxInputSize + BODY_ALLOWANCE;
   const header = message.headers["content-length"];
   const declared = header === undefined ? undefined : Number(header);
@@ -25,7 +32,7 @@ export function readBody(message: IncomingMessage, maxInputSize: number): Promis
     return Promise.resolve(NO_BYTES);
   }
   return new Promise((resolve, reject) => {
-    const body = new BodyBuffer(limit, declared);
+    const body = new BodyBuffer(limit, declared, alignedAt);
     const settle = (): void => {
       message.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
     };
@@ -54,10 +61,12 @@ class BodyBuffer {
   #buffer = NO_BYTES;
   readonly #limit: number;
   readonly #declared: number | undefined;
+  readonly #padding: number;
 
-  constructor(limit: number, declared: number | undefined) {
+  constructor(limit: number, declared: number | undefined, alignedAt: number) {
     this.#limit = limit;
     this.#declared = declared;
+    this.#padding = alignedAt > 0 ? (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT : 0;
   }
 
   /** False when the limit is passed. */
@@ -71,13 +80,15 @@ class BodyBuffer {
     return true;
   }
 
-  bytes(): Buffer {
+  bytes(): Uint8Array {
     return this.#buffer.subarray(0, this.length);
   }
 
   #grow(needed: number): void {
     const capacity = this.#declared ?? Math.max(needed, FIRST_CAPACITY, this.#buffer.length * 2);
-    const grown = Buffer.allocUnsafeSlow(Math.min(capacity, this.#limit));
+    const size = Math.min(capacity, this.#limit);
+    const { buffer } = Buffer.allocUnsafeSlow(size + this.#padding);
+    const grown = new Uint8Array(buffer, this.#padding, size);
     grown.set(this.bytes());
     this.#buffer = grown;
   }
@@ -92,7 +103,7 @@ function tooLarge(size: number, maxInputSize: number): TritonError {
 }
 
 function tooManyChunks(): TritonError {
-  return new TritonError(
+  return new ConnectionFault(
     "INVALID_ARG",
     `Chunked request body exceeds maximum of ${MAX_CHUNKS} non-empty chunks. Send fewer or larger HTTP chunks.`,
   );

@@ -1,11 +1,4 @@
-import {
-  type DataType,
-  elementByteSize,
-  isDataType,
-  type Shape,
-  Tensor,
-  TritonError,
-} from "@tritonjs/core";
+import { type DataType, elementByteSize, isDataType, type Shape, Tensor, TritonError } from "@tritonjs/core";
 import { asArray, member } from "../json/access.js";
 import type { JsonArray, JsonValue } from "../json/json-value.js";
 import { readNumbers } from "./read-numbers.js";

@@ -1,6 +1,7 @@
 import { type Shape, Tensor, TritonError, typedArrayFor } from "@tritonjs/core";
+import { isArray } from "../json/access.js";
 import { type JsonArray, type JsonValue, PackedNumbers } from "../json/json-value.js";
-import { unpack } from "../json/parse-json.js";
+import { elementsOf } from "../json/parse-json.js";
 import { MAX_DATA_DEPTH } from "../limits.js";
 import { type ElementReader, elementReaders, type NumericDataType } from "./element-readers.js";
 
@@ -19,7 +20,7 @@ export function readNumbers(datatype: NumericDataType, shape: Shape, count: numb
   }
   try {
     const elements: (number | bigint)[] = [];
-    collect(reader, data instanceof PackedNumbers ? unpack(data) : data, count, elements, 0);
+    collect(reader, data, count, elements, 0);
     if (elements.length !== count) throw new TritonError("INTERNAL", MISMATCH);
     return Tensor.fromElements(datatype, shape, convert(datatype, elements));
   } catch (thrown) {
@@ -50,8 +51,8 @@ function collect(
   depth: number,
 ): void {
   if (depth >= MAX_DATA_DEPTH) throw tooDeep();
-  if (Array.isArray(value)) {
-    for (const element of value) collect(reader, element, count, into, depth + 1);
+  if (isArray(value)) {
+    for (const element of elementsOf(value)) collect(reader, element, count, into, depth + 1);
     return;
   }
   if (into.length >= count) throw new TritonError("INTERNAL", MISMATCH);

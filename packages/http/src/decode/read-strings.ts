@@ -1,7 +1,7 @@
 import { type Shape, Tensor } from "@tritonjs/core";
-import { asBytes } from "../json/access.js";
-import { type JsonArray, type JsonValue, PackedNumbers } from "../json/json-value.js";
-import { unpack } from "../json/parse-json.js";
+import { asBytes, isArray } from "../json/access.js";
+import type { JsonArray, JsonValue } from "../json/json-value.js";
+import { elementsOf } from "../json/parse-json.js";
 import { MAX_DATA_DEPTH } from "../limits.js";
 import { tooDeep } from "./read-numbers.js";
 
@@ -12,12 +12,12 @@ import { tooDeep } from "./read-numbers.js";
  */
 export function readStrings(shape: Shape, data: JsonArray): Tensor {
   const elements: Uint8Array[] = [];
-  collect(data instanceof PackedNumbers ? unpack(data) : data, elements, 0);
+  collect(data, elements, 0);
   return Tensor.fromElements("BYTES", shape, elements);
 }
 
 function collect(value: JsonValue, into: Uint8Array[], depth: number): void {
   if (depth >= MAX_DATA_DEPTH) throw tooDeep();
-  if (Array.isArray(value)) for (const element of value) collect(element, into, depth + 1);
+  if (isArray(value)) for (const element of elementsOf(value)) collect(element, into, depth + 1);
   else into.push(asBytes(value, "Unable to parse JSON bytes array"));
 }

@@ -1,7 +1,7 @@
 import { type ReadyModel, Tensor, TritonError } from "@tritonjs/core";
 import { asArray, asText, asUnsigned, find, member } from "../json/access.js";
-import { type JsonValue, PackedNumbers } from "../json/json-value.js";
-import { unpack } from "../json/parse-json.js";
+import type { JsonValue } from "../json/json-value.js";
+import { elementsOf } from "../json/parse-json.js";
 import { datatypeOf, readJsonTensor } from "./read-json-tensor.js";
 import { readShape } from "./shape.js";
 
@@ -28,7 +28,7 @@ export class InputReader {
     const context = "Unable to parse 'inputs'";
     const array = asArray(member(request, "inputs", context), context);
     const inputs = new Map<string, Tensor>();
-    for (const input of array instanceof PackedNumbers ? unpack(array) : array) {
+    for (const input of elementsOf(array)) {
       this.#readInput(input, id, inputs);
     }
     if (this.#binaryUsed !== this.#binary.length) {

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/core";
 import { asArray, asBoolean, asText, asUnsigned, find, member } from "../json/access.js";
-import { type JsonValue, PackedNumbers } from "../json/json-value.js";
-import { unpack } from "../json/parse-json.js";
+import type { JsonValue } from "../json/json-value.js";
+import { elementsOf } from "../json/parse-json.js";
 
 /** How one output goes to the client. */
 export interface OutputForm {
@@ -27,7 +27,7 @@ export function readRequestedOutputs(request: JsonValue): Map<string, OutputForm
   const json = find(request, "outputs");
   if (json === undefined) return named;
   const array = asArray(json, "Unable to parse 'outputs'");
-  for (const output of array instanceof PackedNumbers ? unpack(array) : array) {
+  for (const output of elementsOf(array)) {
     const parameters = find(output, "parameters");
     checkSharedMemory(parameters);
     const name = asText(member(output, "name", "Unable to parse 'name'"), "Unable to parse 'name'");
@@ -45,10 +45,7 @@ export function readRequestedOutputs(request: JsonValue): Map<string, OutputForm
 function checkSharedMemory(parameters: JsonValue | undefined): void {
   if (find(parameters, "shared_memory_region") === undefined) return;
   if (find(parameters, "classification") !== undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
-      "Output can't set both 'shared_memory_region' and 'classification'",
-    );
+    throw new TritonError("INVALID_ARG", "Output can't set both 'shared_memory_region' and 'classification'");
   }
   const binary = find(parameters, "binary_data");
   if (binary !== undefined && asBoolean(binary, "Unable to set 'binary_data'")) {

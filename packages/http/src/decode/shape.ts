@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/core";
 import { asArray, asUnsigned } from "../json/access.js";
 import { type JsonValue, PackedNumbers } from "../json/json-value.js";
-import { unpack } from "../json/parse-json.js";
+import { elementsOf } from "../json/parse-json.js";
 
 const MAX_INT64 = 2n ** 63n - 1n;
 const CONTEXT = "Unable to parse 'shape'";
@@ -12,8 +12,7 @@ export function readShape(json: JsonValue): (number | bigint)[] {
   if (array instanceof PackedNumbers && array.integers && !array.negative && !array.nested) {
     return Array.from(array.values);
   }
-  const dims = array instanceof PackedNumbers ? unpack(array) : array;
-  return dims.map((dim) => {
+  return elementsOf(array).map((dim) => {
     const value = asUnsigned(dim, CONTEXT);
     return typeof value === "bigint" ? BigInt.asIntN(64, value) : value;
   });
@@ -34,11 +33,7 @@ export function countElements(input: string, shape: readonly (number | bigint)[]
     if (dim === 0n) return 0n;
     count *= dim;
     if (count > MAX_INT64) {
-      throw invalidShape(
-        input,
-        shape,
-        `causes total element count to exceed maximum size of ${MAX_INT64}`,
-      );
+      throw invalidShape(input, shape, `causes total element count to exceed maximum size of ${MAX_INT64}`);
     }
   }
   return count;

@@ -67,10 +67,16 @@ function best(values: ArrayLike<number | bigint>, count: number): Uint32Array {
   return order.subarray(0, count);
 }
 
-/** `std::to_string` of a double: six decimals, all digits before the point. */
+const HALF = `5${"0".repeat(93)}`;
+
+/** `std::to_string` of a double: six decimals, a half rounded to even, all digits before the point. */
 function fixedText(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (Math.abs(value) >= 1e21) return `${BigInt(value)}.000000`;
-  return Object.is(value, -0) ? "-0.000000" : value.toFixed(6);
+  if (Object.is(value, -0)) return "-0.000000";
+  const exact = value.toFixed(100);
+  const truncated = exact.slice(0, -HALF.length);
+  const evenHalf = exact.endsWith(HALF) && Number(truncated.at(-1)) % 2 === 0;
+  return evenHalf ? truncated : value.toFixed(6);
 }

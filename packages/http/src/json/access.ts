@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/core";
-import { JsonDouble, type JsonArray, type JsonValue, PackedNumbers } from "./json-value.js";
+import { type JsonArray, JsonDouble, type JsonValue, PackedNumbers } from "./json-value.js";
 import { decodeText } from "./text.js";
 
 /*

@@ -23,7 +23,7 @@ export class ByteWriter {
   /** Writes text that is known to be ASCII. */
   ascii(text: string): this {
     this.#reserve(text.length);
-    this.#length += this.#buffer.latin1Write(text, this.#length);
+    this.#length += this.#buffer.write(text, this.#length, "latin1");
     return this;
   }
 
@@ -44,7 +44,7 @@ export class ByteWriter {
     for (let i = 0; i < bytes.length; i++) {
       const byte = bytes[i]!;
       if (byte >= 0x20 && byte !== 0x22 && byte !== 0x5c) buffer[at++] = byte;
-      else at += buffer.latin1Write(escapeOf(byte), at);
+      else at += buffer.write(escapeOf(byte), at, "latin1");
     }
     buffer[at++] = 0x22;
     this.#length = at;

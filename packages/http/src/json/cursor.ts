@@ -4,7 +4,14 @@ import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from "./ascii.js";
 /** A place in a JSON text. Reading past the end yields `undefined`, which like NUL ends the document. */
 export interface Cursor {
   readonly bytes: Uint8Array;
+  /** The same memory, for its native text functions. */
+  readonly buffer: Buffer;
   at: number;
+}
+
+/** A cursor at `at`. */
+export function cursorAt(bytes: Uint8Array, at: number): Cursor {
+  return { bytes, buffer: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), at };
 }
 
 /** Moves past white space. */

@@ -10,8 +10,8 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from "./ascii.js";
-import { type Cursor, consume, consumeAll, skipWhitespace, syntaxError } from "./cursor.js";
-import type { JsonObject, JsonValue, PackedNumbers } from "./json-value.js";
+import { type Cursor, consume, consumeAll, cursorAt, skipWhitespace, syntaxError } from "./cursor.js";
+import type { JsonArray, JsonObject, JsonValue } from "./json-value.js";
 import { readNumber } from "./read-number.js";
 import { readPacked } from "./read-packed.js";
 import { readString } from "./read-string.js";
@@ -29,7 +29,8 @@ const NEVER = Number.POSITIVE_INFINITY;
  * @throws TritonError INTERNAL that says what is wrong at which byte.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
-  const cursor: Cursor = { bytes, at: bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0 };
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const cursor = cursorAt(bytes, hasMark ? 3 : 0);
   skipWhitespace(cursor);
   if (atEnd(cursor)) throw syntaxError("The document is empty.", cursor.at);
   const value = readValue(cursor, 0);
@@ -40,9 +41,10 @@ export function parseJson(bytes: Uint8Array): JsonValue {
   return value;
 }
 
-/** The elements of a packed array one by one, for whoever has to say which of them is wrong. */
-export function unpack(packed: PackedNumbers): JsonValue[] {
-  return readValue({ bytes: packed.source, at: packed.start }, NEVER) as JsonValue[];
+/** The elements of an array one by one: a packed one is read again, for whoever has to say what in it is wrong. */
+export function elementsOf(array: JsonArray): JsonValue[] {
+  if (Array.isArray(array)) return array;
+  return readValue(cursorAt(array.source, array.start), NEVER) as JsonValue[];
 }
 
 function atEnd(cursor: Cursor): boolean {

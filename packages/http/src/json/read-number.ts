@@ -1,15 +1,4 @@
-import {
-  DOT,
-  LOWER_E,
-  LOWER_I,
-  MINUS,
-  NINE,
-  PLUS,
-  UPPER_E,
-  UPPER_I,
-  UPPER_N,
-  ZERO,
-} from "./ascii.js";
+import { DOT, LOWER_E, LOWER_I, MINUS, NINE, PLUS, UPPER_E, UPPER_I, UPPER_N, ZERO } from "./ascii.js";
 import { type Cursor, consume, consumeAll, syntaxError } from "./cursor.js";
 import { JsonDouble } from "./json-value.js";
 
@@ -34,7 +23,7 @@ export function readNumber(cursor: Cursor): number | bigint | JsonDouble {
   else skipDigits(cursor);
   const integer = bytes[cursor.at] !== DOT && bytes[cursor.at] !== LOWER_E && bytes[cursor.at] !== UPPER_E;
   if (!integer) skipFractionAndExponent(cursor, start);
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, cursor.at - start).toString("latin1");
+  const text = cursor.buffer.latin1Slice(start, cursor.at);
   if (integer) {
     const value = Number(text);
     if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;

@@ -1,3 +1,4 @@
+import { MAX_DATA_DEPTH } from "../limits.js";
 import {
   CARRIAGE_RETURN,
   CLOSE_BRACKET,
@@ -11,12 +12,13 @@ import {
   SPACE,
   TAB,
   UPPER_E,
+  UPPER_I,
+  UPPER_N,
   ZERO,
 } from "./ascii.js";
 import type { Cursor } from "./cursor.js";
-import { JsonDouble, PackedNumbers } from "./json-value.js";
+import { PackedNumbers } from "./json-value.js";
 import { readNumber } from "./read-number.js";
-import { MAX_DATA_DEPTH } from "../limits.js";
 
 /*
  * The fast path for tensors. One loop over the bytes of an array writes its numbers into a scratch array that all
@@ -37,6 +39,7 @@ let scratch = new Float64Array(1024);
 export function readPacked(cursor: Cursor): PackedNumbers | undefined {
   const { bytes } = cursor;
   const start = cursor.at;
+  let values = scratch;
   let at = start;
   let depth = 0;
   let count = 0;
@@ -45,30 +48,16 @@ export function readPacked(cursor: Cursor): PackedNumbers | undefined {
   let nested = false;
   let valueExpected = true;
   for (;;) {
-    let code = bytes[at];
-    if (code === SPACE || code === LINE_FEED || code === CARRIAGE_RETURN || code === TAB) {
-      at++;
-    } else if (code === COMMA) {
+    const token = bytes[at];
+    if (token === undefined) break;
+    if (token === COMMA) {
       if (valueExpected) break;
       valueExpected = true;
       at++;
-    } else if (code === CLOSE_BRACKET) {
-      if (valueExpected) break;
-      at++;
-      if (--depth === 0) {
-        cursor.at = at;
-        return new PackedNumbers(takeScratch(count), integers, negative, nested, bytes, start);
-      }
-    } else if (!valueExpected || code === undefined) {
-      break;
-    } else if (code === OPEN_BRACKET) {
-      if (++depth >= MAX_DATA_DEPTH) break;
-      if (depth > 1) nested = true;
-      at++;
-    } else {
+    } else if (valueExpected && isNumberStart(token)) {
       const tokenStart = at;
-      const minus = code === MINUS;
-      if (minus) code = bytes[++at];
+      let code: number | undefined = token;
+      if (token === MINUS) code = bytes[++at];
       const firstDigit = at;
       let mantissa = 0;
       while (code !== undefined && code >= ZERO && code <= NINE) {
@@ -76,7 +65,6 @@ export function readPacked(cursor: Cursor): PackedNumbers | undefined {
         code = bytes[++at];
       }
       const integerDigits = at - firstDigit;
-      if (integerDigits > 1 && bytes[firstDigit] === ZERO) break;
       let fractionDigits = 0;
       if (code === DOT) {
         const firstFractionDigit = ++at;
@@ -89,27 +77,43 @@ export function readPacked(cursor: Cursor): PackedNumbers | undefined {
         if (fractionDigits === 0) break;
         integers = false;
       }
-      let value: number;
+      if (integerDigits > 1 && bytes[firstDigit] === ZERO) break;
+      let value = mantissa;
       const digits = integerDigits + fractionDigits;
       if (integerDigits > 0 && digits <= EXACT_DIGITS && code !== LOWER_E && code !== UPPER_E) {
-        value = fractionDigits === 0 ? mantissa : mantissa / powersOfTen[fractionDigits]!;
+        if (fractionDigits > 0) value = mantissa / powersOfTen[fractionDigits]!;
         // The integer -0 is 0, the double -0.0 keeps its sign.
-        if (minus && (fractionDigits > 0 || value !== 0)) value = -value;
+        if (token === MINUS && (fractionDigits > 0 || value !== 0)) value = -value;
       } else {
-        if (!isNumberStart(bytes[tokenStart]!)) break;
         cursor.at = tokenStart;
         const read = readNumber(cursor);
         at = cursor.at;
         if (typeof read === "bigint") break;
-        if (read instanceof JsonDouble) {
+        if (typeof read === "number") value = read;
+        else {
           integers = false;
           value = read.value;
-        } else value = read;
+        }
       }
       if (value < 0) negative = true;
-      if (count === scratch.length) growScratch();
-      scratch[count++] = value;
+      if (count === values.length) values = growScratch();
+      values[count++] = value;
       valueExpected = false;
+    } else if (token === CLOSE_BRACKET) {
+      if (valueExpected) break;
+      at++;
+      if (--depth === 0) {
+        cursor.at = at;
+        return new PackedNumbers(takeScratch(count), integers, negative, nested, bytes, start);
+      }
+    } else if (token === OPEN_BRACKET) {
+      if (!valueExpected || ++depth >= MAX_DATA_DEPTH) break;
+      if (depth > 1) nested = true;
+      at++;
+    } else if (token === SPACE || token === LINE_FEED || token === CARRIAGE_RETURN || token === TAB) {
+      at++;
+    } else {
+      break;
     }
   }
   cursor.at = at;
@@ -118,13 +122,14 @@ export function readPacked(cursor: Cursor): PackedNumbers | undefined {
 
 /** Digits, a minus, and the capitals that open `NaN` and `Infinity`. */
 function isNumberStart(code: number): boolean {
-  return (code >= ZERO && code <= NINE) || code === MINUS || code === 0x4e || code === 0x49;
+  return (code >= ZERO && code <= NINE) || code === MINUS || code === UPPER_N || code === UPPER_I;
 }
 
-function growScratch(): void {
+function growScratch(): Float64Array {
   const grown = new Float64Array(scratch.length * 2);
   grown.set(scratch);
   scratch = grown;
+  return grown;
 }
 
 function takeScratch(count: number): Float64Array {

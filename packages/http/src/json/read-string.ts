@@ -76,7 +76,8 @@ function readHex(cursor: Cursor, escapeStart: number): number {
   let value = 0;
   for (let i = 0; i < 4; i++) {
     const digit = Number.parseInt(String.fromCharCode(cursor.bytes[cursor.at] ?? 0), 16);
-    if (Number.isNaN(digit)) throw syntaxError("Incorrect hex digit after \\u escape in string.", escapeStart);
+    if (Number.isNaN(digit))
+      throw syntaxError("Incorrect hex digit after \\u escape in string.", escapeStart);
     value = value * 16 + digit;
     cursor.at++;
   }

@@ -33,12 +33,12 @@ export const grpcBehaviours: Readonly<Record<string, Behaviour>> = {
   qtime: waitDelay,
   qprio: waitDelay,
   slow_c: async (request, model) => {
-    const end = firstNumber(request.inputs["DELAY"]);
+    const end = firstNumber(request.inputs.DELAY);
     for (let waited = 0; waited < end; waited += 20) {
       if (request.signal.aborted) return new TritonError("CANCELLED", "cancelled in model");
       await model.sleep(Math.min(20, end - waited));
     }
-    return { OUT: mapInt32(request.inputs["DELAY"], (ms) => ms) };
+    return { OUT: mapInt32(request.inputs.DELAY, (ms) => ms) };
   },
 };
 
@@ -50,8 +50,8 @@ function addSub({ inputs: { INPUT0, INPUT1 } }: ModelRequest): ModelResult {
 }
 
 async function waitDelay({ inputs }: ModelRequest, model: PlayedModel): Promise<ModelResult> {
-  await model.sleep(firstNumber(inputs["DELAY"]));
-  return { OUT: mapInt32(inputs["DELAY"], (ms) => ms) };
+  await model.sleep(firstNumber(inputs.DELAY));
+  return { OUT: mapInt32(inputs.DELAY, (ms) => ms) };
 }
 
 function roundHalfToEven(value: number): number {

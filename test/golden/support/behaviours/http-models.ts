@@ -1,4 +1,9 @@
-import { type ErrorCode, type ParameterValue, TritonError } from "@tritonjs/core";
+import {
+  type ErrorCode,
+  type ParameterValue,
+  type Parameters as RequestParameters,
+  TritonError,
+} from "@tritonjs/core";
 import { type Behaviour, identity, type ModelRequest, type ModelResult } from "./behaviour.js";
 import {
   elements,
@@ -11,6 +16,9 @@ import {
   text,
   zipInt32,
 } from "./tensors.js";
+
+/** The parameters that `params_echo` saw last. */
+export const echoed: { parameters: RequestParameters } = { parameters: {} };
 
 /** The models of `http/models.json` that are not plain identities. */
 export const httpBehaviours: Readonly<Record<string, Behaviour>> = {
@@ -28,7 +36,11 @@ export const httpBehaviours: Readonly<Record<string, Behaviour>> = {
   optional_all: ({ inputs: { INPUT0, INPUT1 } }) => ({
     OUTPUT0: int32([firstNumber(INPUT0, 1000) + firstNumber(INPUT1, 1000)]),
   }),
-  params_echo: identity,
+  // Callbacks have no response parameters: what would come back is compared with what the model saw.
+  params_echo: (request, model) => {
+    echoed.parameters = request.parameters;
+    return identity(request, model);
+  },
   params_seen: (request) => ({ OUTPUT0: strings([describeRequest(request)]) }),
   classify: ({ inputs: { INPUT0 } }) => {
     const scores = elements(INPUT0) as Float32Array;
@@ -67,12 +79,12 @@ export const httpBehaviours: Readonly<Record<string, Behaviour>> = {
 const timesVersionOf = (version: number) => (value: number) => value * version;
 
 function timesVersion(...[{ inputs }, { version }]: Parameters<Behaviour>): ModelResult {
-  return { OUTPUT0: mapInt32(inputs["INPUT0"], timesVersionOf(version)) };
+  return { OUTPUT0: mapInt32(inputs.INPUT0, timesVersionOf(version)) };
 }
 
 async function waitMilliseconds(...[{ inputs }, model]: Parameters<Behaviour>): Promise<ModelResult> {
-  await model.sleep(firstNumber(inputs["MS"]));
-  return { OUTPUT0: mapInt32(inputs["MS"], (ms) => ms) };
+  await model.sleep(firstNumber(inputs.MS));
+  return { OUTPUT0: mapInt32(inputs.MS, (ms) => ms) };
 }
 
 function refuseNegative({ inputs: { INPUT0 } }: ModelRequest): ModelResult {

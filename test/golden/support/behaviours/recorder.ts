@@ -34,7 +34,7 @@ export class Recorder {
   constructor(config: ParsedConfig, clock: Clock) {
     this.#clock = clock;
     this.#started = clock.now();
-    this.#execMs = Number(config.parameters?.["exec_ms"]?.stringValue ?? 0);
+    this.#execMs = Number(config.parameters?.exec_ms?.stringValue ?? 0);
     this.#batched = (config.maxBatchSize ?? 0) > 0;
     this.#outputs = (config.output ?? []).map((output) => output.name);
   }
@@ -51,12 +51,12 @@ export class Recorder {
 
   async #execute(requests: readonly ModelRequest[], index: number): Promise<ModelResult[]> {
     this.executions.push({ requests: requests.map(describe), about_ms: this.#clock.now() - this.#started });
-    const watched = requests.filter(({ parameters }) => parameters["watch"]).map(({ signal }) => signal);
+    const watched = requests.filter(({ parameters }) => parameters.watch).map(({ signal }) => signal);
     await this.#sleep(Math.max(...requests.map((request) => this.#duration(request))), watched);
-    if (requests.some(({ parameters }) => parameters["raise"])) throw new Error("model raised");
+    if (requests.some(({ parameters }) => parameters.raise)) throw new Error("model raised");
     const rows = requests.reduce((sum, request) => sum + this.#rows(request), 0);
     return requests.map((request, position) => {
-      if (request.parameters["watch"] && request.signal.aborted) {
+      if (request.parameters.watch && request.signal.aborted) {
         return new TritonError("CANCELLED", "model saw the cancellation");
       }
       return this.#answer(request, [index, position, requests.length, rows]);
@@ -64,7 +64,7 @@ export class Recorder {
   }
 
   #duration({ parameters }: ModelRequest): number {
-    return Number(parameters["sleep"] ?? this.#execMs);
+    return Number(parameters.sleep ?? this.#execMs);
   }
 
   #rows({ inputs }: ModelRequest): number {
@@ -87,11 +87,11 @@ export class Recorder {
 
   #answer(request: ModelRequest, out: readonly number[]): ModelResult {
     const { parameters, inputs } = request;
-    if (parameters["fail"]) {
-      const code = (parameters["code"] ?? "INTERNAL") as ErrorCode;
+    if (parameters.fail) {
+      const code = (parameters.code ?? "INTERNAL") as ErrorCode;
       return new TritonError(code, `failed on request ${request.id || "?"}`);
     }
-    const omitted = String(parameters["omit"] ?? "").split(",");
+    const omitted = String(parameters.omit ?? "").split(",");
     const outputs: Record<string, Array_> = {};
     for (const name of this.#outputs.filter((output) => !omitted.includes(output))) {
       const rows = this.#rows(request);

@@ -50,9 +50,9 @@ export function compareMessage(
 function arrange(message: unknown, flags: Flags = []): unknown {
   if (message === null || typeof message !== "object") return message;
   const arranged: Record<string, unknown> = { ...message };
-  const text = arranged["error_message"];
+  const text = arranged.error_message;
   if (typeof text === "string")
-    arranged["error_message"] = flags.includes("backend") ? "" : arrangeText(text, flags);
+    arranged.error_message = flags.includes("backend") ? "" : arrangeText(text, flags);
   return arranged;
 }
 

@@ -39,7 +39,7 @@ function checkSane({ status }: UnaryResult): string[] {
 
 /** Leaves out of a list what belongs to models that are not served. */
 function likeRecorded(recorded: GrpcCase, models: Models): GrpcCase {
-  const listed = recorded.response?.["models"];
+  const listed = recorded.response?.models;
   if (!Array.isArray(listed)) return recorded;
   const kept = (listed as { name: string }[]).filter(({ name }) => {
     const model = models.get(name);
@@ -52,13 +52,13 @@ function likeRecorded(recorded: GrpcCase, models: Models): GrpcCase {
 function asRecorded({ rpc, response: expected }: GrpcCase, got: JsonMessage | null): JsonMessage | null {
   if (got === null || !expected) return got;
   if (rpc === "RepositoryIndex") {
-    const names = new Set((expected["models"] as { name: string }[]).map(({ name }) => name));
-    const rows = (got["models"] as { name: string; version: string }[]).filter(({ name }) => names.has(name));
+    const names = new Set((expected.models as { name: string }[]).map(({ name }) => name));
+    const rows = (got.models as { name: string; version: string }[]).filter(({ name }) => names.has(name));
     return { models: rows.sort((a, b) => (a.name + a.version < b.name + b.version ? -1 : 1)) };
   }
-  const stats = expected["model_stats"] as JsonMessage[] | undefined;
-  if (stats !== undefined && stats.every((entry) => entry["inference_stats"] === undefined)) {
-    const rows = got["model_stats"] as { name: string; version: string }[];
+  const stats = expected.model_stats as JsonMessage[] | undefined;
+  if (stats?.every((entry) => entry.inference_stats === undefined)) {
+    const rows = got.model_stats as { name: string; version: string }[];
     return { model_stats: rows.map(({ name, version }) => ({ name, version })) };
   }
   return got;

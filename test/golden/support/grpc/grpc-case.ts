@@ -48,7 +48,7 @@ export interface GrpcCase {
 export function modelsOf(recorded: GrpcCase): string[] {
   const sent = [recorded.request, ...(recorded.events ?? []).map((event) => event.send)];
   return sent
-    .flatMap((message) => [message?.["model_name"], message?.["name"]])
+    .flatMap((message) => [message?.model_name, message?.name])
     .filter((name) => typeof name === "string");
 }
 

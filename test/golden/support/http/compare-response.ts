@@ -9,14 +9,19 @@ const HEADER_LENGTH = "inference-header-content-length";
 /** Headers that change how a client reads the body: there must be none that the recording lacks. */
 const TELLING_HEADERS = [HEADER_LENGTH, "content-encoding"];
 
-/** What happens to texts and lists before they are compared, for answers in the order of a hash map. */
-export type Arrange = (body: JsonValue) => JsonValue;
+/** What happens to bodies before they are compared. */
+export interface Arrangement {
+  expected(body: JsonValue): JsonValue;
+  got(body: JsonValue): JsonValue;
+  /** After the other two. */
+  both(body: JsonValue): JsonValue;
+}
 
 /** Tells how an answer differs from the recorded one. */
 export function compareResponse(
   expected: RecordedResponse,
   got: HttpResponse | undefined,
-  arrange: Arrange = (body) => body,
+  arrange: Arrangement,
 ): string[] {
   if (got === undefined) return [`no answer, expected status ${expected.status}`];
   const status =
@@ -43,7 +48,7 @@ function compareHeaders(expected: RecordedResponse, got: HttpResponse): string[]
   return differences;
 }
 
-function compareBody(expected: RecordedResponse, got: HttpResponse, arrange: Arrange): string[] {
+function compareBody(expected: RecordedResponse, got: HttpResponse, arrange: Arrangement): string[] {
   if (expected.body_json_masked !== undefined) {
     return compareJson(toJsonValue(expected.body_json_masked), got.body, arrange);
   }
@@ -59,10 +64,10 @@ function compareBody(expected: RecordedResponse, got: HttpResponse, arrange: Arr
   return [`body: expected ${show(body.toString())}, got ${show(got.body.toString())}`];
 }
 
-function compareJson(expected: JsonValue, json: Buffer, arrange: Arrange): string[] {
+function compareJson(expected: JsonValue, json: Buffer, arrange: Arrangement): string[] {
   const got = tryParse(json);
   if (got === undefined) return [`body: expected ${show(expected)}, got ${show(json.toString())}`];
-  return compareValues(arrange(expected), arrange(got));
+  return compareValues(arrange.both(arrange.expected(expected)), arrange.both(arrange.got(got)));
 }
 
 function split(body: Buffer, headerLength: string | undefined): { json: Buffer; binary: Buffer } {

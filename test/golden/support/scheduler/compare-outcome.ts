@@ -11,10 +11,21 @@ export function compareOutcome(scenario: Scenario, got: Outcome): string[] {
   const expected = scenario.outcome;
   return [
     ...compareExecutions(scenario, got.executions),
-    ...compare("responses", expected.responses.map(shownResponse), got.responses.map(shownResponse)),
+    ...compare(
+      "responses",
+      shownResponses(scenario, expected.responses),
+      shownResponses(scenario, got.responses),
+    ),
     ...compare("arrival_order", expected.arrival_order.map(sorted), got.arrival_order),
     ...compare("statistics", expected.statistics, got.statistics),
   ];
+}
+
+/** Tells how the refusal of a model differs from the recorded one. */
+export function compareRefusal({ outcome }: Scenario, refusal: string | undefined): string[] {
+  const reason = outcome.load_error_detail ?? outcome.load_error ?? "";
+  if (refusal === undefined) return [`expected the model to be refused: ${reason}`];
+  return refusal.includes(reason) ? [] : [`expected ${reason}, got ${refusal}`];
 }
 
 function compare(what: string, expected: unknown, got: unknown): string[] {
@@ -51,10 +62,24 @@ function canonical(value: JsonValue): string {
   return `{${members.sort().join(",")}}`;
 }
 
+/** Answers by request. Which instance took a request is not compared, so neither is its count of executions. */
+function shownResponses(
+  { unordered_executions: racing }: Scenario,
+  responses: readonly ResponseRecord[],
+): unknown {
+  const shown = responses.map((response) => {
+    const { OUT, ...others } = response.outputs ?? {};
+    if (!racing || OUT === undefined) return shownResponse(response);
+    const data = OUT.data.map((value, i) => (i % 4 === 0 ? 0 : value));
+    return shownResponse({ ...response, outputs: { ...others, OUT: { ...OUT, data } } });
+  });
+  return shown.sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+}
+
 /** An exception's text is that of the recorded backend, with the place in its code. */
-function shownResponse({ id, ok, outputs, code, message }: ResponseRecord): unknown {
+function shownResponse({ id, ok, outputs, code, message }: ResponseRecord): { readonly id: string } {
   const text = message?.includes("model raised") ? "model raised" : message;
-  return ok ? { id, outputs } : { id, code, message: text };
+  return ok ? { id, ...{ outputs } } : { id, ...{ code, message: text } };
 }
 
 function sorted(group: readonly string[]): string[] {

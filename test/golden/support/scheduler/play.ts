@@ -8,8 +8,9 @@ import {
   typedArrayFor,
   VirtualClock,
 } from "@tritonjs/core";
+import { identity, toInferFunc } from "../behaviours/behaviour.js";
 import { Recorder } from "../behaviours/recorder.js";
-import { parseConfigText } from "../config-text.js";
+import { type ParsedConfig, parseConfigText } from "../config-text.js";
 import { grpcCodeName } from "../grpc-code.js";
 import type { Action, Outcome, ResponseRecord, Scenario, TensorText } from "./scenario.js";
 import { statisticsRecord } from "./statistics-record.js";
@@ -28,11 +29,12 @@ interface Arrival {
 /** Plays a scenario on a virtual clock and tells what came of it. */
 export async function play(scenario: Scenario): Promise<Outcome> {
   const clock = new VirtualClock();
-  const held = scenario.env["TRITONSERVER_DELAY_SCHEDULER"];
+  const held = scenario.env.TRITONSERVER_DELAY_SCHEDULER;
   const triton = new Triton({ clock, ...(held === undefined ? {} : { delayScheduler: Number(held) }) });
   const config = parseConfigText(scenario.config_pbtxt, scenario.id);
   const recorder = new Recorder(config, clock);
-  triton.bind({ modelName: scenario.id, inferFunc: recorder.inferFunc as never, modelConfig: config });
+  const inferFunc = scenario.model_behaviour === "recorder" ? recorder.inferFunc : identityFunc(config);
+  triton.bind({ modelName: scenario.id, inferFunc: inferFunc as never, modelConfig: config });
   await clock.settle();
   const started = clock.now();
   const client = new Client(triton, scenario.id, clock);
@@ -44,12 +46,32 @@ export async function play(scenario: Scenario): Promise<Outcome> {
   const [report] = triton.service.statistics(scenario.id, "");
   const outcome: Outcome = {
     executions: recorder.executions,
-    responses: client.responses.sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)),
+    responses: client.responses,
     arrival_order: groups(client.arrivals),
     statistics: statisticsRecord(report),
   };
   await triton.close();
   return outcome;
+}
+
+/** Why the model of a scenario cannot be bound; `undefined` when it can. */
+export function refusalOf({ id, config_pbtxt: text }: Scenario): string | undefined {
+  const config = parseConfigText(text, id);
+  try {
+    new Triton().bind({ modelName: id, inferFunc: identityFunc(config) as never, modelConfig: config });
+  } catch (error) {
+    return TritonError.from(error).message;
+  }
+  return undefined;
+}
+
+function identityFunc({ input = [], output = [] }: ParsedConfig) {
+  return toInferFunc(identity, {
+    version: 1,
+    inputNames: input.map(({ name }) => name),
+    outputNames: output.map(({ name }) => name),
+    sleep: async () => {},
+  });
 }
 
 /** The client of a scenario: calls the service in process, gives up when told to. */
@@ -119,9 +141,7 @@ class Client {
 }
 
 function toTensor({ datatype, shape, data }: TensorText): Tensor {
-  const array = typedArrayFor(
-    datatype as Exclude<DataType, "BYTES">,
-  ) as unknown as Int32ArrayConstructor;
+  const array = typedArrayFor(datatype as Exclude<DataType, "BYTES">) as unknown as Int32ArrayConstructor;
   return Tensor.fromElements(datatype, shape, array.from(data));
 }
 

@@ -70,5 +70,9 @@ export interface Scenario {
   readonly server_flags: readonly string[];
   readonly actions: readonly Action[];
   readonly unordered_executions?: boolean;
-  readonly outcome: Outcome & { readonly load_error?: string; readonly hung?: readonly string[] };
+  readonly outcome: Outcome & {
+    /** The model did not load: the client's text, and the reason. */
+    readonly load_error?: string;
+    readonly load_error_detail?: string;
+  };
 }

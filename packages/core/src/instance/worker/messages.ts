@@ -59,7 +59,7 @@ export function packTensors(
 ): WireTensor[] {
   return [...tensors].map(([name, { datatype, shape, bytes }]) => {
     const own = owned && bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
-    const sent = own ? bytes : bytes.slice();
+    const sent = own ? bytes : new Uint8Array(bytes);
     if (!transfer.includes(sent.buffer as ArrayBuffer)) transfer.push(sent.buffer as ArrayBuffer);
     return { name, datatype, shape, bytes: sent };
   });

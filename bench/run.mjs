@@ -1,0 +1,17 @@
+/* `npm run bench`: runs all benchmarks, or those named: `npm run bench -- event-loop`. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { install } from "../scripts/install.mjs";
+import { build, root, runNode } from "../scripts/run.mjs";
+
+install();
+build();
+const folder = join(root, "bench");
+const all = readdirSync(folder)
+  .filter((file) => file.endsWith(".bench.mjs"))
+  .map((file) => file.replace(".bench.mjs", ""));
+const chosen = process.argv.slice(2);
+for (const name of chosen.length > 0 ? chosen : all) {
+  console.log(`\n# ${name}`);
+  runNode(join(folder, `${name}.bench.mjs`));
+}

@@ -1,0 +1,74 @@
+import type { InferenceService } from "@tritonjs/core";
+import { grpc } from "#proto";
+import type { ResponseStream } from "../transport/call.js";
+import { type Method, serverStream } from "../transport/method.js";
+import type { Shutdown } from "./shutdown.js";
+
+const { HealthCheckRequest, HealthCheckResponse } = grpc.health.v1;
+const { SERVING, NOT_SERVING } = HealthCheckResponse.ServingStatus;
+
+type Watcher = ResponseStream<grpc.health.v1.HealthCheckResponse.$Properties>;
+
+/** How often the state is looked at while somebody watches it. */
+const LOOK_EVERY_MS = 500;
+
+/** Health `Watch`: the state of the server now, and whenever it changes. */
+export function healthWatchMethods(service: InferenceService, shutdown: Shutdown): Method[] {
+  const watch = new ReadinessWatch(service);
+  return [
+    serverStream(
+      {
+        path: "/grpc.health.v1.Health/Watch",
+        protocol: "health",
+        request: HealthCheckRequest,
+        response: HealthCheckResponse,
+      },
+      (_, call) => {
+        shutdown.refuseIfBegun();
+        const forget = shutdown.onExpire((reason) => call.end(reason));
+        call.onCancel(() => {
+          forget();
+          watch.remove(call);
+        });
+        watch.add(call);
+      },
+    ),
+  ];
+}
+
+/** Tells watchers of the state of the service; one timer for all of them, none without them. */
+class ReadinessWatch {
+  readonly #service: InferenceService;
+  readonly #told = new Map<Watcher, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(service: InferenceService) {
+    this.#service = service;
+  }
+
+  add(watcher: Watcher): void {
+    this.#tell(watcher, this.#status());
+    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+  }
+
+  remove(watcher: Watcher): void {
+    this.#told.delete(watcher);
+    if (this.#told.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #look(): void {
+    const status = this.#status();
+    for (const [watcher, told] of [...this.#told]) if (told !== status) this.#tell(watcher, status);
+  }
+
+  #tell(watcher: Watcher, status: number): void {
+    this.#told.set(watcher, status);
+    watcher.write({ status });
+  }
+
+  #status(): number {
+    return this.#service.isReady() ? SERVING : NOT_SERVING;
+  }
+}

@@ -1,0 +1,147 @@
+import {
+  type InferenceRequest,
+  type InferenceService,
+  isDecoupled,
+  type ReadyModel,
+  TritonError,
+} from "@tritonjs/core";
+import type { inference } from "#proto";
+import { type DecodedRequest, decodeInferRequest } from "../decode/infer-request.js";
+import { encodeRefusal, encodeStreamReply } from "../encode/stream-reply.js";
+import type { DuplexStream } from "../transport/call.js";
+import { classifyOutputs } from "./classify-outputs.js";
+import type { HeaderForwarding } from "./forward-headers.js";
+import { OrderedResponses, type Place } from "./ordered-responses.js";
+import type { Shutdown } from "./shutdown.js";
+
+type RequestMessage = inference.ModelInferRequest;
+type StreamMessage = inference.ModelStreamInferResponse.$Properties;
+
+/** Header that asks for the first error of a model to end the stream; of several values the first counts. */
+const ERROR_MODE_HEADER = "triton_grpc_error";
+
+/**
+ * One stream of requests. A request that fails is answered by a message of its own and the stream goes on.
+ * Responses of models with one response to a request come in the order of the requests, those of decoupled
+ * models as they are made.
+ */
+export class InferStream {
+  readonly #stream: DuplexStream<RequestMessage, StreamMessage>;
+  readonly #service: InferenceService;
+  readonly #forwardHeaders: HeaderForwarding;
+  readonly #shutdown: Shutdown;
+  readonly #endOnError: boolean;
+  readonly #ordered = new OrderedResponses<StreamMessage>((message) => this.#write(message));
+  readonly #inFlight = new Set<InferenceRequest>();
+  #halfClosed = false;
+  #ended = false;
+
+  constructor(
+    stream: DuplexStream<RequestMessage, StreamMessage>,
+    service: InferenceService,
+    forwardHeaders: HeaderForwarding,
+    shutdown: Shutdown,
+  ) {
+    this.#stream = stream;
+    this.#service = service;
+    this.#forwardHeaders = forwardHeaders;
+    this.#shutdown = shutdown;
+    const [errorMode] = stream.headers.get(ERROR_MODE_HEADER)?.split(",") ?? [];
+    this.#endOnError = errorMode === "true";
+  }
+
+  /** Starts to read. */
+  open(): void {
+    const forget = this.#shutdown.onExpire((reason) => this.#end(reason));
+    this.#stream.onCancel(() => {
+      forget();
+      this.#giveUp();
+    });
+    this.#stream.onDrain(() => this.#stream.resume());
+    this.#stream.onHalfClose(() => {
+      this.#halfClosed = true;
+      this.#endIfDone();
+    });
+    this.#stream.onMessage((message) => this.#receive(message));
+  }
+
+  #receive(message: RequestMessage): void {
+    if (this.#ended) return;
+    // A request to an unknown model waits for its turn, like one to a model with one response to a request.
+    let inOrder = true;
+    let place: Place<StreamMessage> | undefined;
+    try {
+      this.#shutdown.refuseIfBegun();
+      const model = this.#service.model(message.modelName, message.modelVersion);
+      inOrder = !isDecoupled(model.config);
+      if (inOrder) place = this.#ordered.open();
+      this.#infer(message, model, place);
+    } catch (error) {
+      if (inOrder) place ??= this.#ordered.open();
+      this.#answer(place, encodeRefusal(message, TritonError.from(error)));
+      this.#finish(place);
+    }
+  }
+
+  #infer(message: RequestMessage, model: ReadyModel, place: Place<StreamMessage> | undefined): void {
+    const decoded: DecodedRequest = decodeInferRequest(
+      message,
+      this.#forwardHeaders(this.#stream.headers),
+      (outcome, final) => {
+        if (final) this.#inFlight.delete(decoded.request);
+        if (this.#ended) return;
+        if (this.#endOnError && TritonError.is(outcome)) {
+          this.#end(outcome);
+          return;
+        }
+        const reply = encodeStreamReply(message, outcome, final, {
+          filter: classifyOutputs(model, decoded.classifications),
+          emptyFinal: place === undefined && decoded.enableEmptyFinalResponse,
+        });
+        if (reply !== undefined) this.#answer(place, reply);
+        if (final) this.#finish(place);
+      },
+    );
+    this.#inFlight.add(decoded.request);
+    try {
+      this.#service.infer(decoded.request);
+    } catch (error) {
+      this.#inFlight.delete(decoded.request);
+      throw error;
+    }
+  }
+
+  #answer(place: Place<StreamMessage> | undefined, message: StreamMessage): void {
+    if (place === undefined) this.#write(message);
+    else place.add(message);
+  }
+
+  #finish(place: Place<StreamMessage> | undefined): void {
+    place?.close();
+    this.#endIfDone();
+  }
+
+  /** While the client is behind with reading, no more requests are taken. */
+  #write(message: StreamMessage): void {
+    if (this.#ended) return;
+    if (!this.#stream.write(message)) this.#stream.pause();
+  }
+
+  #endIfDone(): void {
+    if (this.#halfClosed && this.#inFlight.size === 0) this.#end();
+  }
+
+  #end(error?: TritonError): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#stream.end(error);
+    this.#giveUp();
+  }
+
+  /** Nobody waits any more. */
+  #giveUp(): void {
+    this.#ended = true;
+    for (const request of [...this.#inFlight]) request.cancel();
+    this.#inFlight.clear();
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Puts responses in the order of their requests:
+ *
+ *   opened:   [ A ]--[ B ]--[ C ]        A: nothing yet   B: b1, b2, closed   C: c1
+ *   A closes: a1, b1, b2 are written, C is next
+ */
+export class OrderedResponses<M> {
+  readonly #write: (message: M) => void;
+  readonly #places = new Set<Place<M>>();
+
+  constructor(write: (message: M) => void) {
+    this.#write = write;
+  }
+
+  /** Takes the next place in the order. */
+  open(): Place<M> {
+    const place = new Place<M>(() => this.#flush());
+    this.#places.add(place);
+    return place;
+  }
+
+  #flush(): void {
+    for (const place of this.#places) {
+      if (!place.closed) return;
+      this.#places.delete(place);
+      place.messages.forEach(this.#write);
+    }
+  }
+}
+
+/** The place of one request: what is added is held back until all earlier places are closed, and this one is. */
+export class Place<M> {
+  readonly messages: M[] = [];
+  closed = false;
+  readonly #onClose: () => void;
+
+  constructor(onClose: () => void) {
+    this.#onClose = onClose;
+  }
+
+  add(message: M): void {
+    this.messages.push(message);
+  }
+
+  close(): void {
+    this.closed = true;
+    this.#onClose();
+  }
+}

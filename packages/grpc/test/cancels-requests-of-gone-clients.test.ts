@@ -1,0 +1,86 @@
+import { connect } from "node:http2";
+import { status } from "@grpc/grpc-js";
+import type { InferenceRequest } from "@tritonjs/core";
+import { describe, expect, test } from "vitest";
+import { inference } from "#proto";
+import { encodeMessage } from "../src/proto/codec.js";
+import { FakeService } from "./support/fake-service.js";
+import { serve } from "./support/serve.js";
+
+/** A service that never answers; `next()` is the request that arrives next. */
+function silentService() {
+  const arrivals: InferenceRequest[] = [];
+  let wake: (() => void) | undefined;
+  const service = new FakeService({}, (request) => {
+    arrivals.push(request);
+    wake?.();
+  });
+  const next = async (): Promise<InferenceRequest> => {
+    if (arrivals.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+    return arrivals.shift()!;
+  };
+  return { service, next };
+}
+
+const aborted = (request: InferenceRequest) =>
+  new Promise<void>((resolve) => {
+    if (request.signal.aborted) resolve();
+    else request.signal.addEventListener("abort", () => resolve());
+  });
+
+describe("a request is cancelled", () => {
+  test("when its client cancels", async () => {
+    const { service, next } = silentService();
+    const { client } = await serve(service);
+    let cancel = (): void => {};
+    const call = client.infer(
+      { modelName: "m" },
+      { started: (started) => (cancel = () => started.cancel()) },
+    );
+    const rejected = expect(call).rejects.toMatchObject({ code: status.CANCELLED });
+    const request = await next();
+    cancel();
+    await aborted(request);
+    expect(request.settled).toBe(true);
+    await rejected;
+  });
+
+  test("when its deadline passes", async () => {
+    const { service, next } = silentService();
+    const { client } = await serve(service);
+    const call = client.infer({ modelName: "m" }, { options: { deadline: Date.now() + 100 } });
+    const rejected = expect(call).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+    await aborted(await next());
+    await rejected;
+  });
+
+  test("when its connection is gone", async () => {
+    const { service, next } = silentService();
+    const { address } = await serve(service);
+    const session = connect(`http://${address.url}`);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/inference.GRPCInferenceService/ModelInfer",
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    stream.on("error", () => {});
+    const message = encodeMessage(inference.ModelInferRequest, { modelName: "m" });
+    stream.end(Buffer.concat([Buffer.of(0, 0, 0, 0, message.length), message]));
+    const request = await next();
+    session.destroy();
+    await aborted(request);
+  });
+
+  test("and the next request is served", async () => {
+    let first = true;
+    const answering = new FakeService();
+    const service = new FakeService({}, (request) => {
+      if (first) first = false;
+      else answering.infer(request);
+    });
+    const { client } = await serve(service);
+    await client.infer({ modelName: "m" }, { options: { deadline: Date.now() + 20 } }).catch(() => {});
+    await expect(client.infer({ modelName: "m" })).resolves.toMatchObject({ modelName: "m" });
+  });
+});

@@ -1,0 +1,93 @@
+import { createServer } from "node:net";
+import { status } from "@grpc/grpc-js";
+import type { InferenceRequest } from "@tritonjs/core";
+import { describe, expect, test } from "vitest";
+import { defaultFrontends, grpc } from "../src/index.js";
+import { FakeService, responseTo } from "./support/fake-service.js";
+import { GrpcClient } from "./support/grpc-client.js";
+import { serve } from "./support/serve.js";
+
+describe("start", () => {
+  test("names the port and the option when the port is taken on any address of the host", async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as { port: number };
+    await expect(grpc({ port }).start(new FakeService())).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: `port ${port} is already in use: choose another with the option grpcPort (or grpc({ port }))`,
+    });
+    await new Promise((resolve) => taken.close(resolve));
+  });
+
+  test("fails for a host that is not here", async () => {
+    await expect(grpc({ address: "host.invalid", port: 0 }).start(new FakeService())).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+    });
+  });
+
+  test("tells where it listens", async () => {
+    const { address } = await serve(new FakeService());
+    expect(address).toEqual({
+      host: "localhost",
+      port: address.port,
+      url: `localhost:${address.port}`,
+    });
+    expect(address.port).toBeGreaterThan(0);
+  });
+
+  test("is one of the default frontends unless gRPC is off", () => {
+    const options = {
+      allowHttp: true,
+      httpAddress: "localhost",
+      httpPort: 8000,
+      httpMaxInputSize: 1,
+      allowGrpc: true,
+      grpcAddress: "localhost",
+      grpcPort: 8001,
+      allowMetrics: true,
+      metricsAddress: "localhost",
+      metricsPort: 8002,
+    };
+    expect(defaultFrontends(options).map(({ name }) => name)).toEqual(["grpc"]);
+    expect(defaultFrontends({ ...options, allowGrpc: false })).toEqual([]);
+  });
+});
+
+describe("stop", () => {
+  test("lets the calls at hand finish and refuses new ones", async () => {
+    let waiting: InferenceRequest | undefined;
+    let arrived = (): void => {};
+    const arrival = new Promise<void>((resolve) => (arrived = resolve));
+    const service = new FakeService({}, (request) => {
+      waiting = request;
+      arrived();
+    });
+    const { client, frontend, address } = await serve(service, { stopGraceMs: 30_000 });
+    const answer = client.infer({ modelName: "m", id: "kept" });
+    await arrival;
+    const stopped = frontend.stop();
+    const late = new GrpcClient(address.url);
+    await expect(late.infer({ modelName: "m" })).rejects.toMatchObject({ code: status.UNAVAILABLE });
+    late.close();
+    waiting!.respond(responseTo(waiting!, new Map()));
+    await expect(answer).resolves.toMatchObject({ id: "kept" });
+    await stopped;
+    await expect(frontend.stop()).resolves.toBeUndefined();
+  });
+
+  test("cuts off what does not finish in time", async () => {
+    let arrived = (): void => {};
+    const arrival = new Promise<void>((resolve) => (arrived = resolve));
+    const service = new FakeService({}, () => arrived());
+    const { client, frontend } = await serve(service, { stopGraceMs: 10 });
+    const cut = expect(client.infer({ modelName: "m" })).rejects.toThrow();
+    await arrival;
+    await frontend.stop();
+    await cut;
+    expect(service.requests[0]!.settled).toBe(true);
+  });
+
+  test("does nothing before a start", async () => {
+    await expect(grpc().stop()).resolves.toBeUndefined();
+  });
+});

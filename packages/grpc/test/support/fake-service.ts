@@ -1,0 +1,143 @@
+import {
+  type InferenceRequest,
+  type InferenceResponse,
+  type InferenceService,
+  type ModelConfig,
+  NO_PARAMETERS,
+  type ReadyModel,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/core";
+
+/** A configuration with nothing but what a test gives it. */
+export function modelConfig(name: string, config: Partial<ModelConfig> = {}): ModelConfig {
+  return {
+    name,
+    platform: "",
+    backend: "javascript",
+    runtime: "",
+    versionPolicy: { latest: { numVersions: 1 } },
+    maxBatchSize: 0,
+    input: [],
+    output: [],
+    batchInput: [],
+    batchOutput: [],
+    instanceGroup: [],
+    defaultModelFilename: "",
+    ccModelFilenames: {},
+    metricTags: {},
+    parameters: {},
+    modelWarmup: [],
+    ...config,
+  };
+}
+
+/** A response of `request` with these outputs. */
+export function responseTo(
+  request: InferenceRequest,
+  outputs: ReadonlyMap<string, Tensor>,
+  parameters: InferenceResponse["parameters"] = NO_PARAMETERS,
+): InferenceResponse {
+  return { modelName: request.modelName, modelVersion: "1", id: request.id, parameters, outputs };
+}
+
+/** A service with one model, `m`, that keeps its requests; by default it answers with its inputs. */
+export class FakeService implements InferenceService {
+  readonly requests: InferenceRequest[] = [];
+  live = true;
+  ready = true;
+  config: ModelConfig;
+  #onInfer: (request: InferenceRequest) => void;
+
+  constructor(
+    config: Partial<ModelConfig> = {},
+    onInfer: (request: InferenceRequest) => void = (request) =>
+      void request.respond(responseTo(request, request.inputs)),
+  ) {
+    this.config = modelConfig("m", config);
+    this.#onInfer = onInfer;
+  }
+
+  isLive(): boolean {
+    return this.live;
+  }
+
+  isReady(): boolean {
+    return this.ready;
+  }
+
+  serverMetadata() {
+    return { name: "triton", version: "1.2.3", extensions: ["classification", "sequence"] };
+  }
+
+  isModelReady(name: string, version: string): boolean {
+    return name === "m" && (version === "" || version === "1");
+  }
+
+  model(name: string, version: string): ReadyModel {
+    if (!this.isModelReady(name, version)) {
+      throw new TritonError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
+    }
+    return { name, version: 1, config: this.config };
+  }
+
+  modelMetadata(name: string, version: string) {
+    this.model(name, version);
+    return {
+      name,
+      versions: ["1"],
+      platform: "javascript",
+      inputs: [{ name: "X", datatype: "INT32", shape: [-1, 2] }],
+      outputs: [{ name: "Y", datatype: "BYTES", shape: [-1] }],
+    };
+  }
+
+  modelConfig(name: string, version: string): ModelConfig {
+    return this.model(name, version).config;
+  }
+
+  statistics(name: string) {
+    if (name !== "" && name !== "m") {
+      throw new TritonError("INVALID_ARG", `requested model '${name}' is not available`);
+    }
+    const none = { count: 0, ns: 0 };
+    return [
+      {
+        name: "m",
+        version: "1",
+        lastInference: 1_700_000_000_123,
+        inferenceCount: 3,
+        executionCount: 2,
+        inferenceStats: {
+          success: { count: 3, ns: 5_000_000_000_000 },
+          fail: none,
+          queue: none,
+          computeInput: none,
+          computeInfer: none,
+          computeOutput: none,
+          cacheHit: none,
+          cacheMiss: none,
+        },
+        responseStats: {},
+        batchStats: [
+          { batchSize: 2, computeInput: none, computeInfer: { count: 1, ns: 7 }, computeOutput: none },
+        ],
+        memoryUsage: [],
+      },
+    ];
+  }
+
+  repositoryIndex(onlyReady: boolean) {
+    const ready = { name: "m", version: "1", state: "READY" };
+    return onlyReady ? [ready] : [ready, { name: "other" }];
+  }
+
+  infer(request: InferenceRequest): void {
+    this.requests.push(request);
+    this.#onInfer(request);
+  }
+
+  metrics(): Promise<string> {
+    return Promise.resolve("");
+  }
+}

@@ -1,0 +1,87 @@
+import {
+  type CallOptions,
+  Client,
+  type ClientDuplexStream,
+  type ClientUnaryCall,
+  credentials,
+  Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
+import { inference } from "#proto";
+import {
+  decodeMessage,
+  encodeMessage,
+  type MessageDecoder,
+  type MessageEncoder,
+} from "../../src/proto/codec.js";
+
+const MESSAGE_SIZE = { "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 };
+
+/** What a test can add to a call. */
+export interface CallExtras {
+  readonly headers?: readonly (readonly [string, string])[];
+  readonly options?: Partial<CallOptions>;
+  /** Takes the call, to cancel it. */
+  readonly started?: (call: ClientUnaryCall) => void;
+}
+
+/** A client that calls methods by name. */
+export class GrpcClient extends Client {
+  constructor(url: string) {
+    super(url, credentials.createInsecure(), MESSAGE_SIZE);
+  }
+
+  /** Calls a unary method; rejects with grpc-js' error, which has `code` and `details`. */
+  call<Q, R>(
+    path: string,
+    request: MessageEncoder<Q>,
+    response: MessageDecoder<R>,
+    message: Q,
+    { headers = [], options = {}, started }: CallExtras = {},
+  ): Promise<R> {
+    return new Promise((resolve, reject) => {
+      const call = this.makeUnaryRequest(
+        path.startsWith("/") ? path : `/inference.GRPCInferenceService/${path}`,
+        (value: Q) => encodeMessage(request, value),
+        (bytes) => decodeMessage(response, bytes),
+        message,
+        metadata(headers),
+        options,
+        (error: ServiceError | null, value?: R) => (error === null ? resolve(value!) : reject(error)),
+      );
+      started?.(call);
+    });
+  }
+
+  infer(message: inference.ModelInferRequest.$Properties, extras?: CallExtras) {
+    return this.call(
+      "ModelInfer",
+      inference.ModelInferRequest,
+      inference.ModelInferResponse,
+      message,
+      extras,
+    );
+  }
+
+  stream(
+    headers: readonly (readonly [string, string])[] = [],
+    options: Partial<CallOptions> = {},
+  ): ClientDuplexStream<
+    inference.ModelInferRequest.$Properties,
+    inference.ModelStreamInferResponse & inference.ModelStreamInferResponse.$Shape
+  > {
+    return this.makeBidiStreamRequest(
+      "/inference.GRPCInferenceService/ModelStreamInfer",
+      (value: inference.ModelInferRequest.$Properties) => encodeMessage(inference.ModelInferRequest, value),
+      (bytes) => decodeMessage(inference.ModelStreamInferResponse, bytes),
+      metadata(headers),
+      options,
+    );
+  }
+}
+
+function metadata(headers: readonly (readonly [string, string])[]): Metadata {
+  const made = new Metadata();
+  for (const [name, value] of headers) made.add(name, value);
+  return made;
+}

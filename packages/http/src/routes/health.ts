@@ -1,0 +1,30 @@
+import { sendEmpty, sendFault } from "./reply.js";
+import { modelPath, type Route } from "./route.js";
+
+/** Liveness, readiness, and readiness of a model. The answer is the status; there is no body. */
+export const healthRoutes: readonly Route[] = [
+  {
+    path: /^\/v2\/health\/live$/,
+    methods: ["GET"],
+    group: "health",
+    errorType: "text/plain",
+    handle: ({ service, reply }) => sendEmpty(reply, service.isLive() ? 200 : 400, "text/plain"),
+  },
+  {
+    path: /^\/v2\/health\/ready$/,
+    methods: ["GET"],
+    group: "health",
+    errorType: "text/plain",
+    handle: ({ service, reply }) => sendEmpty(reply, service.isReady() ? 200 : 400, "text/plain"),
+  },
+  {
+    path: modelPath("ready"),
+    methods: ["GET"],
+    group: "health",
+    errorType: "text/plain",
+    handle({ service, reply, model, version }) {
+      if (service.isModelReady(model, version)) sendEmpty(reply, 200, "text/plain");
+      else sendFault(reply, 400, "Model version not ready", "text/plain");
+    },
+  },
+];

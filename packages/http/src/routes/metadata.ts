@@ -1,0 +1,43 @@
+import { toConfigJson } from "@tritonjs/core";
+import type { PlainJson } from "../json/write-json.js";
+import { sendJson } from "./reply.js";
+import { modelPath, type Route } from "./route.js";
+
+/** What the server and its models are: metadata and configuration. */
+export const metadataRoutes: readonly Route[] = [
+  {
+    path: /^\/v2$/,
+    methods: ["GET"],
+    group: "metadata",
+    errorType: "application/json",
+    handle({ service, reply }) {
+      const { name, version, extensions } = service.serverMetadata();
+      sendJson(reply, { name, version, extensions });
+    },
+  },
+  {
+    path: modelPath(""),
+    methods: ["GET"],
+    group: "metadata",
+    errorType: "application/json",
+    handle({ service, reply, model, version }) {
+      const metadata = service.modelMetadata(model, version);
+      sendJson(reply, {
+        name: metadata.name,
+        versions: metadata.versions,
+        platform: metadata.platform,
+        inputs: metadata.inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
+        outputs: metadata.outputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
+      });
+    },
+  },
+  {
+    path: modelPath("config"),
+    methods: ["GET"],
+    group: "model-config",
+    errorType: "application/json",
+    handle({ service, reply, model, version }) {
+      sendJson(reply, toConfigJson(service.modelConfig(model, version)) as { [name: string]: PlainJson });
+    },
+  },
+];

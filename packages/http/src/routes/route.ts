@@ -1,0 +1,54 @@
+import type { InferenceService } from "@tritonjs/core";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { LabelLookup } from "../encode/classification.js";
+
+/** Content types of answers that are not tensors. The body of an error is JSON under either. */
+export type ContentType = "application/json" | "text/plain";
+
+/** The groups of routes that can be restricted, in Triton's words. */
+export type RouteGroup =
+  | "health"
+  | "metadata"
+  | "inference"
+  | "shared-memory"
+  | "model-config"
+  | "model-repository"
+  | "statistics"
+  | "trace"
+  | "logging";
+
+/** What all routes need to know. */
+export interface RouteContext {
+  readonly service: InferenceService;
+  readonly maxInputSize: number;
+  readonly labels: LabelLookup | undefined;
+}
+
+/** One request on its way through a route. */
+export interface Exchange extends RouteContext {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** The model that the path names; empty on routes that name none. */
+  readonly model: string;
+  /** The version that the path names; empty for none. */
+  readonly version: string;
+  /** Content type of an error that is thrown from now on. */
+  errorType: ContentType;
+}
+
+/** A route of the protocol. */
+export interface Route {
+  /** Matches the whole path as it was sent. Groups: `model`, `version`. */
+  readonly path: RegExp;
+  readonly methods: readonly ("GET" | "POST")[];
+  readonly group: RouteGroup;
+  /** Content type of errors, also of 405. */
+  readonly errorType: ContentType;
+  handle(exchange: Exchange): void | Promise<void>;
+}
+
+/** The path of an action on a model; the empty action is the model itself. */
+export function modelPath(action: string): RegExp {
+  const suffix = action === "" ? "" : `/${action}`;
+  return new RegExp(`^/v2/models/(?<model>[^/]+)(?:/versions/(?<version>[0-9]+))?${suffix}$`);
+}

@@ -1,0 +1,68 @@
+import {
+  InferenceRequest,
+  type InferenceRequestInit,
+  type InferenceResponse,
+  type ResponseHandler,
+  TritonError,
+} from "@tritonjs/core";
+import { ClientGone } from "../decode/read-body.js";
+import type { Exchange } from "./route.js";
+
+/** A decoded request: what is left out comes from the path. */
+export type RequestBody = Omit<InferenceRequestInit, "modelName" | "modelVersion" | "onResponse">;
+
+/**
+ * Runs a request that has exactly one answer.
+ *
+ * @throws TritonError when the request is refused or fails, INTERNAL when there is not exactly one answer.
+ */
+export function runSingle(exchange: Exchange, body: RequestBody): Promise<InferenceResponse> {
+  return new Promise((resolve, reject) => {
+    let count = 0;
+    let last: InferenceResponse | undefined;
+    let error: TritonError | undefined;
+    start(exchange, body, (outcome, final) => {
+      if (TritonError.is(outcome)) error ??= outcome;
+      else if (outcome !== undefined) {
+        count++;
+        last = outcome;
+      }
+      if (!final) return;
+      if (error !== undefined) reject(error);
+      else if (last !== undefined && count === 1) resolve(last);
+      else reject(new TritonError("INTERNAL", `expected a single response, got ${count}`));
+    });
+  });
+}
+
+/**
+ * Hands a request to the service and cancels it when the client leaves. From the moment the service has taken it,
+ * errors are `text/plain`.
+ *
+ * @throws TritonError when the request is refused: `onResponse` is then never called.
+ */
+export function start(exchange: Exchange, body: RequestBody, onResponse: ResponseHandler): void {
+  const { service, reply } = exchange;
+  const response = reply.raw;
+  if (response.destroyed) throw new ClientGone("the client left before its request was run");
+  const request = new InferenceRequest({
+    ...body,
+    modelName: exchange.model,
+    modelVersion: exchange.version,
+    onResponse(outcome, final) {
+      exchange.errorType = "text/plain";
+      if (final) response.off("close", onClose);
+      onResponse(outcome, final);
+    },
+  });
+  const onClose = (): void => {
+    request.cancel();
+  };
+  response.once("close", onClose);
+  try {
+    service.infer(request);
+  } catch (thrown) {
+    response.off("close", onClose);
+    throw thrown;
+  }
+}

@@ -1,0 +1,16 @@
+import { toStatisticsJson } from "../encode/statistics-json.js";
+import { sendJson } from "./reply.js";
+import { modelPath, type Route } from "./route.js";
+
+/** Statistics of one model or of all. A model called `stats` has none of its own. */
+export const statisticsRoutes: readonly Route[] = [/^\/v2\/models\/stats$/, modelPath("stats")].map(
+  (path) => ({
+    path,
+    methods: ["GET"],
+    group: "statistics",
+    errorType: "application/json",
+    handle({ service, reply, model, version }) {
+      sendJson(reply, toStatisticsJson(service.statistics(model, version)));
+    },
+  }),
+);

@@ -1,0 +1,113 @@
+import { connect } from "node:net";
+import { describe, expect, it } from "vitest";
+import { IdentityService, identityConfig } from "./support/identity-service.js";
+import { oneConnection, send } from "./support/send.js";
+import { startHttp } from "./support/start-http.js";
+
+const path = "/v2/models/m/infer";
+const good = '{"inputs":[{"name":"IN","datatype":"INT32","shape":[1],"data":[1]}]}';
+const maxInputSize = 1000;
+
+function identity() {
+  return new IdentityService(identityConfig("m", "INT32"));
+}
+
+/** Opens a connection, writes `text` and resolves with what the server sends until it contains `until`. */
+function speak(port: number, text: string, until: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let received = "";
+    const socket = connect(port, "localhost", () => socket.write(text));
+    socket.setEncoding("utf8");
+    socket.on("data", (part: string) => {
+      received += part;
+      if (!received.includes(until)) return;
+      socket.destroy();
+      resolve(received);
+    });
+    socket.on("error", reject);
+  });
+}
+
+describe("a body over the limit", () => {
+  it.each([
+    ["declared", Buffer.alloc(1 << 20)],
+    ["in chunks", Array.from({ length: 64 }, () => Buffer.alloc(1 << 14))],
+  ])("%s is refused, and the next request on its connection is served", async (_how, body) => {
+    const port = await startHttp(identity(), { maxInputSize });
+    const agent = oneConnection();
+    const refused = await send(port, { path, body, agent });
+    expect(refused.status).toBe(400);
+    expect(refused.text).toMatch(
+      /request body size of \d+ bytes exceeds the maximum allowed input size of 1000/,
+    );
+    expect((await send(port, { path, body: good, agent })).status).toBe(200);
+    agent.destroy();
+  });
+
+  it("is refused before it is sent", async () => {
+    const port = await startHttp(identity(), { maxInputSize });
+    const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n`;
+    expect(await speak(port, head, "exceeds")).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
+
+describe("a body in chunks", () => {
+  it("is put together", async () => {
+    const chunks = [...Buffer.from(good)].map((byte) => Buffer.of(byte));
+    expect((await send(await startHttp(identity()), { path, body: chunks })).status).toBe(200);
+  });
+
+  it("of too many chunks is refused", async () => {
+    const port = await startHttp(identity());
+    const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const answer = await speak(port, head + "1\r\n \r\n".repeat(65_537), "}");
+    expect(answer).toContain("Chunked request body exceeds maximum of 65536 non-empty chunks.");
+    expect(answer.toLowerCase()).toContain("connection: close");
+  });
+});
+
+it("serves requests that were sent ahead of the answers", async () => {
+  const port = await startHttp(identity());
+  const one = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n{`;
+  const two = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${good.length}\r\n\r\n${good}`;
+  const answers = await speak(port, one + two, '"data":[1]');
+  expect(answers).toContain("HTTP/1.1 500");
+  expect(answers).toContain("HTTP/1.1 200");
+});
+
+it("waits for a client that asks before it sends", async () => {
+  const port = await startHttp(identity());
+  const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${good.length}\r\n\r\n`;
+  expect(await speak(port, head, "\r\n\r\n")).toMatch(/^HTTP\/1\.1 100 /);
+});
+
+describe("a client that leaves", () => {
+  it("while it sends is forgotten", async () => {
+    const service = identity();
+    const port = await startHttp(service);
+    const socket = connect(port, "localhost");
+    await new Promise<void>((resolve) => socket.once("connect", resolve));
+    await new Promise<void>((resolve) =>
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{`, () => resolve()),
+    );
+    socket.destroy();
+    expect((await send(port, { path, body: good })).status).toBe(200);
+    expect(service.requests).toHaveLength(1);
+  });
+
+  it("while it waits has its request cancelled", async () => {
+    const service = identity();
+    const port = await startHttp(service);
+    const cancelled = new Promise<void>((resolve) => {
+      service.onRequest = (request) => {
+        request.startExecution();
+        request.signal.addEventListener("abort", () => resolve());
+        socket.destroy();
+      };
+    });
+    const socket = connect(port, "localhost", () => {
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${good.length}\r\n\r\n${good}`);
+    });
+    await cancelled;
+  });
+});

@@ -1,0 +1,121 @@
+import {
+  type InferenceRequest,
+  type InferenceService,
+  type ModelConfig,
+  type ReadyModel,
+  Tensor,
+  TritonError,
+  toConfigDataType,
+} from "@tritonjs/core";
+
+type DataType = Tensor["datatype"];
+
+/** A configuration with one input `IN` and one output `OUT` of the same type and shape. */
+export function identityConfig(
+  name: string,
+  datatype: DataType,
+  dims: number[] = [-1],
+  maxBatchSize = 0,
+): ModelConfig {
+  const tensor = {
+    dataType: toConfigDataType(datatype),
+    dims,
+    isShapeTensor: false,
+    isNonLinearFormatIo: false,
+  };
+  return {
+    name,
+    platform: "",
+    backend: "javascript",
+    runtime: "",
+    versionPolicy: { latest: { numVersions: 1 } },
+    maxBatchSize,
+    input: [{ ...tensor, name: "IN", format: "FORMAT_NONE", allowRaggedBatch: false, optional: false }],
+    output: [{ ...tensor, name: "OUT", labelFilename: "" }],
+    batchInput: [],
+    batchOutput: [],
+    instanceGroup: [],
+    defaultModelFilename: "",
+    ccModelFilenames: {},
+    metricTags: {},
+    parameters: {},
+    modelWarmup: [],
+  };
+}
+
+/** A service of identity models. What it is asked to infer can be held back, to be answered by the test. */
+export class IdentityService implements InferenceService {
+  ready = true;
+  /** Requests seen, oldest first. */
+  readonly requests: InferenceRequest[] = [];
+  /** Called with each request instead of answering it. */
+  onRequest: ((request: InferenceRequest) => void) | undefined;
+  readonly #models: readonly ModelConfig[];
+
+  constructor(...models: ModelConfig[]) {
+    this.#models = models;
+  }
+
+  isLive(): boolean {
+    return true;
+  }
+
+  isReady(): boolean {
+    return this.ready;
+  }
+
+  serverMetadata() {
+    return { name: "triton", version: "1", extensions: ["binary_tensor_data"] };
+  }
+
+  isModelReady(name: string): boolean {
+    return this.#models.some((config) => config.name === name);
+  }
+
+  model(name: string): ReadyModel {
+    const config = this.#models.find((known) => known.name === name);
+    if (config === undefined) {
+      throw new TritonError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
+    }
+    return { name, version: 1, config };
+  }
+
+  modelMetadata(name: string) {
+    this.model(name);
+    return { name, versions: ["1"], platform: "javascript", inputs: [], outputs: [] };
+  }
+
+  modelConfig(name: string): ModelConfig {
+    return this.model(name).config;
+  }
+
+  statistics() {
+    return [];
+  }
+
+  repositoryIndex() {
+    return this.#models.map(({ name }) => ({ name, version: "1", state: "READY" }));
+  }
+
+  infer(request: InferenceRequest): void {
+    this.requests.push(request);
+    if (this.onRequest === undefined) this.answer(request);
+    else this.onRequest(request);
+  }
+
+  /** Answers a request with its input. */
+  answer(request: InferenceRequest): void {
+    const input = request.inputs.get("IN") ?? Tensor.fromElements("INT32", [0], new Int32Array(0));
+    request.respond({
+      modelName: request.modelName,
+      modelVersion: "1",
+      id: request.id,
+      parameters: request.parameters,
+      outputs: new Map([["OUT", input]]),
+    });
+  }
+
+  metrics(): Promise<string> {
+    return Promise.resolve("nv_up 1\n");
+  }
+}

@@ -1,0 +1,17 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root, run } from "./run.mjs";
+
+/** The package manager of the workspace; npm brings it, so that a machine needs only Node and npm. */
+const PNPM = "pnpm@12.21.0";
+
+/** Installs what the lockfile lists, unless that has been done already. */
+export function install() {
+  const lock = readFileSync(join(root, "pnpm-lock.yaml"));
+  const stamp = join(root, "node_modules", ".installed");
+  const wanted = createHash("sha256").update(lock).digest("hex");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  run("npx", ["--yes", PNPM, "install", "--frozen-lockfile"], { shell: process.platform === "win32" });
+  writeFileSync(stamp, wanted);
+}

@@ -1,0 +1,28 @@
+import { spawnSync } from "node:child_process";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Root of the repository. */
+export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+
+/** Runs a program in the repository and ends this one with its exit code when it fails. */
+export function run(command, args, options = {}) {
+  const { status, signal, error } = spawnSync(command, args, { cwd: root, stdio: "inherit", ...options });
+  if (error !== undefined) throw error;
+  if (status !== 0) process.exit(status ?? (signal === "SIGINT" ? 130 : 1));
+}
+
+/** Runs a JavaScript program with this Node, or with another. */
+export function runNode(script, args = [], { node = process.execPath, ...options } = {}) {
+  run(node, [script, ...args], options);
+}
+
+/** Path of a program that a development dependency brings. */
+export function tool(name, path) {
+  return join(root, "node_modules", name, path);
+}
+
+/** Compiles every package, the examples and the tests. */
+export function build() {
+  runNode(tool("typescript", "bin/tsc"), ["-b"]);
+}

@@ -1,0 +1,15 @@
+/* `npm start`: installs, builds and runs the quick start. Options go to it: `npm start -- --once`. */
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { install } from "./install.mjs";
+import { build, root } from "./run.mjs";
+
+install();
+build();
+
+const program = join(root, "examples", "quickstart", "dist", "main.js");
+const child = spawn(process.execPath, [program, ...process.argv.slice(2)], { cwd: root, stdio: "inherit" });
+// Ctrl-C reaches the child by itself: it drains, and its exit code becomes ours.
+process.on("SIGINT", () => {});
+process.on("SIGTERM", () => child.kill("SIGTERM"));
+child.on("exit", (code, signal) => process.exit(code ?? (signal === null ? 0 : 1)));

@@ -1,0 +1,101 @@
+import { echoed } from "../behaviours/http-models.js";
+import { ANY } from "../compare-values.js";
+import { isExtensionServed } from "../coverage.js";
+import type { JsonValue } from "../json-value.js";
+import { isServed, type Models } from "../served-models.js";
+import type { Arrangement } from "./compare-response.js";
+import { type HttpCase, stepsOf } from "./http-case.js";
+
+type JsonObject = Map<string, JsonValue>;
+
+/** Levels out what is not part of the protocol: see each rule. */
+export function arrangementOf(recorded: HttpCase, models: Models): Arrangement {
+  const paths = stepsOf(recorded).map(({ request }) => request.path);
+  const ofAllModels = paths.some((path) => path === "/v2/models/stats");
+  const echoes = paths.some((path) => path.startsWith("/v2/models/params_echo/"));
+  return {
+    both(body) {
+      if (Array.isArray(body)) return body.filter((row) => isListed(row, models));
+      if (!(body instanceof Map)) return body;
+      const arranged: JsonObject = new Map(body);
+      const stats = arranged.get("model_stats");
+      if (ofAllModels && Array.isArray(stats)) arranged.set("model_stats", namesOnly(stats, models));
+      if (arranged.has("extensions")) arranged.set("version", ANY);
+      if (recorded.unordered !== undefined) levelOrder(arranged);
+      return arranged;
+    },
+    expected(body) {
+      if (!(body instanceof Map)) return body;
+      dropExampleParameters(body);
+      dropLaterExtensions(body);
+      if (echoes) changeParameters(body, (value) => exact(readDouble(value)));
+      return body;
+    },
+    got(body) {
+      if (!echoes || !(body instanceof Map) || !body.has("outputs")) return body;
+      const seen = Object.entries(echoed.parameters) as [string, JsonValue][];
+      if (seen.length > 0) body.set("parameters", new Map(seen));
+      changeParameters(body, exact);
+      return body;
+    },
+  };
+}
+
+/** Lists of all models leave out those that are not served. */
+function isListed(row: JsonValue, models: Models): boolean {
+  const name = row instanceof Map ? row.get("name") : undefined;
+  const model = typeof name === "string" ? models.get(name) : undefined;
+  return model === undefined || isServed(model);
+}
+
+/** The recordings keep names and versions of the statistics of all models. */
+function namesOnly(stats: JsonValue[], models: Models): JsonValue[] {
+  const rows = stats.filter((row): row is JsonObject => row instanceof Map && isListed(row, models));
+  return rows.map((row) => new Map(["name", "version"].map((key) => [key, row.get(key) ?? null])));
+}
+
+/** The recorded identity backend adds four example parameters to every response. */
+function dropExampleParameters(body: JsonObject): void {
+  const parameters = body.get("parameters");
+  if (!(parameters instanceof Map)) return;
+  for (const key of [...parameters.keys()].filter((name) => /^param[0-3]$/.test(name)))
+    parameters.delete(key);
+  if (parameters.size === 0) body.delete("parameters");
+}
+
+function dropLaterExtensions(body: JsonObject): void {
+  const extensions = body.get("extensions");
+  if (Array.isArray(extensions))
+    body.set(
+      "extensions",
+      extensions.filter((name) => isExtensionServed(String(name))),
+    );
+}
+
+function changeParameters(body: JsonObject, change: (value: JsonValue) => JsonValue): void {
+  const parameters = body.get("parameters");
+  if (!(parameters instanceof Map)) return;
+  for (const [key, value] of parameters) parameters.set(key, change(value));
+}
+
+/** The recorded model gives doubles back as `double:` and their bits. */
+function readDouble(value: JsonValue): JsonValue {
+  const bits = typeof value === "string" ? /^double:([0-9a-f]{16})$/.exec(value)?.[1] : undefined;
+  return bits === undefined ? value : Buffer.from(bits, "hex").readDoubleBE();
+}
+
+/** A number as a text that does not tell 1 from 1.0: JavaScript does not either. */
+function exact(value: JsonValue): JsonValue {
+  if (typeof value !== "number" && typeof value !== "bigint") return value;
+  return Number.isInteger(Number(value)) ? `number ${BigInt(value)}` : `number ${value}`;
+}
+
+/** Which of two inputs a text names, and the order of equal classes, are those of a hash map. */
+function levelOrder(body: JsonObject): void {
+  const error = body.get("error");
+  if (typeof error === "string") body.set("error", error.replace(/'INPUT\d'/g, "'INPUT'"));
+  for (const output of (body.get("outputs") as JsonObject[] | undefined) ?? []) {
+    const data = output.get("data");
+    if (Array.isArray(data)) output.set("data", data.map(String).sort());
+  }
+}

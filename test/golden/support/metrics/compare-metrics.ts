@@ -1,0 +1,38 @@
+import { isSeriesServed } from "../coverage.js";
+
+/** Stands in a recording for a value that depends on time or machine. */
+const MASKED = "<value>";
+
+/** Series that do not come from the server but from a backend of the recording. */
+const FROM_BACKEND = /^input_byte_size_counter/;
+
+/** Series whose values are the machine's own. */
+const OF_MACHINE = /^nv_(cpu|pinned_memory|model_load)_/;
+
+/**
+ * Tells which recorded series a metrics page lacks, and which have other values. Further series are fine.
+ *
+ * @param page Prometheus text
+ * @param lines `family{label="value"} 1`
+ */
+export function compareMetrics(page: string, lines: readonly string[]): string[] {
+  const got = new Map(page.split("\n").flatMap((line) => parseSeries(line)));
+  return lines
+    .filter((line) => !FROM_BACKEND.test(line) && isSeriesServed(line))
+    .flatMap(parseSeries)
+    .flatMap(([series, value]) => {
+      const other = got.get(series);
+      if (other === undefined) return [`${series}: expected ${value}, got no such series`];
+      const masked = value === MASKED || OF_MACHINE.test(series) || series.includes("_duration_us");
+      return masked || Number(value) === Number(other) ? [] : [`${series}: expected ${value}, got ${other}`];
+    });
+}
+
+/** Name and sorted labels of a line, and its value. */
+function parseSeries(line: string): [string, string][] {
+  const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
+  if (match === null) return [];
+  const [, name = "", labels = "", value = ""] = match;
+  const sorted = (labels.match(/\w+="(?:[^"\\]|\\.)*"/g) ?? []).sort().join(",");
+  return [[`${name}{${sorted}}`, value]];
+}

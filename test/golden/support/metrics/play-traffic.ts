@@ -1,0 +1,105 @@
+import { InferenceRequest, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behaviours/behaviour.js";
+import { elements } from "../behaviours/tensors.js";
+import { bindModels, readModels } from "../served-models.js";
+import { type InferBody, repositoryModels, type TrafficCase, type TrafficStep } from "./traffic.js";
+
+/** Time between requests that do not wait for each other. */
+const BETWEEN_REQUESTS_MS = 100;
+
+/** Longest that a request of the scripts takes. */
+const ANSWER_WITHIN_MS = 5_000;
+
+const httpStatus: Readonly<Record<string, number>> = { INTERNAL: 500, UNAVAILABLE: 503, NOT_FOUND: 404 };
+
+/** The Python model of the scripts: waits as many seconds as its input says, fails for negative and large ones. */
+async function waitSeconds({ inputs: { INPUT0 } }: ModelRequest, model: PlayedModel): Promise<ModelResult> {
+  const seconds = (elements(INPUT0) as Float32Array)[0] ?? 0;
+  if (seconds < 0) return new TritonError("INTERNAL", "refused");
+  if (seconds >= 100) throw new Error("broken");
+  await model.sleep(seconds * 1000);
+  return { OUTPUT0: INPUT0 as NonNullable<typeof INPUT0> };
+}
+
+/** The models of a case on a virtual clock, and a client that plays its traffic in process. */
+export class TrafficServer {
+  readonly clock = new VirtualClock();
+  readonly triton = new Triton({ clock: this.clock });
+  /** How answers differ from the recorded ones. */
+  readonly differences: string[] = [];
+  readonly #requests: InferenceRequest[] = [];
+
+  constructor(recorded: TrafficCase) {
+    const behaviours: Record<string, Behaviour> = { p: waitSeconds, q: waitSeconds };
+    bindModels(this.triton, readModels(repositoryModels(recorded.repository)), behaviours, (ms) =>
+      this.#sleep(ms),
+    );
+  }
+
+  async play(step: TrafficStep): Promise<void> {
+    if (step.sleep_seconds !== undefined) await this.clock.advance(step.sleep_seconds * 1000);
+    if (step.join) await this.#answered(this.#requests);
+    const body = bodyOf(step);
+    for (let i = 0; body !== undefined && i < (step.times ?? 1); i++) {
+      const accepted = this.#infer(step, body);
+      if (step.background) await this.clock.advance(BETWEEN_REQUESTS_MS);
+      else await this.#answered(accepted);
+    }
+  }
+
+  /** Sends a request; the list is empty when it is refused. */
+  #infer(step: TrafficStep, body: InferBody): readonly InferenceRequest[] {
+    const [, , , name = "", , version] = step.POST?.split("/") ?? ["", "", "", step["gRPC ModelInfer"]];
+    const request = new InferenceRequest({
+      modelName: name,
+      modelVersion: version ?? "",
+      inputs: new Map(body.inputs.map((input) => [input.name, toTensor(input)])),
+      deadline:
+        step.client_deadline_seconds === undefined
+          ? undefined
+          : this.clock.now() + step.client_deadline_seconds * 1000,
+      onResponse: (outcome) => this.#check(step, outcome),
+    });
+    try {
+      this.triton.service.infer(request);
+      this.#requests.push(request);
+      return [request];
+    } catch (error) {
+      this.#check(step, TritonError.from(error));
+      return [];
+    }
+  }
+
+  #check(step: TrafficStep, outcome: unknown): void {
+    if (step.status === undefined) return;
+    const failed = outcome instanceof TritonError;
+    const status = failed ? (httpStatus[outcome.code] ?? 400) : 200;
+    if (status !== step.status) this.differences.push(`status: expected ${step.status}, got ${status}`);
+    const text = step.response?.error;
+    const fromBackend = text?.startsWith("Failed to process the request(s)");
+    if (failed && text !== undefined && !fromBackend && text !== outcome.message) {
+      this.differences.push(`error: expected ${text}, got ${outcome.message}`);
+    }
+  }
+
+  async #answered(requests: readonly InferenceRequest[]): Promise<void> {
+    const isWaiting = (): boolean => requests.some((request) => !request.settled);
+    for (let waited = 0; isWaiting() && waited < ANSWER_WITHIN_MS; waited++) await this.clock.advance(1);
+    if (isWaiting()) throw new Error("requests without an answer");
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.clock.setTimer(ms, resolve));
+  }
+}
+
+function bodyOf(step: TrafficStep): InferBody | undefined {
+  const { INPUT0: rows } = step;
+  if (rows === undefined) return step.body;
+  const shape = [rows.length, rows[0]?.length ?? 0];
+  return { inputs: [{ name: "INPUT0", datatype: "FP32", shape, data: rows.flat() }] };
+}
+
+function toTensor({ datatype, shape, data }: InferBody["inputs"][number]): Tensor {
+  return Tensor.fromElements(datatype, shape, Float32Array.from(data));
+}

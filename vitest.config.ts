@@ -1,0 +1,10 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
+    // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
+    pool: "forks",
+    testTimeout: 30_000,
+  },
+});
