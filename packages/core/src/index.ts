@@ -8,6 +8,7 @@ export type {
   InferRequest,
   InferResult,
   PlainInferFunc,
+  ResponseSender,
   StyledInferFunc,
   TensorFunc,
 } from "./callable/infer-func.js";

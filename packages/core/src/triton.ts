@@ -1,6 +1,7 @@
 import type { AnyBindOptions, BindMethodOptions, BindOptions } from "./bind/bind-options.js";
 import { createHandle } from "./bind/create-handle.js";
-import { type InputValues, inferInProcess, type OutputArrays } from "./bind/in-process.js";
+import { inferInProcess } from "./bind/in-process.js";
+import type { InputValues, OutputArrays } from "./bind/in-process-tensors.js";
 import type { InferOptions } from "./bind/infer-options.js";
 import type { ModelHandle } from "./bind/model-handle.js";
 import { planBinding } from "./bind/plan-binding.js";
@@ -105,8 +106,13 @@ export class Triton implements AsyncDisposable {
   ): Promise<OutputArrays> {
     const { modelVersion, ...rest } = options;
     const version = modelVersion === undefined ? "" : String(modelVersion);
-    await this.#registry.loading(modelName);
-    return inferInProcess(this.#registry.find(modelName, version), this.#clock, inputs, rest, "given");
+    let values = inputs;
+    if (this.#registry.isLoading(modelName)) {
+      // The caller may change its arrays while this waits.
+      values = structuredClone(inputs);
+      await this.#registry.loading(modelName);
+    }
+    return inferInProcess(this.#registry.find(modelName, version), this.#clock, values, rest, "given");
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { ModelConfig } from "../config/model-config.js";
-import { sameShape } from "../tensor/shape.js";
+import { type Shape, sameShape } from "../tensor/shape.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { Tensors } from "./merge-inputs.js";
 
@@ -39,12 +39,11 @@ export class EqualInputsRule {
   }
 }
 
-/** What the first request of a batch requires of the others. */
+/** What the first request of a batch requires of the others. Keeps shapes, not the tensors that have them. */
 export class RequiredEqualInputs {
-  readonly #first: Tensors;
-  readonly #shapes: ReadonlySet<string>;
-  readonly #contents: ReadonlySet<string>;
-  readonly #comparesNames: boolean;
+  readonly #names: ReadonlySet<string> | undefined;
+  readonly #rowShapes = new Map<string, Shape>();
+  readonly #contents = new Map<string, Tensor>();
 
   constructor(
     first: Tensors,
@@ -52,30 +51,31 @@ export class RequiredEqualInputs {
     contents: ReadonlySet<string>,
     comparesNames: boolean,
   ) {
-    this.#first = first;
-    this.#shapes = shapes;
-    this.#contents = contents;
-    this.#comparesNames = comparesNames;
+    this.#names = comparesNames ? new Set(first.keys()) : undefined;
+    for (const [name, tensor] of first) {
+      if (shapes.has(name)) this.#rowShapes.set(name, rowShape(tensor));
+      if (contents.has(name)) this.#contents.set(name, tensor);
+    }
   }
 
   /** True when a request with these inputs may join the batch. */
   holdsFor(inputs: Tensors): boolean {
-    if (this.#comparesNames && inputs.size !== this.#first.size) return false;
-    for (const [name, tensor] of inputs) {
-      const first = this.#first.get(name);
-      if (first === undefined) {
-        if (this.#comparesNames) return false;
-        continue;
-      }
-      if (this.#shapes.has(name) && !sameRowShape(first, tensor)) return false;
-      if (this.#contents.has(name) && !sameContent(first, tensor)) return false;
+    if (this.#names !== undefined) {
+      if (inputs.size !== this.#names.size) return false;
+      for (const name of inputs.keys()) if (!this.#names.has(name)) return false;
+    }
+    for (const [name, shape] of this.#rowShapes) {
+      if (!sameShape(shape, rowShape(inputs.get(name)!))) return false;
+    }
+    for (const [name, content] of this.#contents) {
+      if (!sameContent(content, inputs.get(name)!)) return false;
     }
     return true;
   }
 }
 
-function sameRowShape(a: Tensor, b: Tensor): boolean {
-  return sameShape(a.shape.slice(1), b.shape.slice(1));
+function rowShape(tensor: Tensor): Shape {
+  return tensor.shape.slice(1);
 }
 
 function sameContent(a: Tensor, b: Tensor): boolean {

@@ -5,9 +5,11 @@ import type { TensorSpec } from "../config/tensor-spec.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { reportStatistics } from "../service/statistics-report.js";
-import { type BatchAxis, type InputValues, inferInProcess } from "./in-process.js";
+import { type BatchAxis, inferInProcess } from "./in-process.js";
+import type { InputValues } from "./in-process-tensors.js";
 import type { InferOptions } from "./infer-options.js";
 import type { ModelHandle } from "./model-handle.js";
+import { streamInProcess } from "./stream-in-process.js";
 
 /** The handle of a model version. */
 export function createHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
@@ -31,6 +33,13 @@ export function createHandle<const I extends readonly TensorSpec[], const O exte
       }
       return infer(inputs, options, "given");
     },
+    stream: (inputs, options = {}) =>
+      streamInProcess(
+        model,
+        clock,
+        inputs as InputValues,
+        options,
+      ) as AsyncGenerator<unknown> as AsyncGenerator<ResultOf<O>, void, void>,
     ready: () => model.ready,
     metadata: () => modelMetadata(config, [version]),
     config: () => config,

@@ -39,6 +39,16 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
   inferSample(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
   /** Infers a batch of rows; throws INVALID_ARG for a model without a batch axis. */
   inferBatch(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  /**
+   * The responses to one request, for decoupled models (others give one). The model makes no more than are read;
+   * leaving the loop gives the request up.
+   *
+   * @example
+   * ```ts
+   * for await (const { token } of model.stream({ prompt: ["hello"] })) show(token);
+   * ```
+   */
+  stream(inputs: InputValuesOf<I>, options?: InferOptions): AsyncGenerator<ResultOf<O>, void, void>;
   /** Resolves when every instance is loaded; rejects when loading failed. */
   ready(): Promise<void>;
   metadata(): ModelMetadata;

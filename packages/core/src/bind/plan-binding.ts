@@ -1,3 +1,4 @@
+import { SAMPLE_TAKES_ONE } from "../callable/sample.js";
 import { planInstances } from "../config/instances.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { resolveConfig } from "../config/resolve-config.js";
@@ -42,8 +43,10 @@ export function planBinding(
   }
   const plan = planExecutors(options.inferFunc);
   problems.push(...plan.problems);
-  if (!plan.batches && (config.batching === true || (config.maxBatchSize ?? 0) > 0)) {
-    problems.push("a callback made with sample() takes one request at a time: config.batching must be false");
+  if (plan.generates && config.decoupled === false) {
+    problems.push(
+      "a generator function answers with any number of responses: config.decoupled must not be false",
+    );
   }
   const specs = isBackend(options.inferFunc)
     ? describeBackend(options.inferFunc, options.inputs, options.outputs, config)
@@ -60,6 +63,7 @@ export function planBinding(
     inputs: specs.inputs,
     outputs: specs.outputs,
     options: config,
+    decoupledByDefault: plan.generates,
     backend: plan.backend,
     platform: plan.platform,
     batchingByDefault: specs.batchingByDefault,
@@ -67,6 +71,7 @@ export function planBinding(
     overrides: modelConfig,
   });
   problems.push(...validateConfig(resolved));
+  if (!plan.batches && resolved.maxBatchSize > 0) problems.push(SAMPLE_TAKES_ONE);
   const instances = planInstances(resolved).length;
   if (plan.exactInstanceCount !== undefined && plan.exactInstanceCount !== instances) {
     problems.push(

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type AnyInferFunc, styleOf } from "../callable/infer-func.js";
+import { type AnyInferFunc, isGenerator, styleOf } from "../callable/infer-func.js";
 import type { ExecutorContext } from "../instance/backend.js";
 import { isBackend } from "../instance/backend.js";
 import type { Executor } from "../instance/executor.js";
@@ -17,6 +17,8 @@ export interface ExecutorPlan {
   readonly defaultInstanceCount: number;
   /** Set when there can be no other number. */
   readonly exactInstanceCount?: number;
+  /** True when a callback is a generator function. */
+  readonly generates: boolean;
   /** False for `sample` callbacks, which take one request at a time. */
   readonly batches: boolean;
   readonly problems: readonly string[];
@@ -34,6 +36,7 @@ export function planExecutors(inferFunc: AnyBindOptions["inferFunc"]): ExecutorP
       backend: backendName,
       platform,
       defaultInstanceCount: 1,
+      generates: false,
       batches: true,
       problems: [],
       create: (context) => inferFunc.createExecutor(context),
@@ -53,6 +56,7 @@ function planModule(url: URL): ExecutorPlan {
     backend: JAVASCRIPT,
     platform: "",
     defaultInstanceCount: 1,
+    generates: false,
     batches: true,
     problems: missing ? [`inferFunc: there is no module at ${url.href}`] : [],
     create: (context) =>
@@ -74,6 +78,7 @@ function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): Execu
     platform: "",
     defaultInstanceCount: functions.length,
     ...(Array.isArray(inferFunc) ? { exactInstanceCount: functions.length } : {}),
+    generates: callable && functions.some(isGenerator),
     batches: !samples,
     problems: callable
       ? []

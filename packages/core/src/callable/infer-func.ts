@@ -2,27 +2,55 @@ import type { TensorSpec } from "../config/tensor-spec.js";
 import type { InferContext, RequestInfo } from "./infer-context.js";
 import type { InputsOf, OutputsOf } from "./tensors-of.js";
 
+/** Answers one request of a decoupled model, also after the callback has returned. */
+export interface ResponseSender<O extends readonly TensorSpec[]> {
+  /** False once the request is over: closed, or given up by its client. */
+  readonly isOpen: boolean;
+  /**
+   * Sends a response, or an error; the request goes on unless it is `final`. Resolves when the client can take
+   * more: who waits for it never fills memory with answers that nobody reads.
+   */
+  send(result: InferResult<O>, options?: { readonly final?: boolean }): Promise<void>;
+  /** Ends the request. Every sender has to be closed, or to send something final. */
+  close(): void;
+}
+
 /** One request as a plain callback sees it. The tensors have the batch axis when the model has one. */
-export interface InferRequest<I extends readonly TensorSpec[]> extends RequestInfo {
+export interface InferRequest<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[] = readonly TensorSpec[],
+> extends RequestInfo {
   readonly inputs: InputsOf<I>;
   /** Aborted when this request is given up. */
   readonly signal: AbortSignal;
+  /** Answers the request; for decoupled models only. */
+  readonly responseSender: ResponseSender<O>;
 }
 
 /** What a plain callback returns for one request: its outputs, or an error for this request alone. */
 export type InferResult<O extends readonly TensorSpec[]> = OutputsOf<O> | Error;
 
-/** A plain callback: all requests of a batch in, as many results out, in the same order. */
-export type PlainInferFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> = (
-  requests: readonly InferRequest<I>[],
-  context: InferContext,
-) => readonly InferResult<O>[] | Promise<readonly InferResult<O>[]>;
+/** A value now or later, or for decoupled models any number of them over time. */
+export type Answer<T> = T | Promise<T> | AsyncIterable<T> | Iterable<T>;
 
-/** What `batch` and `sample` take: one ndarray for each input in, the outputs out. */
+/**
+ * A plain callback: all requests of a batch in, as many results out, in the same order. For a decoupled model it
+ * yields such lists, with `undefined` for a request that has no response in this step, or returns nothing and
+ * answers through each request's `responseSender`.
+ */
+export type PlainInferFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> = (
+  requests: readonly InferRequest<I, O>[],
+  context: InferContext,
+) => Answer<readonly (InferResult<O> | undefined)[]> | Promise<void> | void;
+
+/**
+ * What `batch` and `sample` take: one ndarray for each input in, the outputs out. For a decoupled model a
+ * generator, which yields the outputs of each response.
+ */
 export type TensorFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> = (
   inputs: InputsOf<I>,
   context: InferContext,
-) => OutputsOf<O> | Promise<OutputsOf<O>>;
+) => Answer<OutputsOf<O>>;
 
 /** How a callback wants its requests: all rows at once, one request's tensors, or the list of requests. */
 export type CallableStyle = "batch" | "sample" | "requests";
@@ -54,4 +82,15 @@ export type AnyInferFunc = InferFunc<readonly TensorSpec[], readonly TensorSpec[
 /** How `fn` wants its requests. */
 export function styleOf(fn: AnyInferFunc): CallableStyle {
   return (fn as Partial<StyledInferFunc<[], []>>)[callableStyle] ?? "requests";
+}
+
+/** Marks wrappers of generator functions. */
+export const generates = Symbol.for("tritonjs.generates");
+
+/** True for a generator function, also when it is wrapped by `batch` or `sample`. */
+export function isGenerator(fn: unknown): boolean {
+  if (typeof fn !== "function") return false;
+  return (
+    generates in fn || /^(Async)?GeneratorFunction$/.test(Object.prototype.toString.call(fn).slice(8, -1))
+  );
 }

@@ -2,6 +2,10 @@ import type { TensorSpec } from "../config/tensor-spec.js";
 import type { StyledInferFunc, TensorFunc } from "./infer-func.js";
 import { type MethodDecoratorContext, styled } from "./styled.js";
 
+/** What is wrong with a model that has both a batch axis and a callback made with `sample`. */
+export const SAMPLE_TAKES_ONE =
+  "a callback made with sample() takes one request at a time: config.batching must be false";
+
 /**
  * Makes a callback that gets the tensors of one request, for models without a batch axis. Works as a function
  * and as a method decorator.

@@ -1,5 +1,11 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
-import { callableStyle, type StyledInferFunc, type TensorFunc } from "./infer-func.js";
+import {
+  callableStyle,
+  generates,
+  isGenerator,
+  type StyledInferFunc,
+  type TensorFunc,
+} from "./infer-func.js";
 
 /** What a decorator of a method is given, as far as it is used here (TC39 decorators). */
 export interface MethodDecoratorContext {
@@ -18,8 +24,11 @@ export function styled<I extends readonly TensorSpec[], O extends readonly Tenso
   fn: TensorFunc<I, O>,
   context?: MethodDecoratorContext,
 ): StyledInferFunc<I, O> {
-  const mark = (target: TensorFunc<I, O>) =>
-    Object.defineProperty(target, callableStyle, { value: style }) as unknown as StyledInferFunc<I, O>;
+  const mark = (target: TensorFunc<I, O>) => {
+    Object.defineProperty(target, callableStyle, { value: style });
+    if (isGenerator(fn)) Object.defineProperty(target, generates, { value: true });
+    return target as unknown as StyledInferFunc<I, O>;
+  };
   if (context === undefined) return mark((inputs, inferContext) => fn(inputs, inferContext));
   context.addInitializer(function (this: object) {
     Object.defineProperty(this, context.name, {

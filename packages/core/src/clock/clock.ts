@@ -18,12 +18,22 @@ export interface Clock {
   defer(run: () => void): void;
 }
 
+/** `setTimeout` takes a longer delay for no delay at all. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
 /** The clock of the running process. `defer` waits for the end of the event loop's poll phase. */
 export const realClock: Clock = {
   now: () => performance.now(),
   wallNow: () => Date.now(),
   setTimer(delayMs, run) {
-    const handle = setTimeout(run, Math.max(1, Math.ceil(delayMs)));
+    let handle: NodeJS.Timeout;
+    const wait = (leftMs: number) => {
+      handle =
+        leftMs > LONGEST_TIMEOUT_MS
+          ? setTimeout(() => wait(leftMs - LONGEST_TIMEOUT_MS), LONGEST_TIMEOUT_MS)
+          : setTimeout(run, Math.max(1, Math.ceil(leftMs)));
+    };
+    wait(delayMs);
     return { cancel: () => clearTimeout(handle) };
   },
   defer: (run) => {

@@ -44,6 +44,11 @@ export interface ModelOptions {
   readonly batcher?: BatcherOptions | false;
   /** Where and how many times the model runs. @default one instance, or one for each function of a list */
   readonly instanceGroup?: InstanceGroupOptions | readonly InstanceGroupOptions[];
+  /**
+   * Whether a request is answered by any number of responses, which the callback yields or sends.
+   * @default true for a generator function, else false
+   */
+  readonly decoupled?: boolean;
   /** Free text for the callback, shown in the configuration. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
@@ -54,6 +59,7 @@ export const MODEL_OPTION_KEYS = [
   "maxBatchSize",
   "batcher",
   "instanceGroup",
+  "decoupled",
   "parameters",
 ] as const;
 /** Names of the batcher's options. */

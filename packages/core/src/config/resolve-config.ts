@@ -21,6 +21,7 @@ export interface ResolveInput {
   readonly platform: string;
   /** Whether batching is on when the options do not say. */
   readonly batchingByDefault: boolean;
+  readonly decoupledByDefault: boolean;
   /** Instances when the options do not say. */
   readonly defaultInstanceCount: number;
   /** Fields of Triton's message that the options have no word for; they win. */
@@ -55,6 +56,7 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
       Object.entries(options.parameters ?? {}).map(([key, value]) => [key, { stringValue: value }]),
     ),
   };
+  if (options.decoupled ?? source.decoupledByDefault) config.modelTransactionPolicy = { decoupled: true };
   if (batching && options.batcher !== false) {
     const { preferredBatchSize, ...rest } = options.batcher ?? {};
     config.dynamicBatching = {

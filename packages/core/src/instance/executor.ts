@@ -20,9 +20,21 @@ export interface Execution {
   readonly mergedInputs?: Tensors;
   /** Aborted when every request of the batch has been given up. Made when first asked for. */
   readonly signal: AbortSignal;
+  /** Whether requests are answered by any number of responses, through the methods below. */
+  readonly decoupled: boolean;
   /** The executor says when the inputs are ready for the model, and when the model has its outputs. */
   inputsReady(): void;
   outputsReady(): void;
+  /** False once the request at `index` is over: nothing need be computed for it any more. */
+  isOpen(index: number): boolean;
+  /** Undefined while the consumer of the request at `index` keeps up, else a promise of when it does. */
+  writable(index: number): Promise<void> | undefined;
+  /** Sends a response to the request at `index`. */
+  send(index: number, outputs: Tensors, final?: boolean): void;
+  /** Sends an error to the request at `index`; it goes on unless the error is final. */
+  sendError(index: number, error: TritonError, final?: boolean): void;
+  /** Ends the request at `index` without another response. */
+  finish(index: number): void;
 }
 
 /** What became of one request: its outputs, or an error of its own. */
@@ -37,8 +49,11 @@ export interface Executor {
   readonly details: Readonly<Record<string, string>>;
   /** Gets ready to run; rejects when the model cannot be loaded. */
   start(): Promise<void>;
-  /** One result for each request, in order; rejects to fail the whole batch. */
-  execute(execution: Execution): Promise<readonly ExecutionResult[]>;
+  /**
+   * One result for each request, in order; undefined when the executor answers through `execution`, as it must
+   * for a decoupled model. Rejects to fail all requests of the batch that are still open.
+   */
+  execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined>;
   /** Releases what the executor holds, after the batch at hand. */
   stop(): Promise<void>;
   /** True for native code, which cannot be cut off: whoever stops the executor waits for its batch. */

@@ -1,5 +1,6 @@
 import type { Execution, ExecutionResult, Executor } from "./executor.js";
 import { type Callable, runCallable } from "./run-callable.js";
+import { runDecoupled } from "./run-decoupled.js";
 
 /** Runs a callback on this thread: for closures, which cannot go anywhere else. */
 export class InlineExecutor implements Executor {
@@ -13,8 +14,10 @@ export class InlineExecutor implements Executor {
 
   async start(): Promise<void> {}
 
-  execute(execution: Execution): Promise<readonly ExecutionResult[]> {
-    return runCallable(this.#callable, execution);
+  async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    if (!execution.decoupled) return runCallable(this.#callable, execution);
+    await runDecoupled(this.#callable, execution);
+    return undefined;
   }
 
   async stop(): Promise<void> {}

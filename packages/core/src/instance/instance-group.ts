@@ -5,7 +5,7 @@ import type { ModelInstance } from "./model-instance.js";
 
 /** What a scheduler hears from the instances it feeds. */
 export interface InstanceGroupListener {
-  /** A queued payload was taken, or an execution ended: there may be room for another payload. */
+  /** A queued payload was taken or given up, or an execution ended: there may be room for another payload. */
   slotFreed(): void;
 }
 
@@ -71,9 +71,14 @@ export class InstanceGroup {
 
   enqueue(payload: Payload): void {
     payload.state = "queued";
-    payload.onEmpty = (empty) => this.#leave(empty);
+    payload.onEmpty = (empty) => {
+      this.#leave(empty);
+      this.listener?.slotFreed();
+    };
     this.#queue.add(payload);
     this.#dispatch();
+    const dead = this.unhealthyReason;
+    if (dead !== undefined) payload.fail(dead);
   }
 
   /** Fails the requests of all payloads that wait. */

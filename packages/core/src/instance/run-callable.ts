@@ -1,10 +1,10 @@
-import { mergeInputs, type Tensors } from "../batch/merge-inputs.js";
+import { mergeInputs } from "../batch/merge-inputs.js";
 import { splitOutputs } from "../batch/split-outputs.js";
-import type { InferContext, InstanceInfo } from "../callable/infer-context.js";
+import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, type PlainInferFunc, styleOf, type TensorFunc } from "../callable/infer-func.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { OutputChecker } from "../response/check-outputs.js";
-import { toNdArray } from "../tensor/nd-array.js";
+import { contextOf, toArrays, toInferRequest } from "./callback-arguments.js";
 import type { ExecutableRequest, Execution, ExecutionResult } from "./executor.js";
 
 /** A callback with what it takes to run it. */
@@ -39,8 +39,12 @@ async function runBatch(
   const value = await (fn as unknown as TensorFunc<[], []>)(toArrays(inputs), contextOf(info, execution));
   execution.outputsReady();
   const rows = requests.map((request) => request.rows);
-  const total = rows.reduce((sum, n) => sum + n, 0);
-  return splitOutputs(checker.fromCallback(value, total, requestedBy(requests)), rows);
+  return splitOutputs(checker.fromCallback(value, totalRows(requests), requestedBy(requests)), rows);
+}
+
+/** Rows of the whole batch. */
+export function totalRows(requests: readonly ExecutableRequest[]): number {
+  return requests.reduce((sum, request) => sum + request.rows, 0);
 }
 
 /** Outputs that somebody in the batch wants; empty when one wants all. */
@@ -70,7 +74,7 @@ async function runRequests(
   const { requests } = execution;
   const seen = requests.map(toInferRequest);
   execution.inputsReady();
-  const values: unknown = await (fn as PlainInferFunc<[], []>)(seen, contextOf(info, execution));
+  const values: unknown = await (fn as PlainInferFunc<[], []>)(seen as never, contextOf(info, execution));
   execution.outputsReady();
   if (!Array.isArray(values) || values.length !== requests.length) {
     const got = Array.isArray(values) ? `${values.length} results` : typeof values;
@@ -88,39 +92,4 @@ async function runRequests(
       return TritonError.from(error);
     }
   });
-}
-
-function toArrays(inputs: Tensors): Record<never, never> {
-  const arrays: Record<string, unknown> = {};
-  for (const [name, tensor] of inputs) arrays[name] = toNdArray(tensor);
-  return arrays;
-}
-
-function toInferRequest(request: ExecutableRequest) {
-  const { id, parameters, priority, correlationId, sequenceStart, sequenceEnd, requestedOutputs, batchSize } =
-    request;
-  return {
-    id,
-    parameters,
-    priority,
-    correlationId,
-    sequenceStart,
-    sequenceEnd,
-    requestedOutputs,
-    batchSize,
-    inputs: toArrays(request.inputs),
-    get signal() {
-      return request.signal;
-    },
-  };
-}
-
-function contextOf(info: InstanceInfo, execution: Execution): InferContext {
-  return {
-    ...info,
-    requests: execution.requests,
-    get signal() {
-      return execution.signal;
-    },
-  };
 }

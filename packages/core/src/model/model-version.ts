@@ -1,6 +1,6 @@
 import type { Clock } from "../clock/clock.js";
 import { planInstances } from "../config/instances.js";
-import type { ModelConfig } from "../config/model-config.js";
+import { isDecoupled, type ModelConfig } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ExecutorContext } from "../instance/backend.js";
 import type { Executor } from "../instance/executor.js";
@@ -124,6 +124,7 @@ export class ModelVersion {
     const owner = {
       modelName: name,
       modelVersion: String(version),
+      decoupled: isDecoupled(config),
       clock,
       statistics: this.statistics,
       outputNames: config.output.map((output) => output.name),

@@ -34,6 +34,11 @@ export class ModelRegistry {
     return [...(this.#models.get(name)?.values() ?? [])].sort((a, b) => a.version - b.version);
   }
 
+  /** True while a version of a model is loading. */
+  isLoading(name: string): boolean {
+    return this.versions(name).some((model) => model.state === "LOADING");
+  }
+
   /** Resolves when no version of a model is loading any more; does not care how loading went. */
   async loading(name: string): Promise<void> {
     for (const model of this.versions(name)) if (model.state === "LOADING") await model.ready.catch(() => {});

@@ -84,6 +84,7 @@ export class InferenceRequest {
   previous: InferenceRequest | undefined;
 
   #settled = false;
+  #paused: { readonly promise: Promise<void>; resolve(): void } | undefined;
   #executing = false;
   #controller: AbortController | undefined;
   #cancelReason: TritonError | undefined;
@@ -138,6 +139,27 @@ export class InferenceRequest {
     return this.#cancelReason;
   }
 
+  /** Undefined while the consumer keeps up with the responses, else a promise of when it does. */
+  get writable(): Promise<void> | undefined {
+    return this.#paused?.promise;
+  }
+
+  /** The consumer cannot take more responses for now: a decoupled model waits before it makes the next. */
+  pause(): void {
+    if (this.#paused !== undefined || this.#settled) return;
+    let resolve = () => {};
+    const promise = new Promise<void>((done) => {
+      resolve = done;
+    });
+    this.#paused = { promise, resolve };
+  }
+
+  /** The consumer can take responses again. */
+  resume(): void {
+    this.#paused?.resolve();
+    this.#paused = undefined;
+  }
+
   /** An instance has taken the request: it no longer waits. */
   startExecution(): void {
     this.#executing = true;
@@ -149,9 +171,9 @@ export class InferenceRequest {
     return this.#deliver(response, undefined, final);
   }
 
-  /** Ends the request with an error. Returns false when it was already over. */
-  fail(error: TritonError): boolean {
-    return this.#deliver(error, error, true);
+  /** Delivers an error; the request goes on unless it is final. Returns false when it was already over. */
+  respondError(error: TritonError, final = true): boolean {
+    return this.#deliver(error, error, final);
   }
 
   /** Ends a request of a decoupled model without another response. */
@@ -174,7 +196,8 @@ export class InferenceRequest {
     this.gate?.leave();
     this.#controller?.abort(reason);
     this.onCancel?.();
-    this.#onResponse(reason, true);
+    this.resume();
+    this.#handOver(reason, true);
     return true;
   }
 
@@ -187,9 +210,19 @@ export class InferenceRequest {
     if (final) {
       this.#settled = true;
       this.onSettled?.(error);
+      this.resume();
     }
-    if (this.gate === undefined) this.#onResponse(outcome, final);
-    else this.gate.pass(() => this.#onResponse(outcome, final), final);
+    if (this.gate === undefined) this.#handOver(outcome, final);
+    else this.gate.pass(() => this.#handOver(outcome, final), final);
     return true;
+  }
+
+  /** A handler that throws is a fault of its own: the other requests of the batch must not suffer from it. */
+  #handOver(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    try {
+      this.#onResponse(outcome, final);
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error));
+    }
   }
 }

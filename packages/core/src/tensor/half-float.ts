@@ -32,17 +32,28 @@ export function fromFloat16(half: number): number {
   return float16Table[half & 0xffff]!;
 }
 
+/**
+ * The bits of a number as FP32, where what an FP32 cannot hold makes the last bit odd: rounding them further gives
+ * the same as rounding the number itself, which rounding twice to the nearest would not.
+ */
+function float32Bits(value: number): number {
+  float32[0] = value;
+  const nearest = float32[0]!;
+  const x = bits[0]!;
+  if (nearest === value || Number.isNaN(value)) return x;
+  return ((Math.abs(nearest) > Math.abs(value) ? x - 1 : x) | 1) >>> 0;
+}
+
 /** The nearest FP16 of a number, as its 16 bits; too large becomes infinity. */
 export function toFloat16(value: number): number {
-  float32[0] = value;
-  const x = bits[0]!;
+  const x = float32Bits(value);
   const sign = (x >>> 16) & 0x8000;
   const magnitude = x & 0x7fff_ffff;
   if (magnitude > 0x7f80_0000) return sign | 0x7e00;
   if (magnitude >= 0x4780_0000) return sign | 0x7c00;
   if (magnitude < 0x3880_0000) {
     // Below the smallest normal FP16: a multiple of 2^-24, rounded to even. Exact in double arithmetic.
-    const units = Math.abs(float32[0]!) * 2 ** 24;
+    const units = Math.abs(value) * 2 ** 24;
     const floor = Math.floor(units);
     const rest = units - floor;
     return sign | (rest > 0.5 || (rest === 0.5 && (floor & 1) === 1) ? floor + 1 : floor);
@@ -59,8 +70,7 @@ export function fromBfloat16(half: number): number {
 
 /** The nearest BF16 of a number, as its 16 bits. */
 export function toBfloat16(value: number): number {
-  float32[0] = value;
-  const x = bits[0]!;
+  const x = float32Bits(value);
   if ((x & 0x7fff_ffff) > 0x7f80_0000) return (x >>> 16) | 0x40;
   return (x + 0x7fff + ((x >>> 16) & 1)) >>> 16;
 }

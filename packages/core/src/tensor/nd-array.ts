@@ -50,7 +50,8 @@ function gather(
   offset: number,
   size: number,
 ): Elements {
-  const out = Array.isArray(data) ? new Array(size) : new (data.constructor as Float32ArrayConstructor)(size);
+  const like = Buffer.isBuffer(data) ? Uint8Array : data.constructor;
+  const out = Array.isArray(data) ? new Array(size) : new (like as Float32ArrayConstructor)(size);
   const index = new Array<number>(shape.length).fill(0);
   let from = offset;
   for (let i = 0; i < size; i++) {

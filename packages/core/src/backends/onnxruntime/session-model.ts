@@ -11,14 +11,19 @@ import type {
 import { createSession, type OpenSession, type SessionData } from "./create-session.js";
 import { fromResults, toFeeds } from "./ort-tensors.js";
 
+/** Runs the session over the inputs of one or more requests. */
+type Run = (inputs: Tensors) => Promise<Tensors>;
+
 /** Entry of workers that run an ONNX model: one session each. */
-export async function load(data: unknown, _info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
+export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
   const ort = await importOnnxRuntime();
   const open = await createSession(ort, data as SessionData, host.warn);
+  // The file may have more outputs than the model was bound with.
+  const outputNames = info.modelConfig.output.map((output) => output.name);
   return {
     ownsOutputs: true,
     details: { executionProvider: open.provider },
-    execute: (batch) => execute(open, batch),
+    execute: (batch) => execute((inputs) => run(open, inputs, outputNames), batch),
     close: () => open.session.release(),
   };
 }
@@ -35,9 +40,9 @@ async function importOnnxRuntime(): Promise<typeof import("onnxruntime-node")> {
   }
 }
 
-async function execute(open: OpenSession, { inputs, requests }: WorkerBatch): Promise<WorkerResult> {
+async function execute(run: Run, { inputs, requests }: WorkerBatch): Promise<WorkerResult> {
   try {
-    return { merged: await run(open, inputs) };
+    return { merged: await run(inputs) };
   } catch (error) {
     if (!TritonError.is(error) || requests.length === 1) throw error;
   }
@@ -45,11 +50,15 @@ async function execute(open: OpenSession, { inputs, requests }: WorkerBatch): Pr
   const rows = requests.map((request) => request.rows);
   const separate: (Tensors | TritonError)[] = [];
   for (const part of splitOutputs(inputs, rows)) {
-    separate.push(await run(open, part).catch((error) => TritonError.from(error)));
+    separate.push(await run(part).catch((error) => TritonError.from(error)));
   }
   return { separate };
 }
 
-async function run({ session }: OpenSession, inputs: Tensors): Promise<Tensors> {
-  return fromResults(await session.run(toFeeds(inputs)));
+async function run(
+  { session }: OpenSession,
+  inputs: Tensors,
+  outputNames: readonly string[],
+): Promise<Tensors> {
+  return fromResults(await session.run(toFeeds(inputs), outputNames));
 }

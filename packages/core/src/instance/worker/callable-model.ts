@@ -1,10 +1,12 @@
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
-import type { AnyInferFunc } from "../../callable/infer-func.js";
+import { type AnyInferFunc, styleOf } from "../../callable/infer-func.js";
+import { SAMPLE_TAKES_ONE } from "../../callable/sample.js";
 import { TritonError } from "../../errors/triton-error.js";
 import { OutputChecker } from "../../response/check-outputs.js";
-import type { ExecutableRequest } from "../executor.js";
+import type { ExecutableRequest, Execution } from "../executor.js";
 import { type Callable, runCallable } from "../run-callable.js";
+import { runDecoupled } from "../run-decoupled.js";
 import type { WorkerBatch, WorkerModel, WorkerResult } from "./worker-model.js";
 
 /** Entry of workers that run a user's module: its default export is the callback. */
@@ -18,10 +20,16 @@ export async function load(data: unknown, info: InstanceInfo): Promise<WorkerMod
     );
   }
   const callable = { fn: fn as AnyInferFunc, info, checker: new OutputChecker(info.modelConfig) };
+  if (styleOf(callable.fn) === "sample" && info.modelConfig.maxBatchSize > 0) {
+    throw new TritonError("INVALID_ARG", `model '${info.modelName}': ${SAMPLE_TAKES_ONE}`);
+  }
   return { ownsOutputs: false, execute: (batch) => execute(callable, batch) };
 }
 
-async function execute(callable: Callable, { inputs, requests }: WorkerBatch): Promise<WorkerResult> {
+async function execute(
+  callable: Callable,
+  { inputs, requests, stream }: WorkerBatch,
+): Promise<WorkerResult | undefined> {
   const perRequest = splitOutputs(
     inputs,
     requests.map((request) => request.rows),
@@ -29,17 +37,24 @@ async function execute(callable: Callable, { inputs, requests }: WorkerBatch): P
   const executables = requests.map(
     (request, i): ExecutableRequest => ({ ...request, inputs: perRequest[i]! }),
   );
-  return {
-    separate: await runCallable(callable, {
-      requests: executables,
-      mergedInputs: inputs,
-      get signal() {
-        return allAborted(requests.map((request) => request.signal));
-      },
-      inputsReady() {},
-      outputsReady() {},
-    }),
+  const execution: Execution = {
+    requests: executables,
+    mergedInputs: inputs,
+    decoupled: stream !== undefined,
+    get signal() {
+      return allAborted(requests.map((request) => request.signal));
+    },
+    inputsReady() {},
+    outputsReady() {},
+    isOpen: (index) => stream?.isOpen(index) ?? true,
+    writable: (index) => stream?.writable(index),
+    send: (index, outputs, final) => stream?.send(index, outputs, final),
+    sendError: (index, error, final) => stream?.sendError(index, error, final),
+    finish: (index) => stream?.finish(index),
   };
+  if (stream === undefined) return { separate: await runCallable(callable, execution) };
+  await runDecoupled(callable, execution);
+  return undefined;
 }
 
 /** Aborted when all of the signals are. */

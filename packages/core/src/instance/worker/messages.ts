@@ -34,11 +34,15 @@ export interface WorkerInit {
 export type ToWorker =
   | {
       readonly type: "execute";
+      /** Number of the batch: responses of a decoupled model may come after the next one has begun. */
+      readonly batch: number;
       readonly inputs: readonly WireTensor[];
       readonly requests: readonly (RequestInfo & { readonly rows: number })[];
     }
-  /** The request at `index` of the batch at hand was given up. */
-  | { readonly type: "cancel"; readonly index: number }
+  /** The request at `index` of a batch was given up. */
+  | { readonly type: "cancel"; readonly batch: number; readonly index: number }
+  /** One more response of the request at `index` has been taken by its consumer. */
+  | { readonly type: "taken"; readonly batch: number; readonly index: number }
   | { readonly type: "stop" };
 
 export type FromWorker =
@@ -49,7 +53,18 @@ export type FromWorker =
   | { readonly type: "merged"; readonly outputs: readonly WireTensor[] }
   /** Outputs or an error for each request. */
   | { readonly type: "separate"; readonly results: readonly (readonly WireTensor[] | WireError)[] }
-  | { readonly type: "error"; readonly error: WireError };
+  | { readonly type: "error"; readonly error: WireError }
+  /** The callback of a decoupled model has returned. */
+  | { readonly type: "returned" }
+  /** A response of a decoupled model; neither outputs nor error for the end without one. */
+  | {
+      readonly type: "response";
+      readonly batch: number;
+      readonly index: number;
+      readonly final: boolean;
+      readonly outputs?: readonly WireTensor[];
+      readonly error?: WireError;
+    };
 
 /** Packs tensors; `transfer` receives the buffers that may go along. */
 export function packTensors(

@@ -12,8 +12,11 @@ import {
   type ToWorker,
   unpackError,
   unpackTensors,
+  type WireError,
+  type WireTensor,
   type WorkerInit,
 } from "./messages.js";
+import { OpenStreams } from "./open-streams.js";
 
 /** What a worker runs, and how it may be ended. */
 export interface WorkerProgram {
@@ -39,7 +42,7 @@ const LAST_RESTART_MS = 30_000;
 
 interface Running {
   readonly execution: Execution;
-  resolve(results: readonly ExecutionResult[]): void;
+  resolve(results: readonly ExecutionResult[] | undefined): void;
   reject(error: TritonError): void;
 }
 
@@ -58,6 +61,8 @@ export class WorkerExecutor implements Executor {
   #stopped = false;
   #restart: Timer | undefined;
   #restartDelayMs = FIRST_RESTART_MS;
+  #nextBatch = 0;
+  readonly #streams = new OpenStreams();
 
   constructor(program: WorkerProgram, context: WorkerContext) {
     this.#program = program;
@@ -88,6 +93,11 @@ export class WorkerExecutor implements Executor {
           this.#context.warn(`model '${this.#context.info.modelName}': ${message.message}`);
         } else if (message.type === "failed") {
           fault = unpackError(message.error);
+          // The module may have left a timer or a socket open, which would keep the thread alive.
+          if (this.#program.interruptible) void worker.terminate();
+        } else if (message.type === "response") {
+          const { batch, index } = message;
+          this.#streams.respond(message, () => this.#post({ type: "taken", batch, index }));
         } else {
           this.#finish(message);
         }
@@ -101,13 +111,16 @@ export class WorkerExecutor implements Executor {
         if (!ready) reject(died);
         else if (!this.#stopped) this.#crashed(died);
         this.#running?.reject(died);
+        this.#streams.fail(died);
       });
     });
   }
 
-  execute(execution: Execution): Promise<readonly ExecutionResult[]> {
+  execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     return new Promise((resolve, reject) => {
       const { requests } = execution;
+      const batch = this.#nextBatch++;
+      if (execution.decoupled) this.#streams.add(batch, execution);
       const transfer: ArrayBuffer[] = [];
       const merged = mergeInputs(requests.map((request) => request.inputs));
       const inputs = packTensors(merged, transfer, requests.length > 1);
@@ -123,9 +136,12 @@ export class WorkerExecutor implements Executor {
           reject(error);
         },
       };
-      this.#post({ type: "execute", inputs, requests: requests.map(toInfo) }, transfer);
+      this.#post({ type: "execute", batch, inputs, requests: requests.map(toInfo) }, transfer);
       requests.forEach((request, index) => {
-        request.onCancel = () => this.#post({ type: "cancel", index });
+        request.onCancel = () => {
+          this.#post({ type: "cancel", batch, index });
+          this.#streams.forgetWhenOver(batch);
+        };
       });
     });
   }
@@ -136,7 +152,7 @@ export class WorkerExecutor implements Executor {
     const worker = this.#worker;
     if (worker === undefined) return;
     const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-    if (this.#running !== undefined && this.#program.interruptible) void worker.terminate();
+    if (this.#program.interruptible) void worker.terminate();
     else this.#post({ type: "stop" });
     await exited;
   }
@@ -145,19 +161,23 @@ export class WorkerExecutor implements Executor {
     this.#worker?.postMessage(message, transfer);
   }
 
-  #finish(message: Exclude<FromWorker, { type: "ready" | "warning" | "failed" }>): void {
+  #finish(message: Exclude<FromWorker, { type: "ready" | "warning" | "failed" | "response" }>): void {
     const running = this.#running;
     if (running === undefined) return;
     const { requests } = running.execution;
-    for (const request of requests) request.onCancel = undefined;
+    if (!running.execution.decoupled) for (const request of requests) request.onCancel = undefined;
     running.execution.outputsReady();
     this.#restartDelayMs = FIRST_RESTART_MS;
     if (message.type === "error") {
       running.reject(unpackError(message.error));
       return;
     }
+    if (message.type === "returned") {
+      running.resolve(undefined);
+      return;
+    }
     if (message.type === "separate") {
-      running.resolve(message.results.map((one) => ("code" in one ? unpackError(one) : unpackTensors(one))));
+      running.resolve(message.results.map((one, i) => this.#separate(one, requests[i]!)));
       return;
     }
     try {
@@ -168,6 +188,15 @@ export class WorkerExecutor implements Executor {
       );
     } catch (error) {
       running.reject(TritonError.from(error));
+    }
+  }
+
+  #separate(result: readonly WireTensor[] | WireError, request: ExecutableRequest): ExecutionResult {
+    if ("code" in result) return unpackError(result);
+    try {
+      return this.#context.checker.check(unpackTensors(result), request.rows, request.requestedOutputs);
+    } catch (error) {
+      return TritonError.from(error);
     }
   }
 

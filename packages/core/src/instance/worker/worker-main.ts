@@ -6,35 +6,43 @@ import {
   packTensors,
   type ToWorker,
   unpackTensors,
+  type WireError,
   type WireTensor,
   type WorkerInit,
 } from "./messages.js";
 import type { WorkerEntry, WorkerModel } from "./worker-model.js";
+import { WorkerStream } from "./worker-stream.js";
 
 /* The program of a worker thread: loads the entry module it is told to, then runs one batch at a time. */
 
 const port = parentPort!;
 const { entry, data, info } = workerData as WorkerInit;
+const decoupled = info.modelConfig.modelTransactionPolicy?.decoupled === true;
 
 const send = (message: FromWorker, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
 
-/** Signals of the batch at hand. */
-let controllers: AbortController[] = [];
+/** Batches with open requests: the one that runs, and those of a decoupled model that are still answered. */
+const streams = new Map<number, WorkerStream>();
 
 async function execute(model: WorkerModel, message: Extract<ToWorker, { type: "execute" }>): Promise<void> {
-  controllers = message.requests.map(() => new AbortController());
-  const requests = message.requests.map((request, i) => ({ ...request, signal: controllers[i]!.signal }));
+  for (const [batch, stream] of streams) if (!decoupled || !stream.live) streams.delete(batch);
+  const stream = new WorkerStream(message.batch, message.requests.length, send);
+  streams.set(message.batch, stream);
+  const requests = message.requests.map((request, i) => ({ ...request, signal: stream.signal(i) }));
   const transfer: ArrayBuffer[] = [];
   try {
-    const result = await model.execute({ inputs: unpackTensors(message.inputs), requests });
-    if ("merged" in result) {
+    const batch = { inputs: unpackTensors(message.inputs), requests, ...(decoupled ? { stream } : {}) };
+    const result = await model.execute(batch);
+    if (result === undefined) {
+      send({ type: "returned" });
+    } else if ("merged" in result) {
       send({ type: "merged", outputs: packTensors(result.merged, transfer, model.ownsOutputs) }, transfer);
-      return;
+    } else {
+      const results = result.separate.map((one): readonly WireTensor[] | WireError =>
+        TritonError.is(one) ? packError(one) : packTensors(one, transfer, false),
+      );
+      send({ type: "separate", results }, transfer);
     }
-    const results = result.separate.map((one): readonly WireTensor[] | ReturnType<typeof packError> =>
-      TritonError.is(one) ? packError(one) : packTensors(one, transfer, false),
-    );
-    send({ type: "separate", results }, transfer);
   } catch (thrown) {
     send({ type: "error", error: packError(thrown) });
   }
@@ -46,7 +54,8 @@ try {
   });
   port.on("message", (message: ToWorker) => {
     if (message.type === "execute") void execute(model, message);
-    else if (message.type === "cancel") controllers[message.index]?.abort();
+    else if (message.type === "cancel") streams.get(message.batch)?.cancel(message.index);
+    else if (message.type === "taken") streams.get(message.batch)?.taken(message.index);
     else void Promise.resolve(model.close?.()).finally(() => port.close());
   });
   send({ type: "ready", details: model.details ?? {} });

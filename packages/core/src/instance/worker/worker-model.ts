@@ -1,9 +1,15 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
 import type { TritonError } from "../../errors/triton-error.js";
+import type { Execution } from "../executor.js";
+
+/** Takes the responses of a decoupled model inside a worker. */
+export type ResponseStream = Pick<Execution, "isOpen" | "writable" | "send" | "sendError" | "finish">;
 
 /** A batch inside a worker: the inputs of all requests joined along the batch axis. */
 export interface WorkerBatch {
+  /** Set for a decoupled model: answers go there, and `execute` resolves to undefined. */
+  readonly stream?: ResponseStream;
   readonly inputs: Tensors;
   readonly requests: readonly (RequestInfo & { readonly rows: number; readonly signal: AbortSignal })[];
 }
@@ -19,7 +25,7 @@ export interface WorkerModel {
   readonly ownsOutputs: boolean;
   /** What there is to say about the loaded model: `executionProvider`, for instance. */
   readonly details?: Readonly<Record<string, string>>;
-  execute(batch: WorkerBatch): Promise<WorkerResult>;
+  execute(batch: WorkerBatch): Promise<WorkerResult | undefined>;
   close?(): Promise<void>;
 }
 

@@ -1,0 +1,54 @@
+import type { ModelConfig } from "../config/model-config.js";
+import type { InferenceResponse } from "../request/inference-response.js";
+import { copyTensor } from "../tensor/copy.js";
+import { fromConfigDataType } from "../tensor/data-type.js";
+import { tensorFromValue } from "../tensor/from-value.js";
+import { toNdArray } from "../tensor/nd-array.js";
+import { Tensor } from "../tensor/tensor.js";
+
+/*
+ * Values of a program as tensors and back. Inputs are copied on the way in and outputs on the way out, so that
+ * neither side sees the other's later changes.
+ */
+
+/** Values by input name, in any form that a tensor can be given. */
+export type InputValues = Readonly<Record<string, unknown>>;
+
+/** ndarrays by output name. */
+export type OutputArrays = Record<string, ReturnType<typeof toNdArray>>;
+
+/** Stands for an input that the model does not have: the validation names it. */
+const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
+
+/**
+ * @param added whether the values are one sample, to which the batch axis is added
+ * @throws TritonError INVALID_ARG for a value that is no tensor of the input's data type.
+ */
+export function toTensors(config: ModelConfig, values: InputValues, added: boolean): Map<string, Tensor> {
+  const tensors = new Map<string, Tensor>();
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) continue;
+    const input = config.input.find((one) => one.name === name);
+    if (input === undefined) {
+      tensors.set(name, UNKNOWN_INPUT);
+      continue;
+    }
+    const shape = config.maxBatchSize > 0 && !added ? [-1, ...input.dims] : input.dims;
+    const what = `input '${name}' of model '${config.name}'`;
+    const tensor = copyTensor(
+      tensorFromValue(value, { what, datatype: fromConfigDataType(input.dataType)!, shape }),
+    );
+    tensors.set(name, added ? tensor.reshaped([1, ...tensor.shape]) : tensor);
+  }
+  return tensors;
+}
+
+/** @param added whether the batch axis is taken off again */
+export function toArrays(response: InferenceResponse, added: boolean): OutputArrays {
+  const arrays: OutputArrays = {};
+  for (const [name, tensor] of response.outputs) {
+    const shape = added ? tensor.shape.slice(1) : tensor.shape;
+    arrays[name] = toNdArray(copyTensor(tensor).reshaped(shape));
+  }
+  return arrays;
+}

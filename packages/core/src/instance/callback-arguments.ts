@@ -1,0 +1,42 @@
+import type { Tensors } from "../batch/merge-inputs.js";
+import type { InferContext, InstanceInfo } from "../callable/infer-context.js";
+import { toNdArray } from "../tensor/nd-array.js";
+import type { ExecutableRequest, Execution } from "./executor.js";
+
+/** Tensors as a callback sees them: ndarrays by name. */
+export function toArrays(inputs: Tensors): Record<never, never> {
+  const arrays: Record<string, unknown> = {};
+  for (const [name, tensor] of inputs) arrays[name] = toNdArray(tensor);
+  return arrays;
+}
+
+/** A request as a plain callback sees it. */
+export function toInferRequest(request: ExecutableRequest) {
+  const { id, parameters, priority, correlationId, sequenceStart, sequenceEnd, requestedOutputs, batchSize } =
+    request;
+  return {
+    id,
+    parameters,
+    priority,
+    correlationId,
+    sequenceStart,
+    sequenceEnd,
+    requestedOutputs,
+    batchSize,
+    inputs: toArrays(request.inputs),
+    get signal() {
+      return request.signal;
+    },
+  };
+}
+
+/** What a callback is told besides its tensors. */
+export function contextOf(info: InstanceInfo, execution: Execution): InferContext {
+  return {
+    ...info,
+    requests: execution.requests,
+    get signal() {
+      return execution.signal;
+    },
+  };
+}

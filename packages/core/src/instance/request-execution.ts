@@ -1,0 +1,132 @@
+import type { Tensors } from "../batch/merge-inputs.js";
+import type { Clock } from "../clock/clock.js";
+import type { TritonError } from "../errors/triton-error.js";
+import type { ExecutionTimes, ModelStatistics } from "../observe/statistics.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+import { NO_PARAMETERS } from "../request/parameters.js";
+import type { Tensor } from "../tensor/tensor.js";
+import type { Execution } from "./executor.js";
+
+/** What all instances of one model version share. */
+export interface InstanceOwner {
+  readonly modelName: string;
+  readonly modelVersion: string;
+  /** Whether a request is answered by any number of responses. */
+  readonly decoupled: boolean;
+  readonly clock: Clock;
+  readonly statistics: ModelStatistics;
+  /** Names of all outputs, in the model's order. */
+  readonly outputNames: readonly string[];
+}
+
+/** The execution of a payload's requests: takes the times, answers the requests, counts. */
+export class RequestExecution implements Execution {
+  readonly times: ExecutionTimes;
+  #controller: AbortController | undefined;
+
+  constructor(
+    readonly requests: readonly InferenceRequest[],
+    private readonly owner: InstanceOwner,
+  ) {
+    this.times = { start: owner.clock.now(), inputEnd: 0, inferEnd: 0, end: 0 };
+  }
+
+  get decoupled(): boolean {
+    return this.owner.decoupled;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      const check = () => {
+        if (this.requests.every((request) => request.settled)) {
+          controller.abort(this.requests[0]!.cancelReason);
+        }
+      };
+      for (const request of this.requests) request.signal.addEventListener("abort", check, { once: true });
+      check();
+    }
+    return this.#controller.signal;
+  }
+
+  inputsReady(): void {
+    this.times.inputEnd = this.owner.clock.now();
+  }
+
+  outputsReady(): void {
+    this.times.inferEnd = this.owner.clock.now();
+  }
+
+  /** The batch is through: marks that were not set are set now. */
+  end(): void {
+    const { times } = this;
+    times.end = this.owner.clock.now();
+    times.inputEnd ||= times.end;
+    times.inferEnd ||= times.end;
+  }
+
+  isOpen(index: number): boolean {
+    return !this.requests[index]!.settled;
+  }
+
+  writable(index: number): Promise<void> | undefined {
+    return this.requests[index]!.writable;
+  }
+
+  send(index: number, outputs: Tensors, final = false): void {
+    const request = this.requests[index]!;
+    if (request.settled) return;
+    if (final) this.#countSuccess(request);
+    const { modelName, modelVersion } = this.owner;
+    request.respond(
+      {
+        modelName,
+        modelVersion,
+        id: request.id,
+        parameters: NO_PARAMETERS,
+        outputs: this.#select(outputs, request.requestedOutputs),
+      },
+      final,
+    );
+  }
+
+  sendError(index: number, error: TritonError, final = false): void {
+    const request = this.requests[index]!;
+    if (request.settled) return;
+    if (final) {
+      this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
+    }
+    request.respondError(error, final);
+  }
+
+  finish(index: number): void {
+    const request = this.requests[index]!;
+    if (request.settled) return;
+    this.#countSuccess(request);
+    request.finish();
+  }
+
+  #countSuccess(request: InferenceRequest): void {
+    // A decoupled request may end before its batch does, or long after.
+    const times = this.times.end > 0 ? this.times : this.#timesNow();
+    this.owner.statistics.recordSuccess(request.rows, request.queueStart, times);
+  }
+
+  #timesNow(): ExecutionTimes {
+    const end = this.owner.clock.now();
+    const { start, inputEnd, inferEnd } = this.times;
+    return { start, inputEnd: inputEnd || end, inferEnd: inferEnd || end, end };
+  }
+
+  /** The outputs that were asked for, in the model's order. */
+  #select(outputs: Tensors, requested: readonly string[]): Tensors {
+    const selected = new Map<string, Tensor>();
+    for (const name of this.owner.outputNames) {
+      const tensor = outputs.get(name);
+      if (tensor === undefined) continue;
+      if (requested.length === 0 || requested.includes(name)) selected.set(name, tensor);
+    }
+    return selected;
+  }
+}

@@ -1,0 +1,43 @@
+import type { TritonError } from "../../errors/triton-error.js";
+import type { Execution } from "../executor.js";
+import { type FromWorker, unpackError, unpackTensors } from "./messages.js";
+
+/** Batches of a decoupled model that a worker is still answering, on the main thread's side. */
+export class OpenStreams {
+  readonly #executions = new Map<number, Execution>();
+
+  add(batch: number, execution: Execution): void {
+    this.#executions.set(batch, execution);
+  }
+
+  /** Passes a response on; `taken` is called once its consumer can take another. */
+  respond(message: Extract<FromWorker, { type: "response" }>, taken: () => void): void {
+    const { batch, index, final, outputs, error } = message;
+    const execution = this.#executions.get(batch);
+    if (execution === undefined) return;
+    if (error !== undefined) execution.sendError(index, unpackError(error), final);
+    else if (outputs !== undefined) execution.send(index, unpackTensors(outputs), final);
+    else execution.finish(index);
+    if (final) {
+      this.forgetWhenOver(batch);
+      return;
+    }
+    const wait = execution.writable(index);
+    if (wait === undefined) taken();
+    else void wait.then(taken);
+  }
+
+  /** Drops a batch when none of its requests is open any more. */
+  forgetWhenOver(batch: number): void {
+    const execution = this.#executions.get(batch);
+    if (execution?.requests.every((_, i) => !execution.isOpen(i))) this.#executions.delete(batch);
+  }
+
+  /** Ends every open request with an error. */
+  fail(error: TritonError): void {
+    for (const execution of this.#executions.values()) {
+      for (let i = 0; i < execution.requests.length; i++) execution.sendError(i, error, true);
+    }
+    this.#executions.clear();
+  }
+}

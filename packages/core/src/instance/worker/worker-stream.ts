@@ -1,0 +1,111 @@
+import type { Tensors } from "../../batch/merge-inputs.js";
+import type { TritonError } from "../../errors/triton-error.js";
+import { type FromWorker, packError, packTensors } from "./messages.js";
+import type { ResponseStream } from "./worker-model.js";
+
+/** Responses of one request on their way to its consumer, before the model is asked to wait. */
+const WINDOW = 16;
+
+interface Line {
+  readonly controller: AbortController;
+  open: boolean;
+  /** Responses sent and not yet taken. */
+  underWay: number;
+  waiting: { readonly promise: Promise<void>; resolve(): void } | undefined;
+}
+
+/**
+ * The requests of one batch inside a worker: their signals, and for a decoupled model their responses, of which
+ * only so many are under way to the main thread as the consumer can take.
+ */
+export class WorkerStream implements ResponseStream {
+  readonly #lines: readonly Line[];
+
+  constructor(
+    private readonly batch: number,
+    count: number,
+    private readonly post: (message: FromWorker, transfer: ArrayBuffer[]) => void,
+  ) {
+    this.#lines = Array.from({ length: count }, () => ({
+      controller: new AbortController(),
+      open: true,
+      underWay: 0,
+      waiting: undefined,
+    }));
+  }
+
+  /** True while a request of the batch is open. */
+  get live(): boolean {
+    return this.#lines.some((line) => line.open);
+  }
+
+  signal(index: number): AbortSignal {
+    return this.#lines[index]!.controller.signal;
+  }
+
+  /** The main thread says that the request was given up. */
+  cancel(index: number): void {
+    const line = this.#lines[index]!;
+    this.#close(line);
+    line.controller.abort();
+  }
+
+  /** The main thread says that a response has been taken. */
+  taken(index: number): void {
+    const line = this.#lines[index]!;
+    line.underWay--;
+    if (line.underWay < WINDOW) this.#release(line);
+  }
+
+  isOpen(index: number): boolean {
+    return this.#lines[index]!.open;
+  }
+
+  writable(index: number): Promise<void> | undefined {
+    const line = this.#lines[index]!;
+    if (!line.open || line.underWay < WINDOW) return undefined;
+    if (line.waiting === undefined) {
+      let resolve = () => {};
+      const promise = new Promise<void>((done) => {
+        resolve = done;
+      });
+      line.waiting = { promise, resolve };
+    }
+    return line.waiting.promise;
+  }
+
+  send(index: number, outputs: Tensors, final = false): void {
+    const transfer: ArrayBuffer[] = [];
+    this.#post(index, { final, outputs: packTensors(outputs, transfer, false) }, transfer);
+  }
+
+  sendError(index: number, error: TritonError, final = false): void {
+    this.#post(index, { final, error: packError(error) }, []);
+  }
+
+  finish(index: number): void {
+    this.#post(index, { final: true }, []);
+  }
+
+  #post(
+    index: number,
+    response: Pick<Extract<FromWorker, { type: "response" }>, "final" | "outputs" | "error">,
+    transfer: ArrayBuffer[],
+  ): void {
+    const line = this.#lines[index]!;
+    if (!line.open) return;
+    line.underWay++;
+    if (response.final) this.#close(line);
+    this.post({ type: "response", batch: this.batch, index, ...response }, transfer);
+  }
+
+  #close(line: Line): void {
+    line.open = false;
+    this.#release(line);
+  }
+
+  #release(line: Line): void {
+    line.waiting?.resolve();
+    line.waiting = undefined;
+  }
+}

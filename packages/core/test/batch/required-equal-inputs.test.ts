@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { EqualInputsRule } from "../../src/batch/required-equal-inputs.js";
+import type { TensorSpec } from "../../src/config/tensor-spec.js";
+import type { Tensor } from "../../src/tensor/tensor.js";
+import { modelConfig } from "../support/model-config.js";
+import { fp32, ones } from "../support/tensors.js";
+
+const rule = (...inputs: readonly TensorSpec[]) => new EqualInputsRule(modelConfig({ inputs }));
+const x = (shape: number[], optional = false): TensorSpec => ({ name: "x", dtype: "FP32", shape, optional });
+const z = (shape: number[], optional = false): TensorSpec => ({ name: "z", dtype: "FP32", shape, optional });
+const inputs = (tensors: Record<string, Tensor>) => new Map(Object.entries(tensors));
+
+describe("inputs that must be equal in a batch", () => {
+  it("are none when all dimensions are fixed: validation has seen to them", () => {
+    const fixed = rule(x([2, 3]), z([4]));
+    expect(fixed.compares).toBe(false);
+    expect(fixed.startWith(inputs({ x: ones(1, 2, 3) }))).toBeUndefined();
+  });
+
+  it("are those with a variable dimension, by shape, whatever their rows", () => {
+    const required = rule(x([-1]), z([3])).startWith(inputs({ x: ones(1, 5), z: ones(1, 3) }))!;
+    expect(required.holdsFor(inputs({ x: ones(4, 5), z: ones(4, 3) }))).toBe(true);
+    expect(required.holdsFor(inputs({ x: ones(1, 6), z: ones(1, 3) }))).toBe(false);
+  });
+
+  it("are not those whose batches may be ragged", () => {
+    const config = modelConfig({ inputs: [x([-1])] });
+    const ragged = new EqualInputsRule({
+      ...config,
+      input: config.input.map((input) => ({ ...input, allowRaggedBatch: true })),
+    });
+    expect(ragged.compares).toBe(false);
+  });
+
+  it("are shape tensors, by content", () => {
+    const config = modelConfig({ inputs: [x([2])] });
+    const shapes = new EqualInputsRule({
+      ...config,
+      input: config.input.map((input) => ({ ...input, isShapeTensor: true })),
+    });
+    const required = shapes.startWith(inputs({ x: fp32([2], [1, 2]) }))!;
+    expect(shapes.comparesShapes).toBe(true);
+    expect(required.holdsFor(inputs({ x: fp32([2], [1, 2]) }))).toBe(true);
+    expect(required.holdsFor(inputs({ x: fp32([2], [1, 3]) }))).toBe(false);
+    expect(required.holdsFor(inputs({ x: fp32([1], [1]) }))).toBe(false);
+  });
+
+  it("are, with an optional input, the names of all inputs", () => {
+    const optional = rule(x([2]), z([2], true));
+    expect([optional.compares, optional.comparesShapes]).toEqual([true, false]);
+    const both = optional.startWith(inputs({ x: ones(1, 2), z: ones(1, 2) }))!;
+    expect(both.holdsFor(inputs({ z: ones(1, 2), x: ones(1, 2) }))).toBe(true);
+    expect(both.holdsFor(inputs({ x: ones(1, 2) }))).toBe(false);
+    const one = optional.startWith(inputs({ x: ones(1, 2) }))!;
+    expect(one.holdsFor(inputs({ x: ones(1, 2), z: ones(1, 2) }))).toBe(false);
+  });
+
+  it("differ when as many but other optional inputs are there", () => {
+    const optional = rule(x([-1], true), z([-1], true));
+    const onlyX = optional.startWith(inputs({ x: ones(1, 2) }))!;
+    expect(onlyX.holdsFor(inputs({ z: ones(1, 2) }))).toBe(false);
+    expect(onlyX.holdsFor(inputs({ x: ones(1, 3) }))).toBe(false);
+    expect(onlyX.holdsFor(inputs({ x: ones(1, 2) }))).toBe(true);
+  });
+});

@@ -1,0 +1,28 @@
+import type { ModelConfig } from "../../src/config/model-config.js";
+import type { ModelOptions } from "../../src/config/model-options.js";
+import { resolveConfig } from "../../src/config/resolve-config.js";
+import type { TensorSpec } from "../../src/config/tensor-spec.js";
+
+/** What differs from a model `m` that takes `x` FP32 [2] and gives `y` FP32 [3], with batches of up to 4. */
+export interface ModelSketch {
+  readonly inputs?: readonly TensorSpec[];
+  readonly outputs?: readonly TensorSpec[];
+  readonly options?: ModelOptions;
+  readonly overrides?: Partial<ModelConfig>;
+  readonly instances?: number;
+}
+
+/** A resolved configuration. */
+export function modelConfig(sketch: ModelSketch = {}): ModelConfig {
+  return resolveConfig({
+    modelName: "m",
+    inputs: sketch.inputs ?? [{ name: "x", dtype: "FP32", shape: [2] }],
+    outputs: sketch.outputs ?? [{ name: "y", dtype: "FP32", shape: [3] }],
+    options: sketch.options ?? {},
+    backend: "javascript",
+    platform: "",
+    batchingByDefault: true,
+    defaultInstanceCount: sketch.instances ?? 1,
+    overrides: sketch.overrides,
+  });
+}

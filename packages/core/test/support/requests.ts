@@ -1,0 +1,42 @@
+import { TritonError } from "../../src/errors/triton-error.js";
+import { InferenceRequest, type InferenceRequestInit } from "../../src/request/inference-request.js";
+import type { InferenceResponse } from "../../src/request/inference-response.js";
+import type { Tensor } from "../../src/tensor/tensor.js";
+import { ones } from "./tensors.js";
+
+/** A request to model `m`; its outcome goes nowhere unless `onResponse` is given. */
+export function requestWith(
+  inputs: Readonly<Record<string, Tensor>>,
+  init: Partial<InferenceRequestInit> = {},
+): InferenceRequest {
+  return new InferenceRequest({
+    modelName: "m",
+    onResponse: () => {},
+    ...init,
+    inputs: new Map(Object.entries(inputs)),
+  });
+}
+
+/** A validated request of that many rows that has waited since `queueStart`. */
+export function queuedRequest(rows: number, queueStart = 0, columns = 2): InferenceRequest {
+  const request = requestWith({ x: ones(rows, columns) });
+  request.batchSize = rows;
+  request.queueStart = queueStart;
+  return request;
+}
+
+/** What a request led to: the response, or code and message of the error. */
+export function outcomeText(outcome: InferenceResponse | TritonError | undefined): string {
+  if (outcome === undefined) return "nothing";
+  return TritonError.is(outcome) ? `${outcome.code} ${outcome.message}` : "response";
+}
+
+/** Code and message of what a call throws. */
+export function thrownText(call: () => unknown): string {
+  try {
+    call();
+  } catch (error) {
+    return TritonError.is(error) ? `${error.code} ${error.message}` : String(error);
+  }
+  return "nothing was thrown";
+}
