@@ -1,4 +1,4 @@
-import type { AnyBindOptions, BindMethodOptions, BindOptions } from "./bind/bind-options.js";
+import type { BindMethodOptions, BindOptions } from "./bind/bind-options.js";
 import { createHandle } from "./bind/create-handle.js";
 import { inferInProcess } from "./bind/in-process.js";
 import type { InputValues, OutputArrays } from "./bind/in-process-tensors.js";

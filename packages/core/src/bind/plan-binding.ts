@@ -16,6 +16,7 @@ export interface Binding {
   readonly name: string;
   readonly version: number;
   readonly config: ModelConfig;
+  readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly createExecutor: ExecutorFactory;
 }
 
@@ -85,7 +86,10 @@ export function planBinding(
       `cannot bind model '${modelName}':\n${problems.map((p) => `- ${p}`).join("\n")}`,
     );
   }
-  return { name: modelName, version: modelVersion, config: resolved, createExecutor: plan.create };
+  const labels = new Map(
+    (options.outputs ?? []).flatMap(({ name, labels }) => (labels ? [[name, labels]] : [])),
+  );
+  return { name: modelName, version: modelVersion, config: resolved, labels, createExecutor: plan.create };
 }
 
 function nameProblems(name: unknown): string[] {

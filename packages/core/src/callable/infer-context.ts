@@ -8,6 +8,8 @@ export interface RequestInfo {
   readonly parameters: Parameters;
   /** 0 for the default level, 1 for the highest. */
   readonly priority: number;
+  /** Time that the client allows in the queue, 0 for any. */
+  readonly timeoutMicroseconds: number;
   readonly correlationId: bigint | string | undefined;
   readonly sequenceStart: boolean;
   readonly sequenceEnd: boolean;
@@ -15,6 +17,21 @@ export interface RequestInfo {
   readonly requestedOutputs: readonly string[];
   /** Rows of this request along the batch axis; 0 for a model without one. */
   readonly batchSize: number;
+}
+
+/** The plain fields of a request, without what only the library looks at. */
+export function requestInfo(request: RequestInfo): RequestInfo {
+  return {
+    id: request.id,
+    parameters: request.parameters,
+    priority: request.priority,
+    timeoutMicroseconds: request.timeoutMicroseconds,
+    correlationId: request.correlationId,
+    sequenceStart: request.sequenceStart,
+    sequenceEnd: request.sequenceEnd,
+    requestedOutputs: request.requestedOutputs,
+    batchSize: request.batchSize,
+  };
 }
 
 /** Where an instance runs. */

@@ -1,5 +1,17 @@
 import type { InstanceKind } from "./model-config.js";
 
+/** What may happen to requests that wait in a queue. */
+export interface QueuePolicyOptions {
+  /** What a passed timeout does: end the request, or let it run after all others of its level. @default "REJECT" */
+  readonly timeoutAction?: "REJECT" | "DELAY";
+  /** Longest time in the queue, in microseconds; 0 for any. @default 0 */
+  readonly defaultTimeoutMicroseconds?: number;
+  /** Whether a request may ask for a shorter time. @default false */
+  readonly allowTimeoutOverride?: boolean;
+  /** Most requests in the queue of a level; more are refused with UNAVAILABLE. 0 for any number. @default 0 */
+  readonly maxQueueSize?: number;
+}
+
 /** How the dynamic batcher joins requests. */
 export interface BatcherOptions {
   /**
@@ -10,6 +22,14 @@ export interface BatcherOptions {
   readonly maxQueueDelayMicroseconds?: number;
   /** Batch sizes worth cutting a batch for before the delay ends. @default [maxBatchSize] */
   readonly preferredBatchSize?: readonly number[];
+  /** Priority levels, of which 1 is the highest; 0 for none. @default 0 */
+  readonly priorityLevels?: number;
+  /** Level of requests that name none, or one that does not exist. Needed with `priorityLevels`. */
+  readonly defaultPriorityLevel?: number;
+  /** What may happen to a waiting request. @default nothing: no timeout, no limit */
+  readonly defaultQueuePolicy?: QueuePolicyOptions;
+  /** The same for single priority levels, by number. */
+  readonly priorityQueuePolicy?: Readonly<Record<number, QueuePolicyOptions>>;
   /** Answer in the order in which the requests came, at the price of waiting for slower ones. @default false */
   readonly preserveOrdering?: boolean;
 }
@@ -67,6 +87,17 @@ export const BATCHER_OPTION_KEYS = [
   "maxQueueDelayMicroseconds",
   "preferredBatchSize",
   "preserveOrdering",
+  "priorityLevels",
+  "defaultPriorityLevel",
+  "defaultQueuePolicy",
+  "priorityQueuePolicy",
+] as const;
+/** Names of a queue policy's options. */
+export const QUEUE_POLICY_OPTION_KEYS = [
+  "timeoutAction",
+  "defaultTimeoutMicroseconds",
+  "allowTimeoutOverride",
+  "maxQueueSize",
 ] as const;
 /** Names of an instance group's options. */
 export const INSTANCE_GROUP_OPTION_KEYS = ["count", "kind", "gpus"] as const;

@@ -3,12 +3,23 @@ import {
   DEFAULT_MAX_BATCH_SIZE,
   defaultDynamicBatching,
   defaultInstanceGroup,
+  defaultQueuePolicy,
   emptyModelConfig,
   emptyModelInput,
   emptyModelOutput,
 } from "./defaults.js";
-import type { ModelConfig, ModelInstanceGroup } from "./model-config.js";
-import type { InstanceGroupOptions, ModelOptions } from "./model-options.js";
+import type {
+  ModelConfig,
+  ModelDynamicBatching,
+  ModelInstanceGroup,
+  ModelQueuePolicy,
+} from "./model-config.js";
+import type {
+  BatcherOptions,
+  InstanceGroupOptions,
+  ModelOptions,
+  QueuePolicyOptions,
+} from "./model-options.js";
 import type { TensorSpec } from "./tensor-spec.js";
 
 /** What `bind` knows about a model besides its options. */
@@ -58,14 +69,23 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   };
   if (options.decoupled ?? source.decoupledByDefault) config.modelTransactionPolicy = { decoupled: true };
   if (batching && options.batcher !== false) {
-    const { preferredBatchSize, ...rest } = options.batcher ?? {};
-    config.dynamicBatching = {
-      ...defaultDynamicBatching(),
-      ...rest,
-      preferredBatchSize: [...(preferredBatchSize ?? [])],
-    };
+    config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
   return normalizeConfig({ ...config, ...source.overrides });
+}
+
+function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
+  const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...rest } = options;
+  const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
+  return {
+    ...defaultDynamicBatching(),
+    ...rest,
+    preferredBatchSize: [...preferredBatchSize],
+    ...(shared === undefined ? {} : { defaultQueuePolicy: policy(shared) }),
+    priorityQueuePolicy: Object.fromEntries(
+      Object.entries(priorityQueuePolicy).map(([level, given]) => [level, policy(given)]),
+    ),
+  };
 }
 
 /** Fills what follows from other fields, as Triton does before it shows a configuration. */

@@ -16,4 +16,6 @@ export interface TensorSpec {
   readonly shape: Shape;
   /** Requests may leave this input out. Inputs only. */
   readonly optional?: boolean;
+  /** Names of the classes that an output scores, for requests that ask for a classification. Outputs only. */
+  readonly labels?: readonly string[];
 }

@@ -79,4 +79,28 @@ function checkDynamicBatching(config: ModelConfig, batching: ModelDynamicBatchin
       `dynamic batching max queue delay must be a number of microseconds >= 0 for ${config.name}`,
     );
   }
+  checkPriorities(config.name, batching, problems);
+}
+
+function checkPriorities(model: string, batching: ModelDynamicBatching, problems: string[]): void {
+  const { priorityLevels, defaultPriorityLevel, preserveOrdering, priorityQueuePolicy } = batching;
+  const policies = [batching.defaultQueuePolicy, ...Object.values(priorityQueuePolicy)];
+  if (priorityLevels > 0 && !(defaultPriorityLevel >= 1 && defaultPriorityLevel <= priorityLevels)) {
+    problems.push(`default priority level must be in range [1, ${priorityLevels}] for ${model}`);
+  }
+  if (
+    Object.keys(priorityQueuePolicy).some((level) => !(Number(level) >= 1 && Number(level) <= priorityLevels))
+  ) {
+    problems.push(
+      `priority queue policy must have priority level in range [1, ${priorityLevels}] for ${model}`,
+    );
+  }
+  if (preserveOrdering && priorityLevels > 1) {
+    problems.push(`Only one priority level is allowed when 'preserve_ordering' is true for ${model}`);
+  }
+  if (preserveOrdering && policies.some((policy) => policy?.timeoutAction === "DELAY")) {
+    problems.push(
+      `Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ${model}`,
+    );
+  }
 }

@@ -4,6 +4,7 @@ import {
   type InstanceGroupOptions,
   MODEL_OPTION_KEYS,
   type ModelOptions,
+  QUEUE_POLICY_OPTION_KEYS,
 } from "./model-options.js";
 
 /** What is wrong with the options themselves, before they are resolved: unknown names and contradictions. */
@@ -22,6 +23,10 @@ export function validateOptions(options: ModelOptions): string[] {
   }
   if (options.batcher !== undefined && options.batcher !== false) {
     problems.push(...unknownKeys("config.batcher", options.batcher, BATCHER_OPTION_KEYS));
+    const { defaultQueuePolicy = {}, priorityQueuePolicy = {} } = options.batcher;
+    for (const policy of [defaultQueuePolicy, ...Object.values(priorityQueuePolicy)]) {
+      problems.push(...unknownKeys("a queue policy of config.batcher", policy, QUEUE_POLICY_OPTION_KEYS));
+    }
   }
   const groups = options.instanceGroup ?? [];
   for (const group of Array.isArray(groups) ? (groups as readonly InstanceGroupOptions[]) : [groups]) {

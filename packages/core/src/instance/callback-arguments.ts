@@ -1,5 +1,5 @@
 import type { Tensors } from "../batch/merge-inputs.js";
-import type { InferContext, InstanceInfo } from "../callable/infer-context.js";
+import { type InferContext, type InstanceInfo, requestInfo } from "../callable/infer-context.js";
 import { toNdArray } from "../tensor/nd-array.js";
 import type { ExecutableRequest, Execution } from "./executor.js";
 
@@ -12,17 +12,8 @@ export function toArrays(inputs: Tensors): Record<never, never> {
 
 /** A request as a plain callback sees it. */
 export function toInferRequest(request: ExecutableRequest) {
-  const { id, parameters, priority, correlationId, sequenceStart, sequenceEnd, requestedOutputs, batchSize } =
-    request;
   return {
-    id,
-    parameters,
-    priority,
-    correlationId,
-    sequenceStart,
-    sequenceEnd,
-    requestedOutputs,
-    batchSize,
+    ...requestInfo(request),
     inputs: toArrays(request.inputs),
     get signal() {
       return request.signal;

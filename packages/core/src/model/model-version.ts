@@ -1,4 +1,5 @@
 import type { Clock } from "../clock/clock.js";
+import { DeadlineQueue } from "../clock/deadline-queue.js";
 import { planInstances } from "../config/instances.js";
 import { isDecoupled, type ModelConfig } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
@@ -7,7 +8,6 @@ import type { Executor } from "../instance/executor.js";
 import { InstanceGroup } from "../instance/instance-group.js";
 import { ModelInstance } from "../instance/model-instance.js";
 import { type FailureReason, ModelStatistics } from "../observe/statistics.js";
-import { DeadlineQueue } from "../request/deadline-queue.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { RequestValidator } from "../request/validate-request.js";
 import { OutputChecker } from "../response/check-outputs.js";
@@ -24,6 +24,8 @@ export interface ModelVersionInit {
   readonly name: string;
   readonly version: number;
   readonly config: ModelConfig;
+  /** Class names by output. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly createExecutor: ExecutorFactory;
   readonly clock: Clock;
   /** Requests that the dynamic batcher waits for before its first batch: a hold for tests. */
@@ -42,6 +44,7 @@ export class ModelVersion {
   readonly name: string;
   readonly version: number;
   readonly config: ModelConfig;
+  readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly statistics = new ModelStatistics();
   readonly instances: InstanceGroup;
   state: ModelState = "LOADING";
@@ -63,6 +66,7 @@ export class ModelVersion {
     this.name = name;
     this.version = version;
     this.config = config;
+    this.labels = init.labels;
     this.#clock = clock;
     this.#deadlines = new DeadlineQueue(clock);
     this.#validator = new RequestValidator(config);
@@ -70,7 +74,7 @@ export class ModelVersion {
     this.#scheduler =
       config.dynamicBatching === undefined
         ? new DirectScheduler(this.instances)
-        : new DynamicBatchScheduler(config, this.instances, clock, init.holdUntil);
+        : new DynamicBatchScheduler(config, this.instances, clock, this.#deadlines, init.holdUntil);
     this.ready = this.#load();
     this.ready.catch(() => {});
   }
@@ -91,7 +95,7 @@ export class ModelVersion {
     if (unhealthy !== undefined) throw unhealthy;
     request.queueStart = this.#clock.now();
     if (request.deadline !== undefined && request.deadline <= request.queueStart) {
-      throw new TritonError("UNAVAILABLE", "Request timeout expired");
+      throw timeoutError();
     }
     request.onSettled = (error) => this.#settled(request, error);
     this.#inflight.add(request);
@@ -104,7 +108,9 @@ export class ModelVersion {
       this.statistics.pendingCount--;
       throw error;
     }
-    if (request.deadline !== undefined && !request.settled) this.#deadlines.add(request);
+    if (request.deadline !== undefined && !request.settled) {
+      request.deadlineTimer = this.#deadlines.add(request.deadline, () => request.cancel(timeoutError()));
+    }
   }
 
   /**
@@ -202,13 +208,17 @@ export class ModelVersion {
 
   #settled(request: InferenceRequest, error: TritonError | undefined): void {
     this.#inflight.delete(request);
-    this.#deadlines.remove(request);
+    request.deadlineTimer?.cancel();
     if (!request.executing) this.statistics.pendingCount--;
     if (error !== undefined && request.cancelReason !== undefined) {
       this.statistics.recordFailure(reasonOf(error), this.#clock.now() - request.queueStart);
     }
     if (this.#inflight.size === 0) this.#drained?.();
   }
+}
+
+function timeoutError(): TritonError {
+  return new TritonError("UNAVAILABLE", "Request timeout expired");
 }
 
 function reasonOf(error: TritonError): FailureReason {

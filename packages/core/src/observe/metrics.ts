@@ -3,11 +3,11 @@ import type { FailureReason, ModelStatistics } from "./statistics.js";
 
 /** One served model version, as the metrics see it. */
 export interface MeteredModel {
-  readonly labels: { readonly model: string; readonly version: string };
+  /** `model`, `version`, and `_key` for each of the model's metric tags. */
+  readonly labels: Readonly<Record<string, string>>;
   readonly statistics: ModelStatistics;
 }
 
-const LABELS = ["model", "version"] as const;
 const FAILURE_REASONS: readonly FailureReason[] = ["REJECTED", "CANCELED", "BACKEND", "OTHER"];
 
 /** Counters of Triton by name, with its help texts. Durations are whole microseconds. */
@@ -61,31 +61,32 @@ const COUNTERS: readonly [name: string, help: string, value: (statistics: ModelS
 export async function metricsPage(models: readonly MeteredModel[]): Promise<string> {
   const registry = new Registry();
   const registers = [registry];
+  const labelNames = [...new Set(models.flatMap(({ labels }) => Object.keys(labels)))].sort();
   for (const [name, help, value] of COUNTERS) {
-    const counter = new Counter({ name, help, labelNames: LABELS, registers });
+    const counter = new Counter({ name, help, labelNames, registers });
     for (const { labels, statistics } of models) counter.inc(labels, value(statistics));
   }
   const failures = new Counter({
     name: "nv_inference_request_failure",
     help: "Number of failed inference requests, all batch sizes",
-    labelNames: ["model", "reason", "version"],
+    labelNames: [...labelNames, "reason"].sort(),
     registers,
   });
   const pending = new Gauge({
     name: "nv_inference_pending_request_count",
     help: "Instantaneous number of pending requests awaiting execution per-model.",
-    labelNames: LABELS,
+    labelNames,
     registers,
   });
   const load = new Gauge({
     name: "nv_model_load_duration_secs",
     help: "Model load time in seconds",
-    labelNames: LABELS,
+    labelNames,
     registers,
   });
   for (const { labels, statistics } of models) {
     for (const reason of FAILURE_REASONS) {
-      failures.inc({ model: labels.model, reason, version: labels.version }, statistics.failures[reason]);
+      failures.inc({ ...labels, reason }, statistics.failures[reason]);
     }
     pending.set(labels, statistics.pendingCount);
     load.set(labels, statistics.loadDurationMs / 1000);

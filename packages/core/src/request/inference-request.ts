@@ -1,3 +1,4 @@
+import type { Deadline } from "../clock/deadline-queue.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { InferenceResponse } from "./inference-response.js";
@@ -77,8 +78,10 @@ export class InferenceRequest {
   onSettled: ((outcome: TritonError | undefined) => void) | undefined;
   /** Set by an executor that must be told at once when a running request is given up. */
   onCancel: (() => void) | undefined;
-  /** Place in the deadline queue, -1 outside it. */
-  deadlineIndex = -1;
+  /** Ends the request when its deadline passes. */
+  deadlineTimer: Deadline | undefined;
+  /** Acts when the request has waited as long as its queue's policy allows. */
+  queueDeadline: Deadline | undefined;
   /** Neighbours in a request queue. */
   next: InferenceRequest | undefined;
   previous: InferenceRequest | undefined;

@@ -1,5 +1,13 @@
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 
+/** Numbers that several queues keep together. */
+export interface QueueTotals {
+  /** Waiting requests. */
+  size: number;
+  /** Rows of all waiting requests. */
+  rows: number;
+}
+
 /**
  * Requests in the order in which they came: a doubly linked list through the requests themselves, so that one
  * that is given up leaves in O(1), from any place, and nothing is left behind.
@@ -8,16 +16,13 @@ export class RequestQueue implements RequestHolder {
   #head: InferenceRequest | undefined;
   #tail: InferenceRequest | undefined;
   #size = 0;
-  #rows = 0;
+
+  /** @param totals kept up to date beside the queue's own size */
+  constructor(private readonly totals: QueueTotals = { size: 0, rows: 0 }) {}
 
   /** Waiting requests. */
   get size(): number {
     return this.#size;
-  }
-
-  /** Rows of all waiting requests. */
-  get rows(): number {
-    return this.#rows;
   }
 
   /** The request that has waited longest. */
@@ -32,15 +37,9 @@ export class RequestQueue implements RequestHolder {
     else this.#tail.next = request;
     this.#tail = request;
     this.#size++;
-    this.#rows += request.rows;
+    this.totals.size++;
+    this.totals.rows += request.rows;
     request.holder = this;
-  }
-
-  /** Takes the request that has waited longest out of the queue. */
-  shift(): InferenceRequest | undefined {
-    const head = this.#head;
-    if (head !== undefined) this.remove(head);
-    return head;
   }
 
   remove(request: InferenceRequest): void {
@@ -51,7 +50,10 @@ export class RequestQueue implements RequestHolder {
     request.next = undefined;
     request.previous = undefined;
     request.holder = undefined;
+    request.queueDeadline?.cancel();
+    request.queueDeadline = undefined;
     this.#size--;
-    this.#rows -= request.rows;
+    this.totals.size--;
+    this.totals.rows -= request.rows;
   }
 }

@@ -23,6 +23,8 @@ export interface ReadyModel {
   readonly name: string;
   readonly version: number;
   readonly config: ModelConfig;
+  /** Class names by output, for classification. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
 }
 
 /**

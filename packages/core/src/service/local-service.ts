@@ -55,7 +55,7 @@ export class LocalService implements InferenceService {
 
   model(name: string, version: string): ReadyModel {
     const model = this.#find(name, version);
-    return { name: model.name, version: model.version, config: model.config };
+    return { name: model.name, version: model.version, config: model.config, labels: model.labels };
   }
 
   modelMetadata(name: string, version: string): ModelMetadata {
@@ -104,8 +104,8 @@ export class LocalService implements InferenceService {
       this.#registry
         .all()
         .filter((model) => model.state === "READY")
-        .map(({ name, version, statistics }) => ({
-          labels: { model: name, version: String(version) },
+        .map(({ name, version, config, statistics }) => ({
+          labels: labelsOf(name, version, config),
           statistics,
         })),
     );
@@ -122,4 +122,10 @@ export class LocalService implements InferenceService {
       .filter((model) => model.state === "READY")
       .map((model) => model.version);
   }
+}
+
+/** Labels of a model's metrics; its metric tags have a leading underscore. */
+function labelsOf(name: string, version: number, config: ModelConfig): Record<string, string> {
+  const tags = Object.entries(config.metricTags).map(([key, value]) => [`_${key}`, value]);
+  return { ...Object.fromEntries(tags), model: name, version: String(version) };
 }

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { mergeInputs } from "../../batch/merge-inputs.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
-import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
+import { type InstanceInfo, requestInfo } from "../../callable/infer-context.js";
 import type { Clock, Timer } from "../../clock/clock.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { OutputChecker } from "../../response/check-outputs.js";
@@ -136,7 +136,15 @@ export class WorkerExecutor implements Executor {
           reject(error);
         },
       };
-      this.#post({ type: "execute", batch, inputs, requests: requests.map(toInfo) }, transfer);
+      this.#post(
+        {
+          type: "execute",
+          batch,
+          inputs,
+          requests: requests.map((one) => ({ ...requestInfo(one), rows: one.rows })),
+        },
+        transfer,
+      );
       requests.forEach((request, index) => {
         request.onCancel = () => {
           this.#post({ type: "cancel", batch, index });
@@ -226,29 +234,4 @@ export class WorkerExecutor implements Executor {
       );
     });
   }
-}
-
-function toInfo(request: ExecutableRequest): RequestInfo & { rows: number } {
-  const {
-    id,
-    parameters,
-    priority,
-    correlationId,
-    sequenceStart,
-    sequenceEnd,
-    requestedOutputs,
-    batchSize,
-    rows,
-  } = request;
-  return {
-    id,
-    parameters,
-    priority,
-    correlationId,
-    sequenceStart,
-    sequenceEnd,
-    requestedOutputs,
-    batchSize,
-    rows,
-  };
 }

@@ -1,11 +1,12 @@
 import { Payload } from "../../batch/payload.js";
 import { EqualInputsRule } from "../../batch/required-equal-inputs.js";
 import type { Clock, Timer } from "../../clock/clock.js";
+import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import type { ModelConfig, ModelDynamicBatching } from "../../config/model-config.js";
 import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup, InstanceGroupListener } from "../../instance/instance-group.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
-import { RequestQueue } from "../request-queue.js";
+import { PriorityQueue } from "../priority-queue.js";
 import type { Scheduler } from "../scheduler.js";
 import { stoppedError } from "../stopped-error.js";
 import { type BatchDecision, type BatchingRules, formBatch } from "./form-batch.js";
@@ -26,7 +27,7 @@ const PAYLOADS_AHEAD_PER_INSTANCE = 2;
 export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   readonly #instances: InstanceGroup;
   readonly #clock: Clock;
-  readonly #queue = new RequestQueue();
+  readonly #queue: PriorityQueue;
   readonly #ordered: OrderedResponses | undefined;
   #rules: BatchingRules;
   #payload = new Payload();
@@ -40,11 +41,23 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   /** Requests to wait for before the first batch, once: a hold for tests. */
   #holdUntil: number;
 
-  constructor(config: ModelConfig, instances: InstanceGroup, clock: Clock, holdUntil = 0) {
+  constructor(
+    config: ModelConfig,
+    instances: InstanceGroup,
+    clock: Clock,
+    deadlines: DeadlineQueue,
+    holdUntil = 0,
+  ) {
     const batching: ModelDynamicBatching = config.dynamicBatching!;
     this.#instances = instances;
     this.#clock = clock;
     this.#holdUntil = holdUntil;
+    this.#queue = new PriorityQueue(
+      batching,
+      deadlines,
+      () => clock.now(),
+      () => this.#look(),
+    );
     this.#rules = {
       maxBatchSize: Math.max(1, config.maxBatchSize),
       preferredBatchSizes: [...new Set(batching.preferredBatchSize)].sort((a, b) => a - b),
@@ -92,6 +105,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   }
 
   get #slotAvailable(): boolean {
+    if (!this.#queue.allowsPrefetch) return this.#instances.idleInstances > this.#instances.queuedPayloads;
     return this.#instances.queuedPayloads < PAYLOADS_AHEAD_PER_INSTANCE * this.#instances.instances.length;
   }
 
@@ -107,7 +121,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
       while (this.#queue.size > 0 && this.#queue.size >= this.#holdUntil && this.#slotAvailable) {
         this.#holdUntil = 0;
         if (this.#payloadIsOver) this.#openPayload();
-        const decision = formBatch(this.#queue.head, this.#payload, this.#clock.now(), this.#rules);
+        const decision = formBatch(this.#queue, this.#payload, this.#clock.now(), this.#rules);
         this.#apply(decision);
         if (decision.waitMs !== undefined) {
           this.#arm(decision.waitMs);
@@ -134,7 +148,8 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     if (decision.take === 0) return;
     payload.requiredEqual = decision.requiredEqual;
     for (let i = 0; i < decision.take; i++) {
-      const request = this.#queue.shift()!;
+      const request = this.#queue.head!;
+      this.#queue.take(request);
       this.#ordered?.admit(request);
       payload.add(request);
     }

@@ -1,5 +1,5 @@
 import type { EqualInputsRule, RequiredEqualInputs } from "../../batch/required-equal-inputs.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { RequestView } from "../priority-queue.js";
 
 /** Sums of fractional milliseconds may miss by this much. */
 const CLOCK_ERROR_MS = 1e-6;
@@ -43,10 +43,10 @@ export interface BatchDecision {
  * request does not fit or differs, or the queue ends; then it goes now, or waits for others until the oldest
  * request has waited `maxQueueDelayMs`.
  *
- * @param head the request that has waited longest; the others hang on its `next`
+ * @param queue the waiting requests in the order in which they are to run
  */
 export function formBatch(
-  head: InferenceRequest | undefined,
+  queue: RequestView,
   payload: PayloadView,
   now: number,
   rules: BatchingRules,
@@ -63,7 +63,7 @@ export function formBatch(
   let saturate = false;
   let sendNow = false;
 
-  for (let request = head; request !== undefined; request = request.next) {
+  for (let request = queue.head; request !== undefined; request = queue.after(request)) {
     if (base + rows === 0) {
       required = rules.equalInputs.startWith(request.inputs);
     } else {

@@ -1,0 +1,162 @@
+import type { DeadlineQueue } from "../clock/deadline-queue.js";
+import { defaultQueuePolicy } from "../config/defaults.js";
+import type { ModelDynamicBatching, ModelQueuePolicy } from "../config/model-config.js";
+import { TritonError } from "../errors/triton-error.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+import { type QueueTotals, RequestQueue } from "./request-queue.js";
+
+/** Waiting requests in the order in which they are to run, as a batch is formed from them. */
+export interface RequestView {
+  readonly head: InferenceRequest | undefined;
+  after(request: InferenceRequest): InferenceRequest | undefined;
+}
+
+/** The requests of one priority level. */
+interface Level {
+  readonly priority: number;
+  readonly policy: ModelQueuePolicy;
+  readonly unexpired: RequestQueue;
+  /** Those whose timeout passed under the DELAY action: they run after all others of the level. */
+  readonly delayed: RequestQueue;
+}
+
+/**
+ * The queue of the dynamic batcher: priority levels, the highest (1) first, each with its queue policy.
+ *
+ * ```
+ * level 1: unexpired, delayed | level 2: unexpired, delayed | ...
+ * ```
+ *
+ * A timeout acts when it passes: under REJECT the request ends with UNAVAILABLE, under DELAY it moves to the end
+ * of its level.
+ */
+export class PriorityQueue implements RequestView {
+  readonly #totals: QueueTotals = { size: 0, rows: 0 };
+  /** Ascending; levels come when a request needs them, and go when they are empty and another is made. */
+  #levels: Level[] = [];
+  readonly #batching: ModelDynamicBatching;
+  readonly #deadlines: DeadlineQueue;
+  readonly #now: () => number;
+
+  /** @param onExpired called after a timeout has changed the queue */
+  constructor(
+    batching: ModelDynamicBatching,
+    deadlines: DeadlineQueue,
+    now: () => number,
+    private readonly onExpired: () => void,
+  ) {
+    this.#batching = batching;
+    this.#deadlines = deadlines;
+    this.#now = now;
+  }
+
+  /** Waiting requests. */
+  get size(): number {
+    return this.#totals.size;
+  }
+
+  /** Rows of all waiting requests. */
+  get rows(): number {
+    return this.#totals.rows;
+  }
+
+  /**
+   * Whether batches may be formed ahead of the instances: only while nothing can happen to a waiting request that
+   * must not happen to one that has been handed over.
+   */
+  get allowsPrefetch(): boolean {
+    if (this.#batching.priorityLevels > 0) return false;
+    const policy = this.#batching.defaultQueuePolicy;
+    if (policy === undefined) return true;
+    return (
+      policy.defaultTimeoutMicroseconds === 0 && !policy.allowTimeoutOverride && policy.maxQueueSize === 0
+    );
+  }
+
+  get head(): InferenceRequest | undefined {
+    return this.#firstFrom(0);
+  }
+
+  after(request: InferenceRequest): InferenceRequest | undefined {
+    if (request.next !== undefined) return request.next;
+    const index = this.#levels.findIndex(
+      ({ unexpired, delayed }) => request.holder === unexpired || request.holder === delayed,
+    );
+    const level = this.#levels[index]!;
+    return (
+      (request.holder === level.unexpired ? level.delayed.head : undefined) ?? this.#firstFrom(index + 1)
+    );
+  }
+
+  /** Takes a request; throws UNAVAILABLE when its level is full. */
+  push(request: InferenceRequest): void {
+    const level = this.#levelOf(request);
+    const { maxQueueSize } = level.policy;
+    if (maxQueueSize > 0 && level.unexpired.size + level.delayed.size >= maxQueueSize) {
+      throw new TritonError("UNAVAILABLE", `${request.logPrefix}Exceeds maximum queue size`);
+    }
+    level.unexpired.push(request);
+    const timeout = timeoutMicroseconds(level.policy, request);
+    if (timeout > 0) {
+      const at = this.#now() + timeout / 1000;
+      request.queueDeadline = this.#deadlines.add(at, () => this.#expire(request, level));
+    }
+  }
+
+  /** Takes a request out: its turn has come. */
+  take(request: InferenceRequest): void {
+    request.holder!.remove(request);
+  }
+
+  #expire(request: InferenceRequest, level: Level): void {
+    request.queueDeadline = undefined;
+    if (level.policy.timeoutAction === "DELAY") {
+      level.unexpired.remove(request);
+      level.delayed.push(request);
+    } else {
+      request.cancel(new TritonError("UNAVAILABLE", "Request timeout expired"));
+    }
+    this.onExpired();
+  }
+
+  #firstFrom(index: number): InferenceRequest | undefined {
+    for (let i = index; i < this.#levels.length; i++) {
+      const { unexpired, delayed } = this.#levels[i]!;
+      const first = unexpired.head ?? delayed.head;
+      if (first !== undefined) return first;
+    }
+    return undefined;
+  }
+
+  #levelOf(request: InferenceRequest): Level {
+    const { priorityLevels, defaultPriorityLevel } = this.#batching;
+    const known = request.priority >= 1 && request.priority <= priorityLevels;
+    const priority = priorityLevels === 0 ? 0 : known ? request.priority : defaultPriorityLevel;
+    const found = this.#levels.find((level) => level.priority === priority);
+    return found ?? this.#openLevel(priority);
+  }
+
+  #openLevel(priority: number): Level {
+    const { priorityQueuePolicy, defaultQueuePolicy: shared } = this.#batching;
+    const level: Level = {
+      priority,
+      policy: priorityQueuePolicy[priority] ?? shared ?? defaultQueuePolicy(),
+      unexpired: new RequestQueue(this.#totals),
+      delayed: new RequestQueue(this.#totals),
+    };
+    const inUse = this.#levels.filter(({ unexpired, delayed }) => unexpired.size + delayed.size > 0);
+    this.#levels = [...inUse, level].sort((a, b) => a.priority - b.priority);
+    return level;
+  }
+}
+
+/**
+ * How long a request may wait. Its own timeout counts where the policy allows it, and only shortens the default;
+ * unlike in Triton it also counts where there is no default.
+ */
+function timeoutMicroseconds(policy: ModelQueuePolicy, request: InferenceRequest): number {
+  const { defaultTimeoutMicroseconds: byDefault, allowTimeoutOverride } = policy;
+  const own = allowTimeoutOverride ? request.timeoutMicroseconds : 0;
+  if (own === 0) return byDefault;
+  return byDefault === 0 ? own : Math.min(own, byDefault);
+}
