@@ -55,6 +55,7 @@ export {
 } from "./request/inference-request.js";
 export type { InferenceResponse } from "./request/inference-response.js";
 export { NO_PARAMETERS } from "./request/parameters.js";
+export { classify } from "./response/classify.js";
 export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
 export type {
   InferenceService,

@@ -121,10 +121,11 @@ export class Triton implements AsyncDisposable {
    *
    * @throws TritonError when a model failed to load or a port is taken; then nothing stays open.
    */
-  serve(options: { readonly frontends?: readonly Frontend[] } = {}): Promise<ServeResult> {
+  async serve(options: { readonly frontends?: readonly Frontend[] } = {}): Promise<ServeResult> {
     this.#assertOpen();
-    if (this.#serving !== undefined)
+    if (this.#serving !== undefined) {
       throw new TritonError("ALREADY_EXISTS", "serve() has been called already");
+    }
     const serving = this.#serve(options.frontends);
     this.#serving = serving;
     serving.catch(() => {

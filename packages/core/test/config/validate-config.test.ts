@@ -1,0 +1,124 @@
+import { describe, expect, it } from "vitest";
+import type { ModelConfig } from "../../src/config/model-config.js";
+import type { ModelOptions } from "../../src/config/model-options.js";
+import type { TensorSpec } from "../../src/config/tensor-spec.js";
+import { validateConfig } from "../../src/config/validate-config.js";
+import { validateOptions } from "../../src/config/validate-options.js";
+import { modelConfig } from "../support/model-config.js";
+
+const input = (spec: Partial<TensorSpec>) =>
+  validateConfig(modelConfig({ inputs: [{ name: "x", dtype: "FP32", shape: [2], ...spec }] }));
+const options = (given: ModelOptions) => validateConfig(modelConfig({ options: given }));
+
+describe("a configuration", () => {
+  it("is good as it comes from the defaults", () => {
+    expect(validateConfig(modelConfig())).toEqual([]);
+  });
+
+  it("needs an output", () => {
+    expect(validateConfig(modelConfig({ outputs: [] }))).toEqual(["model 'm' must have at least one output"]);
+  });
+
+  it("may have no inputs", () => {
+    expect(validateConfig(modelConfig({ inputs: [], options: { batching: false } }))).toEqual([]);
+  });
+
+  it("has a name for each tensor, and each once", () => {
+    expect(input({ name: "" })).toEqual(["model input must specify 'name'"]);
+    const twice: TensorSpec = { name: "y", dtype: "FP32", shape: [1] };
+    expect(validateConfig(modelConfig({ outputs: [twice, twice] }))).toEqual([
+      "model output 'y' is given more than once",
+    ]);
+  });
+
+  it("knows the data type of each tensor", () => {
+    expect(input({ dtype: "FLOAT" as TensorSpec["dtype"] })).toEqual([
+      "model input 'x' must specify a known 'data_type', got 'TYPE_FLOAT'",
+    ]);
+  });
+
+  it.each([0, -2, 1.5, Number.NaN])("has no dimension %s", (dim) => {
+    expect(input({ shape: [dim] })).toEqual([
+      `model input 'x' dimension must be integer >= 1, or -1 to indicate a variable-size dimension, got ${dim}`,
+    ]);
+  });
+
+  it("has no tensor with more elements than can be counted", () => {
+    expect(input({ shape: [2 ** 27, -1, 2 ** 27] })).toEqual([
+      "model input 'x' has more elements than can be counted: [134217728,-1,134217728]",
+    ]);
+  });
+
+  it.each([-1, 1.5, Number.NaN])("has no largest batch size of %s", (maxBatchSize) => {
+    expect(options({ maxBatchSize, batcher: false })).toEqual([
+      "'max_batch_size' must be non-negative value for m",
+    ]);
+  });
+
+  it("prefers batch sizes from 1 to the largest", () => {
+    expect(options({ maxBatchSize: 4, batcher: { preferredBatchSize: [0] } })).toEqual([
+      "dynamic batching preferred size must be positive for m",
+    ]);
+    expect(options({ maxBatchSize: 4, batcher: { preferredBatchSize: [5] } })).toEqual([
+      "dynamic batching preferred size must be <= max batch size for m",
+    ]);
+  });
+
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])("has no queue delay of %s", (delay) => {
+    expect(options({ batcher: { maxQueueDelayMicroseconds: delay } })).toEqual([
+      "dynamic batching max queue delay must be a number of microseconds >= 0 for m",
+    ]);
+  });
+
+  it.each([0, -1, 1.5])("has no instance group of %s instances", (count) => {
+    expect(options({ instanceGroup: { count } })).toEqual([
+      `instance group m_0 of model m must have a count of at least 1, got ${count}`,
+    ]);
+  });
+
+  it("has GPUs only in groups that run on them, and only such as may exist", () => {
+    expect(options({ instanceGroup: { kind: "KIND_CPU", gpus: [0] } })).toEqual([
+      "instance group m_0 of model m has kind KIND_CPU but specifies one or more GPUs",
+    ]);
+    expect(options({ instanceGroup: { gpus: [-1] } })).toEqual([
+      "instance group m_0 of model m specifies invalid or unsupported gpu id -1",
+    ]);
+  });
+
+  it("is told everything that is wrong with it at once", () => {
+    const config: ModelConfig = {
+      ...modelConfig({ outputs: [], options: { batcher: { maxQueueDelayMicroseconds: -1 } } }),
+      maxBatchSize: -1,
+    };
+    expect(validateConfig(config)).toHaveLength(4);
+  });
+});
+
+describe("options", () => {
+  it("with a misspelt name are refused with the known ones", () => {
+    expect(validateOptions({ maxBatchsize: 3 } as ModelOptions)[0]).toMatch(
+      /^config has an unknown option 'maxBatchsize'; known are batching, maxBatchSize, /,
+    );
+    expect(validateOptions({ batcher: { delay: 3 } } as ModelOptions)[0]).toContain(
+      "config.batcher has an unknown",
+    );
+    expect(validateOptions({ instanceGroup: [{ n: 3 }] } as ModelOptions)[0]).toContain(
+      "config.instanceGroup has an unknown option 'n'",
+    );
+  });
+
+  it("may not contradict each other", () => {
+    expect(validateOptions({ batching: false, maxBatchSize: 8, batcher: {} })).toEqual([
+      "config.maxBatchSize is 8 but config.batching is false",
+      "config.batcher is given but config.batching is false",
+    ]);
+    expect(validateOptions({ batching: true, maxBatchSize: 0 })).toEqual([
+      "config.maxBatchSize is 0 but config.batching is true",
+    ]);
+  });
+
+  it("may say the same twice", () => {
+    expect(validateOptions({ batching: false, maxBatchSize: 0, batcher: false })).toEqual([]);
+    expect(validateOptions({ batching: true, maxBatchSize: 8 })).toEqual([]);
+  });
+});

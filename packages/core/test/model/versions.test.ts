@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { ModelRegistry, parseVersion } from "../../src/model/registry.js";
+import { thrownText } from "../support/requests.js";
+
+describe("a version in a request", () => {
+  it("is read as C++ reads numbers: leading space and sign, then the digits", () => {
+    expect(["3", " 7", "+2", "3x", "003", "0", "-0"].map((text) => Number(parseVersion(text)))).toEqual([
+      3, 7, 2, 3, 3, 0, 0,
+    ]);
+  });
+
+  it("is the highest one when it is empty", () => {
+    expect(parseVersion("")).toBeUndefined();
+  });
+
+  it("must be a number", () => {
+    expect(thrownText(() => parseVersion("x1"))).toBe(
+      "INVALID_ARG failed to get model version from specified version string 'x1' (details: stol), " +
+        "version should be an integral value > 0",
+    );
+    expect(thrownText(() => parseVersion("9223372036854775808"))).toContain("failed to get model version");
+  });
+
+  it("must not be negative", () => {
+    expect(thrownText(() => parseVersion("-1"))).toBe(
+      "INVALID_ARG invalid model version specified '-1' , version should be an integral value > 0",
+    );
+  });
+});
+
+describe("an unknown model", () => {
+  it("is NOT_FOUND", () => {
+    expect(thrownText(() => new ModelRegistry().find("nope", ""))).toBe(
+      "NOT_FOUND Request for unknown model: 'nope' is not found",
+    );
+  });
+});

@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import type { ModelConfig } from "../../src/config/model-config.js";
+import type { TensorSpec } from "../../src/config/tensor-spec.js";
+import type { InferenceRequestInit } from "../../src/request/inference-request.js";
+import { RequestValidator } from "../../src/request/validate-request.js";
+import type { DataType } from "../../src/tensor/data-type.js";
+import { Tensor } from "../../src/tensor/tensor.js";
+import { modelConfig } from "../support/model-config.js";
+import { requestWith, thrownText } from "../support/requests.js";
+import { ones } from "../support/tensors.js";
+
+const NO_ID = "[request id: <id_unknown>] ";
+const NOTE =
+  "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to " +
+  "each input shape. If you want to specify the full shape including the batch dim in your input dims config, " +
+  "try setting max_batch_size to zero. See the model configuration docs for more info on max_batch_size.";
+
+const spec = (name: string, shape: number[], dtype: DataType = "FP32", optional = false): TensorSpec => ({
+  name,
+  dtype,
+  shape,
+  optional,
+});
+const batched = modelConfig({ inputs: [spec("x", [2])], options: { maxBatchSize: 8 } });
+const whole = modelConfig({ inputs: [spec("x", [-1, 16])], options: { batching: false } });
+const pair = modelConfig({ inputs: [spec("a", [2]), spec("b", [2])], options: { maxBatchSize: 8 } });
+
+function fault(
+  config: ModelConfig,
+  inputs: Readonly<Record<string, Tensor>>,
+  init: Partial<InferenceRequestInit> = {},
+): string {
+  const thrown = thrownText(() => new RequestValidator(config).validate(requestWith(inputs, init)));
+  return thrown.replace(/^INVALID_ARG /, "");
+}
+
+describe("a request that fits", () => {
+  it("passes, and its batch size is known", () => {
+    const request = requestWith({ x: ones(3, 2) });
+    new RequestValidator(batched).validate(request);
+    expect([request.batchSize, request.rows]).toEqual([3, 3]);
+  });
+
+  it("has no batch size when the model has no batch axis", () => {
+    const request = requestWith({ x: ones(3, 16) });
+    new RequestValidator(whole).validate(request);
+    expect([request.batchSize, request.rows]).toEqual([0, 1]);
+  });
+
+  it("may leave optional inputs out", () => {
+    const config = modelConfig({ inputs: [spec("a", [2]), spec("b", [2], "FP32", true)] });
+    expect(fault(config, { a: ones(1, 2) })).toBe("nothing was thrown");
+  });
+});
+
+describe("outputs", () => {
+  it("that the model does not have", () => {
+    expect(fault(batched, { x: ones(1, 2) }, { requestedOutputs: ["y", "q"] })).toBe(
+      "unexpected inference output 'q' for model 'm'",
+    );
+  });
+
+  it("are looked at before the inputs", () => {
+    expect(fault(batched, {}, { requestedOutputs: ["q"] })).toContain("unexpected inference output 'q'");
+  });
+});
+
+describe("the number of inputs", () => {
+  it("too small names what came and what is missing", () => {
+    expect(fault(pair, { a: ones(1, 2) })).toBe(
+      `${NO_ID}expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['a'], but missing required input(s) ` +
+        "['b']. Please provide all required input(s).",
+    );
+  });
+
+  it("with optional inputs is a range", () => {
+    const config = modelConfig({ inputs: [spec("a", [2]), spec("b", [2], "FP32", true)] });
+    expect(fault(config, {})).toBe(
+      `${NO_ID}expected number of inputs between 1 and 2 but got 0 inputs for model 'm'. Got input(s) [], ` +
+        "but missing required input(s) ['a']. Please provide all required input(s).",
+    );
+  });
+
+  it("too large is refused too", () => {
+    expect(fault(batched, { x: ones(1, 2), q: ones(1, 2) })).toContain("expected 1 inputs but got 2 inputs");
+  });
+
+  it("opens with the id of the request", () => {
+    expect(fault(pair, {}, { id: "a7" })).toMatch(/^\[request id: a7\] expected 2 inputs but got 0 inputs/);
+  });
+});
+
+describe("an input", () => {
+  it("that the model does not have", () => {
+    expect(fault(batched, { q: ones(1, 2) })).toBe("unexpected inference input 'q' for model 'm'");
+  });
+
+  it("without a batch axis", () => {
+    expect(fault(batched, { x: Tensor.fromElements("FP32", [], new Float32Array(1)) })).toBe(
+      `${NO_ID}input 'x' has no shape but model requires batch dimension for 'm'`,
+    );
+  });
+
+  it("with other rows than the first", () => {
+    expect(fault(pair, { a: ones(1, 2), b: ones(2, 2) })).toBe(
+      `${NO_ID}input 'b' batch size does not match other inputs for 'm'`,
+    );
+  });
+
+  it("with more rows than a batch may have", () => {
+    expect(fault(batched, { x: ones(9, 2) })).toBe(
+      `${NO_ID}inference request batch-size must be <= 8 for 'm'`,
+    );
+  });
+
+  it("of another data type", () => {
+    expect(fault(batched, { x: Tensor.fromElements("INT32", [1, 2], new Int32Array(2)) })).toBe(
+      `${NO_ID}inference input 'x' data-type is 'INT32', but model 'm' expects 'FP32'`,
+    );
+  });
+
+  it("of another shape, with a note about the batch axis where there is one", () => {
+    expect(fault(batched, { x: ones(1, 3) })).toBe(
+      `${NO_ID}unexpected shape for input 'x' for model 'm'. Expected [-1,2], got [1,3]. ${NOTE}`,
+    );
+    expect(fault(whole, { x: ones(1, 8) })).toBe(
+      `${NO_ID}unexpected shape for input 'x' for model 'm'. Expected [-1,16], got [1,8]. `,
+    );
+    expect(fault(batched, { x: ones(1, 2, 1) })).toContain("Expected [-1,2], got [1,2,1]");
+  });
+
+  it("with a dimension that is left open", () => {
+    expect(fault(whole, { x: Tensor.fromElements("FP32", [-1, 16], new Float32Array(16)) })).toBe(
+      `${NO_ID}All input dimensions should be specified for input 'x' for model 'm', got [-1,16]`,
+    );
+  });
+
+  it("of another byte size than its shape asks for", () => {
+    expect(fault(batched, { x: Tensor.fromBytes("FP32", [8, 2], new Uint8Array(60)) })).toBe(
+      `${NO_ID}input byte size mismatch for input 'x' for model 'm'. Expected 64, got 60`,
+    );
+  });
+
+  it("is checked for type, then shape, then size", () => {
+    expect(fault(batched, { x: Tensor.fromBytes("INT32", [1, 9], new Uint8Array(1)) })).toContain(
+      "data-type",
+    );
+    expect(fault(batched, { x: Tensor.fromBytes("FP32", [1, 9], new Uint8Array(1)) })).toContain("shape");
+  });
+});
+
+describe("BYTES", () => {
+  const text = modelConfig({ inputs: [spec("x", [2], "BYTES")] });
+  const raw = (hex: string) => ({ x: Tensor.fromBytes("BYTES", [1, 2], Buffer.from(hex, "hex")) });
+
+  it("pass when there are as many whole elements as the shape says", () => {
+    expect(fault(text, raw("010000006100000000"))).toBe("nothing was thrown");
+    const elements = [new Uint8Array(1), new Uint8Array(2)];
+    expect(fault(text, { x: Tensor.fromElements("BYTES", [1, 2], elements) })).toBe("nothing was thrown");
+  });
+
+  it("with fewer than four bytes for a length", () => {
+    expect(fault(text, raw("0100000061" + "0000"))).toBe(
+      `${NO_ID}incomplete string length indicator for inference input 'x' for model 'm', expecting 4 bytes but only ` +
+        "2 bytes available. Please make sure the string length indicator is in one buffer.",
+    );
+  });
+
+  it("with too many elements", () => {
+    expect(fault(text, raw("000000000000000000000000"))).toBe(
+      `${NO_ID}unexpected number of string elements 3 for inference input 'x' for model 'm', expecting 2`,
+    );
+  });
+
+  it("with too few elements", () => {
+    expect(fault(text, raw("00000000"))).toBe(
+      `${NO_ID}expected 2 string elements for inference input 'x' for model 'm', got 1`,
+    );
+    expect(fault(text, { x: Tensor.fromElements("BYTES", [1, 2], [new Uint8Array(1)]) })).toContain("got 1");
+  });
+
+  it("with an element that is cut off", () => {
+    expect(fault(text, raw("00000000" + "0500000061"))).toBe(
+      "incomplete string data for inference input 'x', expecting string of length 5 but only 1 bytes available",
+    );
+  });
+});

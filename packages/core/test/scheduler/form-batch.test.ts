@@ -1,0 +1,239 @@
+import { describe, expect, it } from "vitest";
+import { EqualInputsRule } from "../../src/batch/required-equal-inputs.js";
+import type { TensorSpec } from "../../src/config/tensor-spec.js";
+import type { InferenceRequest } from "../../src/request/inference-request.js";
+import {
+  type BatchingRules,
+  formBatch,
+  type PayloadView,
+} from "../../src/scheduler/dynamic-batch/form-batch.js";
+import type { RequestView } from "../../src/scheduler/priority-queue.js";
+import { modelConfig } from "../support/model-config.js";
+import { queuedRequest, requestWith } from "../support/requests.js";
+import { ones } from "../support/tensors.js";
+
+const emptyPayload: PayloadView = { batchSize: 0, requiredEqual: undefined };
+const waitingPayload = (batchSize: number): PayloadView => ({ batchSize, requiredEqual: undefined });
+
+function rules(
+  given: Partial<BatchingRules> & { readonly inputs?: readonly TensorSpec[] } = {},
+): BatchingRules {
+  const { inputs, ...rest } = given;
+  const maxBatchSize = rest.maxBatchSize ?? 8;
+  const equalInputs = new EqualInputsRule(modelConfig({ inputs }));
+  return { maxBatchSize, preferredBatchSizes: [maxBatchSize], maxQueueDelayMs: 0, equalInputs, ...rest };
+}
+
+function queueOf(...requests: readonly InferenceRequest[]): RequestView {
+  return { head: requests[0], after: (request) => requests[requests.indexOf(request) + 1] };
+}
+
+/** A queue of requests with that many rows each, all waiting since time 0. */
+const rowsQueue = (...rows: readonly number[]) => queueOf(...rows.map((count) => queuedRequest(count)));
+const variable: readonly TensorSpec[] = [{ name: "x", dtype: "FP32", shape: [-1] }];
+
+describe("without a queue delay", () => {
+  it("everything that waits goes at once", () => {
+    const decision = formBatch(rowsQueue(1, 2, 1), emptyPayload, 0, rules());
+    expect(decision).toMatchObject({ take: 3, closePayload: false, saturatePayload: false });
+    expect(decision.waitMs).toBeUndefined();
+  });
+
+  it("the batch is cut before the request that would make it larger than the largest one", () => {
+    expect(formBatch(rowsQueue(3, 3, 3), emptyPayload, 0, rules())).toMatchObject({
+      take: 2,
+      closePayload: true,
+    });
+  });
+
+  it("a batch of exactly the largest size closes the payload", () => {
+    expect(formBatch(rowsQueue(4, 4), emptyPayload, 0, rules())).toMatchObject({
+      take: 2,
+      closePayload: true,
+    });
+  });
+
+  it("a batch of a preferred size goes and closes the payload, the rest waits for the next one", () => {
+    const decision = formBatch(
+      rowsQueue(1, 1, 1, 1, 1),
+      emptyPayload,
+      0,
+      rules({ preferredBatchSizes: [2, 4] }),
+    );
+    expect(decision).toMatchObject({ take: 4, closePayload: true });
+  });
+
+  it("a single request of as many rows as fit goes alone", () => {
+    expect(formBatch(rowsQueue(8, 1), emptyPayload, 0, rules())).toMatchObject({
+      take: 1,
+      closePayload: true,
+    });
+  });
+
+  it("a payload that waits for an instance goes on growing", () => {
+    expect(formBatch(rowsQueue(1, 1), waitingPayload(3), 0, rules())).toMatchObject({
+      take: 2,
+      closePayload: false,
+    });
+  });
+
+  it("a request that does not fit the waiting payload closes it and takes nothing", () => {
+    expect(formBatch(rowsQueue(6), waitingPayload(3), 0, rules())).toMatchObject({
+      take: 0,
+      closePayload: true,
+    });
+  });
+});
+
+describe("preferred batch sizes", () => {
+  const preferred = rules({ preferredBatchSizes: [2, 4], maxQueueDelayMs: 10 });
+
+  it("send a batch before the delay is over", () => {
+    expect(formBatch(rowsQueue(1, 1), emptyPayload, 0, preferred)).toMatchObject({ take: 2 });
+  });
+
+  it("count the rows that already wait in the payload", () => {
+    expect(formBatch(rowsQueue(1), waitingPayload(1), 0, preferred)).toMatchObject({ take: 1 });
+  });
+
+  it("are overridden by a larger one further down the queue", () => {
+    expect(formBatch(rowsQueue(1, 1, 1, 1), emptyPayload, 0, preferred)).toMatchObject({ take: 4 });
+  });
+
+  it("cut at the last one that was hit when the queue goes on past it", () => {
+    expect(formBatch(rowsQueue(1, 1, 1), emptyPayload, 0, preferred)).toMatchObject({ take: 2 });
+  });
+
+  it("are no limit for requests that step over all of them: these go together up to the step", () => {
+    expect(formBatch(rowsQueue(3, 3), emptyPayload, 0, preferred)).toMatchObject({
+      take: 1,
+      closePayload: true,
+    });
+  });
+
+  it("do not cut a batch whose delay is over: everything that waits goes", () => {
+    expect(formBatch(rowsQueue(1, 1, 1), emptyPayload, 10, preferred)).toMatchObject({ take: 3 });
+  });
+});
+
+describe("the queue delay", () => {
+  const delayed = rules({ maxQueueDelayMs: 10 });
+
+  it("is waited for from the arrival of the oldest request", () => {
+    const head = queueOf(queuedRequest(1, 2), queuedRequest(1, 5));
+    expect(formBatch(head, emptyPayload, 6, delayed)).toMatchObject({ take: 0, waitMs: 6 });
+  });
+
+  it("is cut short when the next preferred size has come together", () => {
+    const decision = formBatch(
+      rowsQueue(1, 2),
+      emptyPayload,
+      0,
+      rules({ ...delayed, preferredBatchSizes: [4, 8] }),
+    );
+    expect(decision).toMatchObject({ take: 0, wakeAtRows: 4 });
+  });
+
+  it("counts rows of the payload towards the size that is waited for", () => {
+    const sizes = rules({ maxQueueDelayMs: 10, preferredBatchSizes: [2, 8] });
+    expect(formBatch(rowsQueue(1), waitingPayload(2), 0, sizes)).toMatchObject({ take: 0, wakeAtRows: 6 });
+  });
+
+  it("ends with everything that waits going, however little", () => {
+    expect(formBatch(rowsQueue(1), emptyPayload, 10, delayed)).toMatchObject({
+      take: 1,
+      closePayload: false,
+    });
+  });
+
+  it("is over also when fractions of milliseconds do not add up exactly", () => {
+    const head = queueOf(queuedRequest(1, 0.1));
+    expect(formBatch(head, emptyPayload, 0.1 + 0.2, rules({ maxQueueDelayMs: 0.2 }))).toMatchObject({
+      take: 1,
+    });
+  });
+
+  it("is not waited for when the largest preferred size is there", () => {
+    expect(formBatch(rowsQueue(5, 3), emptyPayload, 0, delayed)).toMatchObject({ take: 2 });
+  });
+
+  it("is not waited for when the next request does not fit", () => {
+    expect(formBatch(rowsQueue(5, 4), emptyPayload, 0, delayed)).toMatchObject({
+      take: 1,
+      closePayload: true,
+    });
+  });
+
+  it("is not waited for when a payload already waits for an instance at no preferred size: it grows at once", () => {
+    expect(formBatch(rowsQueue(1), waitingPayload(3), 0, delayed)).toMatchObject({
+      take: 1,
+      closePayload: false,
+    });
+  });
+});
+
+describe("shapes that differ", () => {
+  const row = (columns: number, queueStart = 0) => queuedRequest(1, queueStart, columns);
+
+  it("end the batch where they differ, at once and for good", () => {
+    const head = queueOf(row(2), row(2), row(3));
+    expect(formBatch(head, emptyPayload, 0, rules({ inputs: variable, maxQueueDelayMs: 10 }))).toMatchObject({
+      take: 2,
+      closePayload: true,
+      saturatePayload: true,
+    });
+  });
+
+  it("are not skipped to look for one that matches", () => {
+    expect(
+      formBatch(queueOf(row(2), row(3), row(2)), emptyPayload, 0, rules({ inputs: variable })).take,
+    ).toBe(1);
+  });
+
+  it("are compared with what opened the payload", () => {
+    const first = formBatch(queueOf(row(2)), emptyPayload, 0, rules({ inputs: variable }));
+    const payload: PayloadView = { batchSize: 1, requiredEqual: first.requiredEqual };
+    expect(formBatch(queueOf(row(2)), payload, 0, rules({ inputs: variable })).take).toBe(1);
+    expect(formBatch(queueOf(row(3)), payload, 0, rules({ inputs: variable }))).toMatchObject({
+      take: 0,
+      saturatePayload: true,
+    });
+  });
+
+  it("are of no interest where dimensions are fixed", () => {
+    expect(formBatch(rowsQueue(1, 1), emptyPayload, 0, rules()).requiredEqual).toBeUndefined();
+  });
+});
+
+describe("sets of optional inputs that differ", () => {
+  const inputs: readonly TensorSpec[] = [
+    { name: "x", dtype: "FP32", shape: [2] },
+    { name: "z", dtype: "FP32", shape: [2], optional: true },
+  ];
+  const both = () => requestWith({ x: ones(1, 2), z: ones(1, 2) });
+  const one = () => requestWith({ x: ones(1, 2) });
+
+  it("end the batch", () => {
+    expect(formBatch(queueOf(both(), both(), one()), emptyPayload, 0, rules({ inputs }))).toMatchObject({
+      take: 2,
+      saturatePayload: true,
+    });
+    expect(formBatch(queueOf(one(), both()), emptyPayload, 0, rules({ inputs })).take).toBe(1);
+  });
+});
+
+describe("an empty queue", () => {
+  it("gives nothing to do", () => {
+    expect(formBatch(queueOf(), emptyPayload, 0, rules())).toMatchObject({ take: 0, closePayload: false });
+    expect(formBatch(queueOf(), waitingPayload(3), 0, rules({ maxQueueDelayMs: 5 })).take).toBe(0);
+  });
+});
+
+describe("a decision", () => {
+  it("is the same each time: it changes neither queue nor payload", () => {
+    const head = rowsQueue(1, 2, 3);
+    const decide = () => formBatch(head, waitingPayload(2), 1, rules({ maxQueueDelayMs: 4 }));
+    expect(decide()).toEqual(decide());
+    expect(decide().take).toBe(3);
+  });
+});

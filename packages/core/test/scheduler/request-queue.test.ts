@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { InferenceRequest } from "../../src/request/inference-request.js";
+import { RequestQueue } from "../../src/scheduler/request-queue.js";
+import { queuedRequest } from "../support/requests.js";
+
+function waiting(queue: RequestQueue): InferenceRequest[] {
+  const requests: InferenceRequest[] = [];
+  for (let request = queue.head; request !== undefined; request = request.next) requests.push(request);
+  return requests;
+}
+
+describe("a request queue", () => {
+  it("has at its head the request that has waited longest", () => {
+    const totals = { size: 0, rows: 0 };
+    const queue = new RequestQueue(totals);
+    const requests = [1, 2, 3].map((rows) => queuedRequest(rows));
+    for (const request of requests) queue.push(request);
+    expect([queue.size, totals]).toEqual([3, { size: 3, rows: 6 }]);
+    for (const request of requests) {
+      expect(queue.head).toBe(request);
+      queue.remove(request);
+    }
+    expect([queue.size, queue.head, totals]).toEqual([0, undefined, { size: 0, rows: 0 }]);
+  });
+
+  it("is what a list would be, whatever comes, goes and is given up in between", () => {
+    const steps = fc.array(
+      fc.oneof(
+        fc.record({ do: fc.constant("push" as const), rows: fc.integer({ min: 1, max: 4 }) }),
+        fc.record({ do: fc.constant("shift" as const) }),
+        fc.record({ do: fc.constant("cancel" as const), at: fc.nat({ max: 30 }) }),
+      ),
+      { maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(steps, (all) => {
+        const totals = { size: 0, rows: 0 };
+        const queue = new RequestQueue(totals);
+        const list: InferenceRequest[] = [];
+        for (const step of all) {
+          if (step.do === "push") {
+            const request = queuedRequest(step.rows);
+            queue.push(request);
+            list.push(request);
+          } else if (step.do === "shift") {
+            expect(queue.head).toBe(list[0]);
+            if (queue.head !== undefined) queue.remove(queue.head);
+            list.shift();
+          } else if (list.length > 0) {
+            list.splice(step.at % list.length, 1)[0]!.cancel();
+          }
+        }
+        expect(waiting(queue)).toEqual(list);
+        expect(queue.size).toBe(list.length);
+        expect(totals).toEqual({
+          size: list.length,
+          rows: list.reduce((sum, request) => sum + request.rows, 0),
+        });
+      }),
+    );
+  });
+
+  it("leaves nothing behind in a request that went", () => {
+    const queue = new RequestQueue();
+    const [first, second, third] = [queuedRequest(1), queuedRequest(1), queuedRequest(1)];
+    for (const request of [first, second, third]) queue.push(request);
+    second.cancel();
+    expect([second.next, second.previous, second.holder, second.inputs.size]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      0,
+    ]);
+    expect(waiting(queue)).toEqual([first, third]);
+  });
+});
