@@ -16,6 +16,7 @@ const CORE_ORDER = [
   "response",
   "callable",
   "batch",
+  "cache",
   "instance",
   "scheduler",
   "model",
@@ -26,7 +27,7 @@ const CORE_ORDER = [
 ];
 
 const PACKAGES = {
-  core: ["ndarray", "prom-client", "onnxruntime-node"],
+  core: ["lru-cache", "ndarray", "prom-client", "onnxruntime-node"],
   http: ["@tritonjs/core", "fastify"],
   grpc: ["@tritonjs/core", "@grpc/grpc-js", "protobufjs"],
 };

@@ -1,6 +1,7 @@
 export type { BindOptions, InferFuncOption } from "./bind/bind-options.js";
 export type { InferOptions } from "./bind/infer-options.js";
 export type { InstanceStatus, ModelHandle } from "./bind/model-handle.js";
+export type { CachedOutputs, ResponseCache } from "./cache/response-cache.js";
 export { batch } from "./callable/batch.js";
 export type { InferContext, InstanceDevice, InstanceInfo, RequestInfo } from "./callable/infer-context.js";
 export type {

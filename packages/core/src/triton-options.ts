@@ -1,3 +1,4 @@
+import type { ResponseCache } from "./cache/response-cache.js";
 import type { Clock } from "./clock/clock.js";
 import type { ServeOptions } from "./service/frontend.js";
 
@@ -9,6 +10,11 @@ export interface TritonOptions extends Partial<ServeOptions> {
   readonly exitTimeoutSecs?: number;
   /** Time for everything that waits or measures; tests give a virtual one. @default the real clock */
   readonly clock?: Clock;
+  /**
+   * The cache of responses that models with `responseCache: true` share: one in memory of that many bytes, or one
+   * of your own. @default none
+   */
+  readonly responseCache?: { readonly byteSize: number } | ResponseCache;
   /**
    * Requests that each dynamic batcher waits for before its first batch: a hold for tests.
    * @default the environment variable TRITONSERVER_DELAY_SCHEDULER, else 0

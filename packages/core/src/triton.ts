@@ -5,6 +5,7 @@ import type { InputValues, OutputArrays } from "./bind/in-process-tensors.js";
 import type { InferOptions } from "./bind/infer-options.js";
 import type { ModelHandle } from "./bind/model-handle.js";
 import { planBinding } from "./bind/plan-binding.js";
+import { memoryCache, type ResponseCache } from "./cache/response-cache.js";
 import { type Clock, realClock } from "./clock/clock.js";
 import type { TensorSpec } from "./config/tensor-spec.js";
 import { TritonError } from "./errors/triton-error.js";
@@ -47,6 +48,7 @@ export class Triton implements AsyncDisposable {
   readonly #serveOptions: ServeOptions;
   readonly #drainTimeoutMs: number;
   readonly #holdUntil: number;
+  readonly #responseCache: ResponseCache | undefined;
   #frontends: readonly Frontend[] = [];
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
@@ -56,6 +58,8 @@ export class Triton implements AsyncDisposable {
     this.#serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
     this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#holdUntil = options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0);
+    const cache = options.responseCache;
+    this.#responseCache = cache !== undefined && "byteSize" in cache ? memoryCache(cache.byteSize) : cache;
     this.#service = new LocalService(this.#registry, { id: options.id ?? "triton", version: VERSION });
   }
 
@@ -85,7 +89,12 @@ export class Triton implements AsyncDisposable {
       options as BindOptions<readonly TensorSpec[], readonly TensorSpec[]>,
       (name, version) => this.#registry.has(name, version),
     );
-    const model = new ModelVersion({ ...binding, clock: this.#clock, holdUntil: this.#holdUntil });
+    const model = new ModelVersion({
+      ...binding,
+      clock: this.#clock,
+      responseCache: this.#responseCache,
+      holdUntil: this.#holdUntil,
+    });
     this.#registry.add(model);
     return createHandle<I, O>(model, this.#clock, async () => {
       await model.unload(this.#drainTimeoutMs);

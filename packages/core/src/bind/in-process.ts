@@ -18,7 +18,6 @@ export async function inferInProcess(
   options: InferOptions,
   axis: BatchAxis,
 ): Promise<OutputArrays> {
-  if (model.state !== "READY") await whenReady(model);
   if (isDecoupled(model.config)) {
     throw new TritonError(
       "UNSUPPORTED",
@@ -26,7 +25,9 @@ export async function inferInProcess(
     );
   }
   const added = axis === "added" && model.config.maxBatchSize > 0;
+  // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
   const inputs = toTensors(model.config, values, added);
+  if (model.state !== "READY") await whenReady(model);
   const response = await new Promise<InferenceResponse>((resolve, reject) => {
     sendInProcess(model, clock, inputs, options, (outcome) => {
       if (outcome === undefined)

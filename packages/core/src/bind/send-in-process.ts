@@ -8,7 +8,7 @@ import type { InferOptions } from "./infer-options.js";
 /** Waits for a model that is loading. Throws UNAVAILABLE for one that is not served. */
 export async function whenReady(model: ModelVersion): Promise<void> {
   if (model.state === "LOADING") await model.ready;
-  if (model.state !== "READY") {
+  if (model.state === "UNAVAILABLE") {
     throw new TritonError(
       "UNAVAILABLE",
       `model '${model.name}' version ${model.version} is not ready: ${model.reason}`,
@@ -26,7 +26,16 @@ export function sendInProcess(
 ): InferenceRequest {
   const { signal, timeoutMicroseconds } = options;
   if (signal?.aborted) throw cancelled(signal.reason);
-  const abort = () => request.cancel(cancelled(signal?.reason));
+  let listening = true;
+  const stopListening = () => {
+    if (listening) signal?.removeEventListener("abort", abort);
+    listening = false;
+  };
+  const abort = () => {
+    // The signal forgets a listener that it calls; looking for it costs as much as there are others.
+    listening = false;
+    request.cancel(cancelled(signal?.reason));
+  };
   const request = new InferenceRequest({
     modelName: model.name,
     id: options.requestId,
@@ -36,7 +45,7 @@ export function sendInProcess(
     timeoutMicroseconds,
     deadline: timeoutMicroseconds ? clock.now() + timeoutMicroseconds / 1000 : undefined,
     onResponse: (outcome, final) => {
-      if (final) signal?.removeEventListener("abort", abort);
+      if (final) stopListening();
       onResponse(outcome, final);
     },
   });
@@ -44,7 +53,7 @@ export function sendInProcess(
   try {
     model.infer(request);
   } catch (error) {
-    signal?.removeEventListener("abort", abort);
+    stopListening();
     throw error;
   }
   return request;

@@ -64,6 +64,8 @@ export interface ModelOptions {
   readonly batcher?: BatcherOptions | false;
   /** Where and how many times the model runs. @default one instance, or one for each function of a list */
   readonly instanceGroup?: InstanceGroupOptions | readonly InstanceGroupOptions[];
+  /** Whether equal requests are answered from the cache of `new Triton({ responseCache })`. @default false */
+  readonly responseCache?: boolean;
   /**
    * Whether a request is answered by any number of responses, which the callback yields or sends.
    * @default true for a generator function, else false
@@ -79,6 +81,7 @@ export const MODEL_OPTION_KEYS = [
   "maxBatchSize",
   "batcher",
   "instanceGroup",
+  "responseCache",
   "decoupled",
   "parameters",
 ] as const;

@@ -68,6 +68,7 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
     ),
   };
   if (options.decoupled ?? source.decoupledByDefault) config.modelTransactionPolicy = { decoupled: true };
+  if (options.responseCache) config.responseCache = { enable: true };
   if (batching && options.batcher !== false) {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }

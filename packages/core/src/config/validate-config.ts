@@ -1,6 +1,12 @@
 import { fromConfigDataType } from "../tensor/data-type.js";
 import { elementCount } from "../tensor/shape.js";
-import type { ModelConfig, ModelDynamicBatching, ModelInput, ModelOutput } from "./model-config.js";
+import {
+  isDecoupled,
+  type ModelConfig,
+  type ModelDynamicBatching,
+  type ModelInput,
+  type ModelOutput,
+} from "./model-config.js";
 
 /**
  * Everything that is wrong with a configuration, each in one line; empty for a good one. Where Triton has a
@@ -15,6 +21,12 @@ export function validateConfig(config: ModelConfig): string[] {
   checkTensors("input", config.input, problems);
   checkTensors("output", config.output, problems);
   checkInstanceGroups(config, problems);
+  if (config.responseCache?.enable && isDecoupled(config)) {
+    problems.push(
+      `Response Cache does not currently support model ${config.name} with 'decoupled' transaction policy. ` +
+        "Please disable the response cache.",
+    );
+  }
   if (config.dynamicBatching !== undefined) checkDynamicBatching(config, config.dynamicBatching, problems);
   return problems;
 }

@@ -76,17 +76,13 @@ export class RequestExecution implements Execution {
 
   send(index: number, outputs: Tensors, final = false): void {
     const request = this.requests[index]!;
-    if (request.settled) return;
-    if (final) this.#countSuccess(request);
+    if (request.settled && request.keepOutputs === undefined) return;
+    const selected = this.#select(outputs, request.requestedOutputs);
+    if (!request.settled && final) this.#countSuccess(request);
+    request.keepOutputs?.(selected);
     const { modelName, modelVersion } = this.owner;
     request.respond(
-      {
-        modelName,
-        modelVersion,
-        id: request.id,
-        parameters: NO_PARAMETERS,
-        outputs: this.#select(outputs, request.requestedOutputs),
-      },
+      { modelName, modelVersion, id: request.id, parameters: NO_PARAMETERS, outputs: selected },
       final,
     );
   }

@@ -1,3 +1,5 @@
+import { CachedModel } from "../cache/cached-model.js";
+import type { ResponseCache } from "../cache/response-cache.js";
 import type { Clock } from "../clock/clock.js";
 import { DeadlineQueue } from "../clock/deadline-queue.js";
 import { planInstances } from "../config/instances.js";
@@ -28,6 +30,8 @@ export interface ModelVersionInit {
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly createExecutor: ExecutorFactory;
   readonly clock: Clock;
+  /** Keeps responses, for models that ask for it. */
+  readonly responseCache?: ResponseCache | undefined;
   /** Requests that the dynamic batcher waits for before its first batch: a hold for tests. */
   readonly holdUntil: number;
 }
@@ -56,6 +60,7 @@ export class ModelVersion {
   readonly #clock: Clock;
   readonly #validator: RequestValidator;
   readonly #scheduler: Scheduler;
+  readonly #cached: CachedModel | undefined;
   readonly #deadlines: DeadlineQueue;
   readonly #inflight = new Set<InferenceRequest>();
   #drained: (() => void) | undefined;
@@ -75,6 +80,11 @@ export class ModelVersion {
       config.dynamicBatching === undefined
         ? new DirectScheduler(this.instances)
         : new DynamicBatchScheduler(config, this.instances, clock, this.#deadlines, init.holdUntil);
+    if (config.responseCache?.enable && init.responseCache !== undefined) {
+      const { statistics } = this;
+      const enqueue = (request: InferenceRequest) => this.#scheduler.enqueue(request);
+      this.#cached = new CachedModel(init.responseCache, { name, version, clock, statistics, enqueue });
+    }
     this.ready = this.#load();
     this.ready.catch(() => {});
   }
@@ -101,7 +111,8 @@ export class ModelVersion {
     this.#inflight.add(request);
     this.statistics.pendingCount++;
     try {
-      this.#scheduler.enqueue(request);
+      if (this.#cached === undefined) this.#scheduler.enqueue(request);
+      else this.#cached.infer(request);
     } catch (error) {
       request.onSettled = undefined;
       this.#inflight.delete(request);

@@ -6,6 +6,8 @@ export interface MeteredModel {
   /** `model`, `version`, and `_key` for each of the model's metric tags. */
   readonly labels: Readonly<Record<string, string>>;
   readonly statistics: ModelStatistics;
+  /** Whether the model has a response cache. */
+  readonly cached: boolean;
 }
 
 const FAILURE_REASONS: readonly FailureReason[] = ["REJECTED", "CANCELED", "BACKEND", "OTHER"];
@@ -54,6 +56,30 @@ const COUNTERS: readonly [name: string, help: string, value: (statistics: ModelS
   ],
 ];
 
+/** The same for models with a response cache; other models do not have these series. */
+const CACHE_COUNTERS: typeof COUNTERS = [
+  [
+    "nv_cache_num_hits_per_model",
+    "Number of cache hits per model",
+    (statistics) => statistics.cacheHit.count,
+  ],
+  [
+    "nv_cache_num_misses_per_model",
+    "Number of cache misses per model",
+    (statistics) => statistics.cacheMiss.count,
+  ],
+  [
+    "nv_cache_hit_duration_per_model",
+    "Total cache hit duration per model, in microseconds",
+    (statistics) => microseconds(statistics.cacheHit.ns),
+  ],
+  [
+    "nv_cache_miss_duration_per_model",
+    "Total cache miss (insert+lookup) duration per model, in microseconds",
+    (statistics) => microseconds(statistics.cacheMiss.ns),
+  ],
+];
+
 /**
  * The metrics page in Prometheus' text format. Statistics are plain numbers until somebody scrapes them: the
  * metric families live for one page only.
@@ -65,6 +91,11 @@ export async function metricsPage(models: readonly MeteredModel[]): Promise<stri
   for (const [name, help, value] of COUNTERS) {
     const counter = new Counter({ name, help, labelNames, registers });
     for (const { labels, statistics } of models) counter.inc(labels, value(statistics));
+  }
+  const cached = models.filter((model) => model.cached);
+  for (const [name, help, value] of cached.length > 0 ? CACHE_COUNTERS : []) {
+    const counter = new Counter({ name, help, labelNames, registers });
+    for (const { labels, statistics } of cached) counter.inc(labels, value(statistics));
   }
   const failures = new Counter({
     name: "nv_inference_request_failure",

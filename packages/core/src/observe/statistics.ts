@@ -78,6 +78,19 @@ export class ModelStatistics {
     add(this.computeOutput, times.end - times.inferEnd);
   }
 
+  /** One request that the response cache answered. */
+  recordCacheHit(lookupMs: number, totalMs: number, wallNow: number): void {
+    this.lastInference = Math.floor(wallNow);
+    add(this.success, totalMs);
+    add(this.queue, totalMs - lookupMs);
+    add(this.cacheHit, lookupMs);
+  }
+
+  /** One request that was looked for in vain and has been kept since; the time is that of both. */
+  recordCacheMiss(milliseconds: number): void {
+    add(this.cacheMiss, milliseconds);
+  }
+
   /** One request that failed after it was accepted. */
   recordFailure(reason: FailureReason, durationMs: number): void {
     this.failures[reason]++;

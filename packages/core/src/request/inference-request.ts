@@ -78,6 +78,8 @@ export class InferenceRequest {
   onSettled: ((outcome: TritonError | undefined) => void) | undefined;
   /** Set by an executor that must be told at once when a running request is given up. */
   onCancel: (() => void) | undefined;
+  /** Takes the outputs for later requests, whatever has become of this one. Set by the response cache. */
+  keepOutputs: ((outputs: ReadonlyMap<string, Tensor>) => void) | undefined;
   /** Ends the request when its deadline passes. */
   deadlineTimer: Deadline | undefined;
   /** Acts when the request has waited as long as its queue's policy allows. */

@@ -106,6 +106,7 @@ export class LocalService implements InferenceService {
         .filter((model) => model.state === "READY")
         .map(({ name, version, config, statistics }) => ({
           labels: labelsOf(name, version, config),
+          cached: config.responseCache?.enable === true,
           statistics,
         })),
     );

@@ -22,6 +22,7 @@ export function modelConfig(sketch: ModelSketch = {}): ModelConfig {
     backend: "javascript",
     platform: "",
     batchingByDefault: true,
+    decoupledByDefault: false,
     defaultInstanceCount: sketch.instances ?? 1,
     overrides: sketch.overrides,
   });
