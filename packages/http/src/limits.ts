@@ -7,6 +7,12 @@ export const BODY_ALLOWANCE = 64 * 1024;
 /** Most non-empty chunks of a chunked request body. */
 export const MAX_CHUNKS = 65_536;
 
+/**
+ * Most values that one JSON document may hold, a tensor of numbers counting as one: each takes some hundred bytes of
+ * memory, and may have taken two to send.
+ */
+export const MAX_JSON_VALUES = 2 ** 21;
+
 /** Deepest nesting of a tensor's `data`. */
 export const MAX_DATA_DEPTH = 100;
 

@@ -47,6 +47,7 @@ export class ListeningFrontend implements Frontend {
       clientErrorHandler: answerClientError,
       ...this.#serverOptions(service),
     });
+    closeAsAnswered(app);
     this.#mount(app, service);
     try {
       await app.listen({ port, host: address });
@@ -73,4 +74,22 @@ export class ListeningFrontend implements Frontend {
         : `cannot listen on ${address}:${port}: ${message}`;
     return new TritonError("UNAVAILABLE", fault, { cause });
   }
+}
+
+/** From the moment the application closes, lets each connection end with the answer that it waits for. */
+function closeAsAnswered(app: FastifyInstance): void {
+  let closing = false;
+  app.addHook("preClose", (next) => {
+    closing = true;
+    next();
+  });
+  app.addHook("onSend", (_request, reply, _payload, next) => {
+    if (closing) reply.header("connection", "close");
+    next();
+  });
+  // An answer that had begun before could not say so.
+  app.addHook("onResponse", (_request, _reply, next) => {
+    if (closing) setImmediate(() => app.server.closeIdleConnections());
+    next();
+  });
 }

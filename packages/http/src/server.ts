@@ -1,20 +1,15 @@
 import { METHODS } from "node:http";
 import type { Frontend } from "@tritonjs/core";
 import type { FastifyInstance, FastifyServerOptions } from "fastify";
-import type { LabelLookup } from "./encode/classification.js";
 import { ListeningFrontend } from "./listening-frontend.js";
-import { leaveBodies, v2Handler, v2Plugin } from "./v2-plugin.js";
+import { leaveBodies, type V2PluginOptions, v2Handler, v2Plugin } from "./v2-plugin.js";
 
-/** Options of {@link http}. */
-export interface HttpOptions {
+/** Options of {@link http}: where it listens, and those of the plugin. */
+export interface HttpOptions extends Omit<V2PluginOptions, "service"> {
   /** 8000 unless given; 0 takes any free port. */
   readonly port?: number;
   /** Address to listen on; `localhost` unless given. */
   readonly address?: string;
-  /** Largest tensor or JSON document of a request in bytes; 64 MiB unless given. */
-  readonly maxInputSize?: number;
-  /** Names of the classes of an output, for the classification extension. */
-  readonly labels?: LabelLookup;
   /** fastify's logger options; no logging unless given. */
   readonly logger?: FastifyServerOptions["logger"];
 }
@@ -28,19 +23,19 @@ export interface HttpOptions {
  * ```
  */
 export function http(options: HttpOptions = {}): Frontend {
-  const { port = 8000, address = "localhost", logger, maxInputSize, labels } = options;
+  const { port = 8000, address = "localhost", logger, ...v2 } = options;
   const portHint = "the option httpPort (or http({ port }))";
   return new ListeningFrontend(
     { name: "http", port, address, portHint, logger },
     (app, service) => {
       supportAllMethods(app);
       leaveBodies(app);
-      app.register(v2Plugin, { service, maxInputSize, labels });
-      app.setNotFoundHandler(v2Handler({ service, maxInputSize, labels }));
+      app.register(v2Plugin, { ...v2, service });
+      app.setNotFoundHandler(v2Handler({ ...v2, service }));
     },
     // A path that fastify cannot decode is one like any other to Triton.
     (service) => {
-      const handler = v2Handler({ service, maxInputSize, labels });
+      const handler = v2Handler({ ...v2, service });
       return { frameworkErrors: (_error, request, reply) => void handler(request, reply) };
     },
   );

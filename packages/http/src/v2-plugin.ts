@@ -1,19 +1,27 @@
 import type { InferenceService } from "@tritonjs/core";
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import { headerPattern } from "./decode/forwarded-headers.js";
 import { ClientGone, ConnectionFault } from "./decode/read-body.js";
 import type { LabelLookup } from "./encode/classification.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
+import { LogSettings } from "./log-settings.js";
+import { isAllowed, type Restrictions } from "./restrictions.js";
+import { firstHeader } from "./routes/first-header.js";
 import { matchRoute } from "./routes/index.js";
 import { sendError, sendFault } from "./routes/reply.js";
-import type { RouteContext } from "./routes/route.js";
+import type { Exchange, RouteContext } from "./routes/route.js";
 
 /** What {@link v2Plugin} takes. */
 export interface V2PluginOptions {
   readonly service: InferenceService;
   /** Largest tensor or JSON document of a request in bytes; 64 MiB unless given. */
   readonly maxInputSize?: number;
-  /** Names of the classes of an output, for the classification extension. */
+  /** Names of the classes of an output, for classification; the model's own unless given. */
   readonly labels?: LabelLookup;
+  /** Headers whose names match go to the model as parameters; none unless given. Upper and lower case are one. */
+  readonly headerForwardPattern?: string | RegExp;
+  /** Groups of routes that ask for a header; none unless given. */
+  readonly restrictions?: Restrictions;
 }
 
 /** Answers one request, whatever its path. */
@@ -30,16 +38,7 @@ export type V2Handler = (request: FastifyRequest, reply: FastifyReply) => Promis
  */
 export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, done) => {
   const handler = v2Handler(options, app.prefix);
-  let closing = false;
   leaveBodies(app);
-  app.addHook("onSend", (_request, reply, _payload, next) => {
-    if (closing) reply.header("connection", "close");
-    next();
-  });
-  app.addHook("preClose", (next) => {
-    closing = true;
-    next();
-  });
   for (const url of ["/v2", "/v2/*"]) {
     app.route({ method: app.supportedMethods, url, exposeHeadRoute: false, handler });
   }
@@ -61,16 +60,25 @@ export function v2Handler(options: V2PluginOptions, prefix = ""): V2Handler {
   const context: RouteContext = {
     service: options.service,
     maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
-    labels: options.labels,
+    labels: options.labels ?? ((model, output) => model.labels.get(output)),
+    forwardedHeaders: headerPattern(options.headerForwardPattern),
+    logSettings: new LogSettings(),
   };
+  const { restrictions = {} } = options;
   return async (request, reply) => {
     const match = matchRoute(pathOf(request, prefix));
     if (match === undefined) {
       sendFault(reply, 404, "Not Found", "text/plain");
       return reply;
     }
-    const { route, model, version } = match;
-    const exchange = { ...context, request, reply, model, version, errorType: route.errorType };
+    const { route } = match;
+    const restriction = restrictions[route.group];
+    if (restriction !== undefined && !isAllowed(restriction, firstHeader(request, restriction.header))) {
+      const fault = `This API is restricted, expecting header '${restriction.header}'`;
+      sendFault(reply, 403, fault, "text/plain");
+      return reply;
+    }
+    const exchange: Exchange = { ...context, ...match, request, reply, errorType: route.errorType };
     if (!route.methods.some((method) => method === request.method)) {
       sendFault(reply, 405, "Method Not Allowed", route.errorType);
       return reply;

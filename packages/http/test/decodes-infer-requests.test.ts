@@ -8,7 +8,7 @@ import { identityConfig } from "./support/identity-service.js";
 const LIMIT = 1 << 20;
 
 function model(...config: Parameters<typeof identityConfig>): ReadyModel {
-  return { name: config[0], version: 1, config: identityConfig(...config) };
+  return { name: config[0], version: 1, config: identityConfig(...config), labels: new Map() };
 }
 
 const anyModel = model("m", "INT32");

@@ -73,13 +73,19 @@ describe("tensors", () => {
   });
 });
 
+it("classifies the outputs that ask for it", async () => {
+  const body = JSON.stringify({ ...request, outputs: [{ name: "OUT", parameters: { classification: 1 } }] });
+  const answer = await send(await startHttp(identity()), { path, body });
+  expect(answer.text).toContain('{"name":"OUT","datatype":"BYTES","shape":[1],"data":["6:1:one"]}');
+});
+
 describe("content types of errors", () => {
   const failing = (refuse: boolean) => {
     const service = identity();
     service.onRequest = (queued) => {
       const error = new TritonError("UNAVAILABLE", "no");
       if (refuse) throw error;
-      queued.fail(error);
+      queued.respondError(error);
     };
     return service;
   };

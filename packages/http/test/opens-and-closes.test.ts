@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import fastify from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultFrontends, http, metrics, v2Plugin } from "../src/index.js";
@@ -53,6 +54,40 @@ describe("stopping", () => {
     await expect(send(port, { path, body: good })).rejects.toThrow();
     idle.destroy();
     busy.destroy();
+  });
+
+  it("waits for an answer that has begun, and not for its connection", async () => {
+    const service = new IdentityService(identityConfig("m", "INT32"));
+    const frontend = http({ port: 0 });
+    const { port } = await frontend.start(service);
+    const agent = oneConnection();
+    service.onRequest = (request) => {
+      const response = { modelName: "m", modelVersion: "1", id: "", parameters: {}, outputs: new Map() };
+      request.respond(response, false);
+      finish = () => request.finish();
+    };
+    let finish = (): boolean => false;
+    const answer = await new Promise<string>((resolve, reject) => {
+      const stream = request(
+        { host: "localhost", port, agent, method: "POST", path: "/v2/models/m/generate_stream" },
+        (incoming) => {
+          let text = "";
+          incoming.setEncoding("utf8");
+          incoming.once("data", () => {
+            const stopped = frontend.stop();
+            setImmediate(finish);
+            stopped.then(() => resolve(text), reject);
+          });
+          incoming.on("data", (part: string) => {
+            text += part;
+          });
+        },
+      );
+      stream.on("error", reject);
+      stream.end("{}");
+    });
+    expect(answer).toContain("data: ");
+    agent.destroy();
   });
 
   it("is harmless before the start and when repeated", async () => {

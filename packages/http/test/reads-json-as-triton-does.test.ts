@@ -134,6 +134,14 @@ describe("the JSON reader", () => {
     expect(() => parse('{"a":'.repeat(depth))).toThrow("Invalid value.");
   });
 
+  it("refuses more values than memory should hold", () => {
+    expect(() => parse(`[${"{},".repeat(2 ** 21)}1]`)).toThrow(
+      "the request JSON holds more than 2097152 values",
+    );
+    const numbers = parse(`[${"1,".repeat(2 ** 21)}1]`) as PackedNumbers;
+    expect(numbers.values).toHaveLength(2 ** 21 + 1);
+  });
+
   it("reads an array of many kinds in linear time", () => {
     const numbers = "1,".repeat(20_000);
     const text = `${"[".repeat(90)}${numbers}"x"${"]".repeat(90)}`;

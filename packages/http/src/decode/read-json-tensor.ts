@@ -42,7 +42,18 @@ export function datatypeOf(name: string): DataType {
   return isDataType(name) ? name : ("<invalid>" as DataType);
 }
 
-function readElements(name: string, datatype: string, shape: Shape, count: number, data: JsonArray): Tensor {
+/**
+ * Reads a tensor of `count` elements that are no strings.
+ *
+ * @throws TritonError for data types without a JSON form, and for data that does not fit.
+ */
+export function readElements(
+  name: string,
+  datatype: string,
+  shape: Shape,
+  count: number,
+  data: JsonArray,
+): Tensor {
   if (!isDataType(datatype) || datatype === "BYTES") {
     throw new TritonError("INVALID_ARG", `invalid datatype for input ${name}`);
   }

@@ -4,6 +4,7 @@ import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
 import { datatypeOf, readJsonTensor } from "./read-json-tensor.js";
 import { readShape } from "./shape.js";
+import { sharedMemoryDisabled } from "./shared-memory.js";
 
 const SOURCES =
   "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', " +
@@ -57,7 +58,7 @@ export class InputReader {
       return;
     }
     if (find(parameters, "shared_memory_region") !== undefined) {
-      throw invalid("Client shared memory is not supported by this server.");
+      throw sharedMemoryDisabled();
     }
     const scalar = this.#model.config.input.some((known) => known.name === name && known.dims.length === 0);
     into.set(name, readJsonTensor({ name, datatype, shape, scalar }, input, this.#maxInputSize));

@@ -2,6 +2,7 @@ import { TritonError } from "@tritonjs/core";
 import { asArray, asBoolean, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
+import { sharedMemoryDisabled } from "./shared-memory.js";
 
 /** How one output goes to the client. */
 export interface OutputForm {
@@ -51,4 +52,5 @@ function checkSharedMemory(parameters: JsonValue | undefined): void {
   if (binary !== undefined && asBoolean(binary, "Unable to set 'binary_data'")) {
     throw new TritonError("INVALID_ARG", "Output can't set both 'shared_memory_region' and 'binary_data'");
   }
+  throw sharedMemoryDisabled();
 }

@@ -21,7 +21,7 @@ export function encodeInferResponse(
   model: ReadyModel,
   response: InferenceResponse,
   forms: OutputForms,
-  labels: LabelLookup | undefined,
+  labels: LabelLookup,
 ): EncodedResponse {
   const writer = new ByteWriter();
   const tensors: Uint8Array[] = [];
@@ -40,7 +40,7 @@ export function encodeInferResponse(
     const tensor =
       form.classes === 0
         ? output
-        : classify(output, form.classes, model.config.maxBatchSize > 0, labels?.(model, name));
+        : classify(output, form.classes, model.config.maxBatchSize > 0, labels(model, name));
     writer.ascii(separator);
     writeOutput(writer, name, tensor, form.binary);
     if (form.binary && tensor.byteLength > 0) tensors.push(tensor.bytes);

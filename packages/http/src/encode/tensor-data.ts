@@ -10,9 +10,10 @@ const SLICE = 4096;
 /**
  * Writes the elements of a tensor as a flat JSON array. FP32 is printed as the double that it is.
  *
+ * @param bare leaves the brackets out, for a single element
  * @throws TritonError INVALID_ARG for FP16 and BF16, which have no JSON form.
  */
-export function writeTensorData(writer: ByteWriter, tensor: Tensor): void {
+export function writeTensorData(writer: ByteWriter, tensor: Tensor, bare = false): void {
   const { datatype, elements } = tensor;
   if (datatype === "FP16" || datatype === "BF16") {
     throw new TritonError(
@@ -20,12 +21,12 @@ export function writeTensorData(writer: ByteWriter, tensor: Tensor): void {
       `sending ${datatype} data via JSON is not supported. Please use the binary data format for output`,
     );
   }
-  writer.ascii("[");
+  if (!bare) writer.ascii("[");
   if (Array.isArray(elements)) writeStrings(writer, elements);
   else if (datatype === "FP32" || datatype === "FP64") writeMapped(writer, elements, doubleText);
   else if (datatype === "BOOL") writeMapped(writer, elements, (value) => (value ? "true" : "false"));
   else writeMapped(writer, elements, String);
-  writer.ascii("]");
+  if (!bare) writer.ascii("]");
 }
 
 function writeStrings(writer: ByteWriter, elements: readonly Uint8Array[]): void {

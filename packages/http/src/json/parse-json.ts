@@ -1,3 +1,5 @@
+import { TritonError } from "@tritonjs/core";
+import { MAX_JSON_VALUES } from "../limits.js";
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
@@ -26,7 +28,7 @@ const NEVER = Number.POSITIVE_INFINITY;
  * Reads a JSON document as Triton's parser does: a byte order mark and a NUL at the end are accepted, as are `NaN`,
  * `Inf` and `Infinity`, and of members with the same name the first is kept. Depth costs memory, not stack.
  *
- * @throws TritonError INTERNAL that says what is wrong at which byte.
+ * @throws TritonError INTERNAL that says what is wrong at which byte, INVALID_ARG for too many values.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
@@ -58,7 +60,8 @@ function atEnd(cursor: Cursor): boolean {
  */
 function readValue(cursor: Cursor, packFrom: number): JsonValue {
   const open: Open[] = [];
-  for (;;) {
+  for (let count = 1; ; count++) {
+    if (count > MAX_JSON_VALUES) throw tooManyValues();
     let value: JsonValue | undefined;
     const start = cursor.at;
     const code = cursor.bytes[start];
@@ -98,6 +101,10 @@ function readValue(cursor: Cursor, packFrom: number): JsonValue {
       open.pop();
     }
   }
+}
+
+function tooManyValues(): TritonError {
+  return new TritonError("INVALID_ARG", `the request JSON holds more than ${MAX_JSON_VALUES} values`);
 }
 
 /** Puts a value into the container it belongs to; true when that container ends with it. */

@@ -23,7 +23,7 @@ export function readNumber(cursor: Cursor): number | bigint | JsonDouble {
   else skipDigits(cursor);
   const integer = bytes[cursor.at] !== DOT && bytes[cursor.at] !== LOWER_E && bytes[cursor.at] !== UPPER_E;
   if (!integer) skipFractionAndExponent(cursor, start);
-  const text = cursor.buffer.latin1Slice(start, cursor.at);
+  const text = cursor.buffer.toString("latin1", start, cursor.at);
   if (integer) {
     const value = Number(text);
     if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;

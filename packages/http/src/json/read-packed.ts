@@ -17,20 +17,21 @@ import {
   ZERO,
 } from "./ascii.js";
 import type { Cursor } from "./cursor.js";
+import { nearestDouble, powersOfTen } from "./decimal.js";
 import { PackedNumbers } from "./json-value.js";
 import { readNumber } from "./read-number.js";
 
 /*
  * The fast path for tensors. One loop over the bytes of an array writes its numbers into a scratch array that all
  * requests share. A number of up to 15 digits is exact as (digits as an integer) / (power of ten), both of which
- * a double holds exactly, so the division rounds once, as it should; any other number goes to `readNumber`.
+ * a double holds exactly, so the division rounds once, as it should; longer decimals go to `nearestDouble`, all other
+ * numbers to `readNumber`.
  */
 
 const EXACT_DIGITS = 15;
 const MAX_KEPT_SCRATCH = 1 << 20;
-const powersOfTen = Float64Array.from({ length: EXACT_DIGITS + 1 }, (_, exponent) => Number(`1e${exponent}`));
 
-let scratch = new Float64Array(1024);
+let scratch: Float64Array = new Float64Array(1024);
 
 /**
  * Reads the array whose bracket is next if it holds numbers only. Otherwise returns undefined and leaves the
@@ -78,10 +79,13 @@ export function readPacked(cursor: Cursor): PackedNumbers | undefined {
         integers = false;
       }
       if (integerDigits > 1 && bytes[firstDigit] === ZERO) break;
-      let value = mantissa;
-      const digits = integerDigits + fractionDigits;
-      if (integerDigits > 0 && digits <= EXACT_DIGITS && code !== LOWER_E && code !== UPPER_E) {
-        if (fractionDigits > 0) value = mantissa / powersOfTen[fractionDigits]!;
+      let value: number | undefined;
+      if (integerDigits > 0 && code !== LOWER_E && code !== UPPER_E) {
+        if (integerDigits + fractionDigits <= EXACT_DIGITS) {
+          value = fractionDigits > 0 ? mantissa / powersOfTen[fractionDigits]! : mantissa;
+        } else if (fractionDigits > 0) value = nearestDouble(bytes, firstDigit, at, fractionDigits);
+      }
+      if (value !== undefined) {
         // The integer -0 is 0, the double -0.0 keeps its sign.
         if (token === MINUS && (fractionDigits > 0 || value !== 0)) value = -value;
       } else {

@@ -28,37 +28,45 @@ export function readString(cursor: Cursor): Uint8Array {
   }
 }
 
-function readEscaped(cursor: Cursor, start: number, firstEscape: number): Uint8Array {
-  const { bytes } = cursor;
-  const out: number[] = [];
-  const begun = bytes.subarray(start, firstEscape);
-  let at = firstEscape;
-  for (;;) {
-    const code = bytes[at];
-    if (code === QUOTE) break;
-    if (code === BACKSLASH) {
-      cursor.at = at;
-      readEscape(cursor, out);
-      at = cursor.at;
-      continue;
-    }
-    if (code === undefined || code < SPACE) throw controlCharacter(code, at);
-    out.push(code);
-    at++;
-  }
-  cursor.at = at + 1;
-  const whole = new Uint8Array(begun.length + out.length);
-  whole.set(begun);
-  whole.set(out, begun.length);
-  return whole;
+/** Bytes without their escapes, as far as they are read. They are never more than with them. */
+interface Unescaped {
+  readonly bytes: Uint8Array;
+  length: number;
 }
 
-function readEscape(cursor: Cursor, out: number[]): void {
+function readEscaped(cursor: Cursor, start: number, firstEscape: number): Uint8Array {
+  const { bytes } = cursor;
+  const out: Unescaped = { bytes: new Uint8Array(closingQuote(bytes, firstEscape) - start), length: 0 };
+  out.bytes.set(bytes.subarray(start, firstEscape));
+  out.length = firstEscape - start;
+  cursor.at = firstEscape;
+  for (;;) {
+    const code = bytes[cursor.at];
+    if (code === QUOTE) break;
+    if (code === BACKSLASH) readEscape(cursor, out);
+    else if (code === undefined || code < SPACE) throw controlCharacter(code, cursor.at);
+    else {
+      out.bytes[out.length++] = code;
+      cursor.at++;
+    }
+  }
+  cursor.at++;
+  return out.bytes.subarray(0, out.length);
+}
+
+/** Where the string ends that goes on at `at`; the end of the text when it does not. */
+function closingQuote(bytes: Uint8Array, at: number): number {
+  let end = at;
+  while (end < bytes.length && bytes[end] !== QUOTE) end += bytes[end] === BACKSLASH ? 2 : 1;
+  return Math.min(end, bytes.length);
+}
+
+function readEscape(cursor: Cursor, out: Unescaped): void {
   const start = cursor.at;
   const name = cursor.bytes[start + 1];
   const plain = name === undefined ? undefined : escapes.get(name);
   cursor.at = start + 2;
-  if (plain !== undefined) out.push(plain);
+  if (plain !== undefined) push(out, plain);
   else if (name === LOWER_U) pushUtf8(out, readCodePoint(cursor, start));
   else throw syntaxError("Invalid escape character in string.", start);
 }
@@ -84,15 +92,19 @@ function readHex(cursor: Cursor, escapeStart: number): number {
   return value;
 }
 
-function pushUtf8(out: number[], codePoint: number): void {
-  if (codePoint < 0x80) out.push(codePoint);
-  else if (codePoint < 0x800) out.push(0xc0 | (codePoint >> 6), continuation(codePoint));
+function pushUtf8(out: Unescaped, codePoint: number): void {
+  if (codePoint < 0x80) push(out, codePoint);
+  else if (codePoint < 0x800) push(out, 0xc0 | (codePoint >> 6), continuation(codePoint));
   else if (codePoint < 0x10000) {
-    out.push(0xe0 | (codePoint >> 12), continuation(codePoint >> 6), continuation(codePoint));
+    push(out, 0xe0 | (codePoint >> 12), continuation(codePoint >> 6), continuation(codePoint));
   } else {
-    out.push(0xf0 | (codePoint >> 18), continuation(codePoint >> 12));
-    out.push(continuation(codePoint >> 6), continuation(codePoint));
+    push(out, 0xf0 | (codePoint >> 18), continuation(codePoint >> 12));
+    push(out, continuation(codePoint >> 6), continuation(codePoint));
   }
+}
+
+function push(out: Unescaped, ...codes: number[]): void {
+  for (const code of codes) out.bytes[out.length++] = code;
 }
 
 function continuation(bits: number): number {

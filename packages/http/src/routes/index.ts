@@ -1,24 +1,30 @@
+import { generateRoutes } from "./generate.js";
 import { healthRoutes } from "./health.js";
 import { inferRoute } from "./infer.js";
+import { loggingRoute } from "./logging.js";
 import { metadataRoutes } from "./metadata.js";
 import { repositoryRoutes } from "./repository.js";
-import type { Route } from "./route.js";
+import type { Exchange, Route } from "./route.js";
+import { sharedMemoryRoutes } from "./shared-memory.js";
 import { statisticsRoutes } from "./statistics.js";
+import { traceRoutes } from "./trace.js";
 
 /** All routes, in the order in which they are tried: `v2/models/stats` stands before the model routes. */
 export const routes: readonly Route[] = [
   inferRoute,
+  ...generateRoutes,
   ...statisticsRoutes,
   ...healthRoutes,
   ...metadataRoutes,
   ...repositoryRoutes,
+  ...sharedMemoryRoutes,
+  ...traceRoutes,
+  loggingRoute,
 ];
 
 /** A route and what the path told it. */
-export interface RouteMatch {
+export interface RouteMatch extends Pick<Exchange, "model" | "version" | "region" | "repository"> {
   readonly route: Route;
-  readonly model: string;
-  readonly version: string;
 }
 
 /** The route of a path, which is taken as it was sent: nothing is decoded, and a trailing slash counts. */
@@ -26,7 +32,8 @@ export function matchRoute(path: string): RouteMatch | undefined {
   for (const route of routes) {
     const match = route.path.exec(path);
     if (match === null) continue;
-    return { route, model: match.groups?.model ?? "", version: match.groups?.version ?? "" };
+    const { model = "", version = "", region = "", repository = "" } = match.groups ?? {};
+    return { route, model, version, region, repository };
   }
   return undefined;
 }

@@ -1,5 +1,6 @@
 import { isDecoupled, TritonError } from "@tritonjs/core";
 import { decompress, requestEncoding } from "../decode/decompress.js";
+import { forwardHeaders } from "../decode/forwarded-headers.js";
 import { decodeInferRequest, inferenceHeaderLength } from "../decode/infer-request.js";
 import { decodeRawRequest } from "../decode/raw-request.js";
 import { readBody } from "../decode/read-body.js";
@@ -42,7 +43,12 @@ async function infer(exchange: Exchange): Promise<void> {
     headerLength === 0
       ? decodeRawRequest(model, body, maxInputSize)
       : decodeInferRequest(model, body, headerLength, maxInputSize);
-  const response = await runSingle(exchange, decoded.init);
+  const parameters = forwardHeaders(
+    request.raw.rawHeaders,
+    exchange.forwardedHeaders,
+    decoded.init.parameters,
+  );
+  const response = await runSingle(exchange, { ...decoded.init, parameters });
   const encoded = encodeInferResponse(model, response, decoded.outputs, exchange.labels);
   await sendInferResponse(reply, encoded, firstHeader(request, "accept-encoding"));
 }

@@ -1,6 +1,7 @@
 import type { InferenceService } from "@tritonjs/core";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { LabelLookup } from "../encode/classification.js";
+import type { LogSettings } from "../log-settings.js";
 
 /** Content types of answers that are not tensors. The body of an error is JSON under either. */
 export type ContentType = "application/json" | "text/plain";
@@ -21,7 +22,10 @@ export type RouteGroup =
 export interface RouteContext {
   readonly service: InferenceService;
   readonly maxInputSize: number;
-  readonly labels: LabelLookup | undefined;
+  readonly labels: LabelLookup;
+  /** Names of headers that go to the model as parameters. */
+  readonly forwardedHeaders: RegExp | undefined;
+  readonly logSettings: LogSettings;
 }
 
 /** One request on its way through a route. */
@@ -32,13 +36,17 @@ export interface Exchange extends RouteContext {
   readonly model: string;
   /** The version that the path names; empty for none. */
   readonly version: string;
+  /** The region of shared memory that the path names; empty for none. */
+  readonly region: string;
+  /** The repository that the path names; empty for none. */
+  readonly repository: string;
   /** Content type of an error that is thrown from now on. */
   errorType: ContentType;
 }
 
 /** A route of the protocol. */
 export interface Route {
-  /** Matches the whole path as it was sent. Groups: `model`, `version`. */
+  /** Matches the whole path as it was sent. Groups: `model`, `version`, `region`, `repository`. */
   readonly path: RegExp;
   readonly methods: readonly ("GET" | "POST")[];
   readonly group: RouteGroup;

@@ -11,6 +11,13 @@ import type { Exchange } from "./route.js";
 /** A decoded request: what is left out comes from the path. */
 export type RequestBody = Omit<InferenceRequestInit, "modelName" | "modelVersion" | "onResponse">;
 
+/** Receives what a request leads to, and the request itself, which can be paused. */
+export type ResponseListener = (
+  outcome: Parameters<ResponseHandler>[0],
+  final: boolean,
+  request: InferenceRequest,
+) => void;
+
 /**
  * Runs a request that has exactly one answer.
  *
@@ -41,7 +48,7 @@ export function runSingle(exchange: Exchange, body: RequestBody): Promise<Infere
  *
  * @throws TritonError when the request is refused: `onResponse` is then never called.
  */
-export function start(exchange: Exchange, body: RequestBody, onResponse: ResponseHandler): void {
+export function start(exchange: Exchange, body: RequestBody, onResponse: ResponseListener): void {
   const { service, reply } = exchange;
   const response = reply.raw;
   if (response.destroyed) throw new ClientGone("the client left before its request was run");
@@ -52,7 +59,7 @@ export function start(exchange: Exchange, body: RequestBody, onResponse: Respons
     onResponse(outcome, final) {
       exchange.errorType = "text/plain";
       if (final) response.off("close", onClose);
-      onResponse(outcome, final);
+      onResponse(outcome, final, request);
     },
   });
   const onClose = (): void => {

@@ -77,7 +77,7 @@ export class IdentityService implements InferenceService {
     if (config === undefined) {
       throw new TritonError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
     }
-    return { name, version: 1, config };
+    return { name, version: 1, config, labels: new Map([["OUT", ["zero", "one"]]]) };
   }
 
   modelMetadata(name: string) {

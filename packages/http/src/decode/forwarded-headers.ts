@@ -1,0 +1,45 @@
+import { NO_PARAMETERS, type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
+
+/** Parameters with a meaning of their own: a header may not set them. */
+const reserved = new Set([
+  "sequence_id",
+  "sequence_start",
+  "sequence_end",
+  "priority",
+  "timeout",
+  "headers",
+  "binary_data_output",
+]);
+
+/**
+ * Adds the headers whose names match to the parameters for the model, as strings under the names that were sent.
+ *
+ * @param rawHeaders names and values in turn
+ * @throws TritonError INVALID_ARG for a header that matches and has a reserved name.
+ */
+export function forwardHeaders(
+  rawHeaders: readonly string[],
+  pattern: RegExp | undefined,
+  parameters: Parameters = NO_PARAMETERS,
+): Parameters {
+  if (pattern === undefined) return parameters;
+  const all: Record<string, ParameterValue> = Object.assign(Object.create(null), parameters);
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (!pattern.test(name)) continue;
+    if (reserved.has(name) || name.startsWith("triton_")) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `Header '${name}' is reserved for Triton usage and cannot be forwarded.`,
+      );
+    }
+    all[name] = rawHeaders[i + 1]!;
+  }
+  return all;
+}
+
+/** A pattern as Triton uses it: found anywhere in a name, in upper or lower case. */
+export function headerPattern(pattern: string | RegExp | undefined): RegExp | undefined {
+  if (pattern === undefined || pattern === "") return undefined;
+  return new RegExp(typeof pattern === "string" ? pattern : pattern.source, "i");
+}

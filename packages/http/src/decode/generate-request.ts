@@ -1,0 +1,122 @@
+import {
+  type DataType,
+  fromConfigDataType,
+  type InferenceRequestInit,
+  type Parameters,
+  type ParameterValue,
+  type ReadyModel,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/core";
+import { asText, find, isArray, members } from "../json/access.js";
+import { type JsonArray, type JsonValue, PackedNumbers } from "../json/json-value.js";
+import { elementsOf, parseJson } from "../json/parse-json.js";
+import { readElements } from "./read-json-tensor.js";
+import { readStrings } from "./read-strings.js";
+import { readParameter } from "./request-parameters.js";
+
+const NESTED = "parameters";
+
+/** An input as generate requests need to know it: its shape has the batch axis. */
+interface GenerateInput {
+  readonly datatype: DataType;
+  readonly shape: readonly number[];
+}
+
+/**
+ * Decodes a generate request: one object, whose members are inputs of the model by name, and parameters otherwise.
+ * Those of a member `parameters` count as if they stood beside it.
+ *
+ * @throws TritonError with Triton's code and text for the first fault.
+ */
+export function decodeGenerateRequest(
+  model: ReadyModel,
+  body: Uint8Array,
+): Omit<InferenceRequestInit, "modelName" | "modelVersion" | "onResponse"> {
+  const json = parseJson(body);
+  const idJson = find(json, "id");
+  const id = idJson === undefined ? "" : asText(idJson, "Unable to parse 'id'");
+  const reader = new GenerateReader(model, id);
+  reader.read(json);
+  return { id, inputs: reader.inputs, parameters: reader.parameters };
+}
+
+class GenerateReader {
+  readonly inputs = new Map<string, Tensor>();
+  readonly #parameters: Record<string, ParameterValue> = Object.create(null);
+  readonly #known: ReadonlyMap<string, GenerateInput>;
+  readonly #id: string;
+
+  constructor(model: ReadyModel, id: string) {
+    this.#id = id;
+    const batch = model.config.maxBatchSize > 0 ? [-1] : [];
+    this.#known = new Map(
+      model.config.input.map(({ name, dataType, dims }) => [
+        name,
+        { datatype: fromConfigDataType(dataType)!, shape: [...batch, ...dims] },
+      ]),
+    );
+  }
+
+  get parameters(): Parameters {
+    return this.#parameters;
+  }
+
+  read(object: JsonValue): void {
+    for (const [name, value] of members(object)) {
+      if (name === NESTED) this.#readNested(value);
+      else this.#readMember(name, value);
+    }
+  }
+
+  #readNested(value: JsonValue): void {
+    if (this.#known.has(NESTED)) {
+      throw invalid(`Keyword '${NESTED}' for nested schema also given as input tensor name`);
+    }
+    if (!(value instanceof Map)) {
+      const fault = "attempt to access JSON non-object as object";
+      throw new TritonError("INTERNAL", `Expected JSON object for keyword: '${NESTED}': ${fault}`);
+    }
+    try {
+      for (const [name, member] of value) this.#readMember(name, member);
+    } catch (thrown) {
+      const { code, message } = TritonError.from(thrown);
+      throw new TritonError(code, `Converting keyword: '${NESTED}': ${message}`);
+    }
+  }
+
+  #readMember(name: string, value: JsonValue): void {
+    const input = this.#known.get(name);
+    if (input === undefined) {
+      if (name !== "id") this.#parameters[name] = readParameter(name, value);
+      return;
+    }
+    const tensor = readInput(name, input, value);
+    if (this.inputs.has(name)) {
+      throw invalid(`[request id: ${this.#id || "<id_unknown>"}] input '${name}' already exists in request`);
+    }
+    this.inputs.set(name, tensor);
+  }
+}
+
+/** A value, or an array of values, as a tensor. */
+function readInput(name: string, { datatype, shape }: GenerateInput, value: JsonValue): Tensor {
+  const data: JsonArray = isArray(value) ? value : [value];
+  const count = data instanceof PackedNumbers && !data.nested ? data.values.length : elementsOf(data).length;
+  if (datatype === "BYTES") return readStrings([count], data).reshaped(fitShape(name, shape, count));
+  return readElements(name, datatype, fitShape(name, shape, count), count, data);
+}
+
+/** The model's shape for `count` elements: the innermost open dimension takes what the fixed ones leave. */
+function fitShape(name: string, shape: readonly number[], count: number): number[] {
+  const fixed = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
+  const open = shape.lastIndexOf(-1);
+  if (count % fixed !== 0 || (open < 0 && count !== fixed)) {
+    throw invalid(`The schema can not convert input '${name}' to tensor with proper shape`);
+  }
+  return shape.map((dim, axis) => (dim !== -1 ? dim : axis === open ? count / fixed : 1));
+}
+
+function invalid(message: string): TritonError {
+  return new TritonError("INVALID_ARG", message);
+}

@@ -1,0 +1,16 @@
+import { readBody } from "../decode/read-body.js";
+import { parseJson } from "../json/parse-json.js";
+import { sendJson } from "./reply.js";
+import type { Route } from "./route.js";
+
+/** The settings of the log: read by GET, changed and read by POST. */
+export const loggingRoute: Route = {
+  path: /^\/v2\/logging$/,
+  methods: ["GET", "POST"],
+  group: "logging",
+  errorType: "application/json",
+  async handle({ request, reply, maxInputSize, logSettings }) {
+    if (request.method === "POST") logSettings.update(parseJson(await readBody(request.raw, maxInputSize)));
+    sendJson(reply, logSettings.toJson());
+  },
+};
