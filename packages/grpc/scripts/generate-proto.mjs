@@ -23,24 +23,23 @@ const OPTIONS = [
 ];
 const SOURCES = ["grpc_service.proto", "health.proto"];
 
-/** Generates the codec into `folder` (index.js and index.d.ts). */
-export async function generateProto(folder) {
-  await mkdir(folder, { recursive: true });
-  const script = join(folder, "index.js");
-  const types = join(folder, "index.d.ts");
-  const sources = SOURCES.map((name) => join(packageFolder, "proto", name));
-  await run(process.execPath, [
-    pbjs,
-    ...OPTIONS,
-    "--path",
-    join(packageFolder, "proto"),
-    "--out",
-    script,
-    ...sources,
-  ]);
-  await writeFile(script, slimScript(await readFile(script, "utf8")));
-  await writeFile(types, slimTypes(await readFile(types, "utf8")));
-}
+const folder = process.argv[2] ?? join(packageFolder, "src", "proto", "generated");
+const script = join(folder, "index.js");
+const types = join(folder, "index.d.ts");
+const sources = SOURCES.map((name) => join(packageFolder, "proto", name));
+
+await mkdir(folder, { recursive: true });
+await run(process.execPath, [
+  pbjs,
+  ...OPTIONS,
+  "--path",
+  join(packageFolder, "proto"),
+  "--out",
+  script,
+  ...sources,
+]);
+await writeFile(script, slimScript(await readFile(script, "utf8")));
+await writeFile(types, slimTypes(await readFile(types, "utf8")));
 
 /** Leaves out comments and the conversions to plain objects, which nothing here calls; 64-bit zeros are numbers. */
 function slimScript(text) {
@@ -69,8 +68,4 @@ function withoutBlankRuns(text) {
     .replace(/\n{2,}/g, "\n\n")
     .replace(/\{\n\n/g, "{\n")
     .replace(/\n\n( *\})/g, "\n$1");
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await generateProto(process.argv[2] ?? join(packageFolder, "src", "proto", "generated"));
 }

@@ -9,11 +9,13 @@ export interface GrpcOptions extends HandlerOptions {
   readonly port?: number;
   /** Largest request in bytes, also after decompression. */
   readonly maxReceiveMessageSize?: number;
+  /** What moves the messages: Node's HTTP/2 server with windows as large as tensors need, or grpc-js. */
+  readonly transport?: "http2" | "grpc-js";
   /** How long `stop()` waits for the calls at hand before it cuts them off, in milliseconds. */
   readonly stopGraceMs?: number;
 }
 
-type Defaulted = "address" | "port" | "maxReceiveMessageSize" | "stopGraceMs";
+type Defaulted = "address" | "port" | "maxReceiveMessageSize" | "transport" | "stopGraceMs";
 
 /** The default of each option. */
 export const GRPC_DEFAULTS: Required<Pick<GrpcOptions, Defaulted>> = {
@@ -23,6 +25,8 @@ export const GRPC_DEFAULTS: Required<Pick<GrpcOptions, Defaulted>> = {
   port: 8001,
   /** What protobuf allows. */
   maxReceiveMessageSize: MAX_MESSAGE_SIZE,
+  /** The faster one. */
+  transport: "http2",
   /** tritonserver's `--exit-timeout-secs`. */
   stopGraceMs: 30_000,
 };
@@ -37,6 +41,7 @@ export function resolveGrpcOptions(options: GrpcOptions): ResolvedGrpcOptions {
     address: options.address ?? GRPC_DEFAULTS.address,
     port: options.port ?? GRPC_DEFAULTS.port,
     maxReceiveMessageSize: options.maxReceiveMessageSize ?? GRPC_DEFAULTS.maxReceiveMessageSize,
+    transport: options.transport ?? GRPC_DEFAULTS.transport,
     stopGraceMs: options.stopGraceMs ?? GRPC_DEFAULTS.stopGraceMs,
   };
 }

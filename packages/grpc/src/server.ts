@@ -1,11 +1,13 @@
-import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Frontend, FrontendAddress, InferenceService } from "@tritonjs/core";
 import type { GrpcOptions } from "./grpc-options.js";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
 import { protocolMethods } from "./handlers/methods.js";
 import { Shutdown } from "./handlers/shutdown.js";
-import { grpcJsService } from "./transport/grpc-js-methods.js";
+import { GrpcJsTransport } from "./transport/grpc-js-transport.js";
+import { Http2Transport } from "./transport/http2/http2-transport.js";
 import { type Listener, listen } from "./transport/listen.js";
+import type { Method } from "./transport/method.js";
+import type { Transport } from "./transport/transport.js";
 
 /**
  * The v2 protocol over gRPC, for `serve({ frontends: [...] })`.
@@ -22,53 +24,54 @@ export function grpc(options: GrpcOptions = {}): Frontend {
 /** Time to send the status of calls that are cut off. */
 const LAST_WORDS_MS = 500;
 
+/** What a frontend has open between its start and its stop. */
+interface Running {
+  readonly listener: Listener;
+  readonly transport: Transport;
+  readonly shutdown: Shutdown;
+}
+
 class GrpcFrontend implements Frontend {
   readonly name = "grpc";
   readonly #options: ResolvedGrpcOptions;
-  readonly #shutdown = new Shutdown();
-  #server: Server | undefined;
-  #listener: Listener | undefined;
-  #stopped: Promise<void> | undefined;
+  #running: Running | undefined;
+  #stopping: Promise<void> | undefined;
 
   constructor(options: ResolvedGrpcOptions) {
     this.#options = options;
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
-    const { address, port, maxReceiveMessageSize } = this.#options;
-    const server = new Server({
-      "grpc.max_receive_message_length": maxReceiveMessageSize,
-      "grpc.max_send_message_length": -1,
-      "grpc.enable_channelz": 0,
-    });
-    const { definition, implementation } = grpcJsService(
-      protocolMethods(service, this.#options, this.#shutdown),
-    );
-    server.addService(definition, implementation);
-    const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-    this.#listener = await listen(address, port, (socket) => injector.injectConnection(socket));
-    this.#server = server;
-    const bound = this.#listener.port;
-    return { host: address, port: bound, url: `${address}:${bound}` };
+    const { address, port } = this.#options;
+    const shutdown = new Shutdown();
+    const transport = openTransport(protocolMethods(service, this.#options, shutdown), this.#options);
+    const listener = await listen(address, port, (socket) => transport.accept(socket));
+    this.#running = { listener, transport, shutdown };
+    this.#stopping = undefined;
+    const host = address.includes(":") ? `[${address}]` : address;
+    return { host: address, port: listener.port, url: `${host}:${listener.port}` };
   }
 
   stop(): Promise<void> {
-    this.#stopped ??= this.#stop();
-    return this.#stopped;
+    if (this.#running === undefined) return Promise.resolve();
+    this.#stopping ??= this.#stop(this.#running);
+    return this.#stopping;
   }
 
-  async #stop(): Promise<void> {
-    this.#shutdown.begin();
-    this.#listener?.close();
-    const server = this.#server;
-    if (server === undefined) return;
-    const expire = setTimeout(() => this.#shutdown.expire(), this.#options.stopGraceMs);
-    const destroy = setTimeout(
-      () => this.#listener?.destroyConnections(),
-      this.#options.stopGraceMs + LAST_WORDS_MS,
-    );
-    await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+  async #stop({ listener, transport, shutdown }: Running): Promise<void> {
+    const { stopGraceMs } = this.#options;
+    shutdown.begin();
+    listener.close();
+    const expire = setTimeout(() => shutdown.expire(), stopGraceMs);
+    const destroy = setTimeout(() => listener.destroyConnections(), stopGraceMs + LAST_WORDS_MS);
+    await transport.stop();
     clearTimeout(expire);
     clearTimeout(destroy);
   }
+}
+
+function openTransport(methods: readonly Method[], options: ResolvedGrpcOptions): Transport {
+  return options.transport === "http2"
+    ? new Http2Transport(methods, options)
+    : new GrpcJsTransport(methods, options);
 }

@@ -1,10 +1,11 @@
 import { connect } from "node:http2";
 import { status } from "@grpc/grpc-js";
 import type { InferenceRequest } from "@tritonjs/core";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { inference } from "#proto";
 import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
+import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
 /** A service that never answers; `next()` is the request that arrives next. */
@@ -28,7 +29,7 @@ const aborted = (request: InferenceRequest) =>
     else request.signal.addEventListener("abort", () => resolve());
   });
 
-describe("a request is cancelled", () => {
+overEachTransport("a request is cancelled", () => {
   test("when its client cancels", async () => {
     const { service, next } = silentService();
     const { client } = await serve(service);

@@ -1,13 +1,16 @@
+import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { generateProto } from "../scripts/generate-proto.mjs";
 
 test("the checked-in codec is what the .proto files make", { timeout: 60_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "tritonjs-proto-"));
   try {
-    await generateProto(folder);
+    const script = fileURLToPath(new URL("../scripts/generate-proto.mjs", import.meta.url));
+    await promisify(execFile)(process.execPath, [script, folder]);
     for (const file of ["index.js", "index.d.ts"]) {
       const checkedIn = await readFile(new URL(`../src/proto/generated/${file}`, import.meta.url), "utf8");
       expect(await readFile(join(folder, file), "utf8")).toBe(checkedIn);

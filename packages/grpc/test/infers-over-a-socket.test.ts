@@ -1,12 +1,13 @@
 import { status } from "@grpc/grpc-js";
-import { Tensor, TritonError } from "@tritonjs/core";
-import { describe, expect, test } from "vitest";
+import { decodeBytes, Tensor, TritonError } from "@tritonjs/core";
+import { expect, test } from "vitest";
 import { FakeService, responseTo } from "./support/fake-service.js";
+import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
 const int32 = (...values: number[]) => new Uint8Array(Int32Array.from(values).buffer);
 
-describe("ModelInfer", () => {
+overEachTransport("ModelInfer", () => {
   test("answers with the raw contents of the outputs", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
@@ -60,6 +61,20 @@ describe("ModelInfer", () => {
     expect(a!.byteLength).toBe(600_000);
   });
 
+  test("reads the elements of a large input without copying them once more", async () => {
+    const service = new FakeService();
+    const { client } = await serve(service, { transport: "http2" });
+    await client.infer({
+      modelName: "m",
+      inputs: [{ name: "X", datatype: "FP32", shape: [150_528] }],
+      rawInputContents: [new Uint8Array(Float32Array.from({ length: 150_528 }, (_, index) => index).buffer)],
+    });
+    const tensor = service.requests[0]!.inputs.get("X")!;
+    const elements = tensor.elements as Float32Array;
+    expect(elements[150_527]).toBe(150_527);
+    expect(elements.buffer).toBe(tensor.bytes.buffer);
+  });
+
   test("keeps requests and responses that are larger than grpc-js allows by default", async () => {
     const { client } = await serve(new FakeService());
     const bytes = new Uint8Array(5 * 1024 * 1024).fill(3);
@@ -98,7 +113,7 @@ describe("ModelInfer", () => {
 
   test("tells the code and the text of an error", async () => {
     const service = new FakeService({}, (request) => {
-      request.fail(new TritonError("UNAVAILABLE", "schön 日本 100%\nzwei"));
+      request.respondError(new TritonError("UNAVAILABLE", "schön 日本 100%\nzwei"));
     });
     const { client } = await serve(service);
     await expect(client.infer({ modelName: "m" })).rejects.toMatchObject({
@@ -108,7 +123,10 @@ describe("ModelInfer", () => {
   });
 
   test("tells an error without a text", async () => {
-    const service = new FakeService({}, (request) => void request.fail(new TritonError("INVALID_ARG", "")));
+    const service = new FakeService(
+      {},
+      (request) => void request.respondError(new TritonError("INVALID_ARG", "")),
+    );
     const { client } = await serve(service);
     await expect(client.infer({ modelName: "m" })).rejects.toMatchObject({
       code: status.INVALID_ARGUMENT,
@@ -118,7 +136,7 @@ describe("ModelInfer", () => {
 
   test("cuts an error that no header can hold, and text that has no encoding", async () => {
     const service = new FakeService({}, (request) => {
-      request.fail(new TritonError("INTERNAL", `\ud800${"日".repeat(100_000)}`));
+      request.respondError(new TritonError("INTERNAL", `\ud800${"日".repeat(100_000)}`));
     });
     const { client } = await serve(service);
     const error = await client.infer({ modelName: "m" }).catch((caught) => caught);
@@ -182,5 +200,27 @@ describe("ModelInfer", () => {
       b: { boolParam: false },
       wide: { int64Param: 2n ** 62n },
     });
+  });
+});
+
+overEachTransport("classification", () => {
+  const scores = new Uint8Array(Float32Array.of(0.25, 3.5, 2, 1).buffer);
+  const request = {
+    modelName: "m",
+    inputs: [{ name: "X", datatype: "FP32", shape: [2, 2] }],
+    outputs: [{ name: "X", parameters: { classification: { int64Param: 1 } } }],
+    rawInputContents: [scores],
+  };
+
+  test("takes the place of an output, row by row, with the labels that there are", async () => {
+    const service = new FakeService({ maxBatchSize: 8 });
+    service.labels = new Map([["X", ["cat"]]]);
+    const { client } = await serve(service);
+    const { outputs, rawOutputContents } = await client.infer(request);
+    expect(outputs).toMatchObject([{ name: "X", datatype: "BYTES", shape: [2, 1] }]);
+    expect(decodeBytes(rawOutputContents[0]!).map((text) => Buffer.from(text).toString())).toEqual([
+      "3.500000:1",
+      "2.000000:0:cat",
+    ]);
   });
 });

@@ -1,13 +1,14 @@
 import { createServer } from "node:net";
 import { status } from "@grpc/grpc-js";
 import type { InferenceRequest } from "@tritonjs/core";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { defaultFrontends, grpc } from "../src/index.js";
 import { FakeService, responseTo } from "./support/fake-service.js";
 import { GrpcClient } from "./support/grpc-client.js";
+import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
-describe("start", () => {
+overEachTransport("start", () => {
   test("names the port and the option when the port is taken on any address of the host", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
@@ -53,7 +54,7 @@ describe("start", () => {
   });
 });
 
-describe("stop", () => {
+overEachTransport("stop", () => {
   test("lets the calls at hand finish and refuses new ones", async () => {
     let waiting: InferenceRequest | undefined;
     let arrived = (): void => {};

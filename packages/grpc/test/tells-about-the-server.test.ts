@@ -1,10 +1,11 @@
 import { status } from "@grpc/grpc-js";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { grpc, inference } from "#proto";
 import { FakeService } from "./support/fake-service.js";
+import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
-describe("health", () => {
+overEachTransport("health", () => {
   test("is told for the server and its models", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
@@ -35,7 +36,7 @@ describe("health", () => {
   });
 });
 
-describe("metadata", () => {
+overEachTransport("metadata", () => {
   test("of the server", async () => {
     const { client } = await serve(new FakeService());
     expect(
@@ -152,7 +153,7 @@ describe("metadata", () => {
   });
 });
 
-describe("statistics and repository", () => {
+overEachTransport("statistics and repository", () => {
   test("count exactly", async () => {
     const { client } = await serve(new FakeService());
     const { modelStats } = await client.call(

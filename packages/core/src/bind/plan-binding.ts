@@ -72,7 +72,9 @@ export function planBinding(
     overrides: modelConfig,
   });
   problems.push(...validateConfig(resolved));
-  if (!plan.batches && resolved.maxBatchSize > 0) problems.push(SAMPLE_TAKES_ONE);
+  if (!plan.batches && Math.max(resolved.maxBatchSize, config.maxBatchSize ?? 0) > 0) {
+    problems.push(SAMPLE_TAKES_ONE);
+  }
   const instances = planInstances(resolved).length;
   if (plan.exactInstanceCount !== undefined && plan.exactInstanceCount !== instances) {
     problems.push(

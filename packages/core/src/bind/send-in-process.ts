@@ -3,6 +3,7 @@ import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { InferenceRequest, type ResponseHandler } from "../request/inference-request.js";
 import type { Tensor } from "../tensor/tensor.js";
+import { followSignal } from "./follow-signal.js";
 import type { InferOptions } from "./infer-options.js";
 
 /** Waits for a model that is loading. Throws UNAVAILABLE for one that is not served. */
@@ -26,16 +27,6 @@ export function sendInProcess(
 ): InferenceRequest {
   const { signal, timeoutMicroseconds } = options;
   if (signal?.aborted) throw cancelled(signal.reason);
-  let listening = true;
-  const stopListening = () => {
-    if (listening) signal?.removeEventListener("abort", abort);
-    listening = false;
-  };
-  const abort = () => {
-    // The signal forgets a listener that it calls; looking for it costs as much as there are others.
-    listening = false;
-    request.cancel(cancelled(signal?.reason));
-  };
   const request = new InferenceRequest({
     modelName: model.name,
     id: options.requestId,
@@ -45,15 +36,15 @@ export function sendInProcess(
     timeoutMicroseconds,
     deadline: timeoutMicroseconds ? clock.now() + timeoutMicroseconds / 1000 : undefined,
     onResponse: (outcome, final) => {
-      if (final) stopListening();
+      if (final) unfollow?.();
       onResponse(outcome, final);
     },
   });
-  signal?.addEventListener("abort", abort, { once: true });
+  const unfollow = signal && followSignal(signal, () => request.cancel(cancelled(signal.reason)));
   try {
     model.infer(request);
   } catch (error) {
-    stopListening();
+    unfollow?.();
     throw error;
   }
   return request;

@@ -116,7 +116,13 @@ export interface ModelWarmup {
   batchSize: number;
   inputs: Record<
     string,
-    { dataType: string; dims: number[]; zeroData?: boolean; randomData?: boolean; inputDataFile?: string }
+    {
+      dataType: string;
+      dims: readonly number[];
+      zeroData?: boolean;
+      randomData?: boolean;
+      inputDataFile?: string;
+    }
   >;
   count: number;
 }

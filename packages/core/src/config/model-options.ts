@@ -1,3 +1,4 @@
+import type { DataType } from "../tensor/data-type.js";
 import type { InstanceKind } from "./model-config.js";
 
 /** What may happen to requests that wait in a queue. */
@@ -10,6 +11,27 @@ export interface QueuePolicyOptions {
   readonly allowTimeoutOverride?: boolean;
   /** Most requests in the queue of a level; more are refused with UNAVAILABLE. 0 for any number. @default 0 */
   readonly maxQueueSize?: number;
+}
+
+/** One input of a warmup sample: zeros unless `randomData` or a file of raw bytes is given. */
+export interface WarmupInputOptions {
+  readonly dtype: DataType;
+  /** Without the batch axis, and without -1. */
+  readonly shape: readonly number[];
+  readonly zeroData?: boolean;
+  readonly randomData?: boolean;
+  /** Path of a file with the tensor in its wire form. */
+  readonly inputDataFile?: string;
+}
+
+/** Requests to run through each instance before the model serves. */
+export interface WarmupOptions {
+  readonly name: string;
+  /** Requests of one row each that run as one batch; 0 skips the sample. @default 1 */
+  readonly batchSize?: number;
+  /** Times that the sample runs. @default 1 */
+  readonly count?: number;
+  readonly inputs: Readonly<Record<string, WarmupInputOptions>>;
 }
 
 /** How the dynamic batcher joins requests. */
@@ -64,6 +86,8 @@ export interface ModelOptions {
   readonly batcher?: BatcherOptions | false;
   /** Where and how many times the model runs. @default one instance, or one for each function of a list */
   readonly instanceGroup?: InstanceGroupOptions | readonly InstanceGroupOptions[];
+  /** Samples to run before the model is ready; one that fails makes loading fail. @default [] */
+  readonly modelWarmup?: readonly WarmupOptions[];
   /** Whether equal requests are answered from the cache of `new Triton({ responseCache })`. @default false */
   readonly responseCache?: boolean;
   /**
@@ -81,6 +105,7 @@ export const MODEL_OPTION_KEYS = [
   "maxBatchSize",
   "batcher",
   "instanceGroup",
+  "modelWarmup",
   "responseCache",
   "decoupled",
   "parameters",

@@ -13,12 +13,14 @@ import type {
   ModelDynamicBatching,
   ModelInstanceGroup,
   ModelQueuePolicy,
+  ModelWarmup,
 } from "./model-config.js";
 import type {
   BatcherOptions,
   InstanceGroupOptions,
   ModelOptions,
   QueuePolicyOptions,
+  WarmupOptions,
 } from "./model-options.js";
 import type { TensorSpec } from "./tensor-spec.js";
 
@@ -63,6 +65,7 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
       dims: [...spec.shape],
     })),
     instanceGroup: instanceGroups(modelName, options.instanceGroup, source.defaultInstanceCount),
+    modelWarmup: (options.modelWarmup ?? []).map(warmup),
     parameters: Object.fromEntries(
       Object.entries(options.parameters ?? {}).map(([key, value]) => [key, { stringValue: value }]),
     ),
@@ -73,6 +76,14 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
   return normalizeConfig({ ...config, ...source.overrides });
+}
+
+function warmup({ name, batchSize = 1, count = 1, inputs }: WarmupOptions): ModelWarmup {
+  const entries = Object.entries(inputs).map(([input, { dtype, shape, ...data }]) => {
+    const given = data.inputDataFile !== undefined || data.randomData ? data : { zeroData: true };
+    return [input, { dataType: toConfigDataType(dtype), dims: [...shape], ...given }] as const;
+  });
+  return { name, batchSize, count, inputs: Object.fromEntries(entries) };
 }
 
 function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {

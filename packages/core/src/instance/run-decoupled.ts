@@ -125,7 +125,12 @@ function senderFor(callable: Callable, execution: Execution, index: number): Res
       return execution.isOpen(index);
     },
     async send(result, { final = false } = {}) {
-      sendResult(callable, execution, index, result, final);
+      try {
+        sendResult(callable, execution, index, result, final);
+      } catch (error) {
+        // Thrown here it could go unheard: nobody need wait for a response to be sent.
+        execution.sendError(index, TritonError.from(error), true);
+      }
       await execution.writable(index);
     },
     close: () => execution.finish(index),
@@ -145,6 +150,7 @@ function sendResult(
     execution.sendError(index, TritonError.from(result), final);
     return;
   }
-  const { rows, requestedOutputs } = execution.requests[index]!;
-  execution.send(index, checker.fromCallback(result, rows, requestedOutputs), final);
+  // A response of a decoupled model may have any number of rows.
+  const { requestedOutputs } = execution.requests[index]!;
+  execution.send(index, checker.fromCallback(result, undefined, requestedOutputs), final);
 }

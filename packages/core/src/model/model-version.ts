@@ -17,6 +17,7 @@ import { DirectScheduler } from "../scheduler/direct/direct-scheduler.js";
 import { DynamicBatchScheduler } from "../scheduler/dynamic-batch/dynamic-batch-scheduler.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { ModelState } from "./model-state.js";
+import { warmUp } from "./warm-up.js";
 
 /** Makes the executor of one instance. */
 export type ExecutorFactory = (context: ExecutorContext) => Executor;
@@ -166,9 +167,11 @@ export class ModelVersion {
     const start = this.#clock.now();
     try {
       await this.instances.start();
+      await warmUp(this.config, this.instances, this.#validator, this.statistics, () => this.#clock.now());
       this.statistics.loadDurationMs = this.#clock.now() - start;
       this.state = "READY";
     } catch (error) {
+      await this.instances.stop();
       this.state = "UNAVAILABLE";
       this.reason = TritonError.from(error).message;
       throw error;

@@ -35,11 +35,12 @@ export class OutputChecker {
 
   /**
    * @param value what a callback returned for one request or one batch: an object of outputs by name
-   * @param rows rows along the batch axis that every output must have; ignored without one
+   * @param rows rows along the batch axis that every output must have, undefined for any number; ignored without
+   * a batch axis
    * @param requested names that must be there; empty for all
    * @throws TritonError INTERNAL for the first fault found.
    */
-  fromCallback(value: unknown, rows: number, requested: readonly string[]): Map<string, Tensor> {
+  fromCallback(value: unknown, rows: number | undefined, requested: readonly string[]): Map<string, Tensor> {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       throw this.#fault(`must return an object with its outputs by name, got ${describe(value)}`);
     }
@@ -50,14 +51,18 @@ export class OutputChecker {
     for (const declared of this.#declared.values()) {
       const given = (value as Record<string, unknown>)[declared.name];
       if (given === undefined) continue;
-      const shape = this.#batched ? [rows, ...declared.shape.slice(1)] : declared.shape;
+      const shape = this.#batched ? [rows ?? -1, ...declared.shape.slice(1)] : declared.shape;
       outputs.set(declared.name, this.#toTensor(given, declared, shape));
     }
     return this.check(outputs, rows, requested);
   }
 
   /** Checks tensors that a backend returned; same rules as {@link fromCallback}. */
-  check(outputs: Map<string, Tensor>, rows: number, requested: readonly string[]): Map<string, Tensor> {
+  check(
+    outputs: Map<string, Tensor>,
+    rows: number | undefined,
+    requested: readonly string[],
+  ): Map<string, Tensor> {
     for (const name of requested.length > 0 ? requested : this.#declared.keys()) {
       if (!outputs.has(name)) {
         throw this.#fault(`did not return output '${name}', got ${list(outputs.keys())}`);
@@ -83,7 +88,7 @@ export class OutputChecker {
     }
   }
 
-  #checkTensor(declared: DeclaredOutput, tensor: Tensor, rows: number): void {
+  #checkTensor(declared: DeclaredOutput, tensor: Tensor, rows: number | undefined): void {
     const { name, datatype, shape } = declared;
     if (tensor.datatype !== datatype) {
       throw this.#fault(`returned output '${name}' as ${tensor.datatype}, declared is ${datatype}`);
@@ -93,7 +98,7 @@ export class OutputChecker {
         `returned output '${name}' with shape ${shapeToString(tensor.shape)}, declared is ${shapeToString(shape)}`,
       );
     }
-    if (this.#batched && tensor.shape[0] !== rows) {
+    if (this.#batched && rows !== undefined && tensor.shape[0] !== rows) {
       throw this.#fault(`returned output '${name}' with ${tensor.shape[0]} rows for a batch of ${rows}`);
     }
     const elements = elementCount(tensor.shape);

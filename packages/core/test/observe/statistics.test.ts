@@ -58,7 +58,7 @@ describe("the metrics page", () => {
     const statistics = new ModelStatistics();
     statistics.recordSuccess(2, 0, { start: 0.0015, inputEnd: 0.0015, inferEnd: 0.0019, end: 0.0019 });
     statistics.pendingCount = 5;
-    const page = await metricsPage([{ labels: { model: "m", version: "1" }, statistics }]);
+    const page = await metricsPage([{ labels: { model: "m", version: "1" }, cached: false, statistics }]);
     const lines = page.split("\n").filter((line) => !line.startsWith("#"));
     expect(lines).toEqual(
       expect.arrayContaining([

@@ -8,6 +8,7 @@ export function classifyOutputs(model: ReadyModel, classifications: Classificati
   return (name, tensor) => {
     const count = classifications.get(name);
     if (count === undefined) return tensor;
-    return classify(tensor, count, model.config.maxBatchSize > 0, () => undefined);
+    const labels = model.labels.get(name);
+    return classify(tensor, count, model.config.maxBatchSize > 0, (index) => labels?.[index]);
   };
 }

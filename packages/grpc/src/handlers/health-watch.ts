@@ -26,7 +26,7 @@ export function healthWatchMethods(service: InferenceService, shutdown: Shutdown
       (_, call) => {
         shutdown.refuseIfBegun();
         const forget = shutdown.onExpire((reason) => call.end(reason));
-        call.onCancel(() => {
+        call.onClose(() => {
           forget();
           watch.remove(call);
         });

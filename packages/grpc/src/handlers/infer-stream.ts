@@ -1,18 +1,11 @@
-import {
-  type InferenceRequest,
-  type InferenceService,
-  isDecoupled,
-  type ReadyModel,
-  TritonError,
-} from "@tritonjs/core";
+import { type InferenceRequest, isDecoupled, type ReadyModel, TritonError } from "@tritonjs/core";
 import type { inference } from "#proto";
 import { type DecodedRequest, decodeInferRequest } from "../decode/infer-request.js";
 import { encodeRefusal, encodeStreamReply } from "../encode/stream-reply.js";
 import type { DuplexStream } from "../transport/call.js";
 import { classifyOutputs } from "./classify-outputs.js";
-import type { HeaderForwarding } from "./forward-headers.js";
+import type { InferContext } from "./infer-context.js";
 import { OrderedResponses, type Place } from "./ordered-responses.js";
-import type { Shutdown } from "./shutdown.js";
 
 type RequestMessage = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
@@ -27,37 +20,29 @@ const ERROR_MODE_HEADER = "triton_grpc_error";
  */
 export class InferStream {
   readonly #stream: DuplexStream<RequestMessage, StreamMessage>;
-  readonly #service: InferenceService;
-  readonly #forwardHeaders: HeaderForwarding;
-  readonly #shutdown: Shutdown;
+  readonly #context: InferContext;
   readonly #endOnError: boolean;
   readonly #ordered = new OrderedResponses<StreamMessage>((message) => this.#write(message));
   readonly #inFlight = new Set<InferenceRequest>();
   #halfClosed = false;
+  #behind = false;
   #ended = false;
 
-  constructor(
-    stream: DuplexStream<RequestMessage, StreamMessage>,
-    service: InferenceService,
-    forwardHeaders: HeaderForwarding,
-    shutdown: Shutdown,
-  ) {
+  constructor(stream: DuplexStream<RequestMessage, StreamMessage>, context: InferContext) {
     this.#stream = stream;
-    this.#service = service;
-    this.#forwardHeaders = forwardHeaders;
-    this.#shutdown = shutdown;
+    this.#context = context;
     const [errorMode] = stream.headers.get(ERROR_MODE_HEADER)?.split(",") ?? [];
     this.#endOnError = errorMode === "true";
   }
 
   /** Starts to read. */
   open(): void {
-    const forget = this.#shutdown.onExpire((reason) => this.#end(reason));
-    this.#stream.onCancel(() => {
+    const forget = this.#context.shutdown.onExpire((reason) => this.#end(reason));
+    this.#stream.onClose(() => {
       forget();
       this.#giveUp();
     });
-    this.#stream.onDrain(() => this.#stream.resume());
+    this.#stream.onDrain(() => this.#catchUp());
     this.#stream.onHalfClose(() => {
       this.#halfClosed = true;
       this.#endIfDone();
@@ -71,8 +56,8 @@ export class InferStream {
     let inOrder = true;
     let place: Place<StreamMessage> | undefined;
     try {
-      this.#shutdown.refuseIfBegun();
-      const model = this.#service.model(message.modelName, message.modelVersion);
+      this.#context.shutdown.refuseIfBegun();
+      const model = this.#context.service.model(message.modelName, message.modelVersion);
       inOrder = !isDecoupled(model.config);
       if (inOrder) place = this.#ordered.open();
       this.#infer(message, model, place);
@@ -86,7 +71,7 @@ export class InferStream {
   #infer(message: RequestMessage, model: ReadyModel, place: Place<StreamMessage> | undefined): void {
     const decoded: DecodedRequest = decodeInferRequest(
       message,
-      this.#forwardHeaders(this.#stream.headers),
+      this.#context.forwardHeaders(this.#stream.headers),
       (outcome, final) => {
         if (final) this.#inFlight.delete(decoded.request);
         if (this.#ended) return;
@@ -103,8 +88,9 @@ export class InferStream {
       },
     );
     this.#inFlight.add(decoded.request);
+    if (this.#behind) decoded.request.pause();
     try {
-      this.#service.infer(decoded.request);
+      this.#context.service.infer(decoded.request);
     } catch (error) {
       this.#inFlight.delete(decoded.request);
       throw error;
@@ -121,10 +107,18 @@ export class InferStream {
     this.#endIfDone();
   }
 
-  /** While the client is behind with reading, no more requests are taken. */
+  /** While the client is behind with reading, no more requests are taken and models make no more responses. */
   #write(message: StreamMessage): void {
-    if (this.#ended) return;
-    if (!this.#stream.write(message)) this.#stream.pause();
+    if (this.#ended || this.#stream.write(message) || this.#behind) return;
+    this.#behind = true;
+    this.#stream.pause();
+    for (const request of this.#inFlight) request.pause();
+  }
+
+  #catchUp(): void {
+    this.#behind = false;
+    this.#stream.resume();
+    for (const request of this.#inFlight) request.resume();
   }
 
   #endIfDone(): void {

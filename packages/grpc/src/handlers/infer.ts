@@ -1,30 +1,18 @@
-import {
-  type InferenceResponse,
-  type InferenceService,
-  isDecoupled,
-  type ReadyModel,
-  TritonError,
-} from "@tritonjs/core";
+import { type InferenceResponse, isDecoupled, TritonError } from "@tritonjs/core";
 import { inference } from "#proto";
 import { decodeInferRequest } from "../decode/infer-request.js";
-import type { Classifications } from "../decode/requested-outputs.js";
 import { encodeInferResponse } from "../encode/infer-response.js";
 import { encodeInferResponseParts } from "../encode/infer-response-parts.js";
 import type { Call } from "../transport/call.js";
 import { type Method, unary } from "../transport/method.js";
 import { classifyOutputs } from "./classify-outputs.js";
-import type { HeaderForwarding } from "./forward-headers.js";
+import type { InferContext } from "./infer-context.js";
 import { inferencePath } from "./paths.js";
-import type { Shutdown } from "./shutdown.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
 
 /** `ModelInfer`. */
-export function inferMethods(
-  service: InferenceService,
-  forwardHeaders: HeaderForwarding,
-  shutdown: Shutdown,
-): Method[] {
+export function inferMethods(context: InferContext): Method[] {
   return [
     unary(
       {
@@ -33,21 +21,17 @@ export function inferMethods(
         request: inference.ModelInferRequest,
         response: { encodeParts: encodeInferResponseParts },
       },
-      (message, call) => {
-        shutdown.refuseIfBegun();
-        return modelInfer(service, forwardHeaders, shutdown, message, call);
-      },
+      (message, call) => modelInfer(context, message, call),
     ),
   ];
 }
 
 function modelInfer(
-  service: InferenceService,
-  forwardHeaders: HeaderForwarding,
-  shutdown: Shutdown,
+  { service, forwardHeaders, shutdown }: InferContext,
   message: inference.ModelInferRequest,
   call: Call,
 ): Promise<InferMessage> {
+  shutdown.refuseIfBegun();
   const model = service.model(message.modelName, message.modelVersion);
   if (isDecoupled(model.config)) {
     throw new TritonError(
@@ -66,7 +50,7 @@ function modelInfer(
         if (!final) return;
         forget();
         try {
-          resolve(singleResponse(outcomes, model, classifications));
+          resolve(encodeInferResponse(single(outcomes), classifyOutputs(model, classifications)));
         } catch (error) {
           reject(error);
         }
@@ -74,20 +58,17 @@ function modelInfer(
     );
     service.infer(request);
     if (request.settled) return;
-    call.onCancel(() => request.cancel());
+    call.onClose(() => request.cancel());
     forget = shutdown.onExpire((reason) => void request.cancel(reason));
   });
 }
 
-function singleResponse(
-  outcomes: readonly (InferenceResponse | TritonError)[],
-  model: ReadyModel,
-  classifications: Classifications,
-): InferMessage {
+/** The one response of a request. */
+function single(outcomes: readonly (InferenceResponse | TritonError)[]): InferenceResponse {
   const [outcome] = outcomes;
   if (outcome === undefined || outcomes.length > 1) {
     throw new TritonError("INTERNAL", `expected a single response, got ${outcomes.length}`);
   }
   if (TritonError.is(outcome)) throw outcome;
-  return encodeInferResponse(outcome, classifyOutputs(model, classifications));
+  return outcome;
 }

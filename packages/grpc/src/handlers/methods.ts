@@ -4,6 +4,7 @@ import { headerForwarding } from "./forward-headers.js";
 import { healthMethods } from "./health.js";
 import { healthWatchMethods } from "./health-watch.js";
 import { inferMethods } from "./infer.js";
+import type { InferContext } from "./infer-context.js";
 import { metadataMethods } from "./metadata.js";
 import { repositoryMethods } from "./repository.js";
 import { type RestrictedProtocols, restrict } from "./restrict.js";
@@ -27,13 +28,17 @@ export function protocolMethods(
   options: HandlerOptions,
   shutdown: Shutdown,
 ): Method[] {
-  const forwardHeaders = headerForwarding(options.headerForwardPattern);
+  const context: InferContext = {
+    service,
+    forwardHeaders: headerForwarding(options.headerForwardPattern),
+    shutdown,
+  };
   const methods = [
     ...healthMethods(service),
     ...healthWatchMethods(service, shutdown),
     ...metadataMethods(service),
-    ...inferMethods(service, forwardHeaders, shutdown),
-    ...streamInferMethods(service, forwardHeaders, shutdown),
+    ...inferMethods(context),
+    ...streamInferMethods(context),
     ...statisticsMethods(service),
     ...repositoryMethods(service),
     ...sharedMemoryMethods(),

@@ -1,18 +1,12 @@
-import type { InferenceService } from "@tritonjs/core";
 import { inference } from "#proto";
 import { encodeStreamResponseParts } from "../encode/infer-response-parts.js";
 import { duplex, type Method } from "../transport/method.js";
-import type { HeaderForwarding } from "./forward-headers.js";
+import type { InferContext } from "./infer-context.js";
 import { InferStream } from "./infer-stream.js";
 import { inferencePath } from "./paths.js";
-import type { Shutdown } from "./shutdown.js";
 
 /** `ModelStreamInfer`. */
-export function streamInferMethods(
-  service: InferenceService,
-  forwardHeaders: HeaderForwarding,
-  shutdown: Shutdown,
-): Method[] {
+export function streamInferMethods(context: InferContext): Method[] {
   return [
     duplex(
       {
@@ -21,7 +15,7 @@ export function streamInferMethods(
         request: inference.ModelInferRequest,
         response: { encodeParts: encodeStreamResponseParts },
       },
-      (stream) => new InferStream(stream, service, forwardHeaders, shutdown).open(),
+      (stream) => new InferStream(stream, context).open(),
     ),
   ];
 }

@@ -9,8 +9,11 @@ export interface CallHeaders {
 /** What a handler may know of the call behind its message. */
 export interface Call {
   readonly headers: CallHeaders;
-  /** Calls `listener` once when the client cancels, is gone, or its deadline passes: nobody waits any more. */
-  onCancel(listener: () => void): void;
+  /**
+   * Calls `listener` once when the call is over: answered, cancelled by the client or gone with it, or past its
+   * deadline. Nobody waits for an answer any more.
+   */
+  onClose(listener: () => void): void;
 }
 
 /** A call with a stream of responses. */

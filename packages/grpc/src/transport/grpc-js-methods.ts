@@ -103,7 +103,7 @@ class GrpcJsCall<C extends AnyCall> implements Call {
     this.headers = callHeaders(call.metadata);
   }
 
-  onCancel(listener: () => void): void {
+  onClose(listener: () => void): void {
     if (this.call.cancelled) listener();
     else (this.call as EventEmitter).once("cancelled", listener);
   }

@@ -24,34 +24,65 @@ export async function listen(
   port: number,
   onConnection: (socket: Socket) => void,
 ): Promise<Listener> {
-  const servers: Server[] = [];
+  const hosts = await addresses(host);
   const sockets = new Set<Socket>();
   const accept = (socket: Socket): void => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
     onConnection(socket);
   };
-  const close = (): void => servers.forEach((server) => void server.close());
-  let bound = port;
-  try {
-    for (const { address } of await addresses(host)) {
-      const server = await bind(address, bound, accept);
-      if (server === undefined) continue;
-      servers.push(server);
-      bound = portOf(server);
-    }
-  } catch (error) {
-    close();
-    throw error;
-  }
+  const servers = await bindFreePort(hosts, port, accept);
   if (servers.length === 0) throw new TritonError("UNAVAILABLE", `no address of ${host} can be listened on`);
-  const destroyConnections = (): void => sockets.forEach((socket) => void socket.destroy());
-  return { port: bound, close, destroyConnections };
+  return {
+    port: portOf(servers[0]!),
+    close: () => closeAll(servers),
+    destroyConnections: () => sockets.forEach((socket) => void socket.destroy()),
+  };
 }
 
-async function addresses(host: string): Promise<readonly { address: string }[]> {
+/** Tries to find one that is free on every address, when any port will do. */
+const FREE_PORT_ATTEMPTS = 10;
+
+async function bindFreePort(
+  hosts: readonly string[],
+  port: number,
+  onConnection: (socket: Socket) => void,
+): Promise<Server[]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await bindAll(hosts, port, onConnection);
+    } catch (error) {
+      if (port !== 0 || attempt === FREE_PORT_ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** Listens on all addresses: with port 0, the first one finds the port for the others. */
+async function bindAll(
+  hosts: readonly string[],
+  port: number,
+  onConnection: (socket: Socket) => void,
+): Promise<Server[]> {
+  const servers: Server[] = [];
   try {
-    return await lookup(host, { all: true });
+    for (const host of hosts) {
+      const server = await bind(host, servers.length > 0 ? portOf(servers[0]!) : port, onConnection);
+      if (server !== undefined) servers.push(server);
+    }
+    return servers;
+  } catch (error) {
+    closeAll(servers);
+    throw error;
+  }
+}
+
+function closeAll(servers: readonly Server[]): void {
+  for (const server of servers) server.close();
+}
+
+async function addresses(host: string): Promise<string[]> {
+  try {
+    return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (error) {
     throw new TritonError("UNAVAILABLE", `cannot find the address of ${host}`, { cause: error });
   }

@@ -47,6 +47,7 @@ export class FakeService implements InferenceService {
   live = true;
   ready = true;
   config: ModelConfig;
+  labels: ReadonlyMap<string, readonly string[]> = new Map();
   #onInfer: (request: InferenceRequest) => void;
 
   constructor(
@@ -78,7 +79,7 @@ export class FakeService implements InferenceService {
     if (!this.isModelReady(name, version)) {
       throw new TritonError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
     }
-    return { name, version: 1, config: this.config };
+    return { name, version: 1, config: this.config, labels: this.labels };
   }
 
   modelMetadata(name: string, version: string) {

@@ -2,10 +2,11 @@ import type { InferenceService } from "@tritonjs/core";
 import { onTestFinished } from "vitest";
 import { type GrpcOptions, grpc } from "../../src/index.js";
 import { GrpcClient } from "./grpc-client.js";
+import { currentTransport } from "./over-each-transport.js";
 
 /** Serves `service` on a free port for the length of a test. */
 export async function serve(service: InferenceService, options: GrpcOptions = {}) {
-  const frontend = grpc({ port: 0, stopGraceMs: 0, ...options });
+  const frontend = grpc({ port: 0, stopGraceMs: 0, transport: currentTransport(), ...options });
   const address = await frontend.start(service);
   const client = new GrpcClient(address.url);
   onTestFinished(async () => {

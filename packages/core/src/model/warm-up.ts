@@ -1,0 +1,63 @@
+import { Payload } from "../batch/payload.js";
+import type { ModelConfig, ModelWarmup } from "../config/model-config.js";
+import { TritonError } from "../errors/triton-error.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { ModelInstance } from "../instance/model-instance.js";
+import type { ModelStatistics } from "../observe/statistics.js";
+import type { RequestValidator } from "../request/validate-request.js";
+import { warmupRequests } from "./warmup-requests.js";
+
+/**
+ * Runs every warmup sample through every instance, before the model serves. The executions are in the statistics,
+ * as in Triton.
+ *
+ * @throws TritonError for the first sample that fails: the model is then not loaded.
+ */
+export async function warmUp(
+  config: ModelConfig,
+  instances: InstanceGroup,
+  validator: RequestValidator,
+  statistics: ModelStatistics,
+  now: () => number,
+): Promise<void> {
+  for (const instance of instances.instances) {
+    for (const sample of config.modelWarmup) {
+      for (let run = 0; run < Math.max(1, sample.count); run++) {
+        await runSample(config, instance, sample, validator, statistics, now);
+      }
+    }
+  }
+}
+
+async function runSample(
+  config: ModelConfig,
+  instance: ModelInstance,
+  sample: ModelWarmup,
+  validator: RequestValidator,
+  statistics: ModelStatistics,
+  now: () => number,
+): Promise<void> {
+  const failures: TritonError[] = [];
+  const requests = warmupRequests(config, sample, (outcome) => {
+    if (TritonError.is(outcome)) failures.push(outcome);
+  });
+  if (requests.length === 0) return;
+  const payload = new Payload();
+  for (const request of requests) {
+    validator.validate(request);
+    request.queueStart = now();
+    statistics.pendingCount++;
+    payload.add(request);
+  }
+  await instance.run(payload);
+  const failure = failures[0];
+  if (failure !== undefined) {
+    throw new TritonError(
+      failure.code,
+      `failed to run warmup sample '${sample.name}': ${failure.message}; `,
+      {
+        cause: failure,
+      },
+    );
+  }
+}

@@ -1,0 +1,27 @@
+import { STATUS } from "../../status-from-code.js";
+import { RefusedCall } from "./refused-call.js";
+
+const MILLISECONDS: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
+
+/** The longest time that a timer can wait; longer deadlines are none. */
+const MAX_TIMER_MS = 0x7fff_ffff;
+
+/**
+ * Milliseconds that the header `grpc-timeout` allows; undefined for no limit.
+ *
+ * @throws RefusedCall INTERNAL for a header that is none.
+ */
+export function timeoutOf(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(header) ?? [];
+  if (digits === undefined) throw new RefusedCall(STATUS.INTERNAL, `Invalid grpc-timeout value "${header}"`);
+  const milliseconds = Number(digits) * MILLISECONDS[unit!]!;
+  return milliseconds > MAX_TIMER_MS ? undefined : milliseconds;
+}

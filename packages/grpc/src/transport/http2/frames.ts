@@ -1,0 +1,98 @@
+import { STATUS } from "../../status-from-code.js";
+import { RefusedCall } from "./refused-call.js";
+
+/*
+ * Messages on a stream, as gRPC frames them:
+ *
+ *   compressed: 1 byte | length: 4 bytes, big-endian | message
+ */
+
+const HEADER_BYTES = 5;
+
+/** Messages together that are smaller than this are copied into one piece to be written. */
+const JOIN_BELOW = 64 * 1024;
+
+/** A message as it came. */
+export interface Frame {
+  readonly compressed: boolean;
+  readonly bytes: Buffer;
+}
+
+/** Puts messages together from the pieces in which they come: one copy, none for a message in one piece. */
+export class FrameReader {
+  readonly #maxSize: number;
+  #pieces: Buffer[] = [];
+  #size = 0;
+
+  constructor(maxSize: number) {
+    this.#maxSize = maxSize;
+  }
+
+  /**
+   * Takes a piece and gives the messages that it completes.
+   *
+   * @throws RefusedCall RESOURCE_EXHAUSTED for a message above the limit, before it has come.
+   */
+  push(piece: Buffer): Frame[] {
+    this.#pieces.push(piece);
+    this.#size += piece.length;
+    const frames: Frame[] = [];
+    for (let length = this.#messageLength(); length !== undefined; length = this.#messageLength()) {
+      if (length > this.#maxSize) {
+        throw new RefusedCall(
+          STATUS.RESOURCE_EXHAUSTED,
+          `Received message larger than max (${length} vs. ${this.#maxSize})`,
+        );
+      }
+      if (this.#size < HEADER_BYTES + length) break;
+      frames.push(this.#take(length));
+    }
+    return frames;
+  }
+
+  /** Length of the message at hand; undefined before its header is complete. */
+  #messageLength(): number | undefined {
+    if (this.#size < HEADER_BYTES) return undefined;
+    if (this.#pieces[0]!.length < HEADER_BYTES) this.#pieces = [Buffer.concat(this.#pieces)];
+    return this.#pieces[0]!.readUInt32BE(1);
+  }
+
+  #take(length: number): Frame {
+    const end = HEADER_BYTES + length;
+    const whole = this.#pieces.length === 1 ? this.#pieces[0]! : joined(this.#pieces, this.#size, end);
+    this.#pieces = whole.length === end ? [] : [whole.subarray(end)];
+    this.#size -= end;
+    return { compressed: whole[0] === 1, bytes: whole.subarray(HEADER_BYTES, end) };
+  }
+}
+
+/**
+ * The pieces as one, placed so that the byte at `end` is at a multiple of 8: the raw contents of a request stand
+ * at its end, and elements that are aligned need not be copied to be read.
+ */
+function joined(pieces: readonly Buffer[], size: number, end: number): Buffer {
+  const padding = -end & 7;
+  const buffer = Buffer.allocUnsafeSlow(padding + size);
+  let at = padding;
+  for (const piece of pieces) at += piece.copy(buffer, at);
+  return buffer.subarray(padding);
+}
+
+/** The pieces to write for a message: small ones joined, large ones as they are. */
+export function frame(parts: readonly Uint8Array[]): Uint8Array[] {
+  const length = parts.reduce((total, part) => total + part.byteLength, 0);
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt32BE(length, 1);
+  if (length < JOIN_BELOW) return [Buffer.concat([header, ...parts])];
+  const pieces: Uint8Array[] = [];
+  let small: Uint8Array[] = [header];
+  for (const part of parts) {
+    if (part.byteLength < JOIN_BELOW) small.push(part);
+    else {
+      pieces.push(Buffer.concat(small), part);
+      small = [];
+    }
+  }
+  if (small.length > 0) pieces.push(Buffer.concat(small));
+  return pieces;
+}

@@ -1,0 +1,188 @@
+import type { ServerHttp2Stream } from "node:http2";
+import { TritonError } from "@tritonjs/core";
+import { type CallStatus, STATUS, statusFromError } from "../../status-from-code.js";
+import type { CallHeaders, DuplexStream } from "../call.js";
+import type { Method } from "../method.js";
+import { timeoutOf } from "./deadline.js";
+import { ACCEPTED_ENCODINGS, decompress } from "./decompress.js";
+import { type Frame, FrameReader, frame } from "./frames.js";
+import { RefusedCall } from "./refused-call.js";
+
+const RESPONSE_HEADERS = {
+  ":status": 200,
+  "content-type": "application/grpc+proto",
+  "grpc-accept-encoding": ACCEPTED_ENCODINGS,
+};
+
+/** Ends a stream with a status. What the client still sends is read away, so that the stream can close. */
+export function sendStatus(stream: ServerHttp2Stream, { code, details }: CallStatus): void {
+  if (stream.closed || stream.destroyed) return;
+  const trailers = { "grpc-status": code, ...(details === "" ? {} : { "grpc-message": encodeURI(details) }) };
+  if (stream.headersSent) {
+    stream.once("wantTrailers", () => {
+      if (!stream.closed && !stream.destroyed) stream.sendTrailers(trailers);
+    });
+    stream.end();
+  } else stream.respond({ ...RESPONSE_HEADERS, ...trailers }, { endStream: true });
+  stream.resume();
+}
+
+/** One call on an HTTP/2 stream: messages in, messages out, a status at the end. */
+export class Http2Call implements DuplexStream<unknown, unknown> {
+  readonly headers: CallHeaders;
+  readonly #stream: ServerHttp2Stream;
+  readonly #method: Method;
+  readonly #maxSize: number;
+  readonly #reader: FrameReader;
+  readonly #frames: Frame[] = [];
+  readonly #closeListeners: (() => void)[] = [];
+  #onMessage: (message: unknown) => void = () => {};
+  #onHalfClose: () => void = () => {};
+  #deadline: NodeJS.Timeout | undefined;
+  #paused = false;
+  #decompressing = false;
+  #inputEnded = false;
+  #halfClosed = false;
+  #over = false;
+
+  constructor(stream: ServerHttp2Stream, headers: CallHeaders, method: Method, maxSize: number) {
+    this.headers = headers;
+    this.#stream = stream;
+    this.#method = method;
+    this.#maxSize = maxSize;
+    this.#reader = new FrameReader(maxSize);
+    stream.once("close", () => this.#close());
+    stream.on("error", () => this.#close());
+  }
+
+  /** Starts the deadline and the reading: call it when the listeners are there. */
+  start(): void {
+    try {
+      const timeout = timeoutOf(this.headers.get("grpc-timeout"));
+      if (timeout !== undefined) this.#deadline = setTimeout(() => this.#expire(), timeout);
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    this.#stream.on("data", (piece: Buffer) => this.#read(piece));
+    this.#stream.once("end", () => {
+      this.#inputEnded = true;
+      this.#deliver();
+    });
+  }
+
+  onMessage(listener: (message: unknown) => void): void {
+    this.#onMessage = listener;
+  }
+
+  onHalfClose(listener: () => void): void {
+    this.#onHalfClose = listener;
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#over) listener();
+    else this.#closeListeners.push(listener);
+  }
+
+  onDrain(listener: () => void): void {
+    this.#stream.on("drain", listener);
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#deliver();
+    if (!this.#paused) this.#stream.resume();
+  }
+
+  write(message: unknown): boolean {
+    if (this.#over || this.#stream.closed || this.#stream.destroyed) return true;
+    const pieces = frame(this.#method.encode(message));
+    if (!this.#stream.headersSent) this.#stream.respond(RESPONSE_HEADERS, { waitForTrailers: true });
+    this.#stream.cork();
+    for (const piece of pieces) this.#stream.write(piece);
+    this.#stream.uncork();
+    return !this.#stream.writableNeedDrain;
+  }
+
+  end(error?: Error): void {
+    if (error === undefined) this.#finish({ code: STATUS.OK, details: "" });
+    else this.fail(error);
+  }
+
+  /** Ends the call with the status of whatever was thrown. */
+  fail(error: unknown): void {
+    this.#finish(error instanceof RefusedCall ? error : statusFromError(TritonError.from(error)));
+  }
+
+  #read(piece: Buffer): void {
+    if (this.#over) return;
+    try {
+      this.#frames.push(...this.#reader.push(piece));
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    this.#deliver();
+  }
+
+  /** Hands over what has come, in its order: a message that is being decompressed holds the next ones back. */
+  #deliver(): void {
+    while (!this.#over && !this.#paused && !this.#decompressing) {
+      const next = this.#frames.shift();
+      if (next === undefined) break;
+      if (next.compressed) this.#decompress(next.bytes);
+      else this.#decode(next.bytes);
+    }
+    if (!this.#inputEnded || this.#halfClosed || this.#decompressing || this.#frames.length > 0) return;
+    if (this.#over) return;
+    this.#halfClosed = true;
+    this.#onHalfClose();
+  }
+
+  #decompress(bytes: Buffer): void {
+    this.#decompressing = true;
+    const encoding = this.headers.get("grpc-encoding") ?? "identity";
+    decompress(bytes, encoding, this.#maxSize).then(
+      (message) => {
+        this.#decompressing = false;
+        this.#decode(message);
+        this.#deliver();
+      },
+      (error) => this.fail(error),
+    );
+  }
+
+  #decode(bytes: Buffer): void {
+    if (this.#over) return;
+    let message: unknown;
+    try {
+      message = this.#method.decode(bytes);
+    } catch {
+      this.fail(new RefusedCall(STATUS.INTERNAL, "Error deserializing request"));
+      return;
+    }
+    this.#onMessage(message);
+  }
+
+  #expire(): void {
+    this.fail(new RefusedCall(STATUS.DEADLINE_EXCEEDED, "Deadline exceeded"));
+  }
+
+  #finish(status: CallStatus): void {
+    if (this.#over) return;
+    sendStatus(this.#stream, status);
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#deadline);
+    for (const listener of this.#closeListeners) listener();
+  }
+}

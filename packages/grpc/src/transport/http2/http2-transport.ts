@@ -1,0 +1,137 @@
+import type { EventEmitter } from "node:events";
+import {
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
+import { STATUS } from "../../status-from-code.js";
+import type { CallHeaders } from "../call.js";
+import type { Method } from "../method.js";
+import type { Transport, TransportOptions } from "../transport.js";
+import { Http2Call, sendStatus } from "./http2-call.js";
+import { RefusedCall } from "./refused-call.js";
+
+/** Bytes that a client may send before it is told to go on, for each stream and for a connection. */
+const WINDOW_SIZE = 8 * 1024 * 1024;
+const MAX_FRAME_SIZE = 1024 * 1024;
+
+/** gRPC on Node's own HTTP/2 server, whose windows are large enough for tensors. */
+export class Http2Transport implements Transport {
+  readonly #server: Http2Server;
+  readonly #methods: ReadonlyMap<string, Method>;
+  readonly #maxSize: number;
+  readonly #sessions = new Set<ServerHttp2Session>();
+
+  constructor(methods: readonly Method[], { maxReceiveMessageSize }: TransportOptions) {
+    this.#methods = new Map(methods.map((method) => [method.path, method]));
+    this.#maxSize = maxReceiveMessageSize;
+    this.#server = createServer({
+      settings: { initialWindowSize: WINDOW_SIZE, maxFrameSize: MAX_FRAME_SIZE },
+      // A message may be larger than the memory that a session is allowed by default.
+      maxSessionMemory: Number.MAX_SAFE_INTEGER,
+    });
+    this.#server.on("session", (session) => this.#watch(session));
+    // Its types leave out the last argument.
+    const onStream = (
+      stream: ServerHttp2Stream,
+      headers: IncomingHttpHeaders,
+      _flags: number,
+      rawHeaders: string[],
+    ): void => this.#open(stream, headers[":path"] ?? "", headers["content-type"] ?? "", rawHeaders);
+    (this.#server as EventEmitter).on("stream", onStream);
+  }
+
+  accept(socket: Socket): void {
+    this.#server.emit("connection", socket);
+  }
+
+  /** Tells the clients to go, and waits for the calls at hand. */
+  async stop(): Promise<void> {
+    await Promise.all(
+      [...this.#sessions].map((session) => new Promise<void>((resolve) => session.close(resolve))),
+    );
+  }
+
+  #watch(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    session.once("close", () => this.#sessions.delete(session));
+    session.on("error", () => session.destroy());
+    session.setLocalWindowSize(WINDOW_SIZE);
+  }
+
+  #open(stream: ServerHttp2Stream, path: string, contentType: string, rawHeaders: string[]): void {
+    stream.on("error", () => {});
+    const method = this.#methods.get(path);
+    if (!contentType.startsWith("application/grpc")) {
+      stream.respond({ ":status": 415 }, { endStream: true });
+    } else if (method === undefined) {
+      const details = `The server does not implement the method ${path}`;
+      sendStatus(stream, { code: STATUS.UNIMPLEMENTED, details });
+    } else {
+      const call = new Http2Call(stream, callHeaders(rawHeaders), method, this.#maxSize);
+      handle(method, call);
+      call.start();
+    }
+  }
+}
+
+function handle(method: Method, call: Http2Call): void {
+  if (method.kind === "duplex") {
+    try {
+      method.handle(call);
+    } catch (error) {
+      call.fail(error);
+    }
+    return;
+  }
+  const requests: unknown[] = [];
+  call.onMessage((request) => {
+    requests.push(request);
+    if (requests.length > 1)
+      call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received a second request message"));
+  });
+  call.onHalfClose(() => {
+    if (requests.length === 0) {
+      call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received no request message"));
+    } else if (method.kind === "unary") {
+      void answer(method, requests[0], call);
+    } else {
+      try {
+        method.handle(requests[0], call);
+      } catch (error) {
+        call.fail(error);
+      }
+    }
+  });
+}
+
+async function answer(method: Method & { kind: "unary" }, request: unknown, call: Http2Call): Promise<void> {
+  try {
+    call.write(await method.handle(request, call));
+    call.end();
+  } catch (error) {
+    call.fail(error);
+  }
+}
+
+/** Headers from the pairs of names and values as they came. */
+function callHeaders(rawHeaders: readonly string[]): CallHeaders {
+  const entries: [string, string][] = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (!name.startsWith(":") && !name.endsWith("-bin")) entries.push([name, rawHeaders[index + 1]!]);
+  }
+  return {
+    get: (wanted) => entries.find(([name]) => name === wanted)?.[1],
+    entries: () => entries.filter(([name]) => !TRANSPORT_HEADERS.has(name)),
+  };
+}
+
+/** Headers that are about the transport, not about the request. */
+const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
+  ...["content-type", "te", "accept-encoding"],
+  ...["grpc-timeout", "grpc-encoding", "grpc-accept-encoding"],
+]);

@@ -1,0 +1,42 @@
+import { status } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { FakeService } from "./support/fake-service.js";
+import { overEachTransport } from "./support/over-each-transport.js";
+import { serve } from "./support/serve.js";
+
+const headerForwardPattern = /my-|seq|triton_/g;
+
+overEachTransport("headers that match the pattern", () => {
+  test("are string parameters of every request, and win over those of the request", async () => {
+    const service = new FakeService();
+    const { client } = await serve(service, { headerForwardPattern });
+    const extras = {
+      headers: [
+        ["my-user", "Bob"],
+        ["not-my-b", ""],
+        ["other", "x"],
+      ] as const,
+    };
+    await client.infer({ modelName: "m", parameters: { "my-user": { stringParam: "eve" } } }, extras);
+    await client.infer({ modelName: "m" }, extras);
+    expect(service.requests.map(({ parameters }) => parameters)).toEqual([
+      { "my-user": "Bob", "not-my-b": "" },
+      { "my-user": "Bob", "not-my-b": "" },
+    ]);
+  });
+
+  test.each(["sequence_id", "triton_x"])("but are named %s are refused", async (name) => {
+    const { client } = await serve(new FakeService(), { headerForwardPattern });
+    await expect(client.infer({ modelName: "m" }, { headers: [[name, "5"]] })).rejects.toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: `Header '${name}' is reserved for Triton usage and cannot be forwarded.`,
+    });
+  });
+
+  test("stay where they are without a pattern", async () => {
+    const service = new FakeService();
+    const { client } = await serve(service);
+    await client.infer({ modelName: "m" }, { headers: [["my-user", "Bob"]] });
+    expect(service.requests[0]!.parameters).toEqual({});
+  });
+});

@@ -1,0 +1,75 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { timeoutOf } from "../src/transport/http2/deadline.js";
+import { decompress } from "../src/transport/http2/decompress.js";
+import { FrameReader, frame } from "../src/transport/http2/frames.js";
+
+const framed = (...messages: string[]) =>
+  Buffer.concat(messages.flatMap((message) => frame([Buffer.from(message)])));
+
+describe("frames", () => {
+  test("are put together however they are cut", () => {
+    const bytes = framed("one", "", "three", "x".repeat(300));
+    for (const size of [1, 2, 3, 4, 5, 6, 7, 100, bytes.length]) {
+      const reader = new FrameReader(1000);
+      const messages: string[] = [];
+      for (let at = 0; at < bytes.length; at += size) {
+        for (const { bytes: message } of reader.push(bytes.subarray(at, at + size)))
+          messages.push(message.toString());
+      }
+      expect(messages).toEqual(["one", "", "three", "x".repeat(300)]);
+    }
+  });
+
+  test("that come in pieces end where elements of any size are aligned", () => {
+    const bytes = framed("x".repeat(1000), "next");
+    const reader = new FrameReader(2000);
+    expect(reader.push(bytes.subarray(0, 400))).toEqual([]);
+    const [message, next] = reader.push(bytes.subarray(400));
+    expect((message!.bytes.byteOffset + message!.bytes.length) % 8).toBe(0);
+    expect(next!.bytes.toString()).toBe("next");
+  });
+
+  test("above the limit are refused before they have come", () => {
+    const reader = new FrameReader(10);
+    expect(() => reader.push(Buffer.of(0, 0xff, 0xff, 0xff, 0xff))).toThrow(
+      "Received message larger than max (4294967295 vs. 10)",
+    );
+  });
+
+  test("leave large parts as they are", () => {
+    const large = Buffer.alloc(600_000);
+    const pieces = frame([Buffer.from("head"), large, Buffer.from("tail")]);
+    expect(pieces).toHaveLength(3);
+    expect(pieces[1]).toBe(large);
+    const [message] = new FrameReader(1e6).push(Buffer.concat(pieces));
+    expect(message!.bytes.length).toBe(600_008);
+  });
+});
+
+describe("compressed messages", () => {
+  test("are unpacked up to the limit", async () => {
+    const packed = gzipSync(Buffer.alloc(1000, 7));
+    expect(await decompress(packed, "gzip", 1000)).toEqual(Buffer.alloc(1000, 7));
+    await expect(decompress(packed, "gzip", 999)).rejects.toMatchObject({ code: 8 });
+    await expect(decompress(packed, "snappy", 1000)).rejects.toMatchObject({ code: 12 });
+    await expect(decompress(packed.subarray(0, 15), "gzip", 1000)).rejects.toMatchObject({ code: 13 });
+  });
+});
+
+describe("grpc-timeout", () => {
+  test.each([
+    ["1S", 1000],
+    ["250m", 250],
+    ["5000u", 5],
+    ["2M", 120_000],
+    ["99999999H", undefined],
+    [undefined, undefined],
+  ])("%s is %s milliseconds", (header, milliseconds) => {
+    expect(timeoutOf(header)).toBe(milliseconds);
+  });
+
+  test.each(["", "S", "1", "-1S", "1x", "123456789m"])("%j is refused", (header) => {
+    expect(() => timeoutOf(header)).toThrow("Invalid grpc-timeout value");
+  });
+});

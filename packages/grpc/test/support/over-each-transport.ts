@@ -1,0 +1,23 @@
+import { beforeEach, describe } from "vitest";
+import type { GrpcOptions } from "../../src/index.js";
+
+type TransportName = NonNullable<GrpcOptions["transport"]>;
+
+const TRANSPORTS: readonly TransportName[] = ["http2", "grpc-js"];
+
+let current: TransportName = "http2";
+
+/** The transport that the test at hand is about. */
+export function currentTransport(): TransportName {
+  return current;
+}
+
+/** The same tests over each transport. */
+export function overEachTransport(name: string, tests: () => void): void {
+  describe.each(TRANSPORTS)(`over %s, ${name}`, (transport) => {
+    beforeEach(() => {
+      current = transport;
+    });
+    tests();
+  });
+}

@@ -1,0 +1,150 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { gzipSync } from "node:zlib";
+import { status } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { inference } from "#proto";
+import { encodeMessage } from "../src/proto/codec.js";
+import { FakeService } from "./support/fake-service.js";
+import type { GrpcClient } from "./support/grpc-client.js";
+import { overEachTransport } from "./support/over-each-transport.js";
+import { framed, rawCall, rawSession } from "./support/raw-call.js";
+import { serve } from "./support/serve.js";
+
+const good = encodeMessage(inference.ModelInferRequest, {
+  modelName: "m",
+  id: "good",
+  inputs: [{ name: "X", datatype: "UINT8", shape: [3], parameters: { k: { stringParam: "v" } } }],
+  rawInputContents: [Uint8Array.of(1, 2, 3)],
+});
+
+/** Numbers that look random and are the same in every run. */
+function* pseudoRandom(seed: number): Generator<number> {
+  for (let state = seed; ; state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) yield state >>> 24;
+}
+
+const works = (client: GrpcClient) =>
+  expect(client.infer({ modelName: "m", id: "next" })).resolves.toMatchObject({ id: "next" });
+
+overEachTransport("bad input", () => {
+  test("that is no message is told so, and the next call works", async () => {
+    const { client, address } = await serve(new FakeService());
+    const session = rawSession(address.url);
+    const random = pseudoRandom(7);
+    const refusals = [status.INTERNAL, status.INVALID_ARGUMENT, status.NOT_FOUND, status.OK];
+    for (let length = 1; length < good.length; length += 3) {
+      const { grpcStatus } = await rawCall(session, framed(good.subarray(0, length)));
+      expect(refusals).toContain(grpcStatus);
+    }
+    for (let round = 0; round < 100; round++) {
+      const broken = Buffer.from(good);
+      for (let change = 0; change < 3; change++) {
+        broken[random.next().value! % broken.length] = random.next().value!;
+      }
+      expect(refusals).toContain((await rawCall(session, framed(broken))).grpcStatus);
+    }
+    await works(client);
+  });
+
+  test("that is not even framed, or ends inside a message", async () => {
+    const { client, address } = await serve(new FakeService(), { maxReceiveMessageSize: 1000 });
+    const session = rawSession(address.url);
+    const tooLarge = await rawCall(session, Buffer.alloc(100, 0xff));
+    expect(tooLarge.grpcStatus).toBe(status.RESOURCE_EXHAUSTED);
+    const cut = await rawCall(session, framed(good).subarray(0, 20));
+    expect(cut.grpcStatus).toBe(status.UNIMPLEMENTED);
+    const none = await rawCall(session, new Uint8Array(0));
+    expect(none.grpcStatus).toBe(status.UNIMPLEMENTED);
+    const two = await rawCall(session, Buffer.concat([framed(good), framed(good)]));
+    expect(two.grpcStatus).toBe(status.UNIMPLEMENTED);
+    await works(client);
+  });
+
+  test("that unpacks to more than a request may be", async () => {
+    const { client, address } = await serve(new FakeService(), { maxReceiveMessageSize: 100_000 });
+    const session = rawSession(address.url);
+    const bomb = gzipSync(Buffer.alloc(50_000_000));
+    const answer = await rawCall(session, framed(bomb, 1), { "grpc-encoding": "gzip" });
+    expect(answer.grpcStatus).toBe(status.RESOURCE_EXHAUSTED);
+    const wrong = await rawCall(session, framed(good, 1), { "grpc-encoding": "gzip" });
+    expect(wrong.grpcStatus).toBe(status.INTERNAL);
+    const unknown = await rawCall(session, framed(good, 1), { "grpc-encoding": "snappy" });
+    expect(unknown.grpcStatus).toBe(status.UNIMPLEMENTED);
+    const packed = await rawCall(session, framed(gzipSync(good), 1), { "grpc-encoding": "gzip" });
+    expect(packed.grpcStatus).toBe(status.OK);
+    await works(client);
+  });
+
+  test("for a method that is not there, or of another protocol", async () => {
+    const { client, address } = await serve(new FakeService());
+    const session = rawSession(address.url);
+    const path = "/inference.GRPCInferenceService/Nothing";
+    expect((await rawCall(session, framed(good), { ":path": path })).grpcStatus).toBe(status.UNIMPLEMENTED);
+    const html = await rawCall(session, framed(good), { "content-type": "text/html" });
+    expect(html.httpStatus).toBe(415);
+    await works(client);
+  });
+
+  test("with a deadline that has passed, or is none", async () => {
+    const { client, address } = await serve(new FakeService({}, () => {}));
+    const session = rawSession(address.url);
+    const passed = await rawCall(session, framed(good), { "grpc-timeout": "1n" });
+    expect(passed.grpcStatus).toBe(status.DEADLINE_EXCEEDED);
+    const none = await rawCall(session, framed(good), { "grpc-timeout": "soon" });
+    expect(none.grpcStatus).toBe(status.INTERNAL);
+    await expect(
+      client.call("ServerLive", inference.ServerLiveRequest, inference.ServerLiveResponse, {}),
+    ).resolves.toMatchObject({ live: true });
+  });
+
+  test("of a hundred thousand parameters", async () => {
+    const service = new FakeService();
+    const { client } = await serve(service);
+    const parameters = Object.fromEntries(
+      Array.from({ length: 100_000 }, (_, index) => [`k${index}`, { int64Param: index }]),
+    );
+    await client.infer({ modelName: "m", parameters });
+    expect(Object.keys(service.requests[0]!.parameters)).toHaveLength(100_000);
+    await works(client);
+  });
+
+  test("that is no HTTP/2", async () => {
+    const { client, address } = await serve(new FakeService());
+    const socket = connect(address.port, "localhost");
+    socket.on("error", () => {});
+    socket.end("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    socket.resume();
+    await once(socket, "close");
+    await works(client);
+  });
+
+  test("with a megabyte of headers", async () => {
+    const { client, address } = await serve(new FakeService());
+    const session = rawSession(address.url);
+    const { grpcStatus } = await rawCall(session, framed(good), { "x-large": "x".repeat(1024 * 1024) });
+    expect(grpcStatus).not.toBe(status.OK);
+    await works(client);
+  });
+
+  test("of calls that are reset as soon as they are made", async () => {
+    const service = new FakeService({}, () => {});
+    const { address } = await serve(service);
+    const session = rawSession(address.url);
+    const closed = Array.from({ length: 500 }, () => {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/inference.GRPCInferenceService/ModelInfer",
+        "content-type": "application/grpc",
+        te: "trailers",
+      });
+      stream.on("error", () => {});
+      stream.write(framed(good));
+      stream.close(8);
+      return new Promise((resolve) => stream.once("close", resolve));
+    });
+    await Promise.all(closed);
+    const { client } = await serve(new FakeService());
+    await works(client);
+    expect(service.requests.filter((request) => !request.settled)).toEqual([]);
+  });
+});
