@@ -119,7 +119,8 @@ export class Triton implements AsyncDisposable {
     if (this.#registry.isLoading(modelName)) {
       // The caller may change its arrays while this waits.
       values = structuredClone(inputs);
-      await this.#registry.loading(modelName);
+      if (this.#service.stopping) throw new TritonError("UNAVAILABLE", "Server not ready");
+    await this.#registry.loading(modelName);
     }
     return inferInProcess(this.#registry.find(modelName, version), this.#clock, values, rest, "given");
   }
@@ -167,7 +168,7 @@ export class Triton implements AsyncDisposable {
         addresses[frontend.name] = await frontend.start(this.#service);
       }
     } catch (error) {
-      await Promise.allSettled(started.map((frontend) => frontend.stop()));
+      await Promise.allSettled(started.map((frontend) => frontend.stop(0)));
       throw error;
     }
     this.#frontends = started;
@@ -179,7 +180,7 @@ export class Triton implements AsyncDisposable {
     this.#service.stopping = true;
     const models = this.#registry.all();
     await Promise.all([
-      ...this.#frontends.map((frontend) => frontend.stop()),
+      ...this.#frontends.map((frontend) => frontend.stop(this.#drainTimeoutMs)),
       ...models.map((model) => model.unload(this.#drainTimeoutMs)),
     ]);
   }

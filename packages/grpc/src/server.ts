@@ -52,18 +52,17 @@ class GrpcFrontend implements Frontend {
     return { host: address, port: listener.port, url: `${host}:${listener.port}` };
   }
 
-  stop(): Promise<void> {
+  stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
     if (this.#running === undefined) return Promise.resolve();
-    this.#stopping ??= this.#stop(this.#running);
+    this.#stopping ??= this.#stop(this.#running, Math.min(drainTimeoutMs, this.#options.stopGraceMs));
     return this.#stopping;
   }
 
-  async #stop({ listener, transport, shutdown }: Running): Promise<void> {
-    const { stopGraceMs } = this.#options;
+  async #stop({ listener, transport, shutdown }: Running, graceMs: number): Promise<void> {
     shutdown.begin();
     listener.close();
-    const expire = setTimeout(() => shutdown.expire(), stopGraceMs);
-    const destroy = setTimeout(() => listener.destroyConnections(), stopGraceMs + LAST_WORDS_MS);
+    const expire = setTimeout(() => shutdown.expire(), graceMs);
+    const destroy = setTimeout(() => listener.destroyConnections(), graceMs + LAST_WORDS_MS);
     await transport.stop();
     clearTimeout(expire);
     clearTimeout(destroy);

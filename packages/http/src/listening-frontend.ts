@@ -3,6 +3,10 @@ import { type Frontend, type FrontendAddress, type InferenceService, TritonError
 import fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { answerClientError } from "./client-error.js";
 import { REQUEST_TIMEOUT_MS } from "./limits.js";
+import { OpenConnections } from "./open-connections.js";
+
+/** Node's timers do not go further. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Where a frontend listens, and how it is called in messages. */
 export interface ListenOptions {
@@ -25,6 +29,7 @@ export class ListeningFrontend implements Frontend {
   readonly #serverOptions: (service: InferenceService) => FastifyServerOptions;
   readonly #mount: Mount;
   #app: FastifyInstance | undefined;
+  #connections: OpenConnections | undefined;
 
   constructor(
     options: ListenOptions,
@@ -48,6 +53,7 @@ export class ListeningFrontend implements Frontend {
       ...this.#serverOptions(service),
     });
     closeAsAnswered(app);
+    this.#connections = new OpenConnections(app.server);
     this.#mount(app, service);
     try {
       await app.listen({ port, host: address });
@@ -61,8 +67,13 @@ export class ListeningFrontend implements Frontend {
     return { host: address, port: bound.port, url: `http://${host}:${bound.port}` };
   }
 
-  async stop(): Promise<void> {
-    await this.#app?.close();
+  async stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
+    if (this.#app === undefined) return;
+    const closed = this.#app.close();
+    this.#connections?.endIdle();
+    const expire = setTimeout(() => this.#connections?.endAll(), Math.min(drainTimeoutMs, LONGEST_TIMER_MS));
+    await closed;
+    clearTimeout(expire);
   }
 
   #listenError(cause: unknown): TritonError {

@@ -12,7 +12,7 @@ export async function whenReady(model: ModelVersion): Promise<void> {
   if (model.state === "UNAVAILABLE") {
     throw new TritonError(
       "UNAVAILABLE",
-      `model '${model.name}' version ${model.version} is not ready: ${model.reason}`,
+      `model '${model.name}' version ${model.version} is not ready: ${model.reason || model.state.toLowerCase()}`,
     );
   }
 }

@@ -14,8 +14,11 @@ export interface Frontend {
   readonly name: string;
   /** Starts to listen. Rejects with a `TritonError` that names the port and its option when the port is taken. */
   start(service: InferenceService): Promise<FrontendAddress>;
-  /** Stops accepting and resolves when the requests at hand are answered. Calling it twice is harmless. */
-  stop(): Promise<void>;
+  /**
+   * Stops accepting, ends connections on which no request is under way, and resolves when the requests at hand are
+   * answered; after `drainTimeoutMs` it ends those too. Calling it twice is harmless.
+   */
+  stop(drainTimeoutMs: number): Promise<void>;
 }
 
 /** Which of the default frontends to open, and where. Port 0 takes any free one. */

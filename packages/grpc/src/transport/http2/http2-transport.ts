@@ -24,6 +24,8 @@ export class Http2Transport implements Transport {
   readonly #methods: ReadonlyMap<string, Method>;
   readonly #maxSize: number;
   readonly #sessions = new Set<ServerHttp2Session>();
+  /** Sessions whose client has not said a word. */
+  readonly #silent = new Set<ServerHttp2Session>();
 
   constructor(methods: readonly Method[], { maxReceiveMessageSize }: TransportOptions) {
     this.#methods = new Map(methods.map((method) => [method.path, method]));
@@ -50,14 +52,22 @@ export class Http2Transport implements Transport {
 
   /** Tells the clients to go, and waits for the calls at hand. */
   async stop(): Promise<void> {
+    for (const session of this.#silent) session.destroy();
     await Promise.all(
-      [...this.#sessions].map((session) => new Promise<void>((resolve) => session.close(resolve))),
+      [...this.#sessions]
+        .filter((session) => !session.destroyed)
+        .map((session) => new Promise<void>((resolve) => session.close(resolve))),
     );
   }
 
   #watch(session: ServerHttp2Session): void {
     this.#sessions.add(session);
-    session.once("close", () => this.#sessions.delete(session));
+    this.#silent.add(session);
+    session.once("remoteSettings", () => this.#silent.delete(session));
+    session.once("close", () => {
+      this.#silent.delete(session);
+      this.#sessions.delete(session);
+    });
     session.on("error", () => session.destroy());
     session.setLocalWindowSize(WINDOW_SIZE);
   }
