@@ -1,9 +1,9 @@
-import { describe } from "vitest";
+import { describe, expect, it } from "vitest";
 import { compareValues } from "./support/compare-values.js";
 import type { Subject } from "./support/coverage.js";
 import { toJsonValue } from "./support/json-value.js";
-import { loadLines } from "./support/load-cases.js";
-import { compareMetrics } from "./support/metrics/compare-metrics.js";
+import { loadLines, loadText } from "./support/load-cases.js";
+import { compareMetrics, missingFamilies } from "./support/metrics/compare-metrics.js";
 import { TrafficServer } from "./support/metrics/play-traffic.js";
 import { snapshotRecords } from "./support/metrics/snapshot-records.js";
 import {
@@ -51,6 +51,16 @@ describe("recorded metrics", () => {
       await server.triton.close();
       return [...server.differences, ...new Set(differences)];
     },
+  });
+});
+
+describe("recorded metrics page", () => {
+  it("describes its families with the same kinds and texts", async () => {
+    const server = new TrafficServer(loadLines<MetricsCase>("config/metrics.jsonl")[0] as MetricsCase);
+    await server.triton.serve({ frontends: [] });
+    const page = await server.triton.service.metrics();
+    await server.triton.close();
+    expect(missingFamilies(page, loadText("config/metrics-idle.txt"))).toEqual([]);
   });
 });
 

@@ -1,13 +1,14 @@
 import { Triton } from "@tritonjs/core";
-import { http, metrics } from "@tritonjs/http";
-import { afterAll, beforeAll, describe } from "vitest";
+import { type HttpOptions, http, metrics } from "@tritonjs/http";
+import { afterAll, describe } from "vitest";
 import { httpBehaviours } from "./support/behaviours/http-models.js";
 import { type Addresses, compareHttpCase } from "./support/http/compare-case.js";
 import type { HttpCase } from "./support/http/http-case.js";
 import { httpSubject } from "./support/http/http-subject.js";
+import { serverOptions } from "./support/http/server-options.js";
 import { loadJson, loadLines } from "./support/load-cases.js";
 import { replay } from "./support/replay.js";
-import { bindModels, labelsOf, type RecordedModel, readModels } from "./support/served-models.js";
+import { bindModels, type RecordedModel, readModels } from "./support/served-models.js";
 
 /** The models of the repository that most cases were recorded with. */
 const models = readModels(
@@ -18,39 +19,34 @@ const models = readModels(
   ),
 );
 
-/** `--http-max-input-size` of the recorded servers that had it. */
-const SMALL_INPUT_SIZE = 400;
-
-const hasSmallInputs = ({ server_flags: flags }: HttpCase): boolean =>
-  flags?.includes(`--http-max-input-size=${SMALL_INPUT_SIZE}`) ?? false;
-
 /** All models behind HTTP and metrics ports. */
-class Server {
-  readonly triton = new Triton();
-  addresses: Addresses | undefined;
-
-  async start(maxInputSize?: number): Promise<void> {
-    bindModels(this.triton, models, httpBehaviours);
-    const labels = labelsOf(models);
-    const frontends = [http({ port: 0, maxInputSize, labels }), metrics({ port: 0 })];
-    const { addresses } = await this.triton.serve({ frontends });
-    this.addresses = addresses as unknown as Addresses;
-  }
+async function startServer(options: HttpOptions): Promise<{ triton: Triton; addresses: Addresses }> {
+  const triton = new Triton();
+  bindModels(triton, models, httpBehaviours);
+  const frontends = [http({ ...options, port: 0 }), metrics({ port: 0 })];
+  const { addresses } = await triton.serve({ frontends });
+  return { triton, addresses: addresses as unknown as Addresses };
 }
 
 describe("recorded HTTP exchanges", () => {
-  const server = new Server();
-  const smallInputs = new Server();
+  const servers = new Map<string, ReturnType<typeof startServer>>();
 
-  beforeAll(() => Promise.all([server.start(), smallInputs.start(SMALL_INPUT_SIZE)]));
-  afterAll(() => Promise.all([server.triton.close(), smallInputs.triton.close()]));
+  afterAll(async () => {
+    for (const server of servers.values()) await (await server).triton.close();
+  });
+
+  /** One server for all cases that were recorded with the same options. */
+  const serverFor = ({ server_flags: flags = [] }: HttpCase): ReturnType<typeof startServer> => {
+    const options = serverOptions(flags);
+    const key = JSON.stringify(options);
+    const server = servers.get(key) ?? startServer(options);
+    servers.set(key, server);
+    return server;
+  };
 
   replay<HttpCase>({
     cases: loadLines("http/cases.jsonl"),
     subject: (recorded) => httpSubject(recorded, models),
-    run: (recorded) => {
-      const { addresses } = hasSmallInputs(recorded) ? smallInputs : server;
-      return compareHttpCase(addresses as Addresses, recorded, models);
-    },
+    run: async (recorded) => compareHttpCase((await serverFor(recorded)).addresses, recorded, models),
   });
 });

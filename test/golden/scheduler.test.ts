@@ -15,7 +15,7 @@ describe("recorded scheduler scenarios", () => {
       features: new Set(
         [text, ...Object.values(others)].flatMap((config) => [...featuresOf(parseConfigText(config, id))]),
       ),
-      operations: ["infer", ...actions.map((action) => action.do)],
+      operations: actions.map((action) => action.do),
       flags,
     }),
     run: async (scenario) =>

@@ -5,7 +5,7 @@ export interface Subject {
   readonly area: string;
   /** What the models that it addresses need. */
   readonly features: ReadonlySet<ModelFeature>;
-  /** Operations that it calls: `infer`, `generate`, `ModelInfer`, ... */
+  /** Operations that it calls: `infer`, `generate`, `ModelInfer`, `ModelInfer: OK` with what came of it. */
   readonly operations: readonly string[];
   /** Flags with which the recorded server was started. */
   readonly flags: readonly string[];
@@ -18,8 +18,6 @@ interface Later {
   readonly feature?: ModelFeature;
   readonly operation?: RegExp;
   readonly flag?: RegExp;
-  /** Only cases that do this wait: models with the feature can be bound. */
-  readonly doing?: RegExp;
 }
 
 /**
@@ -27,35 +25,27 @@ interface Later {
  * Whoever builds that deletes the row.
  */
 const later: readonly Later[] = [
-  { needs: "decoupled models", feature: "decoupled", area: /^decoupled|^stream-decoupled/ },
   {
     needs: "sequence batcher",
     feature: "sequence",
     area: /^sequence|^iterative|^implicit_state|^stream-sequence/,
   },
   { needs: "ensembles", feature: "ensemble", area: /^ensemble|^decoupled_ensemble/ },
-  { needs: "queue policies", feature: "queue policy", area: /^queue/, doing: /infer/i },
-  { needs: "priorities", feature: "priority", area: /^priority/, doing: /infer/i },
   { needs: "response cache", feature: "response cache", flag: /^--cache-config/ },
   { needs: "rate limiter", feature: "rate limiter", flag: /^--rate-limit/ },
   { needs: "warmup", feature: "warmup", area: /^warmup/ },
   { needs: "shape tensors", feature: "shape tensor" },
   { needs: "backends other than callbacks", feature: "other backend" },
-  { needs: "generate extension", operation: /^generate/ },
-  { needs: "shared memory", operation: /SharedMemory|sharedmemory/, area: /^shm|shared-memory/ },
-  { needs: "trace extension", operation: /^trace$|^TraceSetting$/ },
-  { needs: "logging extension", operation: /^logging$|^LogSettings$/ },
+  { needs: "shared memory", area: /^shm|shared-memory/ },
   {
     needs: "model control",
-    operation: /^(load|unload)$|^RepositoryModel/,
+    operation: /^RepositoryModel(Load|Unload): OK$/,
     flag: /second --model-repository/,
     area: /^server-state|^not-ready|^repository-explicit/,
   },
   { needs: "metrics settings", flag: /^--metrics-/ },
   { needs: "metrics of the user's own", area: /^(metrics|statistics)\/custom-metrics/ },
   { needs: "model namespacing", flag: /^--model-namespacing/ },
-  { needs: "restricted protocols", area: /^restricted/ },
-  { needs: "header forwarding over HTTP", flag: /^--http-header-forward-pattern/ },
 ];
 
 /** Protocol extensions that the server does not offer yet. */
@@ -63,7 +53,6 @@ const laterExtensions: readonly string[] = [
   "sequence",
   "model_repository",
   "model_repository(unload_dependents)",
-  "schedule_policy",
   "system_shared_memory",
   "cuda_shared_memory",
   "trace",
@@ -88,8 +77,7 @@ export function neededFor(subject: Subject): string | undefined {
   return later.find((row) => isSelected(row, subject))?.needs;
 }
 
-function isSelected({ area, feature, operation, flag, doing }: Later, subject: Subject): boolean {
-  if (doing !== undefined && !subject.operations.some((name) => doing.test(name))) return false;
+function isSelected({ area, feature, operation, flag }: Later, subject: Subject): boolean {
   return (
     (area?.test(subject.area) ?? false) ||
     (feature !== undefined && subject.features.has(feature)) ||

@@ -15,6 +15,9 @@ export type ModelFeature =
   | "labels"
   | "other backend";
 
+/** Backends whose models are small enough to be played by callbacks. */
+const playedBackends = ["python", "identity", "repeat", "square"];
+
 /** What serving a model with this configuration needs. */
 export function featuresOf(config: ParsedConfig): Set<ModelFeature> {
   const features = new Set<ModelFeature>();
@@ -48,6 +51,6 @@ export function featuresOf(config: ParsedConfig): Set<ModelFeature> {
     "labels",
     config.output?.some((output) => output.labelFilename !== ""),
   );
-  add("other backend", !["python", "identity"].includes(config.backend ?? "") && !features.has("ensemble"));
+  add("other backend", !playedBackends.includes(config.backend ?? "") && !features.has("ensemble"));
   return features;
 }

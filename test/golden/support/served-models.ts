@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Triton } from "@tritonjs/core";
+import { fromConfigDataType, type TensorSpec, type Triton } from "@tritonjs/core";
 import { type Behaviour, identity, toInferFunc } from "./behaviours/behaviour.js";
+import { decoupledBehaviours, toDecoupledFunc } from "./behaviours/decoupled.js";
 import { type ParsedConfig, parseConfigText } from "./config-text.js";
 import { neededFor } from "./coverage.js";
 import { featuresOf, type ModelFeature } from "./feature.js";
@@ -52,12 +53,6 @@ function labels(config: ParsedConfig, files: Readonly<Record<string, string>>): 
   );
 }
 
-/** Finds the labels of an output for the classification extension. */
-export function labelsOf(models: Models) {
-  return (model: { readonly name: string }, output: string): readonly string[] | undefined =>
-    models.get(model.name)?.labels.get(output);
-}
-
 function served({ versionPolicy }: ParsedConfig, versions: readonly number[]): readonly number[] {
   if (versionPolicy?.all !== undefined) return versions;
   const { specific, latest } = versionPolicy ?? {};
@@ -90,18 +85,33 @@ export function bindModels(
     if (!isServed(model)) continue;
     const { name, config } = model;
     for (const version of model.versions) {
-      const inferFunc = toInferFunc(behaviours[name] ?? identity, {
+      const played = {
         version,
         inputNames: (config.input ?? []).map((input) => input.name),
         outputNames: (config.output ?? []).map((output) => output.name),
         sleep: wait,
-      });
+      };
+      const decoupled = model.features.has("decoupled") ? decoupledBehaviours[name] : undefined;
+      const inferFunc = decoupled
+        ? toDecoupledFunc(decoupled, played)
+        : toInferFunc(behaviours[name] ?? identity, played);
       triton.bind({
         modelName: name,
         modelVersion: version,
         inferFunc: inferFunc as never,
+        outputs: labelledOutputs(model),
         modelConfig: config,
       });
     }
   }
+}
+
+/** Outputs as `bind` takes them: label files have no place in a configuration without a repository. */
+function labelledOutputs({ config, labels }: PlayableModel): TensorSpec[] {
+  return (config.output ?? []).map(({ name, dataType, dims }) => ({
+    name,
+    dtype: fromConfigDataType(dataType) ?? "BYTES",
+    shape: dims,
+    labels: labels.get(name),
+  }));
 }

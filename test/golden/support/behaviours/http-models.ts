@@ -17,7 +17,10 @@ import {
   zipInt32,
 } from "./tensors.js";
 
-/** The parameters that `params_echo` saw last. */
+/**
+ * The parameters that a model saw last of those that give them back. Callbacks have no response parameters: what
+ * would come back is compared with what the model saw.
+ */
 export const echoed: { parameters: RequestParameters } = { parameters: {} };
 
 /** The models of `http/models.json` that are not plain identities. */
@@ -36,7 +39,6 @@ export const httpBehaviours: Readonly<Record<string, Behaviour>> = {
   optional_all: ({ inputs: { INPUT0, INPUT1 } }) => ({
     OUTPUT0: int32([firstNumber(INPUT0, 1000) + firstNumber(INPUT1, 1000)]),
   }),
-  // Callbacks have no response parameters: what would come back is compared with what the model saw.
   params_echo: (request, model) => {
     echoed.parameters = request.parameters;
     return identity(request, model);
@@ -94,7 +96,8 @@ function refuseNegative({ inputs: { INPUT0 } }: ModelRequest): ModelResult {
 }
 
 /** Keeps the first words of each text, without those that are to stop. */
-function mockText({ inputs }: ModelRequest): ModelResult {
+function mockText({ inputs, parameters }: ModelRequest): ModelResult {
+  echoed.parameters = parameters;
   const { text_input: input, max_tokens: limit, stop } = inputs;
   if (input === undefined) return new TritonError("INVALID_ARG", "text_input missing");
   const dropped = new Set(stop === undefined ? [] : (elements(stop) as Uint8Array[]).map(text));

@@ -1,6 +1,7 @@
 import { type Clock, type ErrorCode, type ParameterValue, TritonError } from "@tritonjs/core";
 import type { ParsedConfig } from "../config-text.js";
 import type { ModelRequest, ModelResult } from "./behaviour.js";
+import type { DecoupledRequest } from "./decoupled.js";
 import { type Array_, elements, int32, mapInt32, text } from "./tensors.js";
 
 /** One request of an execution, as the recordings write it. */
@@ -27,6 +28,7 @@ export class Recorder {
   readonly #started: number;
   readonly #execMs: number;
   readonly #batched: boolean;
+  readonly #decoupled: boolean;
   readonly #outputs: readonly string[];
   /** Executions of each instance so far. */
   readonly #calls = new Map<string, number>();
@@ -35,6 +37,7 @@ export class Recorder {
     this.#clock = clock;
     this.#started = clock.now();
     this.#execMs = Number(config.parameters?.exec_ms?.stringValue ?? 0);
+    this.#decoupled = config.modelTransactionPolicy?.decoupled ?? false;
     this.#batched = (config.maxBatchSize ?? 0) > 0;
     this.#outputs = (config.output ?? []).map((output) => output.name);
   }
@@ -43,24 +46,46 @@ export class Recorder {
   readonly inferFunc = (
     requests: readonly ModelRequest[],
     { instanceName }: { readonly instanceName: string },
-  ): Promise<ModelResult[]> => {
+  ): Promise<ModelResult[] | undefined> => {
     const index = this.#calls.get(instanceName) ?? 0;
     this.#calls.set(instanceName, index + 1);
     return this.#execute(requests, index);
   };
 
-  async #execute(requests: readonly ModelRequest[], index: number): Promise<ModelResult[]> {
+  async #execute(requests: readonly ModelRequest[], index: number): Promise<ModelResult[] | undefined> {
     this.executions.push({ requests: requests.map(describe), about_ms: this.#clock.now() - this.#started });
     const watched = requests.filter(({ parameters }) => parameters.watch).map(({ signal }) => signal);
     await this.#sleep(Math.max(...requests.map((request) => this.#duration(request))), watched);
     if (requests.some(({ parameters }) => parameters.raise)) throw new Error("model raised");
     const rows = requests.reduce((sum, request) => sum + this.#rows(request), 0);
+    if (this.#decoupled) return this.#stream(requests as readonly DecoupledRequest[], index, rows);
     return requests.map((request, position) => {
       if (request.parameters.watch && request.signal.aborted) {
         return new TritonError("CANCELLED", "model saw the cancellation");
       }
       return this.#answer(request, [index, position, requests.length, rows]);
     });
+  }
+
+  /** Answers the requests of a decoupled model one after the other. */
+  async #stream(requests: readonly DecoupledRequest[], index: number, rows: number): Promise<undefined> {
+    for (const request of requests) {
+      const { parameters, responseSender: sender } = request;
+      const count = Number(parameters.n ?? 1);
+      for (let i = 0; i < count; i++) {
+        if (i > 0 && parameters.gap !== undefined) await this.#sleep(Number(parameters.gap), []);
+        const final = Boolean(parameters.final_with_last) && i === count - 1;
+        const failed = parameters.fail !== undefined && Number(parameters.fail) === i;
+        // Nobody takes the answers one by one: a client that is gone does not hold the model up.
+        void sender.send(
+          failed
+            ? new TritonError("INTERNAL", `decoupled failure ${i}`)
+            : this.#outputsOf(request, [index, i, count, rows]),
+          { final: final && !failed },
+        );
+      }
+      sender.close();
+    }
   }
 
   #duration({ parameters }: ModelRequest): number {
@@ -86,11 +111,16 @@ export class Recorder {
   }
 
   #answer(request: ModelRequest, out: readonly number[]): ModelResult {
-    const { parameters, inputs } = request;
+    const { parameters } = request;
     if (parameters.fail) {
       const code = (parameters.code ?? "INTERNAL") as ErrorCode;
       return new TritonError(code, `failed on request ${request.id || "?"}`);
     }
+    return this.#outputsOf(request, out);
+  }
+
+  #outputsOf(request: ModelRequest, out: readonly number[]): Readonly<Record<string, Array_>> {
+    const { parameters, inputs } = request;
     const omitted = String(parameters.omit ?? "").split(",");
     const outputs: Record<string, Array_> = {};
     for (const name of this.#outputs.filter((output) => !omitted.includes(output))) {

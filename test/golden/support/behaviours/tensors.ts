@@ -1,7 +1,7 @@
 import ndarray, { type NdArray } from "ndarray";
 
 /** Elements as callbacks see them. */
-export type Elements = Int32Array | Float32Array | Float64Array | Uint8Array | Uint8Array[];
+export type Elements = Int32Array | Uint32Array | Float32Array | Float64Array | Uint8Array | Uint8Array[];
 
 /** A tensor as a callback sees it. */
 export type Array_ = NdArray<Elements>;

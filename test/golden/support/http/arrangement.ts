@@ -12,7 +12,7 @@ type JsonObject = Map<string, JsonValue>;
 export function arrangementOf(recorded: HttpCase, models: Models): Arrangement {
   const paths = stepsOf(recorded).map(({ request }) => request.path);
   const ofAllModels = paths.some((path) => path === "/v2/models/stats");
-  const echoes = paths.some((path) => path.startsWith("/v2/models/params_echo/"));
+  const echoes = paths.some((path) => /^\/v2\/models\/(params_echo|llm|llm_batch)\//.test(path));
   return {
     both(body) {
       if (Array.isArray(body)) return body.filter((row) => isListed(row, models));
@@ -28,14 +28,16 @@ export function arrangementOf(recorded: HttpCase, models: Models): Arrangement {
       if (!(body instanceof Map)) return body;
       dropExampleParameters(body);
       dropLaterExtensions(body);
-      if (echoes) changeParameters(body, (value) => exact(readDouble(value)));
+      if (echoes) changeScalars(placeOfParameters(body), (value) => exact(readDouble(value)));
       return body;
     },
     got(body) {
-      if (!echoes || !(body instanceof Map) || !body.has("outputs")) return body;
+      if (!echoes || !(body instanceof Map) || !body.has("model_name")) return body;
       const seen = Object.entries(echoed.parameters) as [string, JsonValue][];
-      if (seen.length > 0) body.set("parameters", new Map(seen));
-      changeParameters(body, exact);
+      if (seen.length > 0 && body.has("outputs")) body.set("parameters", new Map());
+      const place = placeOfParameters(body);
+      for (const [key, value] of seen) place.set(key, value);
+      changeScalars(place, exact);
       return body;
     },
   };
@@ -72,10 +74,15 @@ function dropLaterExtensions(body: JsonObject): void {
     );
 }
 
-function changeParameters(body: JsonObject, change: (value: JsonValue) => JsonValue): void {
+/** Response parameters have a place of their own; those of the generate extension stand among the outputs. */
+function placeOfParameters(body: JsonObject): JsonObject {
+  if (!body.has("outputs")) return body;
   const parameters = body.get("parameters");
-  if (!(parameters instanceof Map)) return;
-  for (const [key, value] of parameters) parameters.set(key, change(value));
+  return parameters instanceof Map ? parameters : new Map();
+}
+
+function changeScalars(place: JsonObject, change: (value: JsonValue) => JsonValue): void {
+  for (const [key, value] of place) place.set(key, change(value));
 }
 
 /** The recorded model gives doubles back as `double:` and their bits. */

@@ -54,6 +54,9 @@ function compareBody(expected: RecordedResponse, got: HttpResponse, arrange: Arr
   }
   const body = responseBody(expected);
   if (body === undefined || body.equals(got.body)) return [];
+  if (expected.headers?.["Content-Type"]?.startsWith("text/event-stream")) {
+    return compareEvents(body, got.body, arrange);
+  }
   const recorded = split(body, expected.headers?.["Inference-Header-Content-Length"]);
   const answered = split(got.body, got.headers.get(HEADER_LENGTH));
   const tensors = recorded.binary.equals(answered.binary)
@@ -62,6 +65,25 @@ function compareBody(expected: RecordedResponse, got: HttpResponse, arrange: Arr
   const value = tryParse(recorded.json);
   if (value !== undefined) return [...compareJson(value, answered.json, arrange), ...tensors];
   return [`body: expected ${show(body.toString())}, got ${show(got.body.toString())}`];
+}
+
+/** Compares the events of a stream one by one. */
+function compareEvents(expected: Buffer, got: Buffer, arrange: Arrangement): string[] {
+  const recorded = events(expected);
+  const answered = events(got);
+  if (recorded.length !== answered.length)
+    return [`body: expected ${show(`${expected}`)}, got ${show(`${got}`)}`];
+  return recorded.flatMap((event, i) => {
+    const value = tryParse(event);
+    return value === undefined
+      ? [`event ${i} is not JSON`]
+      : compareJson(value, answered[i] as Buffer, arrange);
+  });
+}
+
+function events(body: Buffer): Buffer[] {
+  const texts = body.toString("latin1").split("\n\n").slice(0, -1);
+  return texts.map((text) => Buffer.from(text.replace(/^data: /, ""), "latin1"));
 }
 
 function compareJson(expected: JsonValue, json: Buffer, arrange: Arrangement): string[] {
@@ -84,7 +106,7 @@ function tryParse(json: Buffer): JsonValue | undefined {
 }
 
 /** The error text of an answer, `undefined` when it is none. */
-export function errorText(response: HttpResponse): string | undefined {
+function errorText(response: HttpResponse): string | undefined {
   const body = tryParse(response.body);
   const text = body instanceof Map ? body.get("error") : undefined;
   return typeof text === "string" ? text : undefined;

@@ -28,6 +28,18 @@ export function compareMetrics(page: string, lines: readonly string[]): string[]
     });
 }
 
+/** The lines of a recorded page that tell a family's kind or help text, and that `page` lacks. */
+export function missingFamilies(page: string, recorded: string): string[] {
+  const got = new Set(page.split("\n"));
+  return recorded
+    .split("\n")
+    .filter((line) => /^# (HELP|TYPE) /.test(line))
+    .filter(
+      (line) => isSeriesServed(line.split(" ")[2] ?? "") && !FROM_BACKEND.test(line.split(" ")[2] ?? ""),
+    )
+    .filter((line) => !got.has(line));
+}
+
 /** Name and sorted labels of a line, and its value. */
 function parseSeries(line: string): [string, string][] {
   const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);

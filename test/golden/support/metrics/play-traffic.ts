@@ -10,6 +10,9 @@ const BETWEEN_REQUESTS_MS = 100;
 /** Longest that a request of the scripts takes. */
 const ANSWER_WITHIN_MS = 5_000;
 
+/** Plain inference with a decoupled model never leaves the frontend. */
+const REFUSED_BY_HTTP = 501;
+
 const httpStatus: Readonly<Record<string, number>> = { INTERNAL: 500, UNAVAILABLE: 503, NOT_FOUND: 404 };
 
 /** The Python model of the scripts: waits as many seconds as its input says, fails for negative and large ones. */
@@ -93,11 +96,15 @@ export class TrafficServer {
   }
 }
 
-function bodyOf(step: TrafficStep): InferBody | undefined {
-  const { INPUT0: rows } = step;
-  if (rows === undefined) return step.body;
-  const shape = [rows.length, rows[0]?.length ?? 0];
-  return { inputs: [{ name: "INPUT0", datatype: "FP32", shape, data: rows.flat() }] };
+/** The tensors of a step; none for one that is no request, or that the HTTP frontend refuses by itself. */
+function bodyOf({ INPUT0: rows, body, status }: TrafficStep): InferBody | undefined {
+  if (rows !== undefined) return oneInput([rows.length, rows[0]?.length ?? 0], rows.flat());
+  if (body === undefined || status === REFUSED_BY_HTTP) return undefined;
+  return "inputs" in body ? body : oneInput([body.INPUT0.length], body.INPUT0);
+}
+
+function oneInput(shape: readonly number[], data: readonly number[]): InferBody {
+  return { inputs: [{ name: "INPUT0", datatype: "FP32", shape, data }] };
 }
 
 function toTensor({ datatype, shape, data }: InferBody["inputs"][number]): Tensor {

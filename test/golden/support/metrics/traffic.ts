@@ -8,11 +8,16 @@ export interface InferBody {
   }[];
 }
 
+/** A request of the generate extension. */
+export interface GenerateBody {
+  readonly INPUT0: readonly number[];
+}
+
 /** One step of a scripted traffic. */
 export interface TrafficStep {
   /** Path of an HTTP request. */
   readonly POST?: string;
-  readonly body?: InferBody;
+  readonly body?: InferBody | GenerateBody;
   /** @default 1 */
   readonly times?: number;
   /** The next step does not wait for the answer. */

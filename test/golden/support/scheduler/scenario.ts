@@ -53,8 +53,8 @@ export interface StatisticsRecord {
 export interface Outcome {
   readonly executions: readonly ExecutionRecord[];
   readonly responses: readonly ResponseRecord[];
-  /** Ids in the order of their answers; answers less than 12 ms apart share a group. */
-  readonly arrival_order: readonly (readonly string[])[];
+  /** Ids in the order of their answers; answers less than 12 ms apart share a group. A text: not compared. */
+  readonly arrival_order: readonly (readonly string[])[] | string;
   readonly statistics: StatisticsRecord;
 }
 

@@ -1,0 +1,21 @@
+import type { GrpcOptions } from "@tritonjs/grpc";
+
+type Restriction = NonNullable<GrpcOptions["restrictedProtocols"]>[number];
+
+/** Turns the flags of a recorded server into options of the frontend; those that only choose models say nothing. */
+export function serverOptions(flags: readonly string[]): GrpcOptions {
+  const restrictedProtocols: Restriction[] = [];
+  let headerForwardPattern: RegExp | undefined;
+  for (const flag of flags) {
+    const [, name, value = ""] = /^--([^=]+)=(.*)$/.exec(flag) ?? [];
+    if (name === "grpc-header-forward-pattern") headerForwardPattern = new RegExp(value);
+    if (name === "grpc-restricted-protocol") restrictedProtocols.push(restrictionOf(value));
+  }
+  return { headerForwardPattern, restrictedProtocols };
+}
+
+/** `health,metadata:key=value`: the groups, then the header that they ask for. */
+function restrictionOf(text: string): Restriction {
+  const [, groups = "", key = "", value = ""] = /^([^:]+):([^=]+)=(.*)$/.exec(text) ?? [];
+  return { protocols: groups.split(",") as unknown as Restriction["protocols"], key, value };
+}

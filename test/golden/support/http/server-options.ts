@@ -1,0 +1,22 @@
+import type { HttpOptions } from "@tritonjs/http";
+
+type Restrictions = Record<string, { header: string; value: string }>;
+
+/** Turns the flags of a recorded server into options of the frontend; those that only choose models say nothing. */
+export function serverOptions(flags: readonly string[]): HttpOptions {
+  const restrictions: Restrictions = {};
+  const options: { maxInputSize?: number; headerForwardPattern?: string } = {};
+  for (const flag of flags) {
+    const [, name, value = ""] = /^--([^=]+)=(.*)$/.exec(flag) ?? [];
+    if (name === "http-max-input-size") options.maxInputSize = Number(value);
+    if (name === "http-header-forward-pattern") options.headerForwardPattern = value;
+    if (name === "http-restricted-api") Object.assign(restrictions, restrictionsOf(value));
+  }
+  return { ...options, restrictions };
+}
+
+/** `health,metadata:key=value`: the groups, then the header that they ask for. */
+function restrictionsOf(text: string): Restrictions {
+  const [, groups = "", header = "", value = ""] = /^([^:]+):([^=]+)=(.*)$/.exec(text) ?? [];
+  return Object.fromEntries(groups.split(",").map((group) => [group, { header, value }]));
+}

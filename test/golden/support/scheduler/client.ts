@@ -1,0 +1,107 @@
+import {
+  type DataType,
+  InferenceRequest,
+  type InferenceResponse,
+  Tensor,
+  type Triton,
+  TritonError,
+  typedArrayFor,
+  type VirtualClock,
+} from "@tritonjs/core";
+import { grpcCodeName } from "../grpc-code.js";
+import type { Action, ResponseRecord, TensorText } from "./scenario.js";
+
+/** When an answer came. */
+export interface Arrival {
+  readonly id: string;
+  /** Milliseconds on the scenario's clock. */
+  readonly at: number;
+}
+
+/** What a request ends with when the client gave up, whatever the server did. */
+const GIVEN_UP = "CANCELLED(client)";
+
+/** The client of a scenario: calls the service in process, gives up when told to. */
+export class Client {
+  readonly responses: ResponseRecord[] = [];
+  readonly arrivals: Arrival[] = [];
+  readonly #requests = new Map<string, InferenceRequest>();
+  /** Ids whose last answer has come, or whose client gave up. */
+  readonly #ended = new Set<string>();
+
+  constructor(
+    readonly triton: Triton,
+    readonly modelName: string,
+    readonly clock: VirtualClock,
+  ) {}
+
+  act(action: Action): void {
+    if (action.do === "cancel") this.#cancel(action.id);
+    else if (action.do === "infer") this.#infer(action);
+    else throw new Error(`cannot play '${action.do}'`);
+  }
+
+  #cancel(id: string): void {
+    if (!this.#ended.has(id)) this.#arrive({ id, ok: false, code: GIVEN_UP, message: "" });
+    this.#ended.add(id);
+    this.#requests.get(id)?.cancel();
+  }
+
+  #infer(action: Action): void {
+    const { id, sequence } = action;
+    const request = new InferenceRequest({
+      modelName: action.model ?? this.modelName,
+      id: action.request_id ?? id,
+      inputs: new Map(Object.entries(action.in ?? {}).map(([name, text]) => [name, toTensor(text)])),
+      requestedOutputs: action.outputs,
+      parameters: action.parameters,
+      priority: action.priority,
+      timeoutMicroseconds: action.timeout_us,
+      correlationId: typeof sequence?.id === "number" ? BigInt(sequence.id) : sequence?.id,
+      sequenceStart: sequence?.start,
+      sequenceEnd: sequence?.end,
+      onResponse: (outcome, final) => this.#answer(action, outcome, final),
+    });
+    this.#requests.set(id, request);
+    try {
+      this.triton.service.infer(request);
+    } catch (error) {
+      this.#answer(action, TritonError.from(error), true);
+    }
+  }
+
+  #answer(
+    { id, stream }: Action,
+    outcome: InferenceResponse | TritonError | undefined,
+    final: boolean,
+  ): void {
+    if (this.#ended.has(id)) return;
+    if (final) this.#ended.add(id);
+    // A stream tells which answer is the last, with an empty one if need be, and gives no code with an error.
+    const last = stream ? { parameters: { triton_final_response: final } } : {};
+    if (outcome instanceof TritonError) {
+      const code = stream ? undefined : grpcCodeName(outcome.code);
+      this.#arrive({ id, ok: false, code, message: outcome.message });
+    } else if (outcome !== undefined || stream) {
+      this.#arrive({ id, ok: true, outputs: outcome ? toTexts(outcome) : {}, ...last });
+    }
+  }
+
+  #arrive(response: ResponseRecord): void {
+    this.responses.push(response);
+    this.arrivals.push({ id: response.id, at: this.clock.now() });
+  }
+}
+
+function toTensor({ datatype, shape, data }: TensorText): Tensor {
+  const array = typedArrayFor(datatype as Exclude<DataType, "BYTES">) as unknown as Int32ArrayConstructor;
+  return Tensor.fromElements(datatype, shape, array.from(data));
+}
+
+function toTexts(response: InferenceResponse): Record<string, TensorText> {
+  const texts = [...response.outputs].map(([name, { datatype, shape, elements }]): [string, TensorText] => [
+    name,
+    { datatype, shape, data: [...(elements as Int32Array)] },
+  ]);
+  return Object.fromEntries(texts);
+}
