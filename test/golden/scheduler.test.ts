@@ -15,12 +15,12 @@ describe("recorded scheduler scenarios", () => {
       features: new Set(
         [text, ...Object.values(others)].flatMap((config) => [...featuresOf(parseConfigText(config, id))]),
       ),
-      operations: actions.map((action) => action.do),
+      operations: actions.map((action) => `model ${action.do}`),
       flags,
     }),
     run: async (scenario) =>
       scenario.outcome.load_error === undefined
         ? compareOutcome(scenario, await play(scenario))
-        : compareRefusal(scenario, refusalOf(scenario)),
+        : compareRefusal(scenario, await refusalOf(scenario)),
   });
 });

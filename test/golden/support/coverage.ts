@@ -31,15 +31,13 @@ const later: readonly Later[] = [
     area: /^sequence|^iterative|^implicit_state|^stream-sequence/,
   },
   { needs: "ensembles", feature: "ensemble", area: /^ensemble|^decoupled_ensemble/ },
-  { needs: "response cache", feature: "response cache", flag: /^--cache-config/ },
   { needs: "rate limiter", feature: "rate limiter", flag: /^--rate-limit/ },
-  { needs: "warmup", feature: "warmup", area: /^warmup/ },
   { needs: "shape tensors", feature: "shape tensor" },
   { needs: "backends other than callbacks", feature: "other backend" },
   { needs: "shared memory", area: /^shm|shared-memory/ },
   {
     needs: "model control",
-    operation: /^RepositoryModel(Load|Unload): OK$/,
+    operation: /^model (load|unload)$|^RepositoryModel(Load|Unload): OK$/,
     flag: /second --model-repository/,
     area: /^server-state|^not-ready|^repository-explicit/,
   },
@@ -59,8 +57,9 @@ const laterExtensions: readonly string[] = [
   "logging",
 ];
 
-/** Metrics that are not the models': of the machine, and of memory pools that only a GPU server has. */
-const laterMetrics = /^nv_(cpu|pinned_memory)_/;
+/** Metrics that are not the models': of the machine, of memory pools that only a GPU server has, of the whole cache. */
+const laterMetrics =
+  /^nv_(cpu|pinned_memory)_|^nv_cache_(util|num_entries|num_hits|num_misses|num_lookups|num_evictions|lookup_duration|insertion_duration)\b/;
 
 /** True when the metrics page has the series. */
 export function isSeriesServed(series: string): boolean {

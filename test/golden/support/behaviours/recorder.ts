@@ -23,9 +23,9 @@ export interface ExecutionRecord {
  * which execution it was, and every call is written down.
  */
 export class Recorder {
-  readonly executions: ExecutionRecord[] = [];
+  executions: ExecutionRecord[] = [];
   readonly #clock: Clock;
-  readonly #started: number;
+  #started: number;
   readonly #execMs: number;
   readonly #batched: boolean;
   readonly #decoupled: boolean;
@@ -51,6 +51,14 @@ export class Recorder {
     this.#calls.set(instanceName, index + 1);
     return this.#execute(requests, index);
   };
+
+  /** Takes the executions so far, and counts time from now on. */
+  takeExecutions(): ExecutionRecord[] {
+    const taken = this.executions;
+    this.executions = [];
+    this.#started = this.#clock.now();
+    return taken;
+  }
 
   async #execute(requests: readonly ModelRequest[], index: number): Promise<ModelResult[] | undefined> {
     this.executions.push({ requests: requests.map(describe), about_ms: this.#clock.now() - this.#started });

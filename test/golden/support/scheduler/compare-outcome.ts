@@ -14,6 +14,11 @@ const POLL_MS = 500;
 export function compareOutcome(scenario: Scenario, got: Outcome): string[] {
   const expected = scenario.outcome;
   return [
+    ...compare(
+      "load_executions",
+      (expected.load_executions ?? []).map(shownExecution),
+      (got.load_executions ?? []).map(shownExecution),
+    ),
     ...compareExecutions(scenario, got.executions),
     ...compare(
       "responses",
@@ -29,7 +34,7 @@ export function compareOutcome(scenario: Scenario, got: Outcome): string[] {
 export function compareRefusal({ outcome }: Scenario, refusal: string | undefined): string[] {
   const reason = outcome.load_error_detail ?? outcome.load_error ?? "";
   if (refusal === undefined) return [`expected the model to be refused: ${reason}`];
-  return refusal.includes(reason) ? [] : [`expected ${reason}, got ${refusal}`];
+  return refusal.includes(reason) || reason.includes(refusal) ? [] : [`expected ${reason}, got ${refusal}`];
 }
 
 function compare(what: string, expected: unknown, got: unknown): string[] {

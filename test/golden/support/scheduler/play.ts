@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import { identity, toInferFunc } from "../behaviours/behaviour.js";
 import { Recorder } from "../behaviours/recorder.js";
@@ -12,16 +15,21 @@ const GROUP_GAP_MS = 12;
 /** Longest that anything in a scenario waits after its last action. */
 const LAST_WAIT_MS = 12_000;
 
+/** Step of the clock while a model loads. */
+const LOAD_STEP_MS = 10;
+
 /** Plays a scenario on a virtual clock and tells what came of it. */
 export async function play(scenario: Scenario): Promise<Outcome> {
   const clock = new VirtualClock();
   const held = scenario.env.TRITONSERVER_DELAY_SCHEDULER;
-  const triton = new Triton({ clock, delayScheduler: Number(held ?? 0) });
+  const triton = new Triton({ clock, delayScheduler: Number(held ?? 0), responseCache: cacheOf(scenario) });
   const config = parseConfigText(scenario.config_pbtxt, scenario.id);
   const recorder = new Recorder(config, clock);
   const inferFunc = scenario.model_behaviour === "recorder" ? recorder.inferFunc : identityFunc(config);
-  triton.bind({ modelName: scenario.id, inferFunc: inferFunc as never, modelConfig: config });
-  await clock.settle();
+  const modelConfig = withWarmupFiles(scenario, config);
+  const handle = triton.bind({ modelName: scenario.id, inferFunc: inferFunc as never, modelConfig });
+  await load(handle, clock);
+  const loadExecutions = recorder.takeExecutions();
   const started = clock.now();
   const client = new Client(triton, scenario.id, clock);
   for (const action of scenario.actions) {
@@ -31,6 +39,7 @@ export async function play(scenario: Scenario): Promise<Outcome> {
   await clock.advance(LAST_WAIT_MS);
   const [report] = triton.service.statistics(scenario.id, "");
   const outcome: Outcome = {
+    ...(loadExecutions.length > 0 ? { load_executions: loadExecutions } : {}),
     executions: recorder.executions,
     responses: client.responses,
     arrival_order: groups(client.arrivals),
@@ -40,13 +49,60 @@ export async function play(scenario: Scenario): Promise<Outcome> {
   return outcome;
 }
 
-/** Why the model of a scenario cannot be bound; `undefined` when it can. */
-export function refusalOf({ id, config_pbtxt: text }: Scenario): string | undefined {
-  const config = parseConfigText(text, id);
+/** The cache that the server was started with: `--cache-config=local,size=N`. */
+function cacheOf({ server_flags: flags }: Scenario): { byteSize: number } | undefined {
+  const size = flags.map((flag) => /^--cache-config=local,size=(\d+)$/.exec(flag)?.[1]).find(Boolean);
+  return size === undefined ? undefined : { byteSize: Number(size) };
+}
+
+/** Lets the warmup of a model run on the scenario's clock. Rejects when the model does not load. */
+async function load(handle: { ready(): Promise<void> }, clock: VirtualClock): Promise<void> {
+  let over = false;
+  const ready = handle.ready().finally(() => {
+    over = true;
+  });
+  ready.catch(() => {});
+  await clock.settle();
+  while (!over) await clock.advance(LOAD_STEP_MS);
+  await ready;
+}
+
+/** The configuration with the files of warmup inputs where they have been written. */
+function withWarmupFiles({ files = {} }: Scenario, config: ParsedConfig): ParsedConfig {
+  if (!config.modelWarmup?.some(({ inputs }) => Object.values(inputs).some((input) => input.inputDataFile))) {
+    return config;
+  }
+  const folder = join(mkdtempSync(join(tmpdir(), "tritonjs-golden-")), "warmup");
+  mkdirSync(folder);
+  for (const [path, hex] of Object.entries(files)) {
+    if (path.startsWith("warmup/")) writeFileSync(join(folder, basename(path)), Buffer.from(hex, "hex"));
+  }
+  const placed = config.modelWarmup.map((sample) => ({
+    ...sample,
+    inputs: Object.fromEntries(
+      Object.entries(sample.inputs).map(([name, input]) => [
+        name,
+        input.inputDataFile ? { ...input, inputDataFile: join(folder, input.inputDataFile) } : input,
+      ]),
+    ),
+  }));
+  return { ...config, modelWarmup: placed };
+}
+
+/** Why the model of a scenario cannot be bound or loaded; `undefined` when it can. */
+export async function refusalOf(scenario: Scenario): Promise<string | undefined> {
+  const clock = new VirtualClock();
+  const triton = new Triton({ clock });
+  const config = withWarmupFiles(scenario, parseConfigText(scenario.config_pbtxt, scenario.id));
   try {
-    new Triton().bind({ modelName: id, inferFunc: identityFunc(config) as never, modelConfig: config });
+    await load(
+      triton.bind({ modelName: scenario.id, inferFunc: identityFunc(config) as never, modelConfig: config }),
+      clock,
+    );
   } catch (error) {
     return TritonError.from(error).message;
+  } finally {
+    await triton.close();
   }
   return undefined;
 }

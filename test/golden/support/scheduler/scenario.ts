@@ -51,6 +51,8 @@ export interface StatisticsRecord {
 
 /** What came of a scenario. */
 export interface Outcome {
+  /** Executions while the model loaded: its warmup. */
+  readonly load_executions?: readonly ExecutionRecord[];
   readonly executions: readonly ExecutionRecord[];
   readonly responses: readonly ResponseRecord[];
   /** Ids in the order of their answers; answers less than 12 ms apart share a group. A text: not compared. */
@@ -68,6 +70,8 @@ export interface Scenario {
   readonly model_behaviour: string;
   readonly env: Readonly<Record<string, string>>;
   readonly server_flags: readonly string[];
+  /** Files in the model's folder by path, their content in hexadecimal. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly actions: readonly Action[];
   readonly unordered_executions?: boolean;
   readonly outcome: Outcome & {
