@@ -107,6 +107,7 @@ const differences: readonly Difference[] = [
       "ca_cancelled",
       "ca_error_batch",
       "statistics/cache",
+      "metrics/cache",
     ],
     reason:
       "the key of the response cache holds shapes, data types, requested outputs and parameters; errors are not kept",

@@ -116,11 +116,11 @@ export class Triton implements AsyncDisposable {
     const { modelVersion, ...rest } = options;
     const version = modelVersion === undefined ? "" : String(modelVersion);
     let values = inputs;
+    if (this.#service.stopping) throw new TritonError("UNAVAILABLE", "Server not ready");
     if (this.#registry.isLoading(modelName)) {
       // The caller may change its arrays while this waits.
       values = structuredClone(inputs);
-      if (this.#service.stopping) throw new TritonError("UNAVAILABLE", "Server not ready");
-    await this.#registry.loading(modelName);
+      await this.#registry.loading(modelName);
     }
     return inferInProcess(this.#registry.find(modelName, version), this.#clock, values, rest, "given");
   }

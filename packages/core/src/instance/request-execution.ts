@@ -21,14 +21,17 @@ export interface InstanceOwner {
 
 /** The execution of a payload's requests: takes the times, answers the requests, counts. */
 export class RequestExecution implements Execution {
-  readonly times: ExecutionTimes;
+  readonly #start: number;
+  #inputEnd: number | undefined;
+  #inferEnd: number | undefined;
+  #ended: ExecutionTimes | undefined;
   #controller: AbortController | undefined;
 
   constructor(
     readonly requests: readonly InferenceRequest[],
     private readonly owner: InstanceOwner,
   ) {
-    this.times = { start: owner.clock.now(), inputEnd: 0, inferEnd: 0, end: 0 };
+    this.#start = owner.clock.now();
   }
 
   get decoupled(): boolean {
@@ -51,19 +54,23 @@ export class RequestExecution implements Execution {
   }
 
   inputsReady(): void {
-    this.times.inputEnd = this.owner.clock.now();
+    this.#inputEnd = this.owner.clock.now();
   }
 
   outputsReady(): void {
-    this.times.inferEnd = this.owner.clock.now();
+    this.#inferEnd = this.owner.clock.now();
   }
 
-  /** The batch is through: marks that were not set are set now. */
+  /** The times of the batch, as if what has not happened yet happened now. */
+  get times(): ExecutionTimes {
+    if (this.#ended !== undefined) return this.#ended;
+    const end = this.owner.clock.now();
+    return { start: this.#start, inputEnd: this.#inputEnd ?? end, inferEnd: this.#inferEnd ?? end, end };
+  }
+
+  /** The batch is through. */
   end(): void {
-    const { times } = this;
-    times.end = this.owner.clock.now();
-    times.inputEnd ||= times.end;
-    times.inferEnd ||= times.end;
+    this.#ended = this.times;
   }
 
   isOpen(index: number): boolean {
@@ -105,14 +112,7 @@ export class RequestExecution implements Execution {
 
   #countSuccess(request: InferenceRequest): void {
     // A decoupled request may end before its batch does, or long after.
-    const times = this.times.end > 0 ? this.times : this.#timesNow();
-    this.owner.statistics.recordSuccess(request.rows, request.queueStart, times);
-  }
-
-  #timesNow(): ExecutionTimes {
-    const end = this.owner.clock.now();
-    const { start, inputEnd, inferEnd } = this.times;
-    return { start, inputEnd: inputEnd || end, inferEnd: inferEnd || end, end };
+    this.owner.statistics.recordSuccess(request.rows, request.queueStart, this.times);
   }
 
   /** The outputs that were asked for, in the model's order. */

@@ -85,6 +85,7 @@ const CACHE_COUNTERS: typeof COUNTERS = [
  * metric families live for one page only.
  */
 export async function metricsPage(models: readonly MeteredModel[]): Promise<string> {
+  if (models.length === 0) return "";
   const registry = new Registry();
   const registers = [registry];
   const labelNames = [...new Set(models.flatMap(({ labels }) => Object.keys(labels)))].sort();

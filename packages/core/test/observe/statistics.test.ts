@@ -76,8 +76,13 @@ describe("the metrics page", () => {
     );
   });
 
+  it("is empty without models", async () => {
+    expect(await metricsPage([])).toBe("");
+  });
+
   it("says of each family what it is", async () => {
-    const page = await metricsPage([]);
+    const labels = { model: "m", version: "1" };
+    const page = await metricsPage([{ labels, cached: false, statistics: new ModelStatistics() }]);
     expect(page).toContain("# TYPE nv_inference_count counter");
     expect(page).toContain("# TYPE nv_inference_pending_request_count gauge");
     expect(page).toContain("# HELP nv_inference_exec_count Number of model executions performed");

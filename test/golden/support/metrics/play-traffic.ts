@@ -1,6 +1,7 @@
 import { InferenceRequest, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behaviours/behaviour.js";
 import { elements } from "../behaviours/tensors.js";
+import { cacheOf } from "../cache-of.js";
 import { bindModels, readModels } from "../served-models.js";
 import { type InferBody, repositoryModels, type TrafficCase, type TrafficStep } from "./traffic.js";
 
@@ -27,12 +28,13 @@ async function waitSeconds({ inputs: { INPUT0 } }: ModelRequest, model: PlayedMo
 /** The models of a case on a virtual clock, and a client that plays its traffic in process. */
 export class TrafficServer {
   readonly clock = new VirtualClock();
-  readonly triton = new Triton({ clock: this.clock });
+  readonly triton: Triton;
   /** How answers differ from the recorded ones. */
   readonly differences: string[] = [];
   readonly #requests: InferenceRequest[] = [];
 
   constructor(recorded: TrafficCase) {
+    this.triton = new Triton({ clock: this.clock, responseCache: cacheOf(recorded.flags) });
     const behaviours: Record<string, Behaviour> = { p: waitSeconds, q: waitSeconds };
     bindModels(this.triton, readModels(repositoryModels(recorded.repository)), behaviours, (ms) =>
       this.#sleep(ms),

@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import { identity, toInferFunc } from "../behaviours/behaviour.js";
 import { Recorder } from "../behaviours/recorder.js";
+import { cacheOf } from "../cache-of.js";
 import { type ParsedConfig, parseConfigText } from "../config-text.js";
 import { type Arrival, Client } from "./client.js";
 import type { Outcome, Scenario } from "./scenario.js";
@@ -22,7 +23,11 @@ const LOAD_STEP_MS = 10;
 export async function play(scenario: Scenario): Promise<Outcome> {
   const clock = new VirtualClock();
   const held = scenario.env.TRITONSERVER_DELAY_SCHEDULER;
-  const triton = new Triton({ clock, delayScheduler: Number(held ?? 0), responseCache: cacheOf(scenario) });
+  const triton = new Triton({
+    clock,
+    delayScheduler: Number(held ?? 0),
+    responseCache: cacheOf(scenario.server_flags),
+  });
   const config = parseConfigText(scenario.config_pbtxt, scenario.id);
   const recorder = new Recorder(config, clock);
   const inferFunc = scenario.model_behaviour === "recorder" ? recorder.inferFunc : identityFunc(config);
@@ -47,12 +52,6 @@ export async function play(scenario: Scenario): Promise<Outcome> {
   };
   await triton.close();
   return outcome;
-}
-
-/** The cache that the server was started with: `--cache-config=local,size=N`. */
-function cacheOf({ server_flags: flags }: Scenario): { byteSize: number } | undefined {
-  const size = flags.map((flag) => /^--cache-config=local,size=(\d+)$/.exec(flag)?.[1]).find(Boolean);
-  return size === undefined ? undefined : { byteSize: Number(size) };
 }
 
 /** Lets the warmup of a model run on the scenario's clock. Rejects when the model does not load. */
