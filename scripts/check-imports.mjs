@@ -4,7 +4,10 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
-import { root } from "./run.mjs";
+import { root as repository } from "./run.mjs";
+
+/** What is checked: this repository, or the one at the path that is given. */
+const root = process.argv[2] ?? repository;
 
 const CORE_ORDER = [
   "errors",
@@ -28,7 +31,7 @@ const CORE_ORDER = [
 
 const PACKAGES = {
   core: ["lru-cache", "ndarray", "prom-client", "onnxruntime-node"],
-  http: ["@tritonjs/core", "fastify"],
+  http: ["@tritonjs/core", "fastify", "ndarray"],
   grpc: ["@tritonjs/core", "@grpc/grpc-js", "protobufjs"],
 };
 

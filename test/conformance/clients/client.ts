@@ -1,0 +1,62 @@
+import type { DataType } from "@tritonjs/core";
+
+/** One element of a tensor: BOOL as 0 or 1, FP16 and BF16 as their 16 bits, BYTES as bytes. */
+export type Element = number | bigint | Uint8Array;
+
+/** A tensor as a client sends or receives it, its elements in row-major order. */
+export interface NamedTensor {
+  readonly name: string;
+  readonly datatype: DataType;
+  readonly shape: readonly number[];
+  readonly elements: readonly Element[];
+}
+
+/** A parameter of a request. */
+export type Parameter = string | number | bigint | boolean;
+
+/** One inference, whatever carries it. */
+export interface InferCall {
+  readonly model: string;
+  readonly version?: number;
+  readonly id?: string;
+  readonly inputs: readonly NamedTensor[];
+  /** Outputs to ask for; all without it. */
+  readonly outputs?: readonly string[];
+  readonly parameters?: Readonly<Record<string, Parameter>>;
+  /** Gives the request up as a user of this way would: aborts it, closes its connection, cancels its call. */
+  readonly signal?: AbortSignal;
+}
+
+/** The answer; a call in process is told nothing but the outputs. */
+export interface Answer {
+  readonly model?: string;
+  readonly version?: string;
+  readonly id?: string;
+  readonly outputs: readonly NamedTensor[];
+}
+
+/** The ways to ask. */
+export const WAYS = ["in process", "HTTP JSON", "HTTP binary", "gRPC raw", "gRPC typed"] as const;
+
+export type Way = (typeof WAYS)[number];
+
+/** Asks a model in one way. */
+export interface Client {
+  readonly way: Way;
+  /** Rejects with a {@link Refusal} when the server answers with an error. */
+  infer(call: InferCall): Promise<Answer>;
+  close(): void;
+}
+
+/** An error that the server answered. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+
+  constructor(
+    /** In the way's own terms: a code of ours, a number of HTTP, a name of gRPC. */
+    readonly status: string | number,
+    message: string,
+  ) {
+    super(message);
+  }
+}

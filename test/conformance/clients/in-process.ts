@@ -1,0 +1,83 @@
+import { DATA_TYPES, type DataType, type Triton, TritonError } from "@tritonjs/core";
+import ndarray, { type NdArray } from "ndarray";
+import {
+  type Answer,
+  type Client,
+  type Element,
+  type InferCall,
+  type NamedTensor,
+  Refusal,
+} from "./client.js";
+import { plainBytes } from "./wire.js";
+
+const arrays = {
+  BOOL: Uint8Array,
+  UINT8: Uint8Array,
+  UINT16: Uint16Array,
+  UINT32: Uint32Array,
+  UINT64: BigUint64Array,
+  INT8: Int8Array,
+  INT16: Int16Array,
+  INT32: Int32Array,
+  INT64: BigInt64Array,
+  FP16: Uint16Array,
+  BF16: Uint16Array,
+  FP32: Float32Array,
+  FP64: Float64Array,
+} as const;
+
+/** Asks with `triton.infer`: no network, ndarrays in and out. */
+export function inProcessClient(triton: Triton): Client {
+  return {
+    way: "in process",
+    async infer(call) {
+      try {
+        return await infer(triton, call);
+      } catch (error) {
+        throw TritonError.is(error) ? new Refusal(error.code, error.message) : error;
+      }
+    },
+    close() {},
+  };
+}
+
+async function infer(triton: Triton, call: InferCall): Promise<Answer> {
+  if (call.outputs !== undefined) throw new Error("outputs cannot be chosen in process");
+  const inputs = Object.fromEntries(call.inputs.map((input) => [input.name, toNdArray(input)]));
+  const { version: modelVersion, id: requestId, parameters, signal } = call;
+  const declared = outputsOf(triton, call.model);
+  const outputs = await triton.infer(call.model, inputs, { modelVersion, requestId, parameters, signal });
+  return {
+    outputs: Object.entries(outputs).map(([name, array]) => ({
+      name,
+      datatype: toDataType(declared.find((output) => output.name === name)?.datatype),
+      shape: array.shape,
+      elements: elementsOf(array.data),
+    })),
+  };
+}
+
+/** Outputs of a model with their data types; none for a model that cannot be asked. */
+function outputsOf(triton: Triton, model: string) {
+  try {
+    return triton.service.modelMetadata(model, "").outputs;
+  } catch {
+    return [];
+  }
+}
+
+function toNdArray({ datatype, shape, elements }: NamedTensor): NdArray {
+  if (datatype === "BYTES") return ndarray([...elements] as number[], [...shape]);
+  const kind = arrays[datatype] as unknown as { from(elements: readonly Element[]): Float32Array };
+  return ndarray(kind.from(elements), [...shape]);
+}
+
+function elementsOf(data: ArrayLike<Element>): Element[] {
+  return Array.from(data, (one) => (one instanceof Uint8Array ? plainBytes(one) : one));
+}
+
+function toDataType(name: string | undefined): DataType {
+  const found = DATA_TYPES.find((datatype) => datatype === name);
+  if (found === undefined) throw new Error(`no data type '${name}'`);
+  return found;
+}

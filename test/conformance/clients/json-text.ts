@@ -1,0 +1,41 @@
+/*
+ * JSON as Triton's: with NaN and Infinity, and with integers of 64 bits, for which `JSON` has no room.
+ */
+
+/** What can be written. */
+export type JsonInput =
+  | string
+  | number
+  | bigint
+  | boolean
+  | readonly JsonInput[]
+  | { readonly [name: string]: JsonInput | undefined };
+
+/** Writes a value; members that are undefined are left out. */
+export function writeJson(value: JsonInput): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "number") return Object.is(value, -0) ? "-0.0" : String(value);
+  if (typeof value === "bigint" || typeof value === "boolean") return String(value);
+  if (isArray(value)) return `[${value.map(writeJson).join(",")}]`;
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${writeJson(member!)}`).join(",")}}`;
+}
+
+/** A number as it stood in the text: whoever reads it knows what it should be. */
+export class NumberToken {
+  constructor(readonly text: string) {}
+}
+
+/** Reads a text; its numbers become {@link NumberToken}s. */
+export function readJson(text: string): unknown {
+  const marked = text.replace(TOKENS, (token) => (token.startsWith('"') ? token : `"\\u0000#${token}"`));
+  return JSON.parse(marked, (_name, value: unknown) =>
+    typeof value === "string" && value.startsWith("\0#") ? new NumberToken(value.slice(2)) : value,
+  );
+}
+
+const TOKENS = /"(?:[^"\\]|\\.)*"|NaN|-?Infinity|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+function isArray(value: JsonInput): value is readonly JsonInput[] {
+  return Array.isArray(value);
+}

@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import type { InferCall, Way } from "./clients/client.js";
+import { openConformance, waysExcept } from "./open-conformance.js";
+import { type ExpectedError, failureCases, halfCases, refusalCases } from "./refusal-cases.js";
+import { statusFor } from "./status.js";
+
+const clientOf = openConformance();
+
+async function expectRefusal(way: Way, call: InferCall, { code, text }: ExpectedError): Promise<void> {
+  const refusal = await clientOf(way)
+    .infer(call)
+    .then(
+      (answer) => answer,
+      ({ status, message }) => ({ status, message }),
+    );
+  expect(refusal).toEqual({ status: statusFor(way, code), message: text });
+}
+
+describe("a request is refused with the same code and text:", () => {
+  for (const { title, call, except, unlike, ...expected } of refusalCases) {
+    it.each(waysExcept(except))(`${title}, %s`, (way) => expectRefusal(way, call, unlike?.[way] ?? expected));
+  }
+});
+
+describe("a request fails with the model's code and text:", () => {
+  for (const { title, call, ...expected } of failureCases) {
+    it.each(waysExcept())(`${title}, %s`, (way) => expectRefusal(way, call, expected));
+  }
+});
+
+describe("a form without 16-bit floats says so:", () => {
+  it.each(halfCases)("$title", ({ only, call, ...expected }) => expectRefusal(only, call, expected));
+});

@@ -1,0 +1,169 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type ModelOptions, Triton } from "@tritonjs/core";
+import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/core/onnxruntime";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { onnxModel } from "../../examples/quickstart/iris/onnx-writer.js";
+import { identityOnnx, matrixOnnx } from "../support/onnx-models.js";
+import { outcomeOf, thrownBy } from "../support/outcome.js";
+
+const triton = new Triton();
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tritonjs-onnx-"));
+});
+afterAll(async () => {
+  await triton.close();
+  await rm(folder, { recursive: true });
+});
+
+let bound = 0;
+const bind = (options: OnnxRuntimeOptions, config: ModelOptions = {}) =>
+  triton.bind({ modelName: `onnx-${bound++}`, inferFunc: onnxruntime(options), config });
+const refusal = (options: OnnxRuntimeOptions, config: ModelOptions = {}) =>
+  thrownBy(() => bind(options, config));
+
+describe("a model file", () => {
+  it("may be given by path, by URL and as bytes", async () => {
+    const path = join(folder, "identity.onnx");
+    const bytes = identityOnnx("FLOAT", ["n"]);
+    await writeFile(path, bytes);
+    for (const model of [path, pathToFileURL(path), bytes]) {
+      const { y } = await triton.infer(bind({ model }).name, { x: Float32Array.of(1, 2) });
+      expect(y!.data).toEqual(Float32Array.of(1, 2));
+    }
+  });
+
+  it("that is missing is NOT_FOUND at bind, with its path", () => {
+    const path = join(folder, "nowhere.onnx");
+    expect(refusal({ model: path })).toBe(
+      `NOT_FOUND the ONNX model '${path}' cannot be opened: ENOENT: no such file or directory, open '${path}'`,
+    );
+  });
+
+  it("that is cut off is INVALID_ARG at bind, wherever it is cut", async () => {
+    const path = join(folder, "cut.onnx");
+    const bytes = matrixOnnx();
+    for (const length of [0, 1, 20, bytes.byteLength >> 1, bytes.byteLength - 1]) {
+      await writeFile(path, bytes.subarray(0, length));
+      expect(refusal({ model: path })).toMatch(/^INVALID_ARG the ONNX model '.*cut\.onnx' cannot be read: /);
+    }
+  });
+
+  it("of random bytes is INVALID_ARG at bind", async () => {
+    let state = 12345;
+    const random = () => {
+      state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+      return state >>> 24;
+    };
+    for (let i = 0; i < 50; i++) {
+      expect(refusal({ model: Uint8Array.from({ length: 200 }, random) })).toMatch(
+        /^(INVALID_ARG|UNSUPPORTED) (the ONNX model given as bytes|cannot bind model)/,
+      );
+    }
+  });
+
+  it("that is whole but no graph that can run is INVALID_ARG when it is loaded, in ONNX Runtime's words", async () => {
+    const model = onnxModel({
+      name: "unknown",
+      opset: 17,
+      inputs: [{ name: "x", elemType: "FLOAT", dims: ["n"] }],
+      outputs: [{ name: "y", elemType: "FLOAT", dims: ["n"] }],
+      nodes: [{ op: "NoSuchOperator", inputs: ["x"], outputs: ["y"] }],
+    });
+    const handle = bind({ model });
+    const outcome = await outcomeOf(handle.ready());
+    expect(outcome).toMatch(/^INVALID_ARG the ONNX model given as bytes cannot be loaded: .*NoSuchOperator/);
+    const entry = triton.service.repositoryIndex(false).find(({ name }) => name === handle.name);
+    expect(entry?.reason).toContain("NoSuchOperator");
+  });
+});
+
+describe("the first axis", () => {
+  it("that is fixed turns batching off when nobody asks for it", async () => {
+    const handle = bind({ model: identityOnnx("FLOAT", [2, 3]) });
+    expect(handle.config()).toMatchObject({ maxBatchSize: 0, input: [{ dims: [2, 3] }] });
+    const { y } = await triton.infer(handle.name, { x: new Float32Array(6) });
+    expect(y!.shape).toEqual([2, 3]);
+  });
+
+  it("that is fixed is an error when batching is asked for", () => {
+    expect(refusal({ model: identityOnnx("FLOAT", [2, 3]) }, { maxBatchSize: 8 })).toContain(
+      "config asks for batches of 8, but the first dimension of input 'x' in the model file is not variable: its shape " +
+        "is [2,3]; set config.batching to false or export the model with a variable first dimension",
+    );
+  });
+
+  it("that is written as -1 is variable", () => {
+    expect(bind({ model: identityOnnx("FLOAT", [-1, 3]) }).config()).toMatchObject({
+      maxBatchSize: 4,
+      input: [{ dims: [3] }],
+    });
+  });
+});
+
+describe("specifications that the file contradicts", () => {
+  it("are all told at once", () => {
+    const problems = thrownBy(() =>
+      triton.bind({
+        modelName: "contradiction",
+        inferFunc: onnxruntime({ model: matrixOnnx() }),
+        inputs: [{ name: "z", dtype: "FP32", shape: [4] }],
+        outputs: [
+          { name: "product", dtype: "FP64", shape: [3] },
+          { name: "twice", dtype: "FP32", shape: [5] },
+        ],
+      }),
+    ).split("\n- ");
+    expect(problems).toEqual([
+      "INVALID_ARG cannot bind model 'contradiction':",
+      "the model file has no input 'z'; it has 'x'",
+      "the model file needs input 'x', which is not given",
+      "output 'product' is given as FP64, in the model file it is FP32",
+      "output 'twice' is given with shape [-1,5], in the model file it is [-1,4]",
+    ]);
+  });
+});
+
+describe("execution providers", () => {
+  it("that cannot be used are left out with a warning, and the live one is told", async () => {
+    const warnings: string[] = [];
+    const handle = bind({
+      model: identityOnnx("FLOAT", ["n"]),
+      executionProviders: ["no-such-provider", "cpu"],
+      onWarning: (message) => warnings.push(message),
+    });
+    await handle.ready();
+    expect(handle.instances()[0]!.details).toEqual({ executionProvider: "cpu" });
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^model 'onnx-\d+': execution provider 'no-such-provider' cannot be used: .*; trying 'cpu'$/,
+      ),
+    ]);
+  });
+
+  it("fall back to the CPU also when it is not listed", async () => {
+    const warnings: string[] = [];
+    const handle = bind({
+      model: identityOnnx("FLOAT", ["n"]),
+      executionProviders: [{ name: "no-such-provider", deviceId: 0 }],
+      onWarning: (message) => warnings.push(message),
+    });
+    await handle.ready();
+    expect([handle.instances()[0]!.details.executionProvider, warnings.length]).toEqual(["cpu", 1]);
+  });
+
+  it("fail the model when they are strict", async () => {
+    const handle = bind({
+      model: identityOnnx("FLOAT", ["n"]),
+      executionProviders: ["no-such-provider", "cpu"],
+      strictProviders: true,
+      onWarning: () => expect.fail("there is nothing to fall back to"),
+    });
+    expect(await outcomeOf(handle.ready())).toMatch(
+      /^INVALID_ARG the ONNX model given as bytes cannot be loaded: .*no-such-provider/,
+    );
+  });
+});

@@ -1,0 +1,182 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { Triton } from "@tritonjs/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
+import { outcomeOf, outcomesOf, thrownBy } from "../support/outcome.js";
+
+const fixture = (name: string) => new URL(`./fixtures/${name}.mjs`, import.meta.url);
+const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
+
+let triton: Triton;
+beforeEach(() => {
+  triton = new Triton();
+});
+afterEach(() => triton.close());
+
+describe("a module in a worker", () => {
+  it("may export a callback made with batch()", async () => {
+    const handle = triton.bind({ ...specs, inferFunc: fixture("batch-double") });
+    await handle.ready();
+    expect(await Promise.all([1, 2, 3].map((value) => echo(handle, value)))).toEqual([2, 4, 6]);
+    expect(handle.statistics()).toMatchObject({ inferenceCount: 3, executionCount: 1 });
+  });
+
+  it("may export a callback made with sample()", async () => {
+    const handle = triton.bind({
+      modelName: "sum",
+      inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+      inferFunc: fixture("sample-sum"),
+      config: { batching: false },
+    });
+    expect([...(await handle.infer({ x: [1, 2, 3] })).y.data]).toEqual([6]);
+  });
+
+  it("may export a plain callback, which is told of request and instance what it is told on the main thread", async () => {
+    const handle = triton.bind({
+      modelName: "report",
+      modelVersion: 2,
+      inputs: [{ name: "x", dtype: "INT32", shape: [1] }],
+      outputs: [{ name: "report", dtype: "BYTES", shape: [1] }],
+      inferFunc: fixture("plain-report"),
+    });
+    await handle.ready();
+    const parameters = { big: 2n ** 60n, flag: true };
+    const [one, two] = await Promise.all([
+      handle.infer({ x: [[1]] }, { requestId: "a", parameters: { flag: true } }),
+      handle.infer({ x: [[2], [3]] }, { requestId: "b" }),
+    ]);
+    const read = (bytes: Uint8Array | undefined) => JSON.parse(Buffer.from(bytes!).toString());
+    const same = {
+      isMainThread: false,
+      together: ["a", "b"],
+      modelName: "report",
+      modelVersion: 2,
+      instanceName: "report",
+      instanceIndex: 0,
+      device: { kind: "KIND_CPU", id: 0 },
+      maxBatchSize: 4,
+    };
+    expect(read(one.report.data[0])).toEqual({
+      ...same,
+      id: "a",
+      x: [1],
+      parameters: { flag: true },
+      batchSize: 1,
+    });
+    expect(read(two.report.data[1])).toEqual({ ...same, id: "b", x: [2, 3], parameters: {}, batchSize: 2 });
+    const failing = handle.infer({ x: [[1]] }, { requestId: "c", parameters: { ...parameters, fail: true } });
+    expect(await outcomeOf(failing)).toBe("INTERNAL failed c");
+  });
+
+  it("runs in as many workers as there are instances", async () => {
+    const handle = triton.bind({
+      modelName: "report",
+      inputs: [{ name: "x", dtype: "INT32", shape: [1] }],
+      outputs: [{ name: "report", dtype: "BYTES", shape: [1] }],
+      inferFunc: fixture("plain-report"),
+      config: { maxBatchSize: 1, instanceGroup: { count: 2 } },
+    });
+    await handle.ready();
+    const answers = await Promise.all([1, 2].map((value) => handle.inferSample({ x: [value] })));
+    const names = answers.map(
+      ({ report }) => JSON.parse(Buffer.from(report.data[0]!).toString()).instanceName,
+    );
+    expect(names).toEqual(["report_0_0", "report_0_1"]);
+  });
+
+  it("keeps the memory of what it returns", async () => {
+    const handle = triton.bind({
+      modelName: "constant",
+      inputs: [{ name: "x", dtype: "INT32", shape: [1] }],
+      outputs: [
+        { name: "numbers", dtype: "UINT8", shape: [4] },
+        { name: "words", dtype: "BYTES", shape: [1] },
+      ],
+      inferFunc: fixture("constant-buffers"),
+      config: { maxBatchSize: 1 },
+    });
+    for (let i = 0; i < 3; i++) {
+      const { numbers, words } = await handle.inferSample({ x: [i] });
+      expect([...numbers.data]).toEqual([1, 2, 3, 4]);
+      expect(Buffer.from(words.data[0]!).toString()).toBe("same");
+    }
+  });
+});
+
+describe("a request to a worker that is given up", () => {
+  it("is over at once, and the module is told when all of its batch are", async () => {
+    const handle = triton.bind({ ...specs, inferFunc: fixture("waits-for-cancel") });
+    await handle.ready();
+    const controllers = [new AbortController(), new AbortController()];
+    const sent = controllers.map(({ signal }, i) => outcomeOf(echo(handle, i + 1, { signal })));
+    await turn();
+    expect(handle.instances()[0]!.busy).toBe(true);
+    controllers[0]!.abort();
+    expect(await sent[0]).toBe("CANCELLED the request was cancelled");
+    expect(handle.instances()[0]!.busy).toBe(true);
+    controllers[1]!.abort();
+    expect(await sent[1]).toBe("CANCELLED the request was cancelled");
+    expect(await echo(handle, 0)).toBe(102);
+  });
+});
+
+describe("close", () => {
+  it("ends a worker whose module keeps a timer", async () => {
+    const handle = triton.bind({ ...specs, inferFunc: fixture("keeps-a-timer") });
+    expect(await echo(handle, 1)).toBe(1);
+    await triton.close();
+    expect(await outcomeOf(echo(handle, 1))).toMatch(/^UNAVAILABLE/);
+  });
+
+  it("ends a worker that never comes to an end, after the time it was given", async () => {
+    triton = new Triton({ exitTimeoutSecs: 0 });
+    const handle = triton.bind({ ...specs, inferFunc: fixture("waits-for-cancel") });
+    await handle.ready();
+    const sent = outcomesOf([1, 2].map((value) => echo(handle, value)));
+    await turn();
+    await triton.close();
+    expect(await sent).toEqual(
+      Array(2).fill("UNAVAILABLE model 'm' was stopped before the request was done"),
+    );
+  });
+});
+
+describe("a module that cannot be used", () => {
+  const ready = (name: string, config = {}) =>
+    outcomeOf(triton.bind({ ...specs, inferFunc: fixture(name), config }).ready());
+
+  it("because there is none is refused by bind", () => {
+    expect(thrownBy(() => triton.bind({ ...specs, inferFunc: fixture("nowhere") }))).toMatch(
+      /- inferFunc: there is no module at file:.*nowhere\.mjs$/,
+    );
+  });
+
+  it("because it throws is told by ready, infer and the repository index", async () => {
+    const handle = triton.bind({ ...specs, inferFunc: fixture("throws-while-loading") });
+    expect(await outcomeOf(handle.ready())).toBe("INTERNAL the weights are missing");
+    expect(await outcomeOf(echo(handle, 1))).toBe(
+      "UNAVAILABLE model 'm' version 1 is not ready: the weights are missing",
+    );
+    expect(triton.service.repositoryIndex(false)).toEqual([
+      { name: "m", version: "1", state: "UNAVAILABLE", reason: "the weights are missing" },
+    ]);
+    expect(triton.service.isModelReady("m", "")).toBe(false);
+  });
+
+  it("because it imports what is missing is told by name", async () => {
+    expect(await ready("imports-what-is-missing")).toContain("there-is-no-such-module.mjs");
+  });
+
+  it("because it exports no function is told so, even when it keeps a timer", async () => {
+    expect(await ready("exports-no-function")).toMatch(
+      /^INVALID_ARG .* must export its callback as default, got object$/,
+    );
+  });
+
+  it("because it takes one request at a time cannot be batched", async () => {
+    expect(await ready("sample-sum")).toBe(
+      "INVALID_ARG model 'm': a callback made with sample() takes one request at a time: config.batching must be false",
+    );
+  });
+});

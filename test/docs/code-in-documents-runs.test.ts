@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Program } from "../support/program.js";
+import { repositoryRoot } from "../support/repository.js";
+import { blocks, documents, promisedOutput } from "./markdown.js";
+import { compileSnippets, removeSnippets } from "./snippets.js";
+
+const snippets = documents().flatMap((document) => blocks(document, "ts"));
+
+describe("the code in the documents", () => {
+  let modules: readonly string[];
+  beforeAll(async () => {
+    modules = await compileSnippets(snippets);
+  });
+  afterAll(removeSnippets);
+
+  it("is in the README", () => {
+    expect(snippets.filter(({ where }) => where.startsWith("README.md")).length).toBeGreaterThan(0);
+  });
+
+  it.each(snippets.map(({ where, code }, i) => [where, code, i] as const))(
+    "of %s runs and prints what it says",
+    async (_where, source, i) => {
+      const { code, stdout, stderr } = await Program.node(modules[i]!, [], repositoryRoot).ended;
+      expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
+      const printed = stdout.trimEnd().split("\n");
+      for (const [line, promised] of promisedOutput(source).entries()) {
+        // `// [ 5, 11, 17 ] 1: one batch`: the output, then what it means.
+        expect([printed[line], `${printed[line]}: ${promised.split(": ").at(-1)}`]).toContain(promised);
+      }
+    },
+  );
+});

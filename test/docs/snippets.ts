@@ -1,0 +1,47 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Program } from "../support/program.js";
+import { repositoryRoot } from "../support/repository.js";
+import type { Block } from "./markdown.js";
+
+/** Inside the repository, so that `@tritonjs/*` is found as it would be by a user who installed it. */
+const folder = join(repositoryRoot, "node_modules", ".cache", `doc-snippets-${process.pid}`);
+
+/**
+ * The block as it is run: on free ports, because Triton's own may be taken on this machine. Nothing else about it is
+ * changed.
+ */
+export function onFreePorts(code: string): string {
+  return code.replaceAll("new Triton()", "new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0 })");
+}
+
+/** Compiles blocks, types and all; resolves with the modules to run, in their order. */
+export async function compileSnippets(snippets: readonly Block[]): Promise<string[]> {
+  mkdirSync(folder, { recursive: true });
+  const files = snippets.map(({ where }) => `${where.replace(/[^\w]+/g, "-")}.mts`);
+  for (const [i, { code }] of snippets.entries()) writeFileSync(join(folder, files[i]!), onFreePorts(code));
+  writeFileSync(
+    join(folder, "tsconfig.json"),
+    JSON.stringify({
+      extends: "../../../tsconfig.base.json",
+      // `strict`, as most programs have it, and not our own further demands.
+      compilerOptions: {
+        noUncheckedIndexedAccess: false,
+        composite: false,
+        declaration: false,
+        declarationMap: false,
+        sourceMap: false,
+      },
+      files,
+    }),
+  );
+  const tsc = join(repositoryRoot, "node_modules", "typescript", "bin", "tsc");
+  const { code, stdout } = await Program.node(tsc, ["-p", folder], repositoryRoot).ended;
+  if (code !== 0) throw new Error(`the code in the documents does not compile:\n${stdout}`);
+  return files.map((file) => join(folder, file.replace(/\.mts$/, ".mjs")));
+}
+
+/** Removes what was compiled. */
+export function removeSnippets(): void {
+  rmSync(folder, { recursive: true, force: true });
+}

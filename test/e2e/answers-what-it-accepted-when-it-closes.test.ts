@@ -1,0 +1,102 @@
+import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { describe, expect, it, vi } from "vitest";
+import { type Client, type InferCall, Refusal, WAYS } from "../conformance/clients/client.js";
+import { irisModel } from "../support/iris.js";
+import { HeldModel, heldCall } from "./support/held-model.js";
+import { openTriton, serveAndConnect, until } from "./support/open-triton.js";
+
+describe("close", () => {
+  it("answers what was accepted, executed or not, and refuses what comes later, in every way", async () => {
+    const triton = openTriton();
+    const held = new HeldModel(triton, { batching: false, instanceGroup: { count: 2 } });
+    const clients = await serveAndConnect(triton);
+    const infer = vi.spyOn(triton.service, "infer");
+    const calls = clients.flatMap((client, way) => [0, 1, 2].map((n) => ({ client, value: 10 * way + n })));
+    const answers = calls.map(({ client, value }) => client.infer(heldCall(value, false)));
+    // Calls in process are accepted at once; the others when their frontends have handed them over.
+    const overTransports = calls.filter(({ client }) => client.way !== "in process").length;
+    await until(() => infer.mock.results.length === overTransports);
+    await held.reached(2);
+
+    const closing = triton.close();
+    await until(() => !triton.service.isReady());
+    for (const client of clients) await expectRefused(client, heldCall(99, false));
+    expect(held.executed).toHaveLength(2);
+
+    held.release();
+    const values = (await Promise.all(answers)).map(({ outputs }) => outputs[0]!.elements[0]);
+    expect(values).toEqual(calls.map(({ value }) => 2 * value));
+    await closing;
+    expect([...held.executed].sort((a, b) => a - b)).toEqual(calls.map(({ value }) => value));
+  });
+
+  it.each(WAYS)(
+    "under load settles every request once, closing at the first answer %s",
+    async (closesAfter) => {
+      const triton = openTriton();
+      const iris = triton.bind({
+        modelName: "iris",
+        inferFunc: onnxruntime({ model: irisModel }),
+        config: { maxBatchSize: 8 },
+      });
+      const clients = await serveAndConnect(triton);
+      const settled = new Array<number>(clients.length * 40).fill(0);
+      let closing: Promise<void> | undefined;
+      const outcomes = await Promise.allSettled(
+        settled.map(async (_count, i) => {
+          const client = clients[i % clients.length]!;
+          try {
+            return await client.infer(irisCall);
+          } finally {
+            settled[i]!++;
+            if (client.way === closesAfter) closing ??= triton.close();
+          }
+        }),
+      );
+      await closing;
+      expect(new Set(settled)).toEqual(new Set([1]));
+      const answered = outcomes.filter((outcome) => outcome.status === "fulfilled");
+      expect(answered.length).toBe(iris.statistics().inferenceCount);
+      expect(answered.length).toBeGreaterThan(0);
+      for (const { value } of answered) {
+        expect(value.outputs.find(({ name }) => name === "species")!.elements).toEqual([0n]);
+      }
+      for (const outcome of outcomes) {
+        if (outcome.status === "rejected") expectUnavailable(outcome.reason);
+      }
+    },
+  );
+
+  it("ends the requests that are not done within exitTimeoutSecs", async () => {
+    const triton = openTriton({ exitTimeoutSecs: 0 });
+    const held = new HeldModel(triton, { batching: false });
+    const clients = await serveAndConnect(triton);
+    const infer = vi.spyOn(triton.service, "infer");
+    const answers = clients.map((client, i) => client.infer(heldCall(i, false)));
+    const settled = Promise.allSettled(answers);
+    await until(() => infer.mock.results.length === clients.length - 1);
+    await held.reached(1);
+    const closing = triton.close();
+    for (const outcome of await settled) {
+      expect(outcome.status).toBe("rejected");
+      if (outcome.status === "rejected") expectUnavailable(outcome.reason);
+    }
+    await closing;
+  });
+});
+
+const irisCall: InferCall = {
+  model: "iris",
+  inputs: [{ name: "measurements", datatype: "FP32", shape: [1, 4], elements: [5.1, 3.5, 1.4, 0.2] }],
+};
+
+async function expectRefused(client: Client, call: InferCall): Promise<void> {
+  const outcome = await client.infer(call).catch((error: unknown) => error);
+  expectUnavailable(outcome);
+}
+
+/** UNAVAILABLE in the words of any way, or nobody to talk to. */
+function expectUnavailable(error: unknown): void {
+  if (error instanceof Refusal) expect(["UNAVAILABLE", 503]).toContain(error.status);
+  else expect(String(error)).toBe("TypeError: fetch failed");
+}

@@ -1,0 +1,79 @@
+import { connect } from "node:net";
+import { sample, type Triton } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import type { InferCall, Way } from "../conformance/clients/client.js";
+import { openTriton, serveAndConnect } from "./support/open-triton.js";
+
+const MIB = 1024 * 1024;
+const LIMIT = 64 * MIB;
+
+describe("a request body over the limit of 64 MiB", () => {
+  it("is refused over HTTP as soon as its length is declared, before any of it is sent", async () => {
+    const triton = openTriton();
+    bindLength(triton);
+    const { addresses } = await triton.serve();
+    const head = [
+      "POST /v2/models/length/infer HTTP/1.1",
+      "Host: localhost",
+      `Content-Length: ${2 * LIMIT}`,
+      "",
+      "",
+    ].join("\r\n");
+    const answer = await speak(addresses.http!.port, head);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain(
+      `request body size of ${2 * LIMIT} bytes exceeds the maximum allowed input size of ${LIMIT} bytes`,
+    );
+  });
+
+  it("is as large as httpMaxInputSize says", async () => {
+    const triton = openTriton({ httpMaxInputSize: 1000 });
+    bindLength(triton);
+    const { addresses } = await triton.serve();
+    const head =
+      "POST /v2/models/length/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n";
+    expect(await speak(addresses.http!.port, head)).toContain("maximum allowed input size of 1000 bytes");
+  });
+
+  it.each<{ way: Way; size: number }>([
+    { way: "HTTP binary", size: LIMIT - 4 },
+    { way: "gRPC raw", size: LIMIT + MIB },
+    { way: "gRPC typed", size: LIMIT + MIB },
+  ])("does not stop $size bytes over $way", async ({ way, size }) => {
+    const triton = openTriton();
+    bindLength(triton);
+    const client = (await serveAndConnect(triton)).find((one) => one.way === way)!;
+    const call: InferCall = {
+      model: "length",
+      inputs: [{ name: "x", datatype: "BYTES", shape: [1], elements: [Buffer.alloc(size)] }],
+    };
+    expect((await client.infer(call)).outputs[0]!.elements).toEqual([size]);
+  });
+});
+
+/** A model that tells the length of its only element. */
+function bindLength(triton: Triton): void {
+  triton.bind({
+    modelName: "length",
+    inputs: [{ name: "x", dtype: "BYTES", shape: [1] }],
+    outputs: [{ name: "y", dtype: "INT32", shape: [1] }],
+    inferFunc: sample(({ x }) => ({ y: [x.data[0]!.byteLength] })),
+  });
+}
+
+/** Sends `text`, and nothing after it; resolves with the head and body of the answer. */
+function speak(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let received = "";
+    const socket = connect(port, "localhost", () => socket.write(text));
+    socket.setEncoding("utf8");
+    socket.on("data", (part: string) => {
+      received += part;
+      if (!/\r\n\r\n\{.*\}$/s.test(received)) return;
+      socket.destroy();
+      resolve(received);
+    });
+    socket.on("error", reject);
+    socket.on("close", () => reject(new Error(`closed after '${received}'`)));
+  });
+}

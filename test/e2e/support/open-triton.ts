@@ -1,0 +1,30 @@
+import { Triton, type TritonOptions } from "@tritonjs/core";
+import { onTestFinished } from "vitest";
+import type { Client } from "../../conformance/clients/client.js";
+import { openClients } from "../../conformance/clients/open-clients.js";
+
+/** A Triton on free ports that is closed after the test. */
+export function openTriton(options: TritonOptions = {}): Triton {
+  const triton = new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0, ...options });
+  onTestFinished(() => triton.close());
+  return triton;
+}
+
+/** Serves, and gives a client for each way to ask. */
+export async function serveAndConnect(triton: Triton): Promise<Client[]> {
+  const clients = openClients(triton, await triton.serve());
+  onTestFinished(() => clients.forEach((client) => void client.close()));
+  return clients;
+}
+
+/** Resolves when `happened()` is true, looking at it once in every turn of the event loop. */
+export async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await happened())) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Requests that wait for their execution, by the metrics page. */
+export async function pendingRequests(triton: Triton, model: string): Promise<number> {
+  const name = "nv_inference_pending_request_count";
+  const line = new RegExp(`^${name}\\{model="${model}",version="1"\\} (\\d+)$`, "m");
+  return Number(line.exec(await triton.service.metrics())?.[1]);
+}

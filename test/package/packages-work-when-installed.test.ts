@@ -1,0 +1,127 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { irisModel } from "../support/iris.js";
+import { repositoryRoot } from "../support/repository.js";
+import { PACKAGES, PackedPackages, type Project } from "./packed-packages.js";
+import { consumer, servingProgram } from "./programs.js";
+
+const INSTALL_TIMEOUT_MS = 180_000;
+
+const packed = new PackedPackages();
+let all: Project;
+let coreAlone: Project;
+
+beforeAll(async () => {
+  await packed.pack();
+  all = await packed.install("all", PACKAGES);
+  coreAlone = await packed.install("core-alone", ["core"]);
+}, INSTALL_TIMEOUT_MS);
+afterAll(() => packed.remove());
+
+/** Names by which a package can be imported. */
+function entries(name: (typeof PACKAGES)[number]): string[] {
+  return Object.keys(all.manifest(name).exports)
+    .filter((key) => !key.includes("*") && key !== "./package.json")
+    .map((key) => `@tritonjs/${name}${key.slice(1)}`);
+}
+
+describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
+  it("asks for released versions of its siblings", () => {
+    const { dependencies, peerDependencies } = all.manifest(name);
+    expect(JSON.stringify({ dependencies, peerDependencies })).not.toContain("workspace:");
+    if (name !== "core") expect(peerDependencies).toEqual({ "@tritonjs/core": "^0.1.0" });
+  });
+
+  it("holds its licence, its sources and what is compiled from them, and no tests", () => {
+    const held = readdirSync(all.path(name));
+    expect(held).toEqual(expect.arrayContaining(["LICENSE", "dist", "package.json", "src"]));
+    expect(held).not.toContain("test");
+    expect(readdirSync(all.path(name, "dist")).filter((file) => file.endsWith(".tsbuildinfo"))).toEqual([]);
+  });
+
+  it("has the files that its exports name", () => {
+    const files = Object.values(all.manifest(name).exports)
+      .flatMap((target) => (typeof target === "string" ? [target] : [target.types, target.default]))
+      .filter((target) => !target.includes("*"));
+    expect(files.filter((file) => !existsSync(all.path(name, file)))).toEqual([]);
+  });
+
+  it("can be imported by each of its names", async () => {
+    const lines = entries(name).map(
+      (entry) => `console.log(Object.keys(await import("${entry}")).length > 0);`,
+    );
+    const { code, stdout, stderr } = await all.run(`import-${name}.mjs`, lines.join("\n"));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout.trimEnd().split("\n")).toEqual(lines.map(() => "true"));
+  });
+
+  it("can be required, or says that it is an ES module on a Node that cannot", async () => {
+    const lines = entries(name).map((entry) => `console.log(Object.keys(require("${entry}")).length > 0);`);
+    const { code, stdout, stderr } = await all.run(`require-${name}.cjs`, lines.join("\n"));
+    if (code === 0) expect(stdout.trimEnd().split("\n")).toEqual(lines.map(() => "true"));
+    else expect(stderr).toContain("ERR_REQUIRE_ESM");
+  });
+});
+
+describe("a project with all packages", () => {
+  it.each([
+    ["NodeNext", "NodeNext"],
+    ["Bundler", "ESNext"],
+  ])("type-checks with moduleResolution %s", async (moduleResolution, module) => {
+    all.write("consumer.ts", consumer);
+    const { stdout } = await all.compile({
+      compilerOptions: {
+        target: "ES2022",
+        lib: ["ES2023", "ESNext.Disposable"],
+        module,
+        moduleResolution,
+        strict: true,
+        noEmit: true,
+        typeRoots: [join(repositoryRoot, "node_modules", "@types")],
+        types: ["node"],
+      },
+      files: ["consumer.ts"],
+    });
+    // Declarations of other packages are theirs.
+    const errors = stdout.split("\n").filter((line) => /^consumer\.ts|@tritonjs/.test(line));
+    expect(errors).toEqual([]);
+  });
+
+  it("binds, infers, serves and closes", async () => {
+    const { code, stdout, stderr } = await all.run("serve.mjs", servingProgram);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout.trimEnd().split("\n")).toEqual([
+      "in process: 6",
+      "frontends: grpc http metrics",
+      "over HTTP: 8",
+      "closed",
+    ]);
+  });
+});
+
+describe("a project with @tritonjs/core alone", () => {
+  it("answers in process, and serve() says what to install", async () => {
+    const { code, stdout, stderr } = await coreAlone.run("serve.mjs", servingProgram);
+    expect(code).not.toBe(0);
+    expect(stdout).toBe("in process: 6\n");
+    expect(stderr).toContain("install one of @tritonjs/http, @tritonjs/grpc");
+  });
+
+  it("is told to install onnxruntime-node when it binds an ONNX model", async () => {
+    expect(existsSync(join(coreAlone.folder, "node_modules", "onnxruntime-node"))).toBe(false);
+    const { code, stdout } = await coreAlone.run(
+      "onnx.mjs",
+      `import { Triton } from "@tritonjs/core";
+      import { onnxruntime } from "@tritonjs/core/onnxruntime";
+      const triton = new Triton();
+      const model = ${JSON.stringify(fileURLToPath(irisModel))};
+      const iris = triton.bind({ modelName: "iris", inferFunc: onnxruntime({ model }) });
+      await iris.ready().catch(({ code, message }) => console.log(code, message));
+      await triton.close();`,
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/onnxruntime-node cannot be loaded .*; install it next to @tritonjs\/core/s);
+  });
+});

@@ -1,0 +1,65 @@
+/** A program that uses the packages as a newcomer would; runs in a project of its own. */
+export const servingProgram = `
+import { batch, Triton } from "@tritonjs/core";
+
+const triton = new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0 });
+const double = triton.bind({
+  modelName: "double",
+  inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+  inferFunc: batch(({ x }) => ({ y: x.data.map((value) => 2 * value) })),
+});
+const { y } = await double.inferSample({ x: [3] });
+console.log("in process:", y.get(0));
+
+const { addresses } = await triton.serve();
+console.log("frontends:", Object.keys(addresses).sort().join(" "));
+const response = await fetch(addresses.http.url + "/v2/models/double/infer", {
+  method: "POST",
+  body: JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [1, 1], data: [4] }] }),
+});
+console.log("over HTTP:", (await response.json()).outputs[0].data[0]);
+await triton.close();
+console.log("closed");
+`;
+
+/** A program that is only type-checked: the types of a binding follow from its specifications. */
+export const consumer = `
+import { batch, type ModelHandle, sample, Triton, TritonError } from "@tritonjs/core";
+import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { grpc } from "@tritonjs/grpc";
+import { http, metrics } from "@tritonjs/http";
+
+await using triton = new Triton({ id: "consumer" });
+const pair = triton.bind({
+  modelName: "pair",
+  inputs: [
+    { name: "x", dtype: "FP32", shape: [2] },
+    { name: "tokens", dtype: "INT64", shape: [-1], optional: true },
+  ],
+  outputs: [{ name: "y", dtype: "FP64", shape: [1] }],
+  inferFunc: batch(({ x, tokens }, { signal }) => {
+    const floats: Float32Array = x.data;
+    const wide: BigInt64Array | undefined = tokens?.data;
+    return { y: signal.aborted || wide === undefined ? [0] : Float64Array.from(floats) };
+  }),
+});
+const { y } = await pair.inferSample({ x: [1, 2] }, { timeoutMicroseconds: 1000 });
+const doubles: Float64Array = y.data;
+
+triton.bind({
+  modelName: "wrong",
+  inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+  // @ts-expect-error There is no output z.
+  inferFunc: sample(({ x }) => ({ z: x })),
+});
+
+const iris = triton.bind({ modelName: "iris", inferFunc: onnxruntime({ model: "iris.onnx" }) });
+const known: Pick<ModelHandle<[], []>, "name" | "version"> = iris;
+const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({ port: 0 }), metrics()] });
+const url: string | undefined = addresses.http?.url;
+const error: unknown = new Error();
+if (TritonError.is(error) && error.code === "NOT_FOUND") console.log(known, url, doubles, error.message);
+export {};
+`;

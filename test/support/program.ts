@@ -1,0 +1,63 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+
+/** How a program ended, and all that it wrote. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A program that runs. */
+export class Program {
+  readonly ended: Promise<Ended>;
+  #stdout = "";
+  #stderr = "";
+  readonly #child: ChildProcess;
+
+  /** Starts a program without a shell, unless `shell` says otherwise. */
+  constructor(command: string, args: readonly string[], options: { cwd: string; shell?: boolean }) {
+    // Packages are looked for around the program alone: pnpm's launchers name further places.
+    const env = { ...process.env, NODE_PATH: undefined };
+    this.#child = spawn(command, args, { ...options, env, stdio: ["ignore", "pipe", "pipe"] });
+    this.#child.stdout?.setEncoding("utf8").on("data", (part: string) => {
+      this.#stdout += part;
+    });
+    this.#child.stderr?.setEncoding("utf8").on("data", (part: string) => {
+      this.#stderr += part;
+    });
+    this.ended = once(this.#child, "close").then(([code, signal]) => ({
+      code,
+      signal,
+      stdout: this.#stdout,
+      stderr: this.#stderr,
+    }));
+  }
+
+  /** Starts a module with this Node. */
+  static node(module: string, args: readonly string[], cwd: string): Program {
+    return new Program(process.execPath, [module, ...args], { cwd });
+  }
+
+  /** Resolves with what was written so far when that contains `text`; rejects when the program ends before. */
+  async untilItSays(text: string): Promise<string> {
+    const said = new Promise<void>((resolve) => {
+      const look = () => {
+        if (this.#stdout.includes(text)) resolve();
+      };
+      this.#child.stdout?.on("data", look);
+      look();
+    });
+    const ended = this.ended.then(({ code, stderr }) => {
+      throw new Error(`ended with ${code} before it said '${text}': ${stderr}`);
+    });
+    await Promise.race([said, ended]);
+    ended.catch(() => {});
+    return this.#stdout;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+}
