@@ -22,7 +22,7 @@ export function tool(name, path) {
   return join(root, "node_modules", name, path);
 }
 
-/** Compiles every package, the examples and the tests. */
-export function build() {
-  runNode(tool("typescript", "bin/tsc"), ["-b"]);
+/** Compiles a project and what it refers to: everything, tests included, unless told otherwise. */
+export function build(project = ".") {
+  runNode(tool("typescript", "bin/tsc"), ["-b", project]);
 }

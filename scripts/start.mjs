@@ -5,7 +5,7 @@ import { install } from "./install.mjs";
 import { build, root } from "./run.mjs";
 
 install();
-build();
+build("examples/quickstart");
 
 const program = join(root, "examples", "quickstart", "dist", "main.js");
 const child = spawn(process.execPath, [program, ...process.argv.slice(2)], { cwd: root, stdio: "inherit" });

@@ -16,9 +16,9 @@ export interface Frontend {
   start(service: InferenceService): Promise<FrontendAddress>;
   /**
    * Stops accepting, ends connections on which no request is under way, and resolves when the requests at hand are
-   * answered; after `drainTimeoutMs` it ends those too. Calling it twice is harmless.
+   * answered; after `drainTimeoutMs`, if given, it ends those too. Calling it twice is harmless.
    */
-  stop(drainTimeoutMs: number): Promise<void>;
+  stop(drainTimeoutMs?: number): Promise<void>;
 }
 
 /** Which of the default frontends to open, and where. Port 0 takes any free one. */
