@@ -5,7 +5,8 @@ import type { ModelVersion } from "../model/model-version.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
 import type { InferOptions } from "./infer-options.js";
-import { sendInProcess, whenReady } from "./send-in-process.js";
+import { sendInProcess } from "./send-in-process.js";
+import { whenReady } from "./when-ready.js";
 
 /** How the batch axis is meant: given with the values, or added for one sample and taken off its results. */
 export type BatchAxis = "given" | "added";
@@ -27,7 +28,7 @@ export async function inferInProcess(
   const added = axis === "added" && model.config.maxBatchSize > 0;
   // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
   const inputs = toTensors(model.config, values, added);
-  if (model.state !== "READY") await whenReady(model);
+  if (model.state !== "READY") await whenReady(model, clock, options);
   const response = await new Promise<InferenceResponse>((resolve, reject) => {
     sendInProcess(model, clock, inputs, options, (outcome) => {
       if (outcome === undefined)

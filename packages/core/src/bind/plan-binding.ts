@@ -2,6 +2,7 @@ import { SAMPLE_TAKES_ONE } from "../callable/sample.js";
 import { planInstances } from "../config/instances.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { resolveConfig } from "../config/resolve-config.js";
+import type { TensorSpec } from "../config/tensor-spec.js";
 import { validateConfig } from "../config/validate-config.js";
 import { unknownKeys, validateOptions } from "../config/validate-options.js";
 import { TritonError } from "../errors/triton-error.js";
@@ -42,6 +43,8 @@ export function planBinding(
   } else if (isTaken(modelName, modelVersion)) {
     problems.push(`model '${modelName}' version ${modelVersion} is bound already`);
   }
+  const misshapen = [...specProblems("inputs", options.inputs), ...specProblems("outputs", options.outputs)];
+  if (misshapen.length > 0) throw bindError(modelName, [...problems, ...misshapen]);
   const plan = planExecutors(options.inferFunc);
   problems.push(...plan.problems);
   if (plan.generates && config.decoupled === false) {
@@ -83,15 +86,29 @@ export function planBinding(
     );
   }
   if (problems.length > 0) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot bind model '${modelName}':\n${problems.map((p) => `- ${p}`).join("\n")}`,
-    );
+    throw bindError(modelName, problems);
   }
   const labels = new Map(
     (options.outputs ?? []).flatMap(({ name, labels }) => (labels ? [[name, labels]] : [])),
   );
   return { name: modelName, version: modelVersion, config: resolved, labels, createExecutor: plan.create };
+}
+
+function bindError(modelName: string, problems: readonly string[]): TritonError {
+  const lines = problems.map((problem) => `- ${problem}`).join("\n");
+  return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`);
+}
+
+/** What keeps specifications from being read at all: they may come from JavaScript. */
+function specProblems(where: string, specs: unknown): string[] {
+  if (specs === undefined) return [];
+  if (!Array.isArray(specs)) return [`${where} must be a list of { name, dtype, shape }`];
+  return specs.flatMap((spec: Partial<TensorSpec> | null, i) => {
+    if (typeof spec?.name !== "string") return [`${where}[${i}] must have a name`];
+    if (!Array.isArray(spec.shape))
+      return [`${where}[${i}] '${spec.name}' must have a shape, a list of dimensions`];
+    return typeof spec.dtype === "string" ? [] : [`${where}[${i}] '${spec.name}' must have a dtype`];
+  });
 }
 
 function nameProblems(name: unknown): string[] {

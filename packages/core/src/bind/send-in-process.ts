@@ -5,17 +5,7 @@ import { InferenceRequest, type ResponseHandler } from "../request/inference-req
 import type { Tensor } from "../tensor/tensor.js";
 import { followSignal } from "./follow-signal.js";
 import type { InferOptions } from "./infer-options.js";
-
-/** Waits for a model that is loading. Throws UNAVAILABLE for one that is not served. */
-export async function whenReady(model: ModelVersion): Promise<void> {
-  if (model.state === "LOADING") await model.ready;
-  if (model.state === "UNAVAILABLE") {
-    throw new TritonError(
-      "UNAVAILABLE",
-      `model '${model.name}' version ${model.version} is not ready: ${model.reason || model.state.toLowerCase()}`,
-    );
-  }
-}
+import { cancelledError } from "./when-ready.js";
 
 /** Queues a request of this process and ties it to its abort signal. Throws when the request is refused. */
 export function sendInProcess(
@@ -26,7 +16,8 @@ export function sendInProcess(
   onResponse: ResponseHandler,
 ): InferenceRequest {
   const { signal, timeoutMicroseconds } = options;
-  if (signal?.aborted) throw cancelled(signal.reason);
+  checkParameters(model.name, options.parameters);
+  if (signal?.aborted) throw cancelledError(signal);
   const request = new InferenceRequest({
     modelName: model.name,
     id: options.requestId,
@@ -40,7 +31,7 @@ export function sendInProcess(
       onResponse(outcome, final);
     },
   });
-  const unfollow = signal && followSignal(signal, () => request.cancel(cancelled(signal.reason)));
+  const unfollow = signal && followSignal(signal, () => request.cancel(cancelledError(signal)));
   try {
     model.infer(request);
   } catch (error) {
@@ -50,6 +41,15 @@ export function sendInProcess(
   return request;
 }
 
-function cancelled(reason: unknown): TritonError {
-  return new TritonError("CANCELLED", "the request was cancelled", { cause: reason });
+/** Parameters are checked here because TypeScript is not everywhere: a worker cannot be sent just anything. */
+function checkParameters(model: string, parameters: InferOptions["parameters"] = {}): void {
+  for (const [name, value] of Object.entries(parameters)) {
+    if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `parameter '${name}' of a request to model '${model}' must be a string, number, bigint or boolean, ` +
+          `got ${value === null ? "null" : typeof value}`,
+      );
+    }
+  }
 }

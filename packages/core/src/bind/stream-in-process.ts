@@ -2,38 +2,46 @@ import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { InferenceResponse } from "../request/inference-response.js";
+import type { Tensor } from "../tensor/tensor.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
 import type { InferOptions } from "./infer-options.js";
-import { sendInProcess, whenReady } from "./send-in-process.js";
+import { sendInProcess } from "./send-in-process.js";
+import { whenReady } from "./when-ready.js";
 
 /**
  * The responses to one request, one at a time: a decoupled model makes no more than the reader takes. Leaving the
  * loop early gives the request up, and so does an error.
+ *
+ * @throws TritonError INVALID_ARG at once for inputs that are no tensors of the model.
  */
-export async function* streamInProcess(
+export function streamInProcess(
   model: ModelVersion,
   clock: Clock,
   values: InputValues,
   options: InferOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
-  if (model.state !== "READY") await whenReady(model);
+  // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
+  return responses(model, clock, toTensors(model.config, values, false), options);
+}
+
+async function* responses(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: InferOptions,
+): AsyncGenerator<OutputArrays, void, void> {
+  if (model.state !== "READY") await whenReady(model, clock, options);
   const waiting: InferenceResponse[] = [];
   let failure: TritonError | undefined;
   let over = false;
   let wake = () => {};
-  const request = sendInProcess(
-    model,
-    clock,
-    toTensors(model.config, values, false),
-    options,
-    (outcome, final) => {
-      if (TritonError.is(outcome)) failure = outcome;
-      else if (outcome !== undefined) waiting.push(outcome);
-      over ||= final || failure !== undefined;
-      request.pause();
-      wake();
-    },
-  );
+  const request = sendInProcess(model, clock, inputs, options, (outcome, final) => {
+    if (TritonError.is(outcome)) failure = outcome;
+    else if (outcome !== undefined) waiting.push(outcome);
+    over ||= final || failure !== undefined;
+    request.pause();
+    wake();
+  });
   try {
     for (;;) {
       const next = waiting.shift();

@@ -179,7 +179,8 @@ export class ModelVersion {
   }
 
   async #unload(drainTimeoutMs: number): Promise<void> {
-    await this.ready.catch(() => {});
+    await this.#loadedWithin(drainTimeoutMs);
+    if (this.state === "LOADING") await this.instances.stop();
     if (this.state !== "READY") return;
     this.state = "UNLOADING";
     this.#scheduler.stop();
@@ -188,6 +189,20 @@ export class ModelVersion {
     await this.instances.stop();
     this.state = "UNAVAILABLE";
     this.reason = "unloaded";
+  }
+
+  /** Waits for loading to end, one way or the other, or for the time limit. */
+  #loadedWithin(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.state !== "LOADING") return resolve();
+      const timer = this.#clock.setTimer(timeoutMs, resolve);
+      void this.ready
+        .catch(() => {})
+        .then(() => {
+          timer.cancel();
+          resolve();
+        });
+    });
   }
 
   /** Waits for the requests at hand and their batches, or for the time limit. */

@@ -1,15 +1,25 @@
+import { TritonError } from "../errors/triton-error.js";
 import { type DataType, elementByteSize } from "./data-type.js";
-import { elementCount } from "./shape.js";
+import { elementCount, sameShape, shapeToString } from "./shape.js";
 import { Tensor } from "./tensor.js";
 
 /**
- * Joins tensors of one data type along their first axis into one new buffer. All other dimensions are those of
- * the first tensor; the caller has seen to it that they agree.
+ * Joins tensors of one data type along their first axis into one new buffer.
+ *
+ * @throws TritonError UNSUPPORTED when their other dimensions differ.
  */
 export function concatRows(tensors: readonly Tensor[]): Tensor {
   const first = tensors[0]!;
   let rows = 0;
-  for (const tensor of tensors) rows += tensor.shape[0]!;
+  for (const tensor of tensors) {
+    if (!sameShape(tensor.shape, first.shape, 1)) {
+      throw new TritonError(
+        "UNSUPPORTED",
+        `tensors of shapes ${shapeToString(first.shape)} and ${shapeToString(tensor.shape)} cannot be joined`,
+      );
+    }
+    rows += tensor.shape[0]!;
+  }
   const shape = [rows, ...first.shape.slice(1)];
   if (first.datatype === "BYTES") return concatBytes(tensors, shape);
   const out = new Uint8Array(

@@ -53,10 +53,18 @@ export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
     const elements = checkedElements(value as TypedArray, target);
     return Tensor.fromElements(target.datatype, deduceShape(target, elements.length), elements);
   }
+  if (target.datatype === "BYTES" && isFlatBytes(value) && target.shape.length !== 1) {
+    return Tensor.fromElements("BYTES", deduceShape(target, value.length), value);
+  }
   const shape = shapeOfNested(value, target);
   const scalars: unknown[] = [];
   flatten(value, shape, 0, scalars, target);
   return Tensor.fromElements(target.datatype, shape, toElements(scalars, target));
+}
+
+/** A list of byte arrays, which is to `BYTES` what a typed array is to other data types. */
+function isFlatBytes(value: unknown): value is Uint8Array[] {
+  return Array.isArray(value) && value.every((element) => element instanceof Uint8Array);
 }
 
 function checkedElements(elements: Elements, target: ValueTarget): Elements {

@@ -31,10 +31,10 @@ export function elementCount(shape: Shape): number {
   return count;
 }
 
-/** True when both shapes have the same dimensions. */
-export function sameShape(a: Shape, b: Shape): boolean {
+/** True when both shapes have the same dimensions, from axis `from` on. */
+export function sameShape(a: Shape, b: Shape, from = 0): boolean {
   if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  for (let i = from; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
 }
 

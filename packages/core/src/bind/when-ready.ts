@@ -1,0 +1,47 @@
+import type { Clock } from "../clock/clock.js";
+import { TritonError } from "../errors/triton-error.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { InferOptions } from "./infer-options.js";
+
+/** The answer of a request that its caller gave up. */
+export function cancelledError(signal: AbortSignal): TritonError {
+  return new TritonError("CANCELLED", "the request was cancelled", { cause: signal.reason });
+}
+
+/**
+ * Waits for a model that is loading, as long as the caller wants to.
+ *
+ * @throws TritonError UNAVAILABLE for a model that is not served or takes too long, CANCELLED when `signal` aborts.
+ */
+export async function whenReady(
+  model: ModelVersion,
+  clock: Clock,
+  { signal, timeoutMicroseconds }: InferOptions,
+): Promise<void> {
+  if (model.state === "LOADING") await untilGivenUp(model.ready, clock, signal, timeoutMicroseconds);
+  if (model.state === "UNAVAILABLE") {
+    throw new TritonError(
+      "UNAVAILABLE",
+      `model '${model.name}' version ${model.version} is not ready: ${model.reason || model.state.toLowerCase()}`,
+    );
+  }
+}
+
+function untilGivenUp(
+  ready: Promise<void>,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+  timeoutMicroseconds: number | undefined,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const expire = () => reject(new TritonError("UNAVAILABLE", "Request timeout expired"));
+    const timer = timeoutMicroseconds ? clock.setTimer(timeoutMicroseconds / 1000, expire) : undefined;
+    const abort = () => reject(cancelledError(signal!));
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    void ready.then(resolve, reject).finally(() => {
+      timer?.cancel();
+      signal?.removeEventListener("abort", abort);
+    });
+  });
+}
