@@ -50,8 +50,10 @@ function* sources(folder) {
 
 function importsOf(path) {
   const text = readFileSync(path, "utf8").replace(/\/\*[\s\S]*?\*\//g, "");
-  const found = text.matchAll(/(?:\bfrom\s+|\bimport\s+|\bimport\s*\(\s*)["']([^"']+)["']/g);
-  return [...found].map((match) => match[1]);
+  const found = text.matchAll(
+    /(?:^|\n)\s*(?:import|export)\s(?:[\w\s{},*$]*\sfrom\s*)?["']([^"']+)["']|\bimport\s*\(\s*["']([^"']+)["']/g,
+  );
+  return [...found].map((match) => match[1] ?? match[2]);
 }
 
 function checkCore(path, specifier, source) {

@@ -1,4 +1,3 @@
-import { types } from "node:util";
 import type { NdArray } from "ndarray";
 import { TritonError } from "../errors/triton-error.js";
 import {
@@ -49,8 +48,8 @@ export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
     const elements = checkedElements(contiguousElements(value), target);
     return Tensor.fromElements(target.datatype, [...value.shape], elements);
   }
-  if (types.isTypedArray(value) && !(target.datatype === "BYTES" && value instanceof Uint8Array)) {
-    const elements = checkedElements(value as TypedArray, target);
+  if (isTypedArray(value) && !(target.datatype === "BYTES" && value instanceof Uint8Array)) {
+    const elements = checkedElements(value, target);
     return Tensor.fromElements(target.datatype, deduceShape(target, elements.length), elements);
   }
   if (target.datatype === "BYTES" && isFlatBytes(value) && target.shape.length !== 1) {
@@ -67,6 +66,10 @@ function isFlatBytes(value: unknown): value is Uint8Array[] {
   return Array.isArray(value) && value.every((element) => element instanceof Uint8Array);
 }
 
+function isTypedArray(value: unknown): value is TypedArray {
+  return ArrayBuffer.isView(value) && !(value instanceof DataView);
+}
+
 function checkedElements(elements: Elements, target: ValueTarget): Elements {
   if (target.datatype === "BYTES") {
     if (Array.isArray(elements)) return toElements(elements, target);
@@ -76,7 +79,7 @@ function checkedElements(elements: Elements, target: ValueTarget): Elements {
   const expected = typedArrayFor(target.datatype);
   if (elements instanceof (expected as unknown as typeof Float32Array)) return elements;
   // A Buffer is a Uint8Array, and a clamped array holds the same bytes.
-  if (expected.name === "Uint8Array" && types.isUint8ClampedArray(elements)) {
+  if (expected.name === "Uint8Array" && (elements as unknown) instanceof Uint8ClampedArray) {
     const clamped = elements as unknown as Uint8ClampedArray;
     return new Uint8Array(clamped.buffer, clamped.byteOffset, clamped.length);
   }

@@ -50,7 +50,8 @@ function gather(
   offset: number,
   size: number,
 ): Elements {
-  const like = Buffer.isBuffer(data) ? Uint8Array : data.constructor;
+  // A subclass of Uint8Array, as Buffer is one, may not be made with `new`.
+  const like = (data as unknown) instanceof Uint8Array ? Uint8Array : data.constructor;
   const out = Array.isArray(data) ? new Array(size) : new (like as Float32ArrayConstructor)(size);
   const index = new Array<number>(shape.length).fill(0);
   let from = offset;

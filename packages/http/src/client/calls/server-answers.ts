@@ -1,0 +1,84 @@
+import type { JsonValue } from "../json/parse-json.js";
+
+/** The answer of `GET v2`. */
+export interface ServerMetadataAnswer {
+  readonly name: string;
+  readonly version: string;
+  readonly extensions: readonly string[];
+}
+
+/** A tensor in the configuration of a model. `dims` are without the batch axis when `max_batch_size` > 0. */
+export interface ModelConfigTensor {
+  readonly name: string;
+  /** `TYPE_FP32`; `TYPE_STRING` for `BYTES`. */
+  readonly data_type: string;
+  readonly dims: readonly number[];
+  readonly optional?: boolean;
+  readonly [field: string]: unknown;
+}
+
+/** The configuration of a model as the server prints it: Triton's fields in snake_case. */
+export interface ModelConfigAnswer {
+  readonly name: string;
+  readonly max_batch_size: number;
+  readonly input: readonly ModelConfigTensor[];
+  readonly output: readonly ModelConfigTensor[];
+  readonly model_transaction_policy?: { readonly decoupled: boolean };
+  readonly [field: string]: unknown;
+}
+
+/** How often something happened, and for how long in all. */
+export interface StatisticDuration {
+  readonly count: number;
+  readonly ns: number;
+}
+
+/** Statistics of one version of a model. */
+export interface ModelStatisticsAnswer {
+  readonly name: string;
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly last_inference: number;
+  readonly inference_count: number;
+  readonly execution_count: number;
+  /** By what was counted: `success`, `fail`, `queue`, `compute_infer`, ... */
+  readonly inference_stats: Readonly<Record<string, StatisticDuration>>;
+  readonly response_stats?: Readonly<Record<string, Readonly<Record<string, StatisticDuration>>>>;
+  readonly batch_stats: readonly ({ readonly batch_size: number } & Readonly<Record<string, unknown>>)[];
+  readonly memory_usage?: readonly {
+    readonly type: string;
+    readonly id: number;
+    readonly byte_size: number;
+  }[];
+}
+
+/** The answer of the statistics routes. */
+export interface StatisticsAnswer {
+  readonly model_stats: readonly ModelStatisticsAnswer[];
+}
+
+/** A model in the index of the repository; one that is not loaded has a name only. */
+export interface ModelIndexAnswer {
+  readonly name: string;
+  readonly version?: string;
+  readonly state?: string;
+  readonly reason?: string;
+}
+
+/** Settings of trace or log by name. Of a trace all values are strings or lists of strings. */
+export type Settings = Readonly<Record<string, JsonValue>>;
+
+/** A registered region of the system's shared memory. */
+export interface SystemRegionAnswer {
+  readonly name: string;
+  readonly key: string;
+  readonly offset: number;
+  readonly byte_size: number;
+}
+
+/** A registered region of CUDA shared memory. */
+export interface CudaRegionAnswer {
+  readonly name: string;
+  readonly device_id: number;
+  readonly byte_size: number;
+}

@@ -1,0 +1,28 @@
+/*
+ * What the client takes from the core, in one place. At run time it is the part of the core that runs in a browser.
+ */
+export type {
+  InputValuesOf,
+  ModelMetadata,
+  NdArrayOf,
+  Parameters,
+  ParameterValue,
+  ResultOf,
+  TensorSpec,
+} from "@tritonjs/core";
+export {
+  type DataType,
+  type ElementsOf,
+  elementCount,
+  fromConfigDataType,
+  isDataType,
+  isNdArray,
+  matchesShape,
+  type Shape,
+  shapeToString,
+  Tensor,
+  type TensorValue,
+  TritonError,
+  tensorFromValue,
+  toNdArray,
+} from "@tritonjs/core/tensor";

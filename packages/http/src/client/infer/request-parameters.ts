@@ -1,0 +1,41 @@
+import { type ParameterValue, TritonError } from "../core.js";
+import type { InferRequestOptions } from "./infer-options.js";
+
+/** Names that the protocol gives a meaning. */
+const RESERVED: ReadonlySet<string> = new Set([
+  "sequence_id",
+  "sequence_start",
+  "sequence_end",
+  "priority",
+  "timeout",
+  "headers",
+  "binary_data_output",
+]);
+
+/**
+ * The `parameters` of an infer request.
+ *
+ * @throws TritonError INVALID_ARG for a custom parameter with a name that the protocol gives a meaning.
+ */
+export function requestParameters(
+  { parameters = {}, sequence, priority, timeoutMicroseconds }: InferRequestOptions,
+  binaryOutput: boolean,
+): Record<string, ParameterValue> {
+  const all: Record<string, ParameterValue> = Object.create(null);
+  for (const [name, value] of Object.entries(parameters)) {
+    if (RESERVED.has(name) || name.startsWith("triton_")) {
+      const message = `Parameter "${name}" is a reserved parameter and cannot be specified.`;
+      throw new TritonError("INVALID_ARG", message);
+    }
+    all[name] = value;
+  }
+  if (sequence !== undefined) {
+    all.sequence_id = sequence.id;
+    all.sequence_start = sequence.start ?? false;
+    all.sequence_end = sequence.end ?? false;
+  }
+  if (priority !== undefined && priority !== 0) all.priority = priority;
+  if (timeoutMicroseconds !== undefined) all.timeout = timeoutMicroseconds;
+  if (binaryOutput) all.binary_data_output = true;
+  return all;
+}

@@ -1,0 +1,148 @@
+/** A JSON value; integers beyond 2^53 are bigints. */
+export type JsonValue = null | boolean | number | bigint | string | JsonValue[] | JsonObject;
+
+/** Members by name. */
+export interface JsonObject {
+  [name: string]: JsonValue;
+}
+
+/** What `JSON.parse` refuses or rounds: `NaN`, `Infinity`, and integers that a double may not hold. */
+const NEEDS_READER = /NaN|Inf|(?<![\d.])\d{16}/;
+
+const MAX_DEPTH = 200;
+
+/**
+ * Reads JSON as Triton writes it: with `NaN` and `Infinity`, and with 64-bit integers, which become bigints where a
+ * number cannot hold them.
+ *
+ * @throws SyntaxError for what is no JSON.
+ */
+export function parseJson(text: string): JsonValue {
+  return NEEDS_READER.test(text) ? new Reader(text).document() : (JSON.parse(text) as JsonValue);
+}
+
+/** True for objects that are no arrays. */
+export function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const whitespace = /[ \t\r\n]*/y;
+const number = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
+const word = /-?[a-zA-Z]+/y;
+
+const words: Readonly<Record<string, JsonValue>> = {
+  null: null,
+  true: true,
+  false: false,
+  NaN: Number.NaN,
+  Inf: Number.POSITIVE_INFINITY,
+  Infinity: Number.POSITIVE_INFINITY,
+  "-Inf": Number.NEGATIVE_INFINITY,
+  "-Infinity": Number.NEGATIVE_INFINITY,
+};
+
+/** One walk over a text. */
+class Reader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  document(): JsonValue {
+    const value = this.#value(0);
+    if (this.#next() !== undefined) throw this.#fault();
+    return value;
+  }
+
+  #value(depth: number): JsonValue {
+    const next = this.#next();
+    if (depth > MAX_DEPTH) throw this.#fault();
+    if (next === "{") return this.#object(depth);
+    if (next === "[") return this.#array(depth);
+    if (next === '"') return this.#string();
+    return this.#number() ?? this.#word();
+  }
+
+  #object(depth: number): JsonObject {
+    const object: JsonObject = {};
+    this.#at++;
+    if (this.#take("}")) return object;
+    do {
+      if (this.#next() !== '"') throw this.#fault();
+      const name = this.#string();
+      if (!this.#take(":")) throw this.#fault();
+      const value = this.#value(depth + 1);
+      // An assignment to `__proto__` would not make a member.
+      Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+    } while (this.#take(","));
+    if (!this.#take("}")) throw this.#fault();
+    return object;
+  }
+
+  #array(depth: number): JsonValue[] {
+    const array: JsonValue[] = [];
+    this.#at++;
+    if (this.#take("]")) return array;
+    do array.push(this.#value(depth + 1));
+    while (this.#take(","));
+    if (!this.#take("]")) throw this.#fault();
+    return array;
+  }
+
+  #string(): string {
+    const start = this.#at;
+    let end = start;
+    do {
+      end = this.#text.indexOf('"', end + 1);
+      if (end < 0) throw this.#fault();
+    } while (this.#isEscaped(end));
+    this.#at = end + 1;
+    return JSON.parse(this.#text.slice(start, this.#at)) as string;
+  }
+
+  #isEscaped(at: number): boolean {
+    let backslashes = 0;
+    while (this.#text[at - 1 - backslashes] === "\\") backslashes++;
+    return backslashes % 2 === 1;
+  }
+
+  #number(): number | bigint | undefined {
+    const match = this.#match(number);
+    if (match === null) return undefined;
+    const [text, fraction, exponent] = match;
+    const value = Number(text);
+    return fraction === undefined && exponent === undefined && !Number.isSafeInteger(value)
+      ? BigInt(text)
+      : value;
+  }
+
+  #word(): JsonValue {
+    const text = this.#match(word)?.[0] ?? "";
+    if (!Object.hasOwn(words, text)) throw this.#fault();
+    return words[text]!;
+  }
+
+  #match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.#at;
+    const match = pattern.exec(this.#text);
+    if (match !== null) this.#at = pattern.lastIndex;
+    return match;
+  }
+
+  #next(): string | undefined {
+    this.#match(whitespace);
+    return this.#text[this.#at];
+  }
+
+  #take(character: string): boolean {
+    if (this.#next() !== character) return false;
+    this.#at++;
+    return true;
+  }
+
+  #fault(): SyntaxError {
+    return new SyntaxError(`unexpected token in JSON at position ${this.#at}`);
+  }
+}

@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+/** What the client takes from the core. */
+const tensors = fileURLToPath(new URL("../../../core/src/tensor/index.ts", import.meta.url));
+const entry = fileURLToPath(new URL("../../src/client/index.ts", import.meta.url));
+
+/** The files that a file leads to by imports that are there at run time, and the packages that they name. */
+function reachable(file: string, files = new Map<string, string>(), packages = new Set<string>()) {
+  if (files.has(file)) return { files, packages };
+  const code = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+  files.set(file, code);
+  const imports = code.matchAll(
+    /\b(import|export)\s+(type\s)?[^;]*?\bfrom\s+"([^"]+)"|\bimport\(?\s*"([^"]+)"/g,
+  );
+  for (const [, , onlyTypes, from, bare] of imports) {
+    const specifier = from ?? bare!;
+    if (onlyTypes) continue;
+    if (!specifier.startsWith(".")) packages.add(specifier);
+    else reachable(join(dirname(file), specifier.replace(/\.js$/, ".ts")), files, packages);
+  }
+  return { files, packages };
+}
+
+const client = reachable(entry);
+const { files, packages } = reachable(tensors, client.files);
+
+it("imports nothing of Node.js", () => {
+  expect(files.size).toBeGreaterThan(20);
+  expect([...client.packages]).toEqual(["@tritonjs/core/tensor"]);
+  expect([...packages]).toEqual(["ndarray"]);
+});
+
+it("names no globals of Node.js", () => {
+  const named = [...files].filter(([, code]) =>
+    /\b(Buffer|process|global|require|__dirname|__filename|setImmediate)\b\s*[.([]/.test(code),
+  );
+  expect(named.map(([file]) => file)).toEqual([]);
+});
