@@ -24,8 +24,8 @@ describe("bind", () => {
     expect(problems).toEqual([
       "INVALID_ARG cannot bind model 'no spaces':",
       expect.stringContaining("Model name can only contain alphanumeric characters"),
-      expect.stringContaining("config has an unknown option 'typo'"),
       "modelVersion must be an integer of at least 1, got 0",
+      expect.stringContaining("config has an unknown option 'typo'"),
       "inferFunc has to be a function, a list of functions, a URL of a module, or a backend",
       "model 'no spaces' must have at least one output",
       expect.stringContaining("dimension must be integer >= 1, or -1"),

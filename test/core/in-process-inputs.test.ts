@@ -1,10 +1,10 @@
-import { batch, type TensorSpec, Triton } from "@tritonjs/core";
+import { batch, type DataType, Triton } from "@tritonjs/core";
 import { afterEach, describe, expect, it } from "vitest";
 
 let triton: Triton;
 afterEach(() => triton.close());
 
-const tensor = (dtype: TensorSpec["dtype"], shape: readonly number[]) =>
+const tensor = <D extends DataType>(dtype: D, shape: readonly number[]) =>
   ({ inputs: [{ name: "x", dtype, shape }], outputs: [{ name: "y", dtype, shape }] }) as const;
 
 /** A worker module that never finishes loading. */

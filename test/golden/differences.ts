@@ -10,7 +10,12 @@ interface Difference {
  */
 const differences: readonly Difference[] = [
   {
-    cases: ["http-0383-three-inputs", "grpc-0179-three-inputs", "grpc-0180-three-inputs-no-id-missing-none"],
+    cases: [
+      "http-0383-three-inputs",
+      "grpc-0179-three-inputs",
+      "grpc-0180-three-inputs-no-id-missing-none",
+      "sd_client_sends_control",
+    ],
     reason: "the list of missing inputs has both of its brackets",
   },
   {
@@ -30,6 +35,7 @@ const differences: readonly Difference[] = [
       "db_order_on_error",
       "st_fail_one",
       "st_fail_rows",
+      "sd_model_error",
       "metrics/failure-backend",
       "statistics/failure-backend",
     ],
@@ -90,6 +96,7 @@ const differences: readonly Difference[] = [
       "cn_executing_watch",
       "cn_order",
       "de_cancel",
+      "sd_cancel_executing",
       "metrics/failure-canceled-grpc-running",
       "statistics/failure-canceled-grpc-running",
       "grpc-0551-stats-slow",
@@ -121,8 +128,44 @@ const differences: readonly Difference[] = [
     reason: "a cache hit does not break the order of the answers after it",
   },
   {
+    cases: [
+      /^en_(error|raise|missing_tensor|member_queue_full|optional_required|batch_diff_over|sequence)/,
+      /^(metrics|statistics)\/ensemble-failure$/,
+    ],
+    reason: "a request of an ensemble that fails counts once, and in its member too if that refused it",
+  },
+  {
+    cases: [/^en_parallel_fail/, "ed_fail_a", "en_cancel_mid"],
+    reason:
+      "once a step has failed, or the request is given up, its steps under way are given up and no other starts",
+  },
+  {
+    cases: ["en_passthrough", "http-0476-ensemble-binary"],
+    reason: "an output of an ensemble can be asked for alone, also when another step reads it",
+  },
+  {
+    cases: ["http-0807-ensemble-both", "http-0809-ensemble-both-one-binary"],
+    reason: "the parameters of an ensemble's answer come once, not once for each output",
+  },
+  {
+    cases: ["grpc-0367-err-ensemble-noout", "en_missing_final"],
+    reason: "what a member returns is checked against its configuration",
+  },
+  {
+    cases: ["en_inflight"],
+    reason: "max_inflight_requests is known",
+  },
+  {
     cases: ["wu_wrong_name", "wu_file_missing"],
     reason: "a warmup sample that cannot run says which input it names, and the whole path of a file",
+  },
+  {
+    cases: ["sd_cancel_queued", "sd_cancel_backlog"],
+    reason: "requests behind one that is given up in its sequence end at once, and their error says why",
+  },
+  {
+    cases: [/^it_(two|with)/],
+    reason: "the end of an iterative sequence does not count as a failed request",
   },
 ];
 

@@ -16,10 +16,15 @@ export interface TritonOptions extends Partial<ServeOptions> {
    */
   readonly responseCache?: { readonly byteSize: number } | ResponseCache;
   /**
-   * Requests that each dynamic batcher waits for before its first batch: a hold for tests.
+   * Requests that each dynamic or sequence batcher waits for before its first batch: a hold for tests.
    * @default the environment variable TRITONSERVER_DELAY_SCHEDULER, else 0
    */
   readonly delayScheduler?: number;
+  /**
+   * Requests in the backlog that each sequence batcher waits for besides those of `delayScheduler`.
+   * @default the environment variable TRITONSERVER_BACKLOG_DELAY_SCHEDULER, else 0
+   */
+  readonly backlogDelayScheduler?: number;
 }
 
 /** Where the default frontends listen: on this machine only, on Triton's ports. */

@@ -1,14 +1,19 @@
+import type { BindEnsembleOptions } from "./bind/bind-ensemble-options.js";
 import type { BindMethodOptions, BindOptions } from "./bind/bind-options.js";
+import { callModels } from "./bind/call-models.js";
 import { createHandle } from "./bind/create-handle.js";
 import { inferInProcess } from "./bind/in-process.js";
 import type { InputValues, OutputArrays } from "./bind/in-process-tensors.js";
 import type { InferOptions } from "./bind/infer-options.js";
 import type { ModelHandle } from "./bind/model-handle.js";
-import { planBinding } from "./bind/plan-binding.js";
+import { type Binding, planBinding } from "./bind/plan-binding.js";
+import { planEnsemble } from "./bind/plan-ensemble.js";
 import { memoryCache, type ResponseCache } from "./cache/response-cache.js";
 import { type Clock, realClock } from "./clock/clock.js";
+import { settledWithin } from "./clock/settled-within.js";
 import type { TensorSpec } from "./config/tensor-spec.js";
 import { TritonError } from "./errors/triton-error.js";
+import { CallGraph } from "./model/call-graph.js";
 import { ModelVersion } from "./model/model-version.js";
 import { ModelRegistry } from "./model/registry.js";
 import { loadDefaultFrontends } from "./serve/default-frontends.js";
@@ -43,11 +48,13 @@ export interface ServeResult {
  */
 export class Triton implements AsyncDisposable {
   readonly #registry = new ModelRegistry();
+  readonly #calls = new CallGraph();
   readonly #service: LocalService;
   readonly #clock: Clock;
   readonly #serveOptions: ServeOptions;
   readonly #drainTimeoutMs: number;
   readonly #holdUntil: number;
+  readonly #backlogHoldUntil: number;
   readonly #responseCache: ResponseCache | undefined;
   #frontends: readonly Frontend[] = [];
   #serving: Promise<ServeResult> | undefined;
@@ -58,6 +65,8 @@ export class Triton implements AsyncDisposable {
     this.#serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
     this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#holdUntil = options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0);
+    this.#backlogHoldUntil =
+      options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0);
     const cache = options.responseCache;
     this.#responseCache = cache !== undefined && "byteSize" in cache ? memoryCache(cache.byteSize) : cache;
     this.#service = new LocalService(this.#registry, { id: options.id ?? "triton", version: VERSION });
@@ -89,17 +98,35 @@ export class Triton implements AsyncDisposable {
       options as BindOptions<readonly TensorSpec[], readonly TensorSpec[]>,
       (name, version) => this.#registry.has(name, version),
     );
-    const model = new ModelVersion({
-      ...binding,
-      clock: this.#clock,
-      responseCache: this.#responseCache,
-      holdUntil: this.#holdUntil,
-    });
-    this.#registry.add(model);
-    return createHandle<I, O>(model, this.#clock, async () => {
-      await model.unload(this.#drainTimeoutMs);
-      this.#registry.remove(model);
-    });
+    return this.#add<I, O>(binding);
+  }
+
+  /**
+   * Puts an ensemble into service: a graph of models, in which tensors go from one to the next without a copy, and
+   * steps that do not wait for each other run at the same time. The models may be bound later: the ensemble is ready
+   * while all of them are.
+   *
+   * @throws TritonError INVALID_ARG with everything that is wrong with the graph and with the members that are
+   * bound, UNAVAILABLE after `close`.
+   * @example
+   * ```ts
+   * const classify = triton.bindEnsemble({
+   *   modelName: "classify",
+   *   inputs: [{ name: "text", dtype: "BYTES", shape: [1] }],
+   *   outputs: [{ name: "scores", dtype: "FP32", shape: [-1] }],
+   *   steps: [
+   *     { modelName: "tokenize", inputMap: { text: "text" }, outputMap: { ids: "ids" } },
+   *     { modelName: "bert", inputMap: { input_ids: "ids" }, outputMap: { logits: "scores" } },
+   *   ],
+   * });
+   * const { scores } = await classify.inferSample({ text: ["hello"] });
+   * ```
+   */
+  bindEnsemble<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+    options: BindEnsembleOptions<I, O>,
+  ): ModelHandle<I, O> {
+    this.#assertOpen();
+    return this.#add<I, O>(planEnsemble(options, this.#registry));
   }
 
   /**
@@ -179,10 +206,35 @@ export class Triton implements AsyncDisposable {
     await this.#serving?.catch(() => {});
     this.#service.stopping = true;
     const models = this.#registry.all();
+    const deadline = this.#clock.now() + this.#drainTimeoutMs;
+    // All models first: the work of one may need another.
+    const finished = Promise.all(models.map((model) => model.finish()));
     await Promise.all([
       ...this.#frontends.map((frontend) => frontend.stop(this.#drainTimeoutMs)),
-      ...models.map((model) => model.unload(this.#drainTimeoutMs)),
+      settledWithin(this.#clock, this.#drainTimeoutMs, finished),
     ]);
+    const leftMs = Math.max(0, deadline - this.#clock.now());
+    await Promise.all(models.map((model) => model.unload(leftMs)));
+  }
+
+  #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+    binding: Binding,
+  ): ModelHandle<I, O> {
+    const model = new ModelVersion({
+      ...binding,
+      clock: this.#clock,
+      responseCache: this.#responseCache,
+      holdUntil: this.#holdUntil,
+      backlogHoldUntil: this.#backlogHoldUntil,
+      findMember: (name, version) => this.#registry.findMember(name, version),
+      callModels: callModels(this.#registry, this.#clock),
+      calls: this.#calls,
+    });
+    this.#registry.add(model);
+    return createHandle<I, O>(model, this.#clock, async () => {
+      await model.unload(this.#drainTimeoutMs);
+      this.#registry.remove(model);
+    });
   }
 
   #assertOpen(): void {

@@ -25,12 +25,7 @@ interface Later {
  * Whoever builds that deletes the row.
  */
 const later: readonly Later[] = [
-  {
-    needs: "sequence batcher",
-    feature: "sequence",
-    area: /^sequence|^iterative|^implicit_state|^stream-sequence/,
-  },
-  { needs: "ensembles", feature: "ensemble", area: /^ensemble|^decoupled_ensemble/ },
+  { needs: "implicit state", area: /^implicit_state/ },
   { needs: "rate limiter", feature: "rate limiter", flag: /^--rate-limit/ },
   { needs: "shape tensors", feature: "shape tensor" },
   { needs: "backends other than callbacks", feature: "other backend" },
@@ -48,7 +43,6 @@ const later: readonly Later[] = [
 
 /** Protocol extensions that the server does not offer yet. */
 const laterExtensions: readonly string[] = [
-  "sequence",
   "model_repository",
   "model_repository(unload_dependents)",
   "system_shared_memory",

@@ -85,6 +85,10 @@ export function bindModels(
     if (!isServed(model)) continue;
     const { name, config } = model;
     for (const version of model.versions) {
+      if (model.features.has("ensemble")) {
+        triton.bindEnsemble({ modelName: name, modelVersion: version, modelConfig: config });
+        continue;
+      }
       const played = {
         version,
         inputNames: (config.input ?? []).map((input) => input.name),

@@ -36,7 +36,7 @@ export class Payload implements RequestHolder {
   add(request: InferenceRequest): void {
     this.#requests.push(request);
     this.#batchSize += request.rows;
-    this.oldestQueueStart = Math.min(this.oldestQueueStart, request.queueStart);
+    this.oldestQueueStart = Math.min(this.oldestQueueStart, request.batcherStart ?? request.queueStart);
     request.holder = this;
   }
 

@@ -3,6 +3,7 @@ import type { ModelConfig } from "../config/model-config.js";
 import type { ModelOptions } from "../config/model-options.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { Backend } from "../instance/backend.js";
+import type { EvictionListener } from "../request/sequence-info.js";
 
 /** What computes a model: one function, one for each instance, a module to run in workers, or a backend. */
 export type InferFuncOption<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
@@ -28,6 +29,11 @@ export interface BindOptions<I extends readonly TensorSpec[], O extends readonly
    * what follows from the other options; `input` and `output` may stand here instead of `inputs` and `outputs`.
    */
   readonly modelConfig?: Partial<ModelConfig>;
+  /**
+   * Told of each sequence that is over without its END (idle, restarted, given up), once the callback has seen its
+   * last request: time to let go of what is kept for it.
+   */
+  readonly onSequenceEvict?: EvictionListener;
 }
 
 /**

@@ -4,8 +4,7 @@ import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
-import type { InferOptions } from "./infer-options.js";
-import { sendInProcess } from "./send-in-process.js";
+import { type NestedOptions, sendInProcess } from "./send-in-process.js";
 import { whenReady } from "./when-ready.js";
 
 /** How the batch axis is meant: given with the values, or added for one sample and taken off its results. */
@@ -16,19 +15,18 @@ export async function inferInProcess(
   model: ModelVersion,
   clock: Clock,
   values: InputValues,
-  options: InferOptions,
+  options: NestedOptions,
   axis: BatchAxis,
 ): Promise<OutputArrays> {
-  if (isDecoupled(model.config)) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      `model '${model.name}' answers with any number of responses (decoupled): use stream() instead of infer()`,
-    );
-  }
+  assertUnary(model);
   const added = axis === "added" && model.config.maxBatchSize > 0;
   // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
   const inputs = toTensors(model.config, values, added);
-  if (model.state !== "READY") await whenReady(model, clock, options);
+  if (model.state !== "READY") {
+    await whenReady(model, clock, options);
+    // Of an ensemble only its members tell.
+    assertUnary(model);
+  }
   const response = await new Promise<InferenceResponse>((resolve, reject) => {
     sendInProcess(model, clock, inputs, options, (outcome) => {
       if (outcome === undefined)
@@ -38,4 +36,12 @@ export async function inferInProcess(
     });
   });
   return toArrays(response, added);
+}
+
+function assertUnary({ name, config }: ModelVersion): void {
+  if (!isDecoupled(config)) return;
+  throw new TritonError(
+    "UNSUPPORTED",
+    `model '${name}' answers with any number of responses (decoupled): use stream() instead of infer()`,
+  );
 }

@@ -11,4 +11,10 @@ export interface InferOptions {
   /** Shown in errors and to the callback. */
   readonly requestId?: string;
   readonly parameters?: Parameters;
+  /** The sequence that the request belongs to, for models with `sequence`. 0 and "" mean none. */
+  readonly sequenceId?: bigint | number | string;
+  /** The first request of its sequence. */
+  readonly sequenceStart?: boolean;
+  /** The last request of its sequence. */
+  readonly sequenceEnd?: boolean;
 }

@@ -2,13 +2,13 @@ import { SAMPLE_TAKES_ONE } from "../callable/sample.js";
 import { planInstances } from "../config/instances.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { resolveConfig } from "../config/resolve-config.js";
-import type { TensorSpec } from "../config/tensor-spec.js";
 import { validateConfig } from "../config/validate-config.js";
 import { unknownKeys, validateOptions } from "../config/validate-options.js";
-import { TritonError } from "../errors/triton-error.js";
 import { isBackend } from "../instance/backend.js";
-import type { ExecutorFactory } from "../model/model-version.js";
+import type { ExecutorFactory } from "../model/create-instances.js";
+import type { EvictionListener } from "../request/sequence-info.js";
 import type { AnyBindOptions } from "./bind-options.js";
+import { bindError, identityProblems, labelsOf, specProblems } from "./binding-problems.js";
 import { describeBackend } from "./describe-backend.js";
 import { planExecutors } from "./plan-executors.js";
 
@@ -19,9 +19,19 @@ export interface Binding {
   readonly config: ModelConfig;
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly createExecutor: ExecutorFactory;
+  readonly onSequenceEvict?: EvictionListener | undefined;
 }
 
-const BIND_KEYS = ["modelName", "modelVersion", "inferFunc", "inputs", "outputs", "config", "modelConfig"];
+const BIND_KEYS = [
+  "modelName",
+  "modelVersion",
+  "inferFunc",
+  "inputs",
+  "outputs",
+  "config",
+  "modelConfig",
+  "onSequenceEvict",
+];
 
 /**
  * Checks what `bind` was given and turns it into a configuration and a way to make instances.
@@ -35,14 +45,9 @@ export function planBinding(
   const { modelName, modelVersion = 1, config = {}, modelConfig } = options;
   const problems = [
     ...unknownKeys("bind", options, BIND_KEYS),
-    ...nameProblems(modelName),
+    ...identityProblems(modelName, modelVersion, isTaken),
     ...validateOptions(config),
   ];
-  if (!Number.isSafeInteger(modelVersion) || modelVersion < 1) {
-    problems.push(`modelVersion must be an integer of at least 1, got ${modelVersion}`);
-  } else if (isTaken(modelName, modelVersion)) {
-    problems.push(`model '${modelName}' version ${modelVersion} is bound already`);
-  }
   const misshapen = [...specProblems("inputs", options.inputs), ...specProblems("outputs", options.outputs)];
   if (misshapen.length > 0) throw bindError(modelName, [...problems, ...misshapen]);
   const plan = planExecutors(options.inferFunc);
@@ -88,35 +93,14 @@ export function planBinding(
   if (problems.length > 0) {
     throw bindError(modelName, problems);
   }
-  const labels = new Map(
-    (options.outputs ?? []).flatMap(({ name, labels }) => (labels ? [[name, labels]] : [])),
-  );
-  return { name: modelName, version: modelVersion, config: resolved, labels, createExecutor: plan.create };
-}
-
-function bindError(modelName: string, problems: readonly string[]): TritonError {
-  const lines = problems.map((problem) => `- ${problem}`).join("\n");
-  return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`);
-}
-
-/** What keeps specifications from being read at all: they may come from JavaScript. */
-function specProblems(where: string, specs: unknown): string[] {
-  if (specs === undefined) return [];
-  if (!Array.isArray(specs)) return [`${where} must be a list of { name, dtype, shape }`];
-  return specs.flatMap((spec: Partial<TensorSpec> | null, i) => {
-    if (typeof spec?.name !== "string") return [`${where}[${i}] must have a name`];
-    if (!Array.isArray(spec.shape))
-      return [`${where}[${i}] '${spec.name}' must have a shape, a list of dimensions`];
-    return typeof spec.dtype === "string" ? [] : [`${where}[${i}] '${spec.name}' must have a dtype`];
-  });
-}
-
-function nameProblems(name: unknown): string[] {
-  if (name === "") return ["Model name cannot be empty"];
-  if (typeof name !== "string" || !/^[a-zA-Z0-9._-]+$/.test(name) || name === "." || name === "..") {
-    return [
-      `Model name can only contain alphanumeric characters, dots, underscores and dashes, got '${String(name)}'`,
-    ];
-  }
-  return [];
+  const labels = labelsOf(options.outputs);
+  const { onSequenceEvict } = options;
+  return {
+    name: modelName,
+    version: modelVersion,
+    config: resolved,
+    labels,
+    createExecutor: plan.create,
+    onSequenceEvict,
+  };
 }

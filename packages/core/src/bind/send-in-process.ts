@@ -1,18 +1,33 @@
 import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
-import { InferenceRequest, type ResponseHandler } from "../request/inference-request.js";
+import { InferenceRequest } from "../request/inference-request.js";
+import type { ResponseHandler } from "../request/inference-request-init.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { followSignal } from "./follow-signal.js";
 import type { InferOptions } from "./infer-options.js";
 import { cancelledError } from "./when-ready.js";
+
+/** A number as a correlation id: an integer of 64 bits without sign. */
+function toId(id: number): bigint {
+  if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
+  throw new TritonError("INVALID_ARG", `sequenceId must be an integer of at least 0 or a string, got ${id}`);
+}
+
+/** Options of a call that is part of other work. */
+export interface NestedOptions extends InferOptions {
+  /** When the work must be done, in milliseconds on the clock. */
+  readonly deadline?: number | undefined;
+  /** Models that are at work on it, outermost first. */
+  readonly callers?: readonly string[];
+}
 
 /** Queues a request of this process and ties it to its abort signal. Throws when the request is refused. */
 export function sendInProcess(
   model: ModelVersion,
   clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
-  options: InferOptions,
+  options: NestedOptions,
   onResponse: ResponseHandler,
 ): InferenceRequest {
   const { signal, timeoutMicroseconds } = options;
@@ -25,7 +40,11 @@ export function sendInProcess(
     parameters: options.parameters,
     priority: options.priority,
     timeoutMicroseconds,
-    deadline: timeoutMicroseconds ? clock.now() + timeoutMicroseconds / 1000 : undefined,
+    deadline: earlier(options.deadline, timeoutMicroseconds, clock.now()),
+    callers: options.callers,
+    correlationId: typeof options.sequenceId === "number" ? toId(options.sequenceId) : options.sequenceId,
+    sequenceStart: options.sequenceStart,
+    sequenceEnd: options.sequenceEnd,
     onResponse: (outcome, final) => {
       if (final) unfollow?.();
       onResponse(outcome, final);
@@ -39,6 +58,11 @@ export function sendInProcess(
     throw error;
   }
   return request;
+}
+
+function earlier(deadline: number | undefined, timeoutMicroseconds = 0, now: number): number | undefined {
+  if (timeoutMicroseconds === 0) return deadline;
+  return Math.min(deadline ?? Number.POSITIVE_INFINITY, now + timeoutMicroseconds / 1000);
 }
 
 /** Parameters are checked here because TypeScript is not everywhere: a worker cannot be sent just anything. */

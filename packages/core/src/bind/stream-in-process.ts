@@ -4,8 +4,7 @@ import type { ModelVersion } from "../model/model-version.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
-import type { InferOptions } from "./infer-options.js";
-import { sendInProcess } from "./send-in-process.js";
+import { type NestedOptions, sendInProcess } from "./send-in-process.js";
 import { whenReady } from "./when-ready.js";
 
 /**
@@ -18,7 +17,7 @@ export function streamInProcess(
   model: ModelVersion,
   clock: Clock,
   values: InputValues,
-  options: InferOptions,
+  options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
   // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
   return responses(model, clock, toTensors(model.config, values, false), options);
@@ -28,7 +27,7 @@ async function* responses(
   model: ModelVersion,
   clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
-  options: InferOptions,
+  options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
   if (model.state !== "READY") await whenReady(model, clock, options);
   const waiting: InferenceResponse[] = [];

@@ -1,5 +1,7 @@
 import type { ModelConfig } from "../config/model-config.js";
 import type { Parameters } from "../request/parameters.js";
+import type { SequenceInfo } from "../request/sequence-info.js";
+import type { ModelCaller } from "./model-caller.js";
 
 /** What is known about one request besides its tensors. */
 export interface RequestInfo {
@@ -13,6 +15,10 @@ export interface RequestInfo {
   readonly correlationId: bigint | string | undefined;
   readonly sequenceStart: boolean;
   readonly sequenceEnd: boolean;
+  /** The sequence that the request belongs to; undefined for a model without sequences and for null requests. */
+  readonly sequence: SequenceInfo | undefined;
+  /** False for a null request, which fills an empty slot of a sequence batch: its outputs are thrown away. */
+  readonly ready: boolean;
   /** Outputs that the client asked for; empty for all. */
   readonly requestedOutputs: readonly string[];
   /** Rows of this request along the batch axis; 0 for a model without one. */
@@ -29,6 +35,8 @@ export function requestInfo(request: RequestInfo): RequestInfo {
     correlationId: request.correlationId,
     sequenceStart: request.sequenceStart,
     sequenceEnd: request.sequenceEnd,
+    sequence: request.sequence,
+    ready: request.ready,
     requestedOutputs: request.requestedOutputs,
     batchSize: request.batchSize,
   };
@@ -61,11 +69,12 @@ export interface InstanceInfo {
  * batch(async ({ x }, context) => {
  *   const response = await fetch(url, { signal: context.signal });
  *   console.log(context.instanceName, context.requests.map((request) => request.id));
+ *   const { scores } = await context.infer("other-model", { x });
  *   return { y: await run(x, response) };
  * });
  * ```
  */
-export interface InferContext extends InstanceInfo {
+export interface InferContext extends InstanceInfo, ModelCaller {
   /** Aborted when every request of the batch has been given up. */
   readonly signal: AbortSignal;
   /** The requests of the batch, in the order of their rows. */

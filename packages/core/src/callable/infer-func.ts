@@ -1,5 +1,6 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { InferContext, RequestInfo } from "./infer-context.js";
+import type { RESCHEDULE } from "./reschedule.js";
 import type { InputsOf, OutputsOf } from "./tensors-of.js";
 
 /** Answers one request of a decoupled model, also after the callback has returned. */
@@ -27,8 +28,11 @@ export interface InferRequest<
   readonly responseSender: ResponseSender<O>;
 }
 
-/** What a plain callback returns for one request: its outputs, or an error for this request alone. */
-export type InferResult<O extends readonly TensorSpec[]> = OutputsOf<O> | Error;
+/**
+ * What a plain callback returns for one request: its outputs, an error for this request alone, or `RESCHEDULE` to see
+ * it again.
+ */
+export type InferResult<O extends readonly TensorSpec[]> = OutputsOf<O> | Error | typeof RESCHEDULE;
 
 /** A value now or later, or for decoupled models any number of them over time. */
 export type Answer<T> = T | Promise<T> | AsyncIterable<T> | Iterable<T>;

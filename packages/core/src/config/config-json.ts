@@ -89,6 +89,45 @@ const modelConfig: Field[] = [
     ],
   ],
   [
+    "ensembleScheduling",
+    "one",
+    [
+      ["step", "many", plain("modelName", "modelVersion", "inputMap", "outputMap", "modelNamespace")],
+      ...plain("maxInflightRequests"),
+    ],
+  ],
+  [
+    "sequenceBatching",
+    "one",
+    [
+      ["direct", "one", plain("maxQueueDelayMicroseconds", "minimumSlotUtilization")],
+      [
+        "oldest",
+        "one",
+        plain("maxCandidateSequences", "preferredBatchSize", "maxQueueDelayMicroseconds", "preserveOrdering"),
+      ],
+      ...plain("maxSequenceIdleMicroseconds"),
+      [
+        "controlInput",
+        "many",
+        [
+          ...plain("name"),
+          ["control", "many", plain("kind", "int32FalseTrue", "fp32FalseTrue", "boolFalseTrue", "dataType")],
+        ],
+      ],
+      [
+        "state",
+        "many",
+        [
+          ...plain("inputName", "outputName", "dataType", "dims"),
+          ["initialState", "many", plain("dataType", "dims", "zeroData", "dataFile", "name")],
+          ...plain("useSameBufferForInputOutput", "useGrowableMemory"),
+        ],
+      ],
+      ...plain("iterativeSequence"),
+    ],
+  ],
+  [
     "instanceGroup",
     "many",
     [

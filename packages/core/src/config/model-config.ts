@@ -1,3 +1,5 @@
+import type { ModelSequenceBatching } from "./sequence-batching.js";
+
 /*
  * Triton's `ModelConfig` message (model_config.proto) as TypeScript, field names in camelCase, enums by name,
  * 64-bit integers as numbers. This is the one form of a configuration inside the library: `bind` makes it from
@@ -48,6 +50,25 @@ export interface ModelDynamicBatching {
   priorityQueuePolicy: Record<string, ModelQueuePolicy>;
 }
 
+/** One model of an ensemble: which of its tensors are which of the ensemble's. */
+export interface ModelEnsembleStep {
+  modelName: string;
+  /** -1 for the highest version that is ready. */
+  modelVersion: number;
+  /** Ensemble tensors by the names of the model's inputs. */
+  inputMap: Record<string, string>;
+  /** Ensemble tensors by the names of the model's outputs. */
+  outputMap: Record<string, string>;
+  modelNamespace: string;
+}
+
+/** The models of an ensemble and how tensors go from one to another. */
+export interface ModelEnsembling {
+  step: ModelEnsembleStep[];
+  /** Most requests that one step may have under way, over all requests of the ensemble; absent for any number. */
+  maxInflightRequests?: number;
+}
+
 /** Where instances of a model run. */
 export type InstanceKind = "KIND_AUTO" | "KIND_GPU" | "KIND_CPU" | "KIND_MODEL";
 
@@ -86,6 +107,8 @@ export interface ModelConfig {
   batchOutput: { targetName: string[]; kind: string; sourceInput: string[] }[];
   optimization?: ModelOptimizationPolicy;
   dynamicBatching?: ModelDynamicBatching;
+  sequenceBatching?: ModelSequenceBatching;
+  ensembleScheduling?: ModelEnsembling;
   instanceGroup: ModelInstanceGroup[];
   defaultModelFilename: string;
   ccModelFilenames: Record<string, string>;

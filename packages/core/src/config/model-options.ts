@@ -1,5 +1,6 @@
 import type { DataType } from "../tensor/data-type.js";
 import type { InstanceKind } from "./model-config.js";
+import type { SequenceOptions } from "./sequence-options.js";
 
 /** What may happen to requests that wait in a queue. */
 export interface QueuePolicyOptions {
@@ -84,6 +85,8 @@ export interface ModelOptions {
   readonly maxBatchSize?: number;
   /** Options of the dynamic batcher; `false` runs each request as its own batch. @default {} */
   readonly batcher?: BatcherOptions | false;
+  /** Serves sequences of requests with one correlation id; takes the place of the dynamic batcher. @default none */
+  readonly sequence?: SequenceOptions;
   /** Where and how many times the model runs. @default one instance, or one for each function of a list */
   readonly instanceGroup?: InstanceGroupOptions | readonly InstanceGroupOptions[];
   /** Samples to run before the model is ready; one that fails makes loading fail. @default [] */
@@ -104,6 +107,7 @@ export const MODEL_OPTION_KEYS = [
   "batching",
   "maxBatchSize",
   "batcher",
+  "sequence",
   "instanceGroup",
   "modelWarmup",
   "responseCache",

@@ -22,6 +22,8 @@ import type {
   QueuePolicyOptions,
   WarmupOptions,
 } from "./model-options.js";
+import { normalizeSequenceBatching } from "./sequence-batching.js";
+import { sequenceBatching } from "./sequence-options.js";
 import type { TensorSpec } from "./tensor-spec.js";
 
 /** What `bind` knows about a model besides its options. */
@@ -72,7 +74,10 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   };
   if (options.decoupled ?? source.decoupledByDefault) config.modelTransactionPolicy = { decoupled: true };
   if (options.responseCache) config.responseCache = { enable: true };
-  if (batching && options.batcher !== false) {
+  const sequences = options.sequence && sequenceBatching(options.sequence);
+  if (sequences !== undefined) config.sequenceBatching = sequences;
+  const scheduled = sequences ?? source.overrides?.sequenceBatching;
+  if (batching && options.batcher !== false && scheduled === undefined) {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
   return normalizeConfig({ ...config, ...source.overrides });
@@ -105,6 +110,10 @@ export function normalizeConfig(config: ModelConfig): ModelConfig {
   const batching = config.dynamicBatching;
   if (batching !== undefined && batching.preferredBatchSize.length === 0 && config.maxBatchSize > 0) {
     return { ...config, dynamicBatching: { ...batching, preferredBatchSize: [config.maxBatchSize] } };
+  }
+  const sequences = config.sequenceBatching;
+  if (sequences !== undefined) {
+    return { ...config, sequenceBatching: normalizeSequenceBatching(sequences, config.maxBatchSize) };
   }
   return config;
 }

@@ -7,6 +7,8 @@ import {
   type ModelInput,
   type ModelOutput,
 } from "./model-config.js";
+import { ensembleProblems } from "./validate-ensemble.js";
+import { validateSequenceBatching } from "./validate-sequence-batching.js";
 
 /**
  * Everything that is wrong with a configuration, each in one line; empty for a good one. Where Triton has a
@@ -28,6 +30,10 @@ export function validateConfig(config: ModelConfig): string[] {
     );
   }
   if (config.dynamicBatching !== undefined) checkDynamicBatching(config, config.dynamicBatching, problems);
+  if (config.sequenceBatching !== undefined) {
+    problems.push(...validateSequenceBatching(config, config.sequenceBatching));
+  }
+  problems.push(...ensembleProblems(config));
   return problems;
 }
 

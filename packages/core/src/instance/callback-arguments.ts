@@ -26,6 +26,8 @@ export function contextOf(info: InstanceInfo, execution: Execution): InferContex
   return {
     ...info,
     requests: execution.requests,
+    infer: (...call) => execution.models.infer(...call),
+    stream: (...call) => execution.models.stream(...call),
     get signal() {
       return execution.signal;
     },

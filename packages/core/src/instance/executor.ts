@@ -1,5 +1,7 @@
 import type { Tensors } from "../batch/merge-inputs.js";
 import type { RequestInfo } from "../callable/infer-context.js";
+import type { ModelCaller } from "../callable/model-caller.js";
+import type { RESCHEDULE } from "../callable/reschedule.js";
 import type { TritonError } from "../errors/triton-error.js";
 
 /** A request as an executor sees it. */
@@ -20,6 +22,8 @@ export interface Execution {
   readonly mergedInputs?: Tensors;
   /** Aborted when every request of the batch has been given up. Made when first asked for. */
   readonly signal: AbortSignal;
+  /** Calls other models on behalf of the batch. */
+  readonly models: ModelCaller;
   /** Whether requests are answered by any number of responses, through the methods below. */
   readonly decoupled: boolean;
   /** The executor says when the inputs are ready for the model, and when the model has its outputs. */
@@ -35,10 +39,12 @@ export interface Execution {
   sendError(index: number, error: TritonError, final?: boolean): void;
   /** Ends the request at `index` without another response. */
   finish(index: number): void;
+  /** The model wants to see the request at `index` again, in the next batch; for iterative sequences alone. */
+  reschedule(index: number): void;
 }
 
-/** What became of one request: its outputs, or an error of its own. */
-export type ExecutionResult = Tensors | TritonError;
+/** What became of one request: its outputs, an error of its own, or that the model wants to see it again. */
+export type ExecutionResult = Tensors | TritonError | typeof RESCHEDULE;
 
 /**
  * Runs batches somewhere: on this thread, in a worker, in a process. It runs one at a time, and knows neither

@@ -7,6 +7,8 @@ import type { ModelInstance } from "./model-instance.js";
 export interface InstanceGroupListener {
   /** A queued payload was taken or given up, or an execution ended: there may be room for another payload. */
   slotFreed(): void;
+  /** An instance broke down, or came back. */
+  healthChanged?(healthy: boolean): void;
 }
 
 /**
@@ -28,6 +30,7 @@ export class InstanceGroup {
   /** A set keeps the order of arrival and lets a payload leave from any place. */
   readonly #queue = new Set<Payload>();
   #idleWaiters: (() => void)[] = [];
+  #parts: readonly InstanceGroup[] = [];
 
   constructor(instances: readonly ModelInstance[], clock: Clock) {
     this.instances = instances;
@@ -35,6 +38,15 @@ export class InstanceGroup {
     for (const instance of instances) {
       instance.executor.onHealth = (healthy, reason) => this.#healthChanged(instance, healthy, reason);
     }
+  }
+
+  /**
+   * A group for each instance, with a queue of its own: for a scheduler that chooses the instance itself, and that
+   * gives this group no payloads from then on.
+   */
+  split(): readonly InstanceGroup[] {
+    this.#parts = this.instances.map((instance) => new InstanceGroup([instance], this.#clock));
+    return this.#parts;
   }
 
   /** Loads every instance; rejects with the first failure, after the others have been stopped. */
@@ -88,6 +100,8 @@ export class InstanceGroup {
 
   /** Resolves when nothing runs any more, or nothing that must be waited for. */
   async idle(mustFinishOnly = false): Promise<void> {
+    await Promise.all(this.#parts.map((part) => part.idle(mustFinishOnly)));
+    if (this.#parts.length > 0) return;
     const busy = () => this.instances.some((one) => one.busy && (one.executor.mustFinish || !mustFinishOnly));
     while (busy()) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
   }
@@ -143,6 +157,7 @@ export class InstanceGroup {
   #healthChanged(instance: ModelInstance, healthy: boolean, reason?: TritonError): void {
     instance.healthy = healthy;
     instance.unhealthyReason = healthy ? undefined : reason;
+    this.listener?.healthChanged?.(healthy);
     if (healthy) {
       this.#dispatch();
       return;

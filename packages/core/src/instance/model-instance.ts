@@ -1,4 +1,5 @@
 import type { Payload } from "../batch/payload.js";
+import { RESCHEDULE } from "../callable/reschedule.js";
 import type { InstancePlacement } from "../config/instances.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ExecutionResult, Executor } from "./executor.js";
@@ -27,7 +28,7 @@ export class ModelInstance {
     const { clock, statistics } = this.#owner;
     for (const request of requests) {
       request.startExecution();
-      statistics.pendingCount--;
+      if (request.ready) statistics.pendingCount--;
     }
     const execution = new RequestExecution(requests, this.#owner);
     const results = await this.#execute(execution);
@@ -35,11 +36,16 @@ export class ModelInstance {
     let batchSize = 0;
     for (const request of requests) batchSize += request.rows;
     statistics.recordExecution(batchSize, execution.times, clock.wallNow());
-    if (results === undefined) return;
-    for (let i = 0; i < requests.length; i++) {
+    for (let i = 0; results !== undefined && i < requests.length; i++) {
       const result = results[i]!;
-      if (TritonError.is(result)) execution.sendError(i, result, true);
+      if (result === RESCHEDULE) execution.reschedule(i);
+      else if (TritonError.is(result)) execution.sendError(i, result, true);
       else execution.send(i, result, true);
+    }
+    for (const request of requests) {
+      const again = execution.isRescheduled(request);
+      if (again) statistics.pendingCount++;
+      request.release(again);
     }
   }
 

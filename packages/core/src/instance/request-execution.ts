@@ -1,6 +1,7 @@
 import type { Tensors } from "../batch/merge-inputs.js";
+import type { CallModels, CallOrigin, ModelCaller } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
-import type { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "../errors/triton-error.js";
 import type { ExecutionTimes, ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { NO_PARAMETERS } from "../request/parameters.js";
@@ -13,25 +14,46 @@ export interface InstanceOwner {
   readonly modelVersion: string;
   /** Whether a request is answered by any number of responses. */
   readonly decoupled: boolean;
+  /** Whether the model may ask to see a request again. */
+  readonly iterative: boolean;
   readonly clock: Clock;
   readonly statistics: ModelStatistics;
   /** Names of all outputs, in the model's order. */
   readonly outputNames: readonly string[];
+  readonly callModels: CallModels;
 }
 
 /** The execution of a payload's requests: takes the times, answers the requests, counts. */
-export class RequestExecution implements Execution {
+export class RequestExecution implements Execution, CallOrigin {
   readonly #start: number;
   #inputEnd: number | undefined;
   #inferEnd: number | undefined;
   #ended: ExecutionTimes | undefined;
   #controller: AbortController | undefined;
+  readonly #rescheduled = new Set<InferenceRequest>();
 
   constructor(
     readonly requests: readonly InferenceRequest[],
     private readonly owner: InstanceOwner,
   ) {
     this.#start = owner.clock.now();
+  }
+
+  get models(): ModelCaller {
+    return this.owner.callModels(this);
+  }
+
+  /** Models that are at work on any of the requests, and this one. */
+  get callers(): readonly string[] {
+    const all = new Set(this.requests.flatMap((request) => request.callers));
+    return [...all, `${this.owner.modelName}/${this.owner.modelVersion}`];
+  }
+
+  /** When the last of the requests runs out of time; undefined when one never does. */
+  get deadline(): number | undefined {
+    const deadlines = this.requests.map((request) => request.deadline ?? Number.POSITIVE_INFINITY);
+    const last = Math.max(...deadlines);
+    return last === Number.POSITIVE_INFINITY ? undefined : last;
   }
 
   get decoupled(): boolean {
@@ -44,7 +66,7 @@ export class RequestExecution implements Execution {
       this.#controller = controller;
       const check = () => {
         if (this.requests.every((request) => request.settled)) {
-          controller.abort(this.requests[0]!.cancelReason);
+          controller.abort(this.requests.find((request) => request.ready)?.cancelReason);
         }
       };
       for (const request of this.requests) request.signal.addEventListener("abort", check, { once: true });
@@ -74,7 +96,8 @@ export class RequestExecution implements Execution {
   }
 
   isOpen(index: number): boolean {
-    return !this.requests[index]!.settled;
+    const request = this.requests[index]!;
+    return !request.settled && !this.#rescheduled.has(request);
   }
 
   writable(index: number): Promise<void> | undefined {
@@ -103,16 +126,40 @@ export class RequestExecution implements Execution {
     request.respondError(error, final);
   }
 
-  finish(index: number): void {
+  reschedule(index: number): void {
     const request = this.requests[index]!;
     if (request.settled) return;
+    if (!this.owner.iterative) {
+      const { modelName } = this.owner;
+      const text = `model '${modelName}' rescheduled a request, which needs sequence batching with iterative sequences`;
+      this.sendError(index, new TritonError("INTERNAL", text), true);
+      return;
+    }
+    this.#rescheduled.add(request);
+    this.#countSuccess(request);
+  }
+
+  /** True when the model wants to see the request again. */
+  isRescheduled(request: InferenceRequest): boolean {
+    return this.#rescheduled.has(request) && !request.settled;
+  }
+
+  finish(index: number): void {
+    const request = this.requests[index]!;
+    if (request.settled || this.#rescheduled.has(request)) return;
     this.#countSuccess(request);
     request.finish();
   }
 
   #countSuccess(request: InferenceRequest): void {
     // A decoupled request may end before its batch does, or long after.
-    this.owner.statistics.recordSuccess(request.rows, request.queueStart, this.times);
+    const { times } = this;
+    this.owner.statistics.recordSuccess(request.rows, request.queueStart, times);
+    request.onComputed?.({
+      inputMs: times.inputEnd - times.start,
+      inferMs: times.inferEnd - times.inputEnd,
+      outputMs: times.end - times.inferEnd,
+    });
   }
 
   /** The outputs that were asked for, in the model's order. */

@@ -2,6 +2,7 @@ import { mergeInputs } from "../batch/merge-inputs.js";
 import { splitOutputs } from "../batch/split-outputs.js";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, type PlainInferFunc, styleOf, type TensorFunc } from "../callable/infer-func.js";
+import { RESCHEDULE } from "../callable/reschedule.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { OutputChecker } from "../response/check-outputs.js";
 import { contextOf, toArrays, toInferRequest } from "./callback-arguments.js";
@@ -85,6 +86,7 @@ async function runRequests(
     );
   }
   return values.map((value: unknown, i) => {
+    if (value === RESCHEDULE) return RESCHEDULE;
     if (value instanceof Error) return TritonError.from(value);
     try {
       return checker.fromCallback(value, requests[i]!.rows, requests[i]!.requestedOutputs);

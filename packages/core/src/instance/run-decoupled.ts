@@ -2,6 +2,7 @@ import { mergeInputs } from "../batch/merge-inputs.js";
 import { splitOutputs } from "../batch/split-outputs.js";
 import type { PlainInferFunc, ResponseSender, TensorFunc } from "../callable/infer-func.js";
 import { styleOf } from "../callable/infer-func.js";
+import { RESCHEDULE } from "../callable/reschedule.js";
 import { TritonError } from "../errors/triton-error.js";
 import { contextOf, toArrays, toInferRequest } from "./callback-arguments.js";
 import type { Execution } from "./executor.js";
@@ -146,6 +147,10 @@ function sendResult(
   final = false,
 ): void {
   if (result === undefined || !execution.isOpen(index)) return;
+  if (result === RESCHEDULE) {
+    execution.reschedule(index);
+    return;
+  }
   if (result instanceof Error) {
     execution.sendError(index, TritonError.from(result), final);
     return;

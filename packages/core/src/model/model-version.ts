@@ -1,26 +1,25 @@
 import { CachedModel } from "../cache/cached-model.js";
 import type { ResponseCache } from "../cache/response-cache.js";
+import type { CallModels } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import { DeadlineQueue } from "../clock/deadline-queue.js";
-import { planInstances } from "../config/instances.js";
-import { isDecoupled, type ModelConfig } from "../config/model-config.js";
+import { settledWithin } from "../clock/settled-within.js";
+import type { ModelConfig } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
-import type { ExecutorContext } from "../instance/backend.js";
-import type { Executor } from "../instance/executor.js";
-import { InstanceGroup } from "../instance/instance-group.js";
-import { ModelInstance } from "../instance/model-instance.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
 import { type FailureReason, ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import type { EvictionListener } from "../request/sequence-info.js";
 import { RequestValidator } from "../request/validate-request.js";
-import { OutputChecker } from "../response/check-outputs.js";
-import { DirectScheduler } from "../scheduler/direct/direct-scheduler.js";
-import { DynamicBatchScheduler } from "../scheduler/dynamic-batch/dynamic-batch-scheduler.js";
+import type { FindMember } from "../scheduler/ensemble/member.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
+import type { CallGraph } from "./call-graph.js";
+import { createInstances, type ExecutorFactory } from "./create-instances.js";
+import { createScheduler } from "./create-scheduler.js";
+import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
+import { InflightRequests } from "./inflight-requests.js";
 import type { ModelState } from "./model-state.js";
 import { warmUp } from "./warm-up.js";
-
-/** Makes the executor of one instance. */
-export type ExecutorFactory = (context: ExecutorContext) => Executor;
 
 /** What a model version is made of. */
 export interface ModelVersionInit {
@@ -31,10 +30,20 @@ export interface ModelVersionInit {
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly createExecutor: ExecutorFactory;
   readonly clock: Clock;
+  /** Finds the members of an ensemble. */
+  readonly findMember: FindMember;
+  /** Calls other models for callbacks. */
+  readonly callModels: CallModels;
+  /** Which models wait for which. */
+  readonly calls: CallGraph;
   /** Keeps responses, for models that ask for it. */
   readonly responseCache?: ResponseCache | undefined;
   /** Requests that the dynamic batcher waits for before its first batch: a hold for tests. */
   readonly holdUntil: number;
+  /** Requests that the sequence batcher waits for in its backlog in addition. */
+  readonly backlogHoldUntil: number;
+  /** Told of sequences that are over without an END. */
+  readonly onSequenceEvict?: EvictionListener | undefined;
 }
 
 /**
@@ -52,20 +61,23 @@ export class ModelVersion {
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly statistics = new ModelStatistics();
   readonly instances: InstanceGroup;
-  state: ModelState = "LOADING";
   /** Why the version is UNAVAILABLE. */
   reason = "";
-  /** Resolves when the version is READY, rejects when loading failed. */
-  readonly ready: Promise<void>;
+  /** Told when the state has changed. */
+  onStateChange: (() => void) | undefined;
 
   readonly #clock: Clock;
   readonly #validator: RequestValidator;
   readonly #scheduler: Scheduler;
   readonly #cached: CachedModel | undefined;
   readonly #deadlines: DeadlineQueue;
-  readonly #inflight = new Set<InferenceRequest>();
-  #drained: (() => void) | undefined;
+  readonly #inflight = new InflightRequests();
+  readonly #calls: CallGraph;
   #unloading: Promise<void> | undefined;
+  #state: ModelState = "LOADING";
+  readonly #loaded: Promise<void>;
+  /** Set for an ensemble. */
+  readonly #members: EnsembleMembers | undefined;
 
   constructor(init: ModelVersionInit) {
     const { name, version, config, clock } = init;
@@ -74,20 +86,50 @@ export class ModelVersion {
     this.config = config;
     this.labels = init.labels;
     this.#clock = clock;
+    this.#calls = init.calls;
     this.#deadlines = new DeadlineQueue(clock);
     this.#validator = new RequestValidator(config);
-    this.instances = this.#createInstances(init);
-    this.#scheduler =
-      config.dynamicBatching === undefined
-        ? new DirectScheduler(this.instances)
-        : new DynamicBatchScheduler(config, this.instances, clock, this.#deadlines, init.holdUntil);
+    const { statistics } = this;
+    this.instances = createInstances({ ...init, statistics });
+    this.#members = config.ensembleScheduling && new EnsembleMembers(config);
+    const { instances } = this;
+    this.#scheduler = createScheduler({ ...init, instances, deadlines: this.#deadlines, statistics });
     if (config.responseCache?.enable && init.responseCache !== undefined) {
-      const { statistics } = this;
       const enqueue = (request: InferenceRequest) => this.#scheduler.enqueue(request);
       this.#cached = new CachedModel(init.responseCache, { name, version, clock, statistics, enqueue });
     }
-    this.ready = this.#load();
-    this.ready.catch(() => {});
+    this.#loaded = this.#members === undefined ? this.#load() : Promise.resolve();
+    this.#loaded.catch(() => {});
+  }
+
+  get state(): ModelState {
+    return this.#state;
+  }
+
+  /** Resolves when the version is READY, rejects when loading failed. An ensemble waits for its members. */
+  get ready(): Promise<void> {
+    return this.#members?.ready ?? this.#loaded;
+  }
+
+  get isEnsemble(): boolean {
+    return this.#members !== undefined;
+  }
+
+  /** The model as a caller of others. */
+  get key(): string {
+    return `${this.name}/${this.version}`;
+  }
+
+  /** False while a request would have to wait for others. */
+  get hasRoom(): boolean {
+    return this.isEnsemble || this.instances.idleInstances > this.instances.queuedPayloads;
+  }
+
+  /** For an ensemble: models have come, gone, or changed their state. */
+  followMembers(memberOf: MemberOf): void {
+    if (this.#members === undefined || this.#unloading !== undefined) return;
+    const { state, reason } = this.#members.look(memberOf);
+    if (state !== this.#state || reason !== this.reason) this.#enter(state, reason);
   }
 
   /** Requests accepted and not yet answered. */
@@ -108,7 +150,11 @@ export class ModelVersion {
     if (request.deadline !== undefined && request.deadline <= request.queueStart) {
       throw timeoutError();
     }
-    request.onSettled = (error) => this.#settled(request, error);
+    const leave = request.callers.length > 0 ? this.#calls.enter(request.callers, this) : undefined;
+    request.onSettled = (error) => {
+      leave?.();
+      this.#settled(request, error);
+    };
     this.#inflight.add(request);
     this.statistics.pendingCount++;
     try {
@@ -116,6 +162,7 @@ export class ModelVersion {
       else this.#cached.infer(request);
     } catch (error) {
       request.onSettled = undefined;
+      leave?.();
       this.#inflight.delete(request);
       this.statistics.pendingCount--;
       throw error;
@@ -123,6 +170,13 @@ export class ModelVersion {
     if (request.deadline !== undefined && !request.settled) {
       request.deadlineTimer = this.#deadlines.add(request.deadline, () => request.cancel(timeoutError()));
     }
+  }
+
+  /** Refuses new requests, but for those that are part of work at hand. Resolves when there is none at hand. */
+  async finish(): Promise<void> {
+    if (this.state !== "READY") return;
+    this.#scheduler.stop();
+    await this.#inflight.empty();
   }
 
   /**
@@ -135,104 +189,41 @@ export class ModelVersion {
     return this.#unloading;
   }
 
-  #createInstances({ createExecutor }: ModelVersionInit): InstanceGroup {
-    const { name, version, config } = this;
-    const clock = this.#clock;
-    const checker = new OutputChecker(config);
-    const owner = {
-      modelName: name,
-      modelVersion: String(version),
-      decoupled: isDecoupled(config),
-      clock,
-      statistics: this.statistics,
-      outputNames: config.output.map((output) => output.name),
-    };
-    const placements = planInstances(config);
-    const instances = placements.map((placement) => {
-      const info = {
-        modelName: name,
-        modelVersion: version,
-        modelConfig: config,
-        instanceName: placement.name,
-        instanceIndex: placement.index,
-        device: { kind: placement.kind, id: placement.deviceId },
-      };
-      const executor = createExecutor({ placement, info, checker, clock, instanceCount: placements.length });
-      return new ModelInstance(placement, executor, owner);
-    });
-    return new InstanceGroup(instances, clock);
-  }
-
   async #load(): Promise<void> {
     const start = this.#clock.now();
     try {
       await this.instances.start();
       await warmUp(this.config, this.instances, this.#validator, this.statistics, () => this.#clock.now());
       this.statistics.loadDurationMs = this.#clock.now() - start;
-      this.state = "READY";
+      this.#enter("READY");
     } catch (error) {
       await this.instances.stop();
-      this.state = "UNAVAILABLE";
-      this.reason = TritonError.from(error).message;
+      this.#enter("UNAVAILABLE", TritonError.from(error).message);
       throw error;
     }
   }
 
   async #unload(drainTimeoutMs: number): Promise<void> {
-    await this.#loadedWithin(drainTimeoutMs);
+    this.#members?.close();
+    if (this.state === "LOADING") await settledWithin(this.#clock, drainTimeoutMs, this.ready);
     if (this.state === "LOADING") await this.instances.stop();
-    if (this.state !== "READY") return;
-    this.state = "UNLOADING";
+    if (this.state !== "READY" && !this.isEnsemble) return;
+    this.#enter("UNLOADING");
     this.#scheduler.stop();
-    await this.#drain(drainTimeoutMs);
+    const answered = this.#inflight.empty().then(() => this.instances.idle());
+    if (!(await settledWithin(this.#clock, drainTimeoutMs, answered))) {
+      const text = `model '${this.name}' was stopped before the request was done`;
+      this.#inflight.cancel(new TritonError("UNAVAILABLE", text));
+    }
     await this.instances.idle(true);
     await this.instances.stop();
-    this.state = "UNAVAILABLE";
-    this.reason = "unloaded";
+    this.#enter("UNAVAILABLE", "unloaded");
   }
 
-  /** Waits for loading to end, one way or the other, or for the time limit. */
-  #loadedWithin(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.state !== "LOADING") return resolve();
-      const timer = this.#clock.setTimer(timeoutMs, resolve);
-      void this.ready
-        .catch(() => {})
-        .then(() => {
-          timer.cancel();
-          resolve();
-        });
-    });
-  }
-
-  /** Waits for the requests at hand and their batches, or for the time limit. */
-  #drain(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(timeoutMs, () => {
-        this.#abandon();
-        resolve();
-      });
-      const answered =
-        this.#inflight.size === 0
-          ? Promise.resolve()
-          : new Promise<void>((settled) => {
-              this.#drained = settled;
-            });
-      void answered
-        .then(() => this.instances.idle())
-        .then(() => {
-          timer.cancel();
-          resolve();
-        });
-    });
-  }
-
-  #abandon(): void {
-    const error = new TritonError(
-      "UNAVAILABLE",
-      `model '${this.name}' was stopped before the request was done`,
-    );
-    for (const request of [...this.#inflight]) request.cancel(error);
+  #enter(state: ModelState, reason = ""): void {
+    this.#state = state;
+    this.reason = reason;
+    this.onStateChange?.();
   }
 
   #settled(request: InferenceRequest, error: TritonError | undefined): void {
@@ -242,7 +233,6 @@ export class ModelVersion {
     if (error !== undefined && request.cancelReason !== undefined) {
       this.statistics.recordFailure(reasonOf(error), this.#clock.now() - request.queueStart);
     }
-    if (this.#inflight.size === 0) this.#drained?.();
   }
 }
 

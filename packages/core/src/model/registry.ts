@@ -1,9 +1,12 @@
 import { TritonError } from "../errors/triton-error.js";
+import type { MemberOf } from "./ensemble-members.js";
 import type { ModelVersion } from "./model-version.js";
 
 /** All model versions by name, and the look-ups of the protocol with Triton's texts. */
 export class ModelRegistry {
   readonly #models = new Map<string, Map<number, ModelVersion>>();
+  readonly #ensembles = new Set<ModelVersion>();
+  #following = false;
 
   add(model: ModelVersion): void {
     let versions = this.#models.get(model.name);
@@ -12,12 +15,18 @@ export class ModelRegistry {
       this.#models.set(model.name, versions);
     }
     versions.set(model.version, model);
+    if (model.isEnsemble) this.#ensembles.add(model);
+    model.onStateChange = () => this.#tellEnsembles();
+    this.#tellEnsembles();
   }
 
   remove(model: ModelVersion): void {
     const versions = this.#models.get(model.name);
     versions?.delete(model.version);
     if (versions?.size === 0) this.#models.delete(model.name);
+    this.#ensembles.delete(model);
+    model.onStateChange = undefined;
+    this.#tellEnsembles();
   }
 
   has(name: string, version: number): boolean {
@@ -47,15 +56,18 @@ export class ModelRegistry {
   /**
    * Resolves when every model is ready.
    *
-   * @throws TritonError UNAVAILABLE that names every model that failed to load, and why.
+   * @throws TritonError UNAVAILABLE that names every model that failed to load, and why, and every ensemble that
+   * lacks a member.
    */
   async allReady(): Promise<void> {
     const failures: string[] = [];
+    const failed = ({ name, version }: ModelVersion, reason: string) =>
+      failures.push(`model '${name}' version ${version}: ${reason}`);
     for (const model of this.all()) {
-      await model.ready.catch((error) => {
-        failures.push(`model '${model.name}' version ${model.version}: ${TritonError.from(error).message}`);
-      });
+      if (!model.isEnsemble)
+        await model.ready.catch((error) => failed(model, TritonError.from(error).message));
     }
+    for (const model of this.#ensembles) if (model.state !== "READY") failed(model, model.reason);
     if (failures.length > 0) throw new TritonError("UNAVAILABLE", `failed to load ${failures.join("; ")}`);
   }
 
@@ -72,7 +84,7 @@ export class ModelRegistry {
     if (version === undefined) {
       const ready = this.versions(name).filter((model) => model.state === "READY");
       const latest = ready.at(-1);
-      if (latest === undefined) throw unknown(`'${name}' has no available versions`);
+      if (latest === undefined) throw unknown(`'${name}' has no available versions${this.#whyNot(name)}`);
       return latest;
     }
     const model = versions.get(Number(version));
@@ -80,10 +92,59 @@ export class ModelRegistry {
     if (model.state !== "READY") {
       throw new TritonError(
         "UNAVAILABLE",
-        `Request for unknown model: '${name}' version ${version} is not at ready state`,
+        `Request for unknown model: '${name}' version ${version} is not at ready state${this.#whyNot(name)}`,
       );
     }
     return model;
+  }
+
+  /**
+   * The version that a step of an ensemble means.
+   *
+   * @throws TritonError UNAVAILABLE for one that is gone: the ensemble's client did not ask for it.
+   */
+  findMember(name: string, version: string): ModelVersion {
+    try {
+      return this.find(name, version);
+    } catch (error) {
+      throw new TritonError("UNAVAILABLE", TritonError.from(error).message, { cause: error });
+    }
+  }
+
+  /** The model of a step of an ensemble. */
+  readonly memberOf: MemberOf = ({ modelName, modelVersion }) => {
+    const versions = this.versions(modelName)
+      .filter(({ version }) => modelVersion === -1 || version === modelVersion)
+      .reverse();
+    return (
+      versions.find((model) => model.state === "READY") ??
+      versions.find((model) => model.state === "LOADING") ??
+      versions[0]
+    );
+  };
+
+  /** What keeps an ensemble from being ready. */
+  #whyNot(name: string): string {
+    const reasons = this.versions(name).map((model) => (model.isEnsemble ? model.reason : ""));
+    return reasons
+      .filter((reason) => reason !== "")
+      .map((reason) => `: ${reason}`)
+      .join("");
+  }
+
+  /** Lets ensembles look at their members until none of them changes: one may be part of another. */
+  #tellEnsembles(): void {
+    if (this.#following || this.#ensembles.size === 0) return;
+    this.#following = true;
+    try {
+      const states = () => [...this.#ensembles].map((ensemble) => ensemble.state).join();
+      for (let before = ""; before !== states(); ) {
+        before = states();
+        for (const ensemble of this.#ensembles) ensemble.followMembers(this.memberOf);
+      }
+    } finally {
+      this.#following = false;
+    }
   }
 }
 

@@ -5,6 +5,7 @@ import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { RequestValidator } from "../request/validate-request.js";
+import type { Tensor } from "../tensor/tensor.js";
 import { warmupRequests } from "./warmup-requests.js";
 
 /**
@@ -44,7 +45,10 @@ async function runSample(
   if (requests.length === 0) return;
   const payload = new Payload();
   for (const request of requests) {
+    const { inputs } = request;
+    request.inputs = withoutControls(config, inputs);
     validator.validate(request);
+    request.inputs = inputs;
     request.queueStart = now();
     statistics.pendingCount++;
     payload.add(request);
@@ -60,4 +64,13 @@ async function runSample(
       },
     );
   }
+}
+
+/** A sample of a sequence model may bring control tensors, which clients may not. */
+function withoutControls(
+  { sequenceBatching }: ModelConfig,
+  inputs: ReadonlyMap<string, Tensor>,
+): ReadonlyMap<string, Tensor> {
+  const controls = sequenceBatching?.controlInput.map(({ name }) => name) ?? [];
+  return new Map([...inputs].filter(([name]) => !controls.includes(name)));
 }

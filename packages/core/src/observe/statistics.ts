@@ -19,6 +19,13 @@ export interface ExecutionTimes {
   end: number;
 }
 
+/** How long computing one answer took, in milliseconds: the times of the batch that it was part of. */
+export interface ComputeTimes {
+  readonly inputMs: number;
+  readonly inferMs: number;
+  readonly outputMs: number;
+}
+
 /** Durations of the executions of one batch size. */
 export interface BatchStatistics {
   readonly computeInput: Duration;
@@ -76,6 +83,28 @@ export class ModelStatistics {
     add(this.computeInput, times.inputEnd - times.start);
     add(this.computeInfer, times.inferEnd - times.inputEnd);
     add(this.computeOutput, times.end - times.inferEnd);
+  }
+
+  /**
+   * One request of an ensemble that was answered, which counts as an execution of its own. Its compute times are
+   * the sums over its steps.
+   */
+  recordEnsemble(
+    rows: number,
+    queueMs: number,
+    totalMs: number,
+    { inputMs, inferMs, outputMs }: ComputeTimes,
+    wallNow: number,
+  ): void {
+    const inputEnd = inputMs;
+    const inferEnd = inputEnd + inferMs;
+    this.recordExecution(rows, { start: 0, inputEnd, inferEnd, end: inferEnd + outputMs }, wallNow);
+    this.inferenceCount += rows;
+    add(this.success, totalMs);
+    add(this.queue, queueMs);
+    add(this.computeInput, inputMs);
+    add(this.computeInfer, inferMs);
+    add(this.computeOutput, outputMs);
   }
 
   /** One request that the response cache answered. */

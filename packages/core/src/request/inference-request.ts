@@ -1,36 +1,11 @@
 import type { Deadline } from "../clock/deadline-queue.js";
 import { TritonError } from "../errors/triton-error.js";
+import type { ComputeTimes } from "../observe/statistics.js";
 import type { Tensor } from "../tensor/tensor.js";
+import type { InferenceRequestInit, ResponseHandler } from "./inference-request-init.js";
 import type { InferenceResponse } from "./inference-response.js";
 import { NO_PARAMETERS, type Parameters } from "./parameters.js";
-
-/**
- * Receives what a request leads to: responses and errors. `final` comes once, with the last of them; a
- * decoupled model may end without a response of its own, then `outcome` is undefined.
- */
-export type ResponseHandler = (outcome: InferenceResponse | TritonError | undefined, final: boolean) => void;
-
-/** What a request is made of. */
-export interface InferenceRequestInit {
-  readonly modelName: string;
-  /** Version as the client wrote it; empty for the highest that is ready. */
-  readonly modelVersion?: string;
-  readonly id?: string;
-  readonly inputs: ReadonlyMap<string, Tensor>;
-  /** Names of the outputs to return; empty for all. */
-  readonly requestedOutputs?: readonly string[];
-  readonly parameters?: Parameters;
-  /** 0 for the model's default level; 1 is the highest. */
-  readonly priority?: number;
-  /** Time that the request may wait in a queue whose policy allows a request to say so; 0 for none. */
-  readonly timeoutMicroseconds?: number;
-  /** Time on the model's clock, in milliseconds, after which nobody waits for the answer any more. */
-  readonly deadline?: number;
-  readonly correlationId?: bigint | string;
-  readonly sequenceStart?: boolean;
-  readonly sequenceEnd?: boolean;
-  readonly onResponse: ResponseHandler;
-}
+import type { SequenceInfo } from "./sequence-info.js";
 
 /** Whoever keeps a waiting request: told when the request is over before its turn. */
 export interface RequestHolder {
@@ -46,6 +21,7 @@ export interface ResponseGate {
 
 const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
 const NO_OUTPUTS: readonly string[] = Object.freeze([]);
+const NO_CALLERS: readonly string[] = Object.freeze([]);
 
 /**
  * One request on its way through the library. It settles exactly once: whichever of answer, error,
@@ -60,9 +36,14 @@ export class InferenceRequest {
   readonly priority: number;
   readonly timeoutMicroseconds: number;
   readonly deadline: number | undefined;
-  readonly correlationId: bigint | string | undefined;
-  readonly sequenceStart: boolean;
-  readonly sequenceEnd: boolean;
+  readonly ready: boolean;
+  /** These three are set by the scheduler for a request that becomes an iterative sequence. */
+  correlationId: bigint | string | undefined;
+  sequenceStart: boolean;
+  sequenceEnd: boolean;
+  /** Set by the scheduler of sequences when the request leaves for an instance. */
+  sequence: SequenceInfo | undefined;
+  readonly callers: readonly string[];
 
   /** Tensors by name, in the order of the request. Emptied when the request leaves a queue unexecuted. */
   inputs: ReadonlyMap<string, Tensor>;
@@ -70,6 +51,8 @@ export class InferenceRequest {
   batchSize = 0;
   /** When the request reached the scheduler, on the model's clock in milliseconds. */
   queueStart = 0;
+  /** When its batcher got the request, where that is later than the scheduler: in a sequence it waits for others. */
+  batcherStart: number | undefined;
   /** Who keeps the request while it waits. */
   holder: RequestHolder | undefined;
   /** Set by a scheduler that answers in order. */
@@ -78,8 +61,15 @@ export class InferenceRequest {
   onSettled: ((outcome: TritonError | undefined) => void) | undefined;
   /** Set by an executor that must be told at once when a running request is given up. */
   onCancel: (() => void) | undefined;
+  /**
+   * Called when an instance is done with the request, or when it was given up on its way there. `again` says that
+   * the model wants to see it once more. Set by a scheduler that waits for it.
+   */
+  onReleased: ((again: boolean) => void) | undefined;
   /** Takes the outputs for later requests, whatever has become of this one. Set by the response cache. */
   keepOutputs: ((outputs: ReadonlyMap<string, Tensor>) => void) | undefined;
+  /** Told how long computing the answer took, when it succeeded. Set by an ensemble for the requests of its steps. */
+  onComputed: ((times: ComputeTimes) => void) | undefined;
   /** Ends the request when its deadline passes. */
   deadlineTimer: Deadline | undefined;
   /** Acts when the request has waited as long as its queue's policy allows. */
@@ -108,6 +98,9 @@ export class InferenceRequest {
     this.correlationId = init.correlationId;
     this.sequenceStart = init.sequenceStart ?? false;
     this.sequenceEnd = init.sequenceEnd ?? false;
+    this.ready = init.ready ?? true;
+    this.#settled = !this.ready;
+    this.callers = init.callers ?? NO_CALLERS;
     this.#onResponse = init.onResponse;
   }
 
@@ -171,6 +164,14 @@ export class InferenceRequest {
     this.holder = undefined;
   }
 
+  /** An instance is done with the request; `again` when the model wants to see it once more. */
+  release(again: boolean): void {
+    if (again) this.#executing = false;
+    const { onReleased } = this;
+    this.onReleased = undefined;
+    onReleased?.(again);
+  }
+
   /** Delivers a response. Returns false when the request was already over. */
   respond(response: InferenceResponse, final = true): boolean {
     return this.#deliver(response, undefined, final);
@@ -203,6 +204,7 @@ export class InferenceRequest {
     this.onCancel?.();
     this.resume();
     this.#handOver(reason, true);
+    if (!this.#executing) this.release(false);
     return true;
   }
 

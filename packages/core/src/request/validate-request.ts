@@ -26,6 +26,7 @@ export class RequestValidator {
   readonly #inputs = new Map<string, ExpectedInput>();
   readonly #outputs: ReadonlySet<string>;
   readonly #requiredCount: number;
+  readonly #idControl: { readonly name: string; readonly datatype: DataType } | undefined;
 
   constructor(config: ModelConfig) {
     this.#name = config.name;
@@ -34,6 +35,10 @@ export class RequestValidator {
       this.#inputs.set(input.name, { config: input, datatype: fromConfigDataType(input.dataType)! });
     }
     this.#outputs = new Set(config.output.map((output) => output.name));
+    for (const { name, control } of config.sequenceBatching?.controlInput ?? []) {
+      const id = control.find(({ kind }) => kind === "CONTROL_SEQUENCE_CORRID");
+      if (id !== undefined) this.#idControl = { name, datatype: fromConfigDataType(id.dataType)! };
+    }
     this.#requiredCount = config.input.filter((input) => !input.optional).length;
   }
 
@@ -56,6 +61,20 @@ export class RequestValidator {
       );
     }
     for (const [name, tensor] of request.inputs) this.#checkTensor(request, name, tensor);
+    this.#checkCorrelationId(request);
+  }
+
+  /** The id is of the kind that the model's control tensor has; none counts as 0. The scheduler refuses an empty one. */
+  #checkCorrelationId(request: InferenceRequest): void {
+    if (this.#idControl === undefined) return;
+    const { name, datatype } = this.#idControl;
+    if (request.correlationId === "") return;
+    const isText = typeof request.correlationId === "string";
+    if (isText === (datatype === "BYTES")) return;
+    throw invalid(
+      `${request.logPrefix}sequence batching control '${name}' data-type is '${isText ? "BYTES" : "UINT64"}', ` +
+        `but model '${this.#name}' expects '${datatype}'`,
+    );
   }
 
   #expected(name: string): ExpectedInput {

@@ -8,3 +8,8 @@ export function stoppedError(request: InferenceRequest): TritonError {
     `${request.logPrefix}Server is stopping, scheduler for model has stopped accepting new inference requests`,
   );
 }
+
+/** True for a request that other work waits for: it is taken also when the server stops, so that the work can end. */
+export function isPartOfWork(request: InferenceRequest): boolean {
+  return request.callers.length > 0;
+}

@@ -43,9 +43,13 @@ async function busyGroup() {
     modelName: "m",
     modelVersion: "1",
     decoupled: false,
+    iterative: false,
     clock,
     statistics: new ModelStatistics(),
     outputNames: [],
+    callModels: () => {
+      throw new Error("nobody calls other models");
+    },
   });
   const group = new InstanceGroup([instance], clock);
   group.maxBatchSize = 4;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ModelConfig } from "../../src/config/model-config.js";
 import type { TensorSpec } from "../../src/config/tensor-spec.js";
-import type { InferenceRequestInit } from "../../src/request/inference-request.js";
+import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
 import { RequestValidator } from "../../src/request/validate-request.js";
 import type { DataType } from "../../src/tensor/data-type.js";
 import { Tensor } from "../../src/tensor/tensor.js";

@@ -1,5 +1,6 @@
 import { TritonError } from "../../src/errors/triton-error.js";
-import { InferenceRequest, type InferenceRequestInit } from "../../src/request/inference-request.js";
+import { InferenceRequest } from "../../src/request/inference-request.js";
+import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
 import type { Tensor } from "../../src/tensor/tensor.js";
 import { ones } from "./tensors.js";

@@ -1,4 +1,4 @@
-import type { Parameters } from "@tritonjs/core";
+import type { Parameters, RESCHEDULE, SequenceInfo } from "@tritonjs/core";
 import type { Array_ } from "./tensors.js";
 
 /** A request as a behaviour sees it: that of the library's plain callbacks, its tensors untyped. */
@@ -11,12 +11,15 @@ export interface ModelRequest {
   readonly correlationId: bigint | string | undefined;
   readonly sequenceStart: boolean;
   readonly sequenceEnd: boolean;
+  readonly sequence: SequenceInfo | undefined;
+  /** False for a null request of a sequence batch. */
+  readonly ready: boolean;
   readonly timeoutMicroseconds?: number;
   readonly signal: AbortSignal;
 }
 
 /** What a behaviour answers to one request. */
-export type ModelResult = Readonly<Record<string, Array_>> | Error;
+export type ModelResult = Readonly<Record<string, Array_>> | Error | typeof RESCHEDULE;
 
 /** The model that a behaviour plays. */
 export interface PlayedModel {

@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/core";
 import type { ModelRequest, ModelResult, PlayedModel } from "./behaviour.js";
+import { sequenceStream } from "./sequence-models.js";
 import { elements, firstNumber, firstText, int32, strings, tensor } from "./tensors.js";
 
 /** What a decoupled model answers with: that of the library, its tensors untyped. */
@@ -53,6 +54,7 @@ export const decoupledBehaviours: Readonly<Record<string, DecoupledBehaviour>> =
     await model.sleep(firstNumber(WAIT));
     sender.close();
   },
+  seq_dec: sequenceStream,
   rep: countUp,
   stat_rep: countUp,
   rep_b: async ({ inputs: { IN } }, sender) => {

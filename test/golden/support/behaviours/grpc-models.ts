@@ -1,9 +1,11 @@
 import { type ErrorCode, TritonError } from "@tritonjs/core";
 import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "./behaviour.js";
+import { sequenceBehaviours } from "./sequence-models.js";
 import { elements, firstNumber, firstText, int32, mapInt32, strings, tensor, zipInt32 } from "./tensors.js";
 
 /** The models of `grpc/models.json` that are not plain identities. */
 export const grpcBehaviours: Readonly<Record<string, Behaviour>> = {
+  ...sequenceBehaviours,
   simple: addSub,
   simple_nb: addSub,
   simple_dyn: addSub,

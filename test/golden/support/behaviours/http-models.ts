@@ -5,6 +5,7 @@ import {
   TritonError,
 } from "@tritonjs/core";
 import { type Behaviour, identity, type ModelRequest, type ModelResult } from "./behaviour.js";
+import { sequenceBehaviours } from "./sequence-models.js";
 import {
   elements,
   firstNumber,
@@ -25,6 +26,7 @@ export const echoed: { parameters: RequestParameters } = { parameters: {} };
 
 /** The models of `http/models.json` that are not plain identities. */
 export const httpBehaviours: Readonly<Record<string, Behaviour>> = {
+  ...sequenceBehaviours,
   simple: ({ inputs: { INPUT0, INPUT1 } }) => ({
     OUTPUT0: zipInt32(INPUT0, INPUT1, (a, b) => a + b),
     OUTPUT1: zipInt32(INPUT0, INPUT1, (a, b) => a - b),

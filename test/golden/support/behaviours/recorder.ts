@@ -1,21 +1,41 @@
-import { type Clock, type ErrorCode, type ParameterValue, TritonError } from "@tritonjs/core";
+import { type Clock, type ErrorCode, RESCHEDULE, type SequenceInfo, TritonError } from "@tritonjs/core";
 import type { ParsedConfig } from "../config-text.js";
 import type { ModelRequest, ModelResult } from "./behaviour.js";
 import type { DecoupledRequest } from "./decoupled.js";
-import { type Array_, elements, int32, mapInt32, text } from "./tensors.js";
-
-/** One request of an execution, as the recordings write it. */
-export interface ExecutedRequest {
-  readonly id: string;
-  /** Shape and first 16 values of each input. */
-  readonly in: Readonly<Record<string, readonly [readonly number[], readonly unknown[]]>>;
-  readonly parameters?: Readonly<Record<string, ParameterValue>>;
-}
+import { describeRequest, type ExecutedRequest } from "./executed-request.js";
+import { type Array_, int32, mapInt32 } from "./tensors.js";
 
 /** One call of the model. */
 export interface ExecutionRecord {
+  /** Which model, in scenarios with several. */
+  readonly model?: string;
   readonly requests: readonly ExecutedRequest[];
   readonly about_ms: number;
+}
+
+/** The calls of all models of a scenario, in the order in which they began. */
+export class ExecutionLog {
+  executions: ExecutionRecord[] = [];
+  readonly #clock: Clock;
+  #started: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#started = clock.now();
+  }
+
+  add(requests: readonly ExecutedRequest[], model: string | undefined): void {
+    const about_ms = this.#clock.now() - this.#started;
+    this.executions.push({ ...(model === undefined ? {} : { model }), requests, about_ms });
+  }
+
+  /** Takes the executions so far, and counts time from now on. */
+  take(): ExecutionRecord[] {
+    const taken = this.executions;
+    this.executions = [];
+    this.#started = this.#clock.now();
+    return taken;
+  }
 }
 
 /**
@@ -23,22 +43,31 @@ export interface ExecutionRecord {
  * which execution it was, and every call is written down.
  */
 export class Recorder {
-  executions: ExecutionRecord[] = [];
   readonly #clock: Clock;
-  #started: number;
+  readonly #log: ExecutionLog;
+  readonly #name: string | undefined;
+  /** Ending of parameters that are for this model only. */
+  readonly #alias: string;
   readonly #execMs: number;
   readonly #batched: boolean;
   readonly #decoupled: boolean;
+  readonly #config: ParsedConfig;
   readonly #outputs: readonly string[];
   /** Executions of each instance so far. */
   readonly #calls = new Map<string, number>();
+  /** Runs of iterative sequences so far. */
+  readonly #runs = new WeakMap<SequenceInfo, number>();
 
-  constructor(config: ParsedConfig, clock: Clock) {
+  /** @param name told with every call, where there are several models */
+  constructor(config: ParsedConfig, clock: Clock, log: ExecutionLog, name?: string) {
     this.#clock = clock;
-    this.#started = clock.now();
+    this.#log = log;
+    this.#name = name;
+    this.#alias = `_${config.parameters?.alias?.stringValue ?? ""}`;
     this.#execMs = Number(config.parameters?.exec_ms?.stringValue ?? 0);
     this.#decoupled = config.modelTransactionPolicy?.decoupled ?? false;
     this.#batched = (config.maxBatchSize ?? 0) > 0;
+    this.#config = config;
     this.#outputs = (config.output ?? []).map((output) => output.name);
   }
 
@@ -49,25 +78,32 @@ export class Recorder {
   ): Promise<ModelResult[] | undefined> => {
     const index = this.#calls.get(instanceName) ?? 0;
     this.#calls.set(instanceName, index + 1);
-    return this.#execute(requests, index);
+    this.#log.add(
+      requests.map((request) => describeRequest(request, this.#config)),
+      this.#name,
+    );
+    return this.#execute(
+      requests.map((request) => this.#addressed(request)),
+      index,
+    );
   };
 
-  /** Takes the executions so far, and counts time from now on. */
-  takeExecutions(): ExecutionRecord[] {
-    const taken = this.executions;
-    this.executions = [];
-    this.#started = this.#clock.now();
-    return taken;
+  /** The request with the parameters that are for this model under their plain names. */
+  #addressed(request: ModelRequest): ModelRequest {
+    const own = Object.entries(request.parameters).filter(([name]) => name.endsWith(this.#alias));
+    if (this.#alias === "_" || own.length === 0) return request;
+    const plain = own.map(([name, value]) => [name.slice(0, -this.#alias.length), value]);
+    return { ...request, parameters: { ...request.parameters, ...Object.fromEntries(plain) } };
   }
 
   async #execute(requests: readonly ModelRequest[], index: number): Promise<ModelResult[] | undefined> {
-    this.executions.push({ requests: requests.map(describe), about_ms: this.#clock.now() - this.#started });
     const watched = requests.filter(({ parameters }) => parameters.watch).map(({ signal }) => signal);
     await this.#sleep(Math.max(...requests.map((request) => this.#duration(request))), watched);
     if (requests.some(({ parameters }) => parameters.raise)) throw new Error("model raised");
     const rows = requests.reduce((sum, request) => sum + this.#rows(request), 0);
     if (this.#decoupled) return this.#stream(requests as readonly DecoupledRequest[], index, rows);
     return requests.map((request, position) => {
+      if (this.#wantsAgain(request)) return RESCHEDULE;
       if (request.parameters.watch && request.signal.aborted) {
         return new TritonError("CANCELLED", "model saw the cancellation");
       }
@@ -94,6 +130,14 @@ export class Recorder {
       }
       sender.close();
     }
+  }
+
+  /** An iterative sequence is to run as often as its request says. */
+  #wantsAgain({ sequence, parameters }: ModelRequest): boolean {
+    if (sequence === undefined || parameters.iters === undefined) return false;
+    const runs = (this.#runs.get(sequence) ?? 0) + 1;
+    this.#runs.set(sequence, runs);
+    return runs < Number(parameters.iters);
   }
 
   #duration({ parameters }: ModelRequest): number {
@@ -144,16 +188,4 @@ export class Recorder {
 
 function repeat(values: readonly number[], rows: number): Array_ {
   return int32(Array.from({ length: rows }, () => values).flat(), [rows, values.length]);
-}
-
-function describe({ id, inputs, parameters }: ModelRequest): ExecutedRequest {
-  const tensors = Object.entries(inputs).map(([name, array]) => {
-    const values = [...elements(array)].slice(0, 16);
-    return [
-      name,
-      [array?.shape ?? [], values.map((value) => (value instanceof Uint8Array ? text(value) : value))],
-    ];
-  });
-  const described = { id, in: Object.fromEntries(tensors) };
-  return Object.keys(parameters).length === 0 ? described : { ...described, parameters: { ...parameters } };
 }

@@ -53,7 +53,18 @@ function arrange(message: unknown, flags: Flags = []): unknown {
   const text = arranged.error_message;
   if (typeof text === "string")
     arranged.error_message = flags.includes("backend") ? "" : arrangeText(text, flags);
+  if (flags.includes("unordered") && Array.isArray(arranged.outputs)) sortOutputs(arranged);
   return arranged;
+}
+
+/** Outputs and their contents by name. */
+function sortOutputs(message: Record<string, unknown>): void {
+  const outputs = message.outputs as { readonly name: string }[];
+  const contents = (message.raw_output_contents ?? []) as unknown[];
+  const pairs = outputs.map((output, i) => [output, contents[i]] as const);
+  pairs.sort(([a], [b]) => (a.name < b.name ? -1 : 1));
+  message.outputs = pairs.map(([output]) => output);
+  message.raw_output_contents = pairs.map(([, content]) => content);
 }
 
 /** Which of two inputs a text names, and in which order it lists them, is not compared for `unordered` cases. */

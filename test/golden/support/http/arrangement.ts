@@ -60,9 +60,9 @@ function namesOnly(stats: JsonValue[], models: Models): JsonValue[] {
 function dropExampleParameters(body: JsonObject): void {
   const parameters = body.get("parameters");
   if (!(parameters instanceof Map)) return;
-  for (const key of [...parameters.keys()].filter((name) => /^param[0-3]$/.test(name)))
-    parameters.delete(key);
-  if (parameters.size === 0) body.delete("parameters");
+  const examples = [...parameters.keys()].filter((name) => /^param[0-3]$/.test(name));
+  for (const key of examples) parameters.delete(key);
+  if (examples.length > 0 && parameters.size === 0) body.delete("parameters");
 }
 
 function dropLaterExtensions(body: JsonObject): void {

@@ -2,6 +2,7 @@ import {
   type DataType,
   InferenceRequest,
   type InferenceResponse,
+  isDecoupled,
   Tensor,
   type Triton,
   TritonError,
@@ -48,9 +49,10 @@ export class Client {
   }
 
   #infer(action: Action): void {
-    const { id, sequence } = action;
+    const { id, sequence, stream } = action;
+    const modelName = action.model ?? this.modelName;
     const request = new InferenceRequest({
-      modelName: action.model ?? this.modelName,
+      modelName,
       id: action.request_id ?? id,
       inputs: new Map(Object.entries(action.in ?? {}).map(([name, text]) => [name, toTensor(text)])),
       requestedOutputs: action.outputs,
@@ -64,6 +66,7 @@ export class Client {
     });
     this.#requests.set(id, request);
     try {
+      if (!stream && isDecoupled(this.triton.service.model(modelName, "").config)) throw decoupledError();
       this.triton.service.infer(request);
     } catch (error) {
       this.#answer(action, TritonError.from(error), true);
@@ -91,6 +94,14 @@ export class Client {
     this.responses.push(response);
     this.arrivals.push({ id: response.id, at: this.clock.now() });
   }
+}
+
+/** The gRPC frontend refuses a call with one answer to a model with any number of them. */
+function decoupledError(): TritonError {
+  return new TritonError(
+    "UNSUPPORTED",
+    "ModelInfer RPC doesn't support models with decoupled transaction policy",
+  );
 }
 
 function toTensor({ datatype, shape, data }: TensorText): Tensor {

@@ -32,7 +32,8 @@ export function compareOutcome(scenario: Scenario, got: Outcome): string[] {
 
 /** Tells how the refusal of a model differs from the recorded one. */
 export function compareRefusal({ outcome }: Scenario, refusal: string | undefined): string[] {
-  const reason = outcome.load_error_detail ?? outcome.load_error ?? "";
+  const told = outcome.load_error_detail ?? outcome.load_error ?? "";
+  const reason = told.replace(/^load failed for model '[^']*': /, "").trim();
   if (refusal === undefined) return [`expected the model to be refused: ${reason}`];
   return refusal.includes(reason) || reason.includes(refusal) ? [] : [`expected ${reason}, got ${refusal}`];
 }
@@ -47,13 +48,14 @@ function compareArrivals(expected: Outcome["arrival_order"], got: Outcome["arriv
 
 function compareExecutions(scenario: Scenario, got: readonly ExecutionRecord[]): string[] {
   const { executions: expected } = scenario.outcome;
+  const texts = [scenario.config_pbtxt, ...Object.values(scenario.extra_models ?? {})];
   if (scenario.unordered_executions) {
-    return compare("executions", texts(expected), texts(got));
+    return compare("executions", sortedTexts(expected), sortedTexts(got));
   }
   const batches = compare("executions", expected.map(shownExecution), got.map(shownExecution));
   const times = expected.flatMap(({ about_ms: at }, i) => {
     const other = got[i]?.about_ms ?? Number.NaN;
-    const early = POLLING.test(scenario.config_pbtxt) ? POLL_MS : 0;
+    const early = texts.some((text) => POLLING.test(text)) ? POLL_MS : 0;
     return other - at <= TIME_TOLERANCE_MS && at - other <= TIME_TOLERANCE_MS + early
       ? []
       : [`executions[${i}]: expected at ${at} ms, got ${other} ms`];
@@ -61,11 +63,17 @@ function compareExecutions(scenario: Scenario, got: readonly ExecutionRecord[]):
   return batches.length > 0 ? batches : times;
 }
 
-function shownExecution({ requests }: ExecutionRecord): unknown {
-  return requests.map(({ id, in: inputs, parameters }) => ({ id, in: inputs, parameters: parameters ?? {} }));
+function shownExecution({ model, requests }: ExecutionRecord): unknown {
+  const shown = requests.map(({ id, in: inputs, parameters, corrid, flags, null: isNull }) => ({
+    id,
+    in: inputs,
+    parameters: parameters ?? {},
+    sequence: { corrid: corrid ?? 0, flags: flags ?? 0, null: isNull ?? false },
+  }));
+  return model === undefined ? shown : { model, requests: shown };
 }
 
-function texts(executions: readonly ExecutionRecord[]): string[] {
+function sortedTexts(executions: readonly ExecutionRecord[]): string[] {
   return executions.map((execution) => canonical(toJsonValue(shownExecution(execution)))).sort();
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import { identity, toInferFunc } from "../behaviours/behaviour.js";
-import { Recorder } from "../behaviours/recorder.js";
+import { ExecutionLog, Recorder } from "../behaviours/recorder.js";
 import { cacheOf } from "../cache-of.js";
 import { type ParsedConfig, parseConfigText } from "../config-text.js";
 import { type Arrival, Client } from "./client.js";
@@ -22,19 +22,22 @@ const LOAD_STEP_MS = 10;
 /** Plays a scenario on a virtual clock and tells what came of it. */
 export async function play(scenario: Scenario): Promise<Outcome> {
   const clock = new VirtualClock();
-  const held = scenario.env.TRITONSERVER_DELAY_SCHEDULER;
+  const { TRITONSERVER_DELAY_SCHEDULER: held, TRITONSERVER_BACKLOG_DELAY_SCHEDULER: heldBacklog } =
+    scenario.env;
   const triton = new Triton({
     clock,
     delayScheduler: Number(held ?? 0),
+    backlogDelayScheduler: Number(heldBacklog ?? 0),
     responseCache: cacheOf(scenario.server_flags),
   });
-  const config = parseConfigText(scenario.config_pbtxt, scenario.id);
-  const recorder = new Recorder(config, clock);
-  const inferFunc = scenario.model_behaviour === "recorder" ? recorder.inferFunc : identityFunc(config);
-  const modelConfig = withWarmupFiles(scenario, config);
-  const handle = triton.bind({ modelName: scenario.id, inferFunc: inferFunc as never, modelConfig });
-  await load(handle, clock);
-  const loadExecutions = recorder.takeExecutions();
+  const log = new ExecutionLog(clock);
+  for (const model of modelsOf(scenario)) {
+    const isRecorder = scenario.model_behaviour.startsWith("recorder");
+    const name = scenario.extra_models && model.name;
+    const { inferFunc } = isRecorder ? new Recorder(model.config, clock, log, name) : identityModel(model);
+    await load(bindModel(triton, model, inferFunc), clock);
+  }
+  const loadExecutions = log.take();
   const started = clock.now();
   const client = new Client(triton, scenario.id, clock);
   for (const action of scenario.actions) {
@@ -42,16 +45,47 @@ export async function play(scenario: Scenario): Promise<Outcome> {
     client.act(action);
   }
   await clock.advance(LAST_WAIT_MS);
-  const [report] = triton.service.statistics(scenario.id, "");
+  const reports = modelsOf(scenario).map(({ name }) => triton.service.statistics(name, "")[0]);
+  const records = reports.map((report) => [report?.name, statisticsRecord(report)]);
   const outcome: Outcome = {
     ...(loadExecutions.length > 0 ? { load_executions: loadExecutions } : {}),
-    executions: recorder.executions,
+    executions: log.executions,
     responses: client.responses,
     arrival_order: groups(client.arrivals),
-    statistics: statisticsRecord(report),
+    statistics: scenario.extra_models ? Object.fromEntries(records) : records[0]?.[1],
   };
   await triton.close();
   return outcome;
+}
+
+/** A model of a scenario. */
+interface ScenarioModel {
+  readonly name: string;
+  readonly config: ParsedConfig;
+}
+
+/** The models of a scenario, members before the ensemble that they are part of. */
+function modelsOf(scenario: Scenario): ScenarioModel[] {
+  const texts = [
+    ...Object.entries(scenario.extra_models ?? {}),
+    [scenario.id, scenario.config_pbtxt] as const,
+  ];
+  const models = texts.map(([name, text]) => ({
+    name,
+    config: withWarmupFiles(scenario, parseConfigText(text, name)),
+  }));
+  const isEnsemble = ({ config }: ScenarioModel) => config.ensembleScheduling !== undefined;
+  return [...models.filter((model) => !isEnsemble(model)), ...models.filter(isEnsemble)];
+}
+
+function bindModel(
+  triton: Triton,
+  { name: modelName, config: modelConfig }: ScenarioModel,
+  inferFunc: unknown,
+) {
+  return modelConfig.ensembleScheduling === undefined
+    ? triton.bind({ modelName, inferFunc: inferFunc as never, modelConfig })
+    : triton.bindEnsemble({ modelName, modelConfig });
 }
 
 /** Lets the warmup of a model run on the scenario's clock. Rejects when the model does not load. */
@@ -92,12 +126,10 @@ function withWarmupFiles({ files = {} }: Scenario, config: ParsedConfig): Parsed
 export async function refusalOf(scenario: Scenario): Promise<string | undefined> {
   const clock = new VirtualClock();
   const triton = new Triton({ clock });
-  const config = withWarmupFiles(scenario, parseConfigText(scenario.config_pbtxt, scenario.id));
   try {
-    await load(
-      triton.bind({ modelName: scenario.id, inferFunc: identityFunc(config) as never, modelConfig: config }),
-      clock,
-    );
+    for (const model of modelsOf(scenario)) {
+      await load(bindModel(triton, model, identityModel(model).inferFunc), clock);
+    }
   } catch (error) {
     return TritonError.from(error).message;
   } finally {
@@ -106,13 +138,14 @@ export async function refusalOf(scenario: Scenario): Promise<string | undefined>
   return undefined;
 }
 
-function identityFunc({ input = [], output = [] }: ParsedConfig) {
-  return toInferFunc(identity, {
+function identityModel({ config: { input = [], output = [] } }: ScenarioModel) {
+  const inferFunc = toInferFunc(identity, {
     version: 1,
     inputNames: input.map(({ name }) => name),
     outputNames: output.map(({ name }) => name),
     sleep: async () => {},
   });
+  return { inferFunc };
 }
 
 function groups(arrivals: readonly Arrival[]): string[][] {

@@ -57,7 +57,8 @@ export interface Outcome {
   readonly responses: readonly ResponseRecord[];
   /** Ids in the order of their answers; answers less than 12 ms apart share a group. A text: not compared. */
   readonly arrival_order: readonly (readonly string[])[] | string;
-  readonly statistics: StatisticsRecord;
+  /** By model in scenarios with several. */
+  readonly statistics: StatisticsRecord | Readonly<Record<string, StatisticsRecord>>;
 }
 
 /** One line of `scheduler/scenarios.jsonl`. */

@@ -7,6 +7,7 @@ import { OutputChecker } from "../../response/check-outputs.js";
 import type { ExecutableRequest, Execution } from "../executor.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
+import { SequencesOfSlots } from "./sequences-of-slots.js";
 import type { WorkerBatch, WorkerModel, WorkerResult } from "./worker-model.js";
 
 /** Entry of workers that run a user's module: its default export is the callback. */
@@ -23,12 +24,19 @@ export async function load(data: unknown, info: InstanceInfo): Promise<WorkerMod
   if (styleOf(callable.fn) === "sample" && info.modelConfig.maxBatchSize > 0) {
     throw new TritonError("INVALID_ARG", `model '${info.modelName}': ${SAMPLE_TAKES_ONE}`);
   }
-  return { ownsOutputs: false, execute: (batch) => execute(callable, batch) };
+  const sequences = new SequencesOfSlots();
+  return {
+    ownsOutputs: false,
+    execute: ({ requests, ...batch }) => {
+      const known = requests.map((request) => ({ ...request, sequence: sequences.of(request) }));
+      return execute(callable, { ...batch, requests: known });
+    },
+  };
 }
 
 async function execute(
   callable: Callable,
-  { inputs, requests, stream }: WorkerBatch,
+  { inputs, requests, models, stream }: WorkerBatch,
 ): Promise<WorkerResult | undefined> {
   const perRequest = splitOutputs(
     inputs,
@@ -40,6 +48,7 @@ async function execute(
   const execution: Execution = {
     requests: executables,
     mergedInputs: inputs,
+    models,
     decoupled: stream !== undefined,
     get signal() {
       return allAborted(requests.map((request) => request.signal));
@@ -51,6 +60,7 @@ async function execute(
     send: (index, outputs, final) => stream?.send(index, outputs, final),
     sendError: (index, error, final) => stream?.sendError(index, error, final),
     finish: (index) => stream?.finish(index),
+    reschedule: (index) => stream?.reschedule(index),
   };
   if (stream === undefined) return { separate: await runCallable(callable, execution) };
   await runDecoupled(callable, execution);

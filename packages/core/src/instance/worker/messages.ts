@@ -1,4 +1,5 @@
 import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
+import type { CallOptions } from "../../callable/model-caller.js";
 import type { ErrorCode } from "../../errors/code.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { DataType } from "../../tensor/data-type.js";
@@ -23,6 +24,9 @@ export interface WireError {
   readonly message: string;
 }
 
+/** What became of one request; "again" when the model wants to see it once more. */
+export type WireResult = readonly WireTensor[] | WireError | "again";
+
 /** What a worker is started with. */
 export interface WorkerInit {
   /** Module that exports `load(data, info)`. */
@@ -43,6 +47,13 @@ export type ToWorker =
   | { readonly type: "cancel"; readonly batch: number; readonly index: number }
   /** One more response of the request at `index` has been taken by its consumer. */
   | { readonly type: "taken"; readonly batch: number; readonly index: number }
+  /** The next answer to a call of the worker; neither outputs nor error after the last. */
+  | {
+      readonly type: "answer";
+      readonly call: number;
+      readonly outputs?: Readonly<Record<string, unknown>>;
+      readonly error?: WireError;
+    }
   | { readonly type: "stop" };
 
 export type FromWorker =
@@ -52,10 +63,24 @@ export type FromWorker =
   /** Outputs of the whole batch, to be split. */
   | { readonly type: "merged"; readonly outputs: readonly WireTensor[] }
   /** Outputs or an error for each request. */
-  | { readonly type: "separate"; readonly results: readonly (readonly WireTensor[] | WireError)[] }
+  | { readonly type: "separate"; readonly results: readonly WireResult[] }
   | { readonly type: "error"; readonly error: WireError }
   /** The callback of a decoupled model has returned. */
   | { readonly type: "returned" }
+  /** A call of another model on behalf of a batch. */
+  | {
+      readonly type: "call";
+      readonly call: number;
+      readonly batch: number;
+      readonly modelName: string;
+      readonly inputs: Readonly<Record<string, unknown>>;
+      readonly options: Omit<CallOptions, "signal">;
+      readonly stream: boolean;
+    }
+  /** The worker wants the next answer to a call. */
+  | { readonly type: "next"; readonly call: number }
+  /** The worker wants no more of a call. */
+  | { readonly type: "end"; readonly call: number }
   /** A response of a decoupled model; neither outputs nor error for the end without one. */
   | {
       readonly type: "response";
@@ -64,6 +89,8 @@ export type FromWorker =
       readonly final: boolean;
       readonly outputs?: readonly WireTensor[];
       readonly error?: WireError;
+      /** The model wants to see the request again. */
+      readonly again?: boolean;
     };
 
 /** Packs tensors; `transfer` receives the buffers that may go along. */

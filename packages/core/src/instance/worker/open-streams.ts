@@ -10,13 +10,18 @@ export class OpenStreams {
     this.#executions.set(batch, execution);
   }
 
+  get(batch: number): Execution | undefined {
+    return this.#executions.get(batch);
+  }
+
   /** Passes a response on; `taken` is called once its consumer can take another. */
   respond(message: Extract<FromWorker, { type: "response" }>, taken: () => void): void {
-    const { batch, index, final, outputs, error } = message;
+    const { batch, index, final, outputs, error, again } = message;
     const execution = this.#executions.get(batch);
     if (execution === undefined) return;
     if (error !== undefined) execution.sendError(index, unpackError(error), final);
     else if (outputs !== undefined) execution.send(index, unpackTensors(outputs), final);
+    else if (again) execution.reschedule(index);
     else execution.finish(index);
     if (final) {
       this.forgetWhenOver(batch);

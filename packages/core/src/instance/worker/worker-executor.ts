@@ -2,18 +2,19 @@ import { Worker } from "node:worker_threads";
 import { mergeInputs } from "../../batch/merge-inputs.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import { type InstanceInfo, requestInfo } from "../../callable/infer-context.js";
+import { RESCHEDULE } from "../../callable/reschedule.js";
 import type { Clock, Timer } from "../../clock/clock.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { OutputChecker } from "../../response/check-outputs.js";
 import type { ExecutableRequest, Execution, ExecutionResult, Executor } from "../executor.js";
+import { CallsOfWorker } from "./calls-of-worker.js";
 import {
   type FromWorker,
   packTensors,
   type ToWorker,
   unpackError,
   unpackTensors,
-  type WireError,
-  type WireTensor,
+  type WireResult,
   type WorkerInit,
 } from "./messages.js";
 import { OpenStreams } from "./open-streams.js";
@@ -41,6 +42,7 @@ const FIRST_RESTART_MS = 100;
 const LAST_RESTART_MS = 30_000;
 
 interface Running {
+  readonly batch: number;
   readonly execution: Execution;
   resolve(results: readonly ExecutionResult[] | undefined): void;
   reject(error: TritonError): void;
@@ -63,6 +65,10 @@ export class WorkerExecutor implements Executor {
   #restartDelayMs = FIRST_RESTART_MS;
   #nextBatch = 0;
   readonly #streams = new OpenStreams();
+  readonly #calls = new CallsOfWorker(
+    (message, transfer) => this.#post(message, transfer),
+    (batch) => (this.#running?.batch === batch ? this.#running.execution : this.#streams.get(batch))?.models,
+  );
 
   constructor(program: WorkerProgram, context: WorkerContext) {
     this.#program = program;
@@ -98,6 +104,8 @@ export class WorkerExecutor implements Executor {
         } else if (message.type === "response") {
           const { batch, index } = message;
           this.#streams.respond(message, () => this.#post({ type: "taken", batch, index }));
+        } else if (message.type === "call" || message.type === "next" || message.type === "end") {
+          this.#calls.take(message);
         } else {
           this.#finish(message);
         }
@@ -112,6 +120,7 @@ export class WorkerExecutor implements Executor {
         else if (!this.#stopped) this.#crashed(died);
         this.#running?.reject(died);
         this.#streams.fail(died);
+        this.#calls.endAll();
       });
     });
   }
@@ -126,6 +135,7 @@ export class WorkerExecutor implements Executor {
       const inputs = packTensors(merged, transfer, requests.length > 1);
       execution.inputsReady();
       this.#running = {
+        batch,
         execution,
         resolve: (results) => {
           this.#running = undefined;
@@ -169,7 +179,7 @@ export class WorkerExecutor implements Executor {
     this.#worker?.postMessage(message, transfer);
   }
 
-  #finish(message: Exclude<FromWorker, { type: "ready" | "warning" | "failed" | "response" }>): void {
+  #finish(message: Extract<FromWorker, { type: "merged" | "separate" | "error" | "returned" }>): void {
     const running = this.#running;
     if (running === undefined) return;
     const { requests } = running.execution;
@@ -199,7 +209,8 @@ export class WorkerExecutor implements Executor {
     }
   }
 
-  #separate(result: readonly WireTensor[] | WireError, request: ExecutableRequest): ExecutionResult {
+  #separate(result: WireResult, request: ExecutableRequest): ExecutionResult {
+    if (result === "again") return RESCHEDULE;
     if ("code" in result) return unpackError(result);
     try {
       return this.#context.checker.check(unpackTensors(result), request.rows, request.requestedOutputs);

@@ -1,13 +1,14 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { RESCHEDULE } from "../../callable/reschedule.js";
 import { TritonError } from "../../errors/triton-error.js";
+import { CallsToModels } from "./calls-to-models.js";
 import {
   type FromWorker,
   packError,
   packTensors,
   type ToWorker,
   unpackTensors,
-  type WireError,
-  type WireTensor,
+  type WireResult,
   type WorkerInit,
 } from "./messages.js";
 import type { WorkerEntry, WorkerModel } from "./worker-model.js";
@@ -21,6 +22,8 @@ const decoupled = info.modelConfig.modelTransactionPolicy?.decoupled === true;
 
 const send = (message: FromWorker, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
 
+const calls = new CallsToModels(send);
+
 /** Batches with open requests: the one that runs, and those of a decoupled model that are still answered. */
 const streams = new Map<number, WorkerStream>();
 
@@ -31,16 +34,23 @@ async function execute(model: WorkerModel, message: Extract<ToWorker, { type: "e
   const requests = message.requests.map((request, i) => ({ ...request, signal: stream.signal(i) }));
   const transfer: ArrayBuffer[] = [];
   try {
-    const batch = { inputs: unpackTensors(message.inputs), requests, ...(decoupled ? { stream } : {}) };
+    const models = calls.of(message.batch);
+    const batch = {
+      inputs: unpackTensors(message.inputs),
+      requests,
+      models,
+      ...(decoupled ? { stream } : {}),
+    };
     const result = await model.execute(batch);
     if (result === undefined) {
       send({ type: "returned" });
     } else if ("merged" in result) {
       send({ type: "merged", outputs: packTensors(result.merged, transfer, model.ownsOutputs) }, transfer);
     } else {
-      const results = result.separate.map((one): readonly WireTensor[] | WireError =>
-        TritonError.is(one) ? packError(one) : packTensors(one, transfer, false),
-      );
+      const results = result.separate.map((one): WireResult => {
+        if (one === RESCHEDULE) return "again";
+        return TritonError.is(one) ? packError(one) : packTensors(one, transfer, false);
+      });
       send({ type: "separate", results }, transfer);
     }
   } catch (thrown) {
@@ -55,6 +65,7 @@ try {
   port.on("message", (message: ToWorker) => {
     if (message.type === "execute") void execute(model, message);
     else if (message.type === "cancel") streams.get(message.batch)?.cancel(message.index);
+    else if (message.type === "answer") calls.answer(message);
     else if (message.type === "taken") streams.get(message.batch)?.taken(message.index);
     else void Promise.resolve(model.close?.()).finally(() => port.close());
   });

@@ -1,23 +1,26 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
-import type { TritonError } from "../../errors/triton-error.js";
-import type { Execution } from "../executor.js";
+import type { ModelCaller } from "../../callable/model-caller.js";
+import type { Execution, ExecutionResult } from "../executor.js";
 
 /** Takes the responses of a decoupled model inside a worker. */
-export type ResponseStream = Pick<Execution, "isOpen" | "writable" | "send" | "sendError" | "finish">;
+export type ResponseStream = Pick<
+  Execution,
+  "isOpen" | "writable" | "send" | "sendError" | "finish" | "reschedule"
+>;
 
 /** A batch inside a worker: the inputs of all requests joined along the batch axis. */
 export interface WorkerBatch {
   /** Set for a decoupled model: answers go there, and `execute` resolves to undefined. */
   readonly stream?: ResponseStream;
   readonly inputs: Tensors;
+  /** Calls other models on behalf of the batch. */
+  readonly models: ModelCaller;
   readonly requests: readonly (RequestInfo & { readonly rows: number; readonly signal: AbortSignal })[];
 }
 
 /** Outputs of the whole batch, or outputs or an error for each request. */
-export type WorkerResult =
-  | { readonly merged: Tensors }
-  | { readonly separate: readonly (Tensors | TritonError)[] };
+export type WorkerResult = { readonly merged: Tensors } | { readonly separate: readonly ExecutionResult[] };
 
 /** A model inside a worker. */
 export interface WorkerModel {

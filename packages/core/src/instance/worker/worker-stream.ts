@@ -87,9 +87,13 @@ export class WorkerStream implements ResponseStream {
     this.#post(index, { final: true }, []);
   }
 
+  reschedule(index: number): void {
+    this.#post(index, { final: true, again: true }, []);
+  }
+
   #post(
     index: number,
-    response: Pick<Extract<FromWorker, { type: "response" }>, "final" | "outputs" | "error">,
+    response: Pick<Extract<FromWorker, { type: "response" }>, "final" | "outputs" | "error" | "again">,
     transfer: ArrayBuffer[],
   ): void {
     const line = this.#lines[index]!;

@@ -3,7 +3,7 @@ import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
 import type { Scheduler } from "../scheduler.js";
-import { stoppedError } from "../stopped-error.js";
+import { isPartOfWork, stoppedError } from "../stopped-error.js";
 
 /** Triton's default scheduler: each request is a payload of its own, run in the order in which they came. */
 export class DirectScheduler implements Scheduler {
@@ -16,7 +16,7 @@ export class DirectScheduler implements Scheduler {
   }
 
   enqueue(request: InferenceRequest): void {
-    if (this.#stopped) throw stoppedError(request);
+    if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     const payload = new Payload();
     payload.saturated = true;
     payload.add(request);

@@ -8,7 +8,7 @@ import type { InstanceGroup, InstanceGroupListener } from "../../instance/instan
 import type { InferenceRequest } from "../../request/inference-request.js";
 import { PriorityQueue } from "../priority-queue.js";
 import type { Scheduler } from "../scheduler.js";
-import { stoppedError } from "../stopped-error.js";
+import { isPartOfWork, stoppedError } from "../stopped-error.js";
 import { type BatchDecision, type BatchingRules, formBatch } from "./form-batch.js";
 import { OrderedResponses } from "./ordered-responses.js";
 
@@ -75,7 +75,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   }
 
   enqueue(request: InferenceRequest): void {
-    if (this.#stopped) throw stoppedError(request);
+    if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     this.#queue.push(request);
     if (this.#lookDeferred || !this.#slotAvailable) return;
     // While the queue waits for more rows, a request below that number cannot change the decision.
@@ -94,6 +94,11 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
 
   stop(): void {
     this.#stopped = true;
+    this.hurry();
+  }
+
+  /** Nobody else will come: nothing waits for others any more. */
+  hurry(): void {
     this.#holdUntil = 0;
     this.#rules = { ...this.#rules, maxQueueDelayMs: 0 };
     this.#look();

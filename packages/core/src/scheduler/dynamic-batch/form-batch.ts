@@ -80,7 +80,7 @@ export function formBatch(
     }
     rows += request.rows;
     count++;
-    oldest = Math.min(oldest, request.queueStart);
+    oldest = Math.min(oldest, request.batcherStart ?? request.queueStart);
     if (preferred.includes(base + rows)) best = { rows, count };
   }
 

@@ -1,0 +1,50 @@
+import type { TensorSpec } from "../config/tensor-spec.js";
+import { TritonError } from "../errors/triton-error.js";
+
+/** What is wrong with the name and the version of a model. */
+export function identityProblems(
+  name: string,
+  version: number,
+  isTaken: (name: string, version: number) => boolean,
+): string[] {
+  const problems = nameProblems(name);
+  if (!Number.isSafeInteger(version) || version < 1) {
+    problems.push(`modelVersion must be an integer of at least 1, got ${version}`);
+  } else if (isTaken(name, version)) {
+    problems.push(`model '${name}' version ${version} is bound already`);
+  }
+  return problems;
+}
+
+/** Class names by output. */
+export function labelsOf(outputs: readonly TensorSpec[] = []): Map<string, readonly string[]> {
+  return new Map(outputs.flatMap(({ name, labels }) => (labels ? [[name, labels]] : [])));
+}
+
+/** The error with all problems of a binding, one a line. */
+export function bindError(modelName: string, problems: readonly string[]): TritonError {
+  const lines = problems.map((problem) => `- ${problem}`).join("\n");
+  return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`);
+}
+
+/** What keeps specifications from being read at all: they may come from JavaScript. */
+export function specProblems(where: string, specs: unknown): string[] {
+  if (specs === undefined) return [];
+  if (!Array.isArray(specs)) return [`${where} must be a list of { name, dtype, shape }`];
+  return specs.flatMap((spec: Partial<TensorSpec> | null, i) => {
+    if (typeof spec?.name !== "string") return [`${where}[${i}] must have a name`];
+    if (!Array.isArray(spec.shape))
+      return [`${where}[${i}] '${spec.name}' must have a shape, a list of dimensions`];
+    return typeof spec.dtype === "string" ? [] : [`${where}[${i}] '${spec.name}' must have a dtype`];
+  });
+}
+
+function nameProblems(name: unknown): string[] {
+  if (name === "") return ["Model name cannot be empty"];
+  if (typeof name !== "string" || !/^[a-zA-Z0-9._-]+$/.test(name) || name === "." || name === "..") {
+    return [
+      `Model name can only contain alphanumeric characters, dots, underscores and dashes, got '${String(name)}'`,
+    ];
+  }
+  return [];
+}

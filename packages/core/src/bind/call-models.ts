@@ -1,0 +1,31 @@
+import type { CallInputs, CallModels, CallOptions, CallOrigin } from "../callable/model-caller.js";
+import type { Clock } from "../clock/clock.js";
+import type { ModelRegistry } from "../model/registry.js";
+import { inferInProcess } from "./in-process.js";
+import type { NestedOptions } from "./send-in-process.js";
+import { streamInProcess } from "./stream-in-process.js";
+
+/** Lets callbacks call the models of a registry, with what is left of their own time and as long as they are wanted. */
+export function callModels(registry: ModelRegistry, clock: Clock): CallModels {
+  const find = (name: string, { modelVersion }: CallOptions) =>
+    registry.find(name, modelVersion === undefined ? "" : String(modelVersion));
+  return (origin) => ({
+    async infer<R>(name: string, inputs: CallInputs, options: CallOptions = {}) {
+      const outputs = inferInProcess(find(name, options), clock, inputs, nested(origin, options), "given");
+      return outputs as Promise<unknown> as Promise<R>;
+    },
+    async *stream<R>(name: string, inputs: CallInputs, options: CallOptions = {}) {
+      yield* streamInProcess(
+        find(name, options),
+        clock,
+        inputs,
+        nested(origin, options),
+      ) as AsyncGenerator<unknown> as AsyncGenerator<R, void, void>;
+    },
+  });
+}
+
+function nested({ signal, deadline, callers }: CallOrigin, options: CallOptions): NestedOptions {
+  const both = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
+  return { ...options, signal: both, deadline, callers };
+}

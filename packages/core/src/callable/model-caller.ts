@@ -1,0 +1,63 @@
+import type { Parameters } from "../request/parameters.js";
+import type { toNdArray } from "../tensor/nd-array.js";
+
+/** Values by input name, in any form that a tensor can be given, with the batch axis when the model has one. */
+export type CallInputs = Readonly<Record<string, unknown>>;
+
+/** ndarrays by output name. */
+export type CallOutputs = Record<string, ReturnType<typeof toNdArray>>;
+
+/** What can be said about a call of one model from another. */
+export interface CallOptions {
+  /** @default the highest version that is ready */
+  readonly modelVersion?: number;
+  /** Gives the call up when aborted; it is given up anyway when the caller's requests are. */
+  readonly signal?: AbortSignal;
+  /** 0 for the model's default level, 1 for the highest. */
+  readonly priority?: number;
+  /** The call ends with UNAVAILABLE when it is not answered within this time, or within what the caller has left. */
+  readonly timeoutMicroseconds?: number;
+  /** Shown in errors and to the callback. */
+  readonly requestId?: string;
+  readonly parameters?: Parameters;
+  /** The sequence that the request is part of. */
+  readonly sequenceId?: number | bigint | string;
+  readonly sequenceStart?: boolean;
+  readonly sequenceEnd?: boolean;
+}
+
+/** Calls other models from within a callback. */
+export interface ModelCaller {
+  /**
+   * Infers with another model: through its checks, queue and batcher, as any request. The call ends when the caller's
+   * requests are given up or run out of time.
+   *
+   * @typeParam R what the outputs are: `{ y: NdArray<Float32Array> }`
+   * @throws TritonError NOT_FOUND for an unknown model, INTERNAL for a model that is at work on the same request
+   * already, and as `ModelHandle.infer`.
+   */
+  readonly infer: <R extends object = CallOutputs>(
+    modelName: string,
+    inputs: CallInputs,
+    options?: CallOptions,
+  ) => Promise<R>;
+  /** The responses of a decoupled model, one at a time; leaving the loop gives the call up. */
+  readonly stream: <R extends object = CallOutputs>(
+    modelName: string,
+    inputs: CallInputs,
+    options?: CallOptions,
+  ) => AsyncGenerator<R, void, void>;
+}
+
+/** On whose behalf a model is called. */
+export interface CallOrigin {
+  /** Aborted when nobody waits for the caller any more. */
+  readonly signal: AbortSignal;
+  /** When the caller must be done, in milliseconds on the model's clock. */
+  readonly deadline: number | undefined;
+  /** Models that are at work on the caller's requests, the caller itself last. */
+  readonly callers: readonly string[];
+}
+
+/** Makes the caller of one execution. */
+export type CallModels = (origin: CallOrigin) => ModelCaller;

@@ -1,0 +1,14 @@
+import type { Clock } from "./clock.js";
+
+/** Waits for a promise to settle, one way or the other, or for the time limit. Tells whether it has settled. */
+export function settledWithin(clock: Clock, timeoutMs: number, promise: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(timeoutMs, () => resolve(false));
+    void promise
+      .catch(() => {})
+      .then(() => {
+        timer.cancel();
+        resolve(true);
+      });
+  });
+}

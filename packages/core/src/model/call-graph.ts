@@ -1,0 +1,58 @@
+import { TritonError } from "../errors/triton-error.js";
+
+/** A model as a callee. */
+export interface Callee {
+  /** `name/version`. */
+  readonly key: string;
+  /** False while the call would have to wait for other work of the model. */
+  readonly hasRoom: boolean;
+}
+
+/**
+ * Which models wait for which. An instance that waits for another model does nothing else: models that wait for each
+ * other in a circle would wait forever, so the call that would close the circle is refused.
+ */
+export class CallGraph {
+  /** Calls under way: caller, then callee. */
+  readonly #underWay = new Map<string, Map<string, number>>();
+
+  /**
+   * Notes a call.
+   *
+   * @param callers models that are at work on the request, outermost first
+   * @returns what to call when the call is over
+   * @throws TritonError INTERNAL when the model is at work on the request already, UNAVAILABLE when it has no room
+   * and waits for the caller itself.
+   */
+  enter(callers: readonly string[], { key, hasRoom }: Callee): () => void {
+    if (callers.includes(key)) {
+      const path = [...callers, key].map((model) => `'${model}'`).join(" -> ");
+      throw new TritonError("INTERNAL", `circular call of models, which could wait forever: ${path}`);
+    }
+    const caller = callers.at(-1)!;
+    if (!hasRoom && this.#waits(key, caller, new Set())) {
+      throw new TritonError(
+        "UNAVAILABLE",
+        `model '${caller}' cannot wait for model '${key}', which is busy and waits for it`,
+      );
+    }
+    this.#count(caller, key, 1);
+    return () => this.#count(caller, key, -1);
+  }
+
+  #waits(from: string, target: string, seen: Set<string>): boolean {
+    if (from === target) return true;
+    seen.add(from);
+    const callees = [...(this.#underWay.get(from)?.keys() ?? [])];
+    return callees.some((callee) => !seen.has(callee) && this.#waits(callee, target, seen));
+  }
+
+  #count(caller: string, callee: string, change: number): void {
+    const callees = this.#underWay.get(caller) ?? new Map<string, number>();
+    const count = (callees.get(callee) ?? 0) + change;
+    if (count > 0) callees.set(callee, count);
+    else callees.delete(callee);
+    if (callees.size > 0) this.#underWay.set(caller, callees);
+    else this.#underWay.delete(caller);
+  }
+}

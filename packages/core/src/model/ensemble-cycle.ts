@@ -1,0 +1,23 @@
+import type { ModelConfig } from "../config/model-config.js";
+import type { MemberOf } from "./ensemble-members.js";
+
+/**
+ * The way from an ensemble over its members back to itself, which no request could ever leave; undefined for none.
+ *
+ * @param memberOf knows the ensemble itself too
+ */
+export function ensembleCycle(config: ModelConfig, memberOf: MemberOf): readonly string[] | undefined {
+  const seen = new Set<ModelConfig>();
+  const search = (from: ModelConfig, path: readonly string[]): readonly string[] | undefined => {
+    for (const step of from.ensembleScheduling?.step ?? []) {
+      const member = memberOf(step)?.config;
+      if (member === config) return [...path, member.name];
+      if (member === undefined || seen.has(member)) continue;
+      seen.add(member);
+      const found = search(member, [...path, member.name]);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return search(config, [config.name]);
+}

@@ -1,0 +1,36 @@
+import type { TritonError } from "../errors/triton-error.js";
+import type { Tensor } from "../tensor/tensor.js";
+import type { InferenceResponse } from "./inference-response.js";
+import type { Parameters } from "./parameters.js";
+
+/**
+ * Receives what a request leads to: responses and errors. `final` comes once, with the last of them; a
+ * decoupled model may end without a response of its own, then `outcome` is undefined.
+ */
+export type ResponseHandler = (outcome: InferenceResponse | TritonError | undefined, final: boolean) => void;
+
+/** What a request is made of. */
+export interface InferenceRequestInit {
+  readonly modelName: string;
+  /** Version as the client wrote it; empty for the highest that is ready. */
+  readonly modelVersion?: string;
+  readonly id?: string;
+  readonly inputs: ReadonlyMap<string, Tensor>;
+  /** Names of the outputs to return; empty for all. */
+  readonly requestedOutputs?: readonly string[];
+  readonly parameters?: Parameters;
+  /** 0 for the model's default level; 1 is the highest. */
+  readonly priority?: number;
+  /** Time that the request may wait in a queue whose policy allows a request to say so; 0 for none. */
+  readonly timeoutMicroseconds?: number;
+  /** Time on the model's clock, in milliseconds, after which nobody waits for the answer any more. */
+  readonly deadline?: number;
+  readonly correlationId?: bigint | string;
+  readonly sequenceStart?: boolean;
+  readonly sequenceEnd?: boolean;
+  /** False for a null request, which fills an empty slot of a sequence batch: nobody waits for an answer. */
+  readonly ready?: boolean;
+  /** Models whose work the request is part of, outermost first: ensembles, and models that call others. */
+  readonly callers?: readonly string[];
+  readonly onResponse: ResponseHandler;
+}

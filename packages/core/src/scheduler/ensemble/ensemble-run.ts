@@ -1,0 +1,249 @@
+import type { Clock } from "../../clock/clock.js";
+import { isDecoupled, type ModelConfig } from "../../config/model-config.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { ComputeTimes, ModelStatistics } from "../../observe/statistics.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+import type { InferenceResponse } from "../../request/inference-response.js";
+import type { Tensor } from "../../tensor/tensor.js";
+import type { EnsemblePlan, EnsembleSelection, PlannedStep } from "./ensemble-plan.js";
+import { dimsOf, EnsembleTensor } from "./ensemble-tensor.js";
+import type { FindMember } from "./member.js";
+import { Frame, StepCall } from "./step-call.js";
+import type { StepLimit } from "./step-limit.js";
+import { sequenceParameters, stepRequest } from "./step-request.js";
+
+/** What all requests of one ensemble share. */
+export interface EnsembleOwner {
+  readonly config: ModelConfig;
+  readonly version: string;
+  readonly plan: EnsemblePlan;
+  /** By index of the step. */
+  readonly limits: readonly StepLimit[];
+  readonly findMember: FindMember;
+  readonly clock: Clock;
+  readonly statistics: ModelStatistics;
+}
+
+/**
+ * One request on its way through an ensemble. Tensors are what drives it: a step starts when all that it reads
+ * exists, and what it answers may start others.
+ *
+ * ```
+ * frame of the request:     X --> [a] --> m --> [decoupled b]
+ *                                                 |  one frame for each response
+ * frame of each response:                         +--> n --> [c] --> Y --> an answer
+ * ```
+ *
+ * A response of a decoupled step opens a frame, in which the steps after it run once more; tensors of different
+ * frames never meet. An answer goes out when all outputs exist in one frame, and is the last when no step is under
+ * way.
+ */
+export class EnsembleRun {
+  readonly #selection: EnsembleSelection;
+  readonly #calls = new Set<StepCall>();
+  readonly #start: number;
+  /** Steps that have started, or are about to, and have not ended. */
+  #underWay = 0;
+  #answered = false;
+  #over = false;
+  #readerIsBehind = false;
+  readonly #computed = { inputMs: 0, inferMs: 0, outputMs: 0 };
+
+  constructor(
+    private readonly request: InferenceRequest,
+    private readonly owner: EnsembleOwner,
+  ) {
+    this.#selection = owner.plan.select(request.requestedOutputs);
+    this.#start = owner.clock.now();
+  }
+
+  /** Starts the steps that need nothing but the request's own inputs. */
+  start(): void {
+    const { request } = this;
+    request.onCancel = () => this.#giveUp(request.cancelReason!);
+    const frame = new Frame();
+    for (const [name, tensor] of request.inputs) this.#put(frame, name, tensor, request.batchSize);
+    for (const name of this.owner.plan.optionalInputs) {
+      if (!frame.tensors.has(name)) this.#put(frame, name, undefined, request.batchSize);
+    }
+    this.#proceed(frame, [...frame.tensors.keys()]);
+  }
+
+  #put(frame: Frame, name: string, tensor: Tensor | undefined, batchSize: number): void {
+    const readers = this.#selection.readers.get(name);
+    if (readers !== undefined) frame.tensors.set(name, new EnsembleTensor(tensor, batchSize, readers));
+  }
+
+  /** Goes on after tensors of a frame have come to exist, or a step has ended. */
+  #proceed(frame: Frame, names: readonly string[]): void {
+    const ready = new Set(names.flatMap((name) => this.#readySteps(frame, name)));
+    this.#underWay += ready.size;
+    const { outputs } = this.#selection;
+    const complete =
+      names.some((name) => outputs.includes(name)) && outputs.every((name) => frame.tensors.has(name));
+    if (complete) this.#answer(frame, this.#underWay === 0);
+    else if (this.#underWay === 0) this.#end();
+    for (const step of ready) {
+      if (this.#over) return;
+      this.#launch(step, frame);
+    }
+  }
+
+  #readySteps(frame: Frame, name: string): PlannedStep[] {
+    const consumers = this.#selection.consumers.get(name) ?? [];
+    return consumers.filter((step) => step.inputs.every(([, tensor]) => frame.tensors.has(tensor)));
+  }
+
+  #launch(step: PlannedStep, frame: Frame): void {
+    const { source } = frame;
+    let waits = false;
+    frame.active++;
+    const startNow = this.owner.limits[step.index]!.acquire({
+      start: () => {
+        if (waits) source?.leaveLine();
+        return this.#startStep(step, frame);
+      },
+    });
+    if (startNow || this.#over) return;
+    waits = true;
+    source?.joinLine();
+  }
+
+  /** Sends a step its request. False when it could not be sent, or nobody wants its answer any more. */
+  #startStep(step: PlannedStep, frame: Frame): boolean {
+    if (this.#over) return false;
+    const { config, version, findMember, clock } = this.owner;
+    let call: StepCall | undefined;
+    try {
+      const member = findMember(step.modelName, step.modelVersion);
+      const request = stepRequest({
+        parent: this.request,
+        caller: `${config.name}/${version}`,
+        member,
+        step,
+        tensors: frame.tensors,
+        requestedOutputs: this.#selection.requestedOutputs.get(step)!,
+        now: clock.now(),
+        onResponse: (outcome, final) => this.#responded(call!, outcome, final),
+      });
+      request.onComputed = (times) => this.#addTimes(times);
+      call = new StepCall(step, frame, member, request, this.#readerIsBehind);
+      this.#calls.add(call);
+      member.infer(request);
+      return true;
+    } catch (thrown) {
+      if (call !== undefined) this.#calls.delete(call);
+      this.#fail(TritonError.from(thrown));
+      return false;
+    }
+  }
+
+  #responded(call: StepCall, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    const { step, frame } = call;
+    if (final) {
+      this.#calls.delete(call);
+      this.owner.limits[step.index]!.release();
+    }
+    if (this.#over) return;
+    if (final) this.#underWay--;
+    if (TritonError.is(outcome)) this.#fail(outcome);
+    else if (outcome === undefined) this.#proceed(frame, []);
+    else this.#take(call, outcome);
+    if (final) frame.stepEnded();
+  }
+
+  /** Puts what a step answered where the steps after it find it. An output that was left out is not given. */
+  #take(call: StepCall, response: InferenceResponse): void {
+    const { step, member, request } = call;
+    const opens = isDecoupled(member.config);
+    const frame = opens ? new Frame(call) : call.frame;
+    const names: string[] = [];
+    for (const output of request.requestedOutputs) {
+      const name = step.outputs.get(output)!;
+      this.#put(frame, name, response.outputs.get(output), request.batchSize);
+      names.push(name);
+    }
+    this.#proceed(frame, names);
+    if (opens) frame.opened();
+  }
+
+  #answer(frame: Frame, final: boolean): void {
+    const { request, owner } = this;
+    const { config, version } = owner;
+    const outputs = new Map<string, Tensor>();
+    for (const name of this.#selection.outputs) {
+      const tensor = frame.tensors.get(name)!.take(dimsOf(config.output, name), config.maxBatchSize > 0);
+      if (tensor !== undefined) outputs.set(name, tensor);
+    }
+    this.#answered = true;
+    if (final) this.#succeed();
+    request.keepOutputs?.(outputs);
+    const parameters = sequenceParameters(request, outputs);
+    request.respond(
+      { modelName: config.name, modelVersion: version, id: request.id, parameters, outputs },
+      final,
+    );
+    if (!final) this.#followReader();
+  }
+
+  /** No step is under way, and there is nothing to answer with. */
+  #end(): void {
+    if (!this.#answered && !isDecoupled(this.owner.config)) {
+      const text =
+        "unexpected deadlock, at least one output is not set while no more ensemble steps can be made";
+      this.#fail(new TritonError("INVALID_ARG", `${this.request.logPrefix}${text}`));
+      return;
+    }
+    this.#succeed();
+    this.request.finish();
+  }
+
+  /** Decoupled steps wait while the reader of the answers does not keep up. */
+  #followReader(): void {
+    const wait = this.request.writable;
+    if (wait === undefined || this.#readerIsBehind) return;
+    const tell = (behind: boolean) => {
+      this.#readerIsBehind = behind;
+      for (const call of this.#calls) call.readerIsBehind = behind;
+    };
+    tell(true);
+    void wait.then(() => tell(false));
+  }
+
+  #addTimes({ inputMs, inferMs, outputMs }: ComputeTimes): void {
+    this.#computed.inputMs += inputMs;
+    this.#computed.inferMs += inferMs;
+    this.#computed.outputMs += outputMs;
+  }
+
+  #succeed(): void {
+    const { request, owner } = this;
+    const { clock, statistics } = owner;
+    this.#over = true;
+    const { queueStart, rows } = request;
+    const totalMs = clock.now() - queueStart;
+    statistics.recordEnsemble(rows, this.#start - queueStart, totalMs, this.#computed, clock.wallNow());
+    request.onComputed?.(this.#computed);
+  }
+
+  /** The first error ends the request; steps under way are given up. */
+  #fail(error: TritonError): void {
+    if (this.#over) return;
+    const { request, owner } = this;
+    const { clock, config, statistics } = owner;
+    if (request.deadline !== undefined && request.deadline <= clock.now()) {
+      request.cancel(new TritonError("UNAVAILABLE", "Request timeout expired"));
+      return;
+    }
+    const message = `in ensemble '${config.name}', ${error.message}`;
+    const told = new TritonError(error.code, message, { cause: error });
+    statistics.recordFailure("OTHER", clock.now() - request.queueStart);
+    this.#giveUp(new TritonError("CANCELLED", message, { cause: error }));
+    request.respondError(told);
+  }
+
+  #giveUp(reason: TritonError): void {
+    this.#over = true;
+    for (const call of [...this.#calls]) call.request.cancel(reason);
+  }
+}

@@ -1,0 +1,53 @@
+import type { Clock } from "../../clock/clock.js";
+import type { ModelConfig } from "../../config/model-config.js";
+import type { ModelStatistics } from "../../observe/statistics.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+import type { Scheduler } from "../scheduler.js";
+import { isPartOfWork, stoppedError } from "../stopped-error.js";
+import { EnsemblePlan } from "./ensemble-plan.js";
+import { type EnsembleOwner, EnsembleRun } from "./ensemble-run.js";
+import type { FindMember } from "./member.js";
+import { StepLimit } from "./step-limit.js";
+
+/** What an ensemble's scheduler needs from outside. */
+export interface EnsembleContext {
+  readonly config: ModelConfig;
+  readonly version: number;
+  readonly findMember: FindMember;
+  readonly clock: Clock;
+  readonly statistics: ModelStatistics;
+}
+
+/**
+ * Runs requests through the steps of an ensemble. It has no queue and no instances: requests wait in the queues of
+ * the members.
+ */
+export class EnsembleScheduler implements Scheduler {
+  readonly queuedCount = 0;
+  readonly #owner: EnsembleOwner;
+  #stopped = false;
+
+  constructor({ version, ...context }: EnsembleContext) {
+    const plan = new EnsemblePlan(context.config);
+    const limit = context.config.ensembleScheduling?.maxInflightRequests ?? 0;
+    this.#owner = {
+      ...context,
+      version: String(version),
+      plan,
+      limits: plan.steps.map(() => new StepLimit(limit)),
+    };
+  }
+
+  enqueue(request: InferenceRequest): void {
+    if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
+    request.startExecution();
+    this.#owner.statistics.pendingCount--;
+    new EnsembleRun(request, this.#owner).start();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  failQueued(): void {}
+}

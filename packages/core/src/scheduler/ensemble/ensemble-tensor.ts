@@ -1,0 +1,61 @@
+import type { ModelConfig } from "../../config/model-config.js";
+import { copyTensor } from "../../tensor/copy.js";
+import { matchesShape } from "../../tensor/shape.js";
+import type { Tensor } from "../../tensor/tensor.js";
+
+/**
+ * A tensor between the steps of an ensemble. Its last reader is handed the tensor itself, those before it get
+ * copies: a model may write to what it is given.
+ */
+export class EnsembleTensor {
+  #tensor: Tensor | undefined;
+  #readers: number;
+
+  /**
+   * @param tensor undefined for an optional input that was not given, or an output that a model left out
+   * @param batchSize rows along the batch axis; 0 for a tensor without one
+   */
+  constructor(
+    tensor: Tensor | undefined,
+    private readonly batchSize: number,
+    readers: number,
+  ) {
+    this.#tensor = tensor;
+    this.#readers = readers;
+  }
+
+  /** Takes the tensor for one of its readers, in the shape that a model with these dimensions expects. */
+  take(dims: readonly number[], batched: boolean): Tensor | undefined {
+    const tensor = this.#tensor;
+    if (tensor === undefined) return undefined;
+    this.#readers--;
+    if (this.#readers <= 0) this.#tensor = undefined;
+    const shape = convertShape(tensor.shape, this.batchSize, dims, batched);
+    const own = this.#readers > 0 ? copyTensor(tensor) : tensor;
+    return shape === tensor.shape ? own : own.reshaped(shape);
+  }
+}
+
+/** Dimensions of a member's input, or of the ensemble's output. */
+export function dimsOf(
+  tensors: ModelConfig["input"] | ModelConfig["output"],
+  name: string,
+): readonly number[] {
+  return tensors.find((tensor) => tensor.name === name)?.dims ?? [];
+}
+
+/**
+ * The shape of a tensor where it goes from a model with a batch axis to one without, or back: an axis of one row is
+ * added or taken off where the dimensions do not fit as they are.
+ */
+export function convertShape(
+  shape: readonly number[],
+  batchSize: number,
+  dims: readonly number[],
+  batched: boolean,
+): readonly number[] {
+  if (batched === batchSize > 0) return shape;
+  const fits = matchesShape(dims, shape);
+  if (batched) return fits ? [1, ...shape] : shape;
+  return !fits && batchSize === 1 ? shape.slice(1) : shape;
+}

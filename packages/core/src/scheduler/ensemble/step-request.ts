@@ -1,0 +1,69 @@
+import { InferenceRequest } from "../../request/inference-request.js";
+import type { ResponseHandler } from "../../request/inference-request-init.js";
+import { NO_PARAMETERS, type Parameters } from "../../request/parameters.js";
+import type { Tensor } from "../../tensor/tensor.js";
+import type { PlannedStep } from "./ensemble-plan.js";
+import { dimsOf, type EnsembleTensor } from "./ensemble-tensor.js";
+import type { EnsembleMember } from "./member.js";
+
+/** What the request of a step is made of. */
+export interface StepRequestInit {
+  /** The request of the ensemble. */
+  readonly parent: InferenceRequest;
+  /** The ensemble as one of the request's callers. */
+  readonly caller: string;
+  readonly member: EnsembleMember;
+  readonly step: PlannedStep;
+  readonly tensors: ReadonlyMap<string, EnsembleTensor>;
+  readonly requestedOutputs: readonly string[];
+  /** Milliseconds on the model's clock. */
+  readonly now: number;
+  readonly onResponse: ResponseHandler;
+}
+
+/** Makes the request of a step: all that is known of the ensemble's request goes with it. */
+export function stepRequest({ parent, caller, member, step, tensors, now, ...init }: StepRequestInit) {
+  const { config } = member;
+  const inputs = new Map<string, Tensor>();
+  for (const [input, name] of step.inputs) {
+    const tensor = tensors.get(name)!.take(dimsOf(config.input, input), config.maxBatchSize > 0);
+    if (tensor !== undefined) inputs.set(input, tensor);
+  }
+  return new InferenceRequest({
+    modelName: config.name,
+    modelVersion: String(member.version),
+    id: parent.id,
+    inputs,
+    requestedOutputs: init.requestedOutputs,
+    parameters: parent.parameters,
+    priority: parent.priority,
+    timeoutMicroseconds: remainingMicroseconds(parent, now),
+    deadline: parent.deadline,
+    correlationId: parent.correlationId,
+    sequenceStart: parent.sequenceStart,
+    sequenceEnd: parent.sequenceEnd,
+    callers: [...parent.callers, caller],
+    onResponse: init.onResponse,
+  });
+}
+
+/** What is left of the time that the request may wait in queues; at least 1, because 0 stands for any time. */
+function remainingMicroseconds({ timeoutMicroseconds, queueStart }: InferenceRequest, now: number): number {
+  if (timeoutMicroseconds === 0) return 0;
+  return Math.max(1, Math.round(timeoutMicroseconds - (now - queueStart) * 1000));
+}
+
+/** What the answers of ensembles say about the sequence of their request, also when it is part of none. */
+export function sequenceParameters(
+  { correlationId = 0n, sequenceStart, sequenceEnd }: InferenceRequest,
+  outputs: ReadonlyMap<string, Tensor>,
+): Parameters {
+  if (outputs.size === 0) return NO_PARAMETERS;
+  const id = typeof correlationId === "bigint" ? asNumber(correlationId) : correlationId;
+  return { sequence_id: id, sequence_start: sequenceStart, sequence_end: sequenceEnd };
+}
+
+/** Parameters are bigints only outside the safe range. */
+function asNumber(value: bigint): number | bigint {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+}

@@ -1,0 +1,37 @@
+import { TritonError } from "../../errors/triton-error.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+
+/** True when a request says which sequence it belongs to. */
+export function hasCorrelationId({ correlationId: id }: InferenceRequest): boolean {
+  return id !== undefined && id !== 0n && id !== "";
+}
+
+/**
+ * The correlation id of a request that may join a sequence.
+ *
+ * @throws TritonError INVALID_ARG for more than one row, and for a request without an id.
+ */
+export function admittedId(request: InferenceRequest, modelName: string): bigint | string {
+  if (request.batchSize > 1) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `inference request to model '${modelName}' must specify batch-size 1 due to requirements of sequence batcher`,
+    );
+  }
+  if (request.correlationId === undefined || !hasCorrelationId(request)) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `inference request to model '${modelName}' must specify a non-zero or non-empty correlation ID`,
+    );
+  }
+  return request.correlationId;
+}
+
+/** The refusal of a request whose sequence has not begun, or is over. */
+export function startMissingError(id: bigint | string, modelName: string): TritonError {
+  return new TritonError(
+    "INVALID_ARG",
+    `inference request for sequence ${id} to model '${modelName}' must specify the START flag on the first request ` +
+      "of the sequence",
+  );
+}

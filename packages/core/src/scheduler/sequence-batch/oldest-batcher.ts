@@ -1,0 +1,94 @@
+import type { Clock } from "../../clock/clock.js";
+import type { DeadlineQueue } from "../../clock/deadline-queue.js";
+import { defaultDynamicBatching } from "../../config/defaults.js";
+import type { ModelConfig } from "../../config/model-config.js";
+import type { TritonError } from "../../errors/triton-error.js";
+import type { InstanceGroup } from "../../instance/instance-group.js";
+import { DynamicBatchScheduler } from "../dynamic-batch/dynamic-batch-scheduler.js";
+import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
+
+/**
+ * The oldest strategy at one instance: of every sequence in a slot one request at a time is handed to a dynamic
+ * batcher, which joins them in the order in which they came.
+ */
+export class OldestBatcher implements SlotBatcher {
+  readonly slots: Slot[] = [];
+  readonly #owner: SlotOwner;
+  readonly #clock: Clock;
+  readonly #inner: DynamicBatchScheduler;
+  /** Slots with a request that the dynamic batcher or the instance has. */
+  readonly #inFlight = new Set<Slot>();
+  #losing = false;
+
+  /** @param instance the group of this one instance */
+  constructor(
+    config: ModelConfig,
+    instance: InstanceGroup,
+    owner: SlotOwner,
+    clock: Clock,
+    deadlines: DeadlineQueue,
+    holdUntil: number,
+  ) {
+    this.#owner = owner;
+    this.#clock = clock;
+    const { preferredBatchSize, maxQueueDelayMicroseconds, preserveOrdering } =
+      config.sequenceBatching!.oldest!;
+    const dynamicBatching = {
+      ...defaultDynamicBatching(),
+      preferredBatchSize,
+      maxQueueDelayMicroseconds,
+      preserveOrdering,
+    };
+    const inner = new DynamicBatchScheduler(
+      { ...config, dynamicBatching },
+      instance,
+      clock,
+      deadlines,
+      holdUntil,
+    );
+    this.#inner = inner;
+    instance.listener = {
+      slotFreed: () => inner.slotFreed(),
+      healthChanged: (healthy) => {
+        if (healthy) inner.slotFreed();
+        else this.#lose();
+      },
+    };
+  }
+
+  get queuedCount(): number {
+    return this.#inner.queuedCount;
+  }
+
+  /** What the dynamic batcher has is lost too; nothing takes its place meanwhile. */
+  #lose(): void {
+    this.#losing = true;
+    this.#owner.lost(this);
+    this.#losing = false;
+    for (const slot of this.slots) this.changed(slot);
+  }
+
+  /** A sequence whose slot still has a request of the one before it waits for that. */
+  changed(slot: Slot): void {
+    while (!this.#losing && slot.sequence?.head !== undefined && !this.#inFlight.has(slot)) {
+      this.#inFlight.add(slot);
+      const request = this.#owner.take(slot);
+      request.batcherStart = this.#clock.now();
+      const { onReleased } = request;
+      request.onReleased = (again) => {
+        this.#inFlight.delete(slot);
+        onReleased?.(again);
+        this.changed(slot);
+      };
+      this.#inner.enqueue(request);
+    }
+  }
+
+  hurry(): void {
+    this.#inner.hurry();
+  }
+
+  failQueued(error: TritonError): void {
+    this.#inner.failQueued(error);
+  }
+}

@@ -1,0 +1,248 @@
+import type { Clock } from "../../clock/clock.js";
+import type { DeadlineQueue } from "../../clock/deadline-queue.js";
+import type { ModelConfig } from "../../config/model-config.js";
+import { sequenceSlots } from "../../config/sequence-batching.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { InstanceGroup } from "../../instance/instance-group.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+import type { EvictionListener, EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
+import type { QueueTotals } from "../request-queue.js";
+import type { Scheduler } from "../scheduler.js";
+import { isPartOfWork, stoppedError } from "../stopped-error.js";
+import { admittedId, hasCorrelationId, startMissingError } from "./admission.js";
+import { ControlInputs } from "./control-inputs.js";
+import { DirectBatcher } from "./direct-batcher.js";
+import { OldestBatcher } from "./oldest-batcher.js";
+import { Places } from "./places.js";
+import { Sequence, type SequenceOwner } from "./sequence.js";
+import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
+
+/** What the scheduler of sequences is told besides the configuration. */
+export interface SequenceSchedulerOptions {
+  /** Requests in slots to wait for before the first batch, once: a hold for tests. */
+  readonly holdUntil: number;
+  /** Requests in the backlog to wait for in addition. */
+  readonly backlogHoldUntil: number;
+  /** Called when a sequence is over without its END, once no instance has a request of it. */
+  readonly onEvict?: EvictionListener | undefined;
+}
+
+/**
+ * Triton's sequence batcher: requests with one correlation id go to one instance, one after the other.
+ *
+ * ```
+ * request --by correlation id--> sequence in a slot -----------> the batcher of the slot's instance
+ *                            \-> sequence in the backlog --+          |
+ *                                                          |   END, idle, given up
+ *                                    the oldest gets the slot <-------+
+ * ```
+ */
+export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner {
+  /** A hold for tests. */
+  held: boolean;
+  readonly #modelName: string;
+  readonly #iterative: boolean;
+  readonly #maxIdleMs: number;
+  readonly #clock: Clock;
+  readonly #deadlines: DeadlineQueue;
+  readonly #options: SequenceSchedulerOptions;
+  readonly #controls: ControlInputs;
+  readonly #batchers: readonly SlotBatcher[];
+  readonly #places: Places;
+  /** Sequences that take requests, in slots and in the backlog. */
+  readonly #open = new Map<bigint | string, Sequence>();
+  readonly #totals: QueueTotals = { size: 0, rows: 0 };
+  #nextId = 1n;
+  #stopped = false;
+
+  constructor(
+    config: ModelConfig,
+    instances: InstanceGroup,
+    clock: Clock,
+    deadlines: DeadlineQueue,
+    options: SequenceSchedulerOptions,
+  ) {
+    const sequences = config.sequenceBatching!;
+    this.#modelName = config.name;
+    this.#iterative = sequences.iterativeSequence;
+    this.#maxIdleMs = sequences.maxSequenceIdleMicroseconds / 1000;
+    this.#clock = clock;
+    this.#deadlines = deadlines;
+    this.#options = options;
+    this.#controls = new ControlInputs(config);
+    const groups = instances.split();
+    const slotCount = sequenceSlots(config);
+    this.held = options.holdUntil > 0 && sequences.oldest === undefined;
+    this.#batchers = groups.map((group, index) => {
+      const batcher =
+        sequences.oldest === undefined
+          ? new DirectBatcher(config, group, this, this.#controls, clock)
+          : new OldestBatcher(config, group, this, clock, deadlines, options.holdUntil);
+      for (let number = 0; number < slotCount; number++) {
+        const rank = number * groups.length + index;
+        batcher.slots.push({ batcher, number, rank, sequence: undefined });
+      }
+      return batcher;
+    });
+    this.#places = new Places(
+      this.#batchers.flatMap((batcher) => batcher.slots),
+      (sequence) => this.#assigned(sequence),
+    );
+  }
+
+  get queuedCount(): number {
+    return this.#batchers.reduce((sum, batcher) => sum + batcher.queuedCount, this.#totals.size);
+  }
+
+  enqueue(request: InferenceRequest): void {
+    if (this.#iterative && request.batchSize <= 1 && !hasCorrelationId(request)) {
+      request.correlationId = this.#nextId++;
+      request.sequenceStart = true;
+    }
+    const id = admittedId(request, this.#modelName);
+    if (this.#stopped && request.sequenceStart && !isPartOfWork(request)) throw stoppedError(request);
+    const known = this.#open.get(id);
+    if (known === undefined && !request.sequenceStart) throw startMissingError(id, this.#modelName);
+    this.#push(known ?? this.#begin(id), request);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.held = false;
+    // Iterative sequences end by themselves, when their request is answered.
+    const ended = this.#iterative ? [] : [...this.#open.values()];
+    for (const sequence of ended) this.#close(sequence, "stopped");
+    for (const batcher of this.#batchers) batcher.hurry();
+  }
+
+  failQueued(error: TritonError): void {
+    const inSlots = this.#batchers.flatMap((batcher) => batcher.slots.map((slot) => slot.sequence));
+    for (const sequence of [...inSlots, ...this.#places.backlog]) {
+      if (sequence === undefined) continue;
+      sequence.failAll(error);
+      this.#close(sequence, "failed");
+    }
+    for (const batcher of this.#batchers) batcher.failQueued(error);
+  }
+
+  gaveUp(sequence: Sequence): void {
+    this.#close(sequence, "cancelled");
+  }
+
+  evicted(info: SequenceInfo, reason: EvictionReason): void {
+    try {
+      this.#options.onEvict?.(info, reason);
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error));
+    }
+  }
+
+  take(slot: Slot): InferenceRequest {
+    const sequence = slot.sequence!;
+    const request = sequence.take(slot);
+    request.inputs = this.#controls.addTo(request.inputs, request);
+    request.onReleased = (again) => this.#released(sequence, request, again);
+    this.#settle(sequence);
+    return request;
+  }
+
+  lost(batcher: SlotBatcher): void {
+    const error = new TritonError(
+      "UNAVAILABLE",
+      `an instance of model '${this.#modelName}' broke down: its sequences have to start again`,
+    );
+    batcher.failQueued(error);
+    for (const { sequence } of batcher.slots) {
+      if (!sequence?.begun) continue;
+      sequence.failAll(error);
+      this.#close(sequence, "failed");
+    }
+  }
+
+  #begin(id: bigint | string): Sequence {
+    const sequence = new Sequence(id, this, this.#totals);
+    this.#open.set(id, sequence);
+    this.#places.enter(sequence);
+    return sequence;
+  }
+
+  #push(sequence: Sequence, request: InferenceRequest): void {
+    const now = this.#clock.now();
+    sequence.lastUsed = now;
+    sequence.push(request);
+    if (request.sequenceEnd && !this.#iterative) this.#close(sequence);
+    if (sequence.slot === undefined) this.#limitWait(sequence, request, now);
+    if (this.held) this.#endHold();
+    else sequence.slot?.batcher.changed(sequence.slot);
+  }
+
+  /** A request in the backlog that may not wait for longer takes its whole sequence with it. */
+  #limitWait(sequence: Sequence, { timeoutMicroseconds }: InferenceRequest, now: number): void {
+    const at = now + timeoutMicroseconds / 1000;
+    if (timeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
+    sequence.expiry?.cancel();
+    sequence.expiresAt = at;
+    sequence.expiry = this.#deadlines.add(at, () => {
+      sequence.failAll(
+        new TritonError("UNAVAILABLE", "timeout of the corresponding sequence has been expired"),
+      );
+      this.#close(sequence, "cancelled");
+    });
+  }
+
+  #endHold(): void {
+    const waiting = this.#places.backlog.reduce((sum, sequence) => sum + sequence.size, 0);
+    if (waiting < this.#options.backlogHoldUntil) return;
+    if (this.#totals.size - waiting < this.#options.holdUntil) return;
+    this.held = false;
+    for (const batcher of this.#batchers) for (const slot of batcher.slots) batcher.changed(slot);
+  }
+
+  #assigned(sequence: Sequence): void {
+    sequence.expiry?.cancel();
+    sequence.lastUsed = this.#clock.now();
+    this.#watchIdle(sequence);
+  }
+
+  /** One deadline for each open sequence in a slot, moved when it passes and not with each request. */
+  #watchIdle(sequence: Sequence): void {
+    if (!sequence.open) return;
+    sequence.idleDeadline = this.#deadlines.add(sequence.lastUsed + this.#maxIdleMs, () => {
+      const now = this.#clock.now();
+      // An iterative sequence is at work as long as its request is.
+      if (this.#iterative && sequence.running) sequence.lastUsed = now;
+      if (now - sequence.lastUsed < this.#maxIdleMs) this.#watchIdle(sequence);
+      else this.#close(sequence, "idle");
+    });
+  }
+
+  #close(sequence: Sequence, reason?: EvictionReason): void {
+    if (sequence.open) this.#open.delete(sequence.correlationId);
+    sequence.close(reason);
+    this.#settle(sequence);
+  }
+
+  /** Takes the place away from a sequence that is over. */
+  #settle(sequence: Sequence): void {
+    if (!sequence.over) return;
+    sequence.expiry?.cancel();
+    const hadSlot = sequence.slot !== undefined;
+    this.#places.leave(sequence);
+    if (hadSlot) sequence.retire();
+  }
+
+  #released(sequence: Sequence, request: InferenceRequest, again: boolean): void {
+    if (again && sequence.open) {
+      request.sequenceStart = false;
+      request.sequenceEnd = false;
+      request.queueStart = this.#clock.now();
+      this.#push(sequence, request);
+      sequence.released();
+      return;
+    }
+    if (again) request.cancel(startMissingError(sequence.correlationId, this.#modelName));
+    sequence.released();
+    if (this.#iterative) this.#close(sequence);
+    else this.#settle(sequence);
+  }
+}

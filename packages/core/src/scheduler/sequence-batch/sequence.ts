@@ -1,0 +1,146 @@
+import type { Deadline } from "../../clock/deadline-queue.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { InferenceRequest, RequestHolder } from "../../request/inference-request.js";
+import type { EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
+import { type QueueTotals, RequestQueue } from "../request-queue.js";
+import type { Slot } from "./slot.js";
+
+/** What a sequence tells the scheduler. */
+export interface SequenceOwner {
+  /** A waiting request was given up, and those behind it with it: the sequence takes no more. */
+  gaveUp(sequence: Sequence): void;
+  /** The model has seen its last request of the sequence, which had no END. */
+  evicted(info: SequenceInfo, reason: EvictionReason): void;
+}
+
+/**
+ * The waiting requests of one correlation id, in a slot or in the backlog.
+ *
+ * ```
+ * START --> [request, request, ...] --take--> instance --released-->
+ *   open: takes requests | closed: END came, idle, given up | over: closed, and nothing waits: the slot is free
+ * ```
+ */
+export class Sequence implements RequestHolder {
+  /** False when no request can belong to it any more. */
+  open = true;
+  slot: Slot | undefined;
+  /** When its last request came, on the model's clock. */
+  lastUsed = 0;
+  /** Looks whether the sequence has been idle for too long. */
+  idleDeadline: Deadline | undefined;
+  /** When its requests may no longer wait in the backlog. */
+  expiresAt = Number.POSITIVE_INFINITY;
+  expiry: Deadline | undefined;
+  readonly #owner: SequenceOwner;
+  readonly #waiting: RequestQueue;
+  /** Set from the moment that the model has seen a request of it. */
+  #info: SequenceInfo | undefined;
+  #running = 0;
+  #failing = false;
+  #retired: EvictionReason | undefined;
+  #closedBy: EvictionReason | undefined;
+
+  constructor(
+    readonly correlationId: bigint | string,
+    owner: SequenceOwner,
+    totals: QueueTotals,
+  ) {
+    this.#owner = owner;
+    this.#waiting = new RequestQueue(totals);
+  }
+
+  /** The request whose turn is next. */
+  get head(): InferenceRequest | undefined {
+    return this.#waiting.head;
+  }
+
+  /** Waiting requests. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** True while an instance has a request of it. */
+  get running(): boolean {
+    return this.#running > 0;
+  }
+
+  /** True when the model has seen a request of it. */
+  get begun(): boolean {
+    return this.#info !== undefined;
+  }
+
+  /** Nothing waits and nothing can come. */
+  get over(): boolean {
+    return !this.open && this.#waiting.size === 0;
+  }
+
+  push(request: InferenceRequest): void {
+    this.#waiting.push(request);
+    request.holder = this;
+  }
+
+  /** A waiting request was given up: what comes after it would make no sense without it. */
+  remove(request: InferenceRequest): void {
+    const behind: InferenceRequest[] = [];
+    if (!this.#failing) for (let next = request.next; next !== undefined; next = next.next) behind.push(next);
+    this.#waiting.remove(request);
+    if (this.#failing) return;
+    this.#fail(
+      behind,
+      new TritonError("CANCELLED", "the request was cancelled with an earlier one of its sequence"),
+    );
+    this.#owner.gaveUp(this);
+  }
+
+  /** Ends every waiting request. */
+  failAll(error: TritonError): void {
+    const all: InferenceRequest[] = [];
+    for (let next = this.#waiting.head; next !== undefined; next = next.next) all.push(next);
+    this.#fail(all, error);
+  }
+
+  #fail(requests: readonly InferenceRequest[], error: TritonError): void {
+    this.#failing = true;
+    for (const request of requests) request.cancel(error);
+    this.#failing = false;
+  }
+
+  /** No request can come any more. A reason is given when the model will not see an END. */
+  close(reason?: EvictionReason): void {
+    this.open = false;
+    this.#closedBy ??= reason;
+    this.idleDeadline?.cancel();
+  }
+
+  /** The first request leaves for an instance. A START begins anew, whatever came before it. */
+  take(slot: Slot): InferenceRequest {
+    const request = this.#waiting.head!;
+    this.#waiting.remove(request);
+    if (request.sequenceStart && this.#info !== undefined) this.#owner.evicted(this.#info, "restarted");
+    if (request.sequenceStart || this.#info === undefined) {
+      this.#info = { correlationId: this.correlationId, slot: slot.number };
+    }
+    request.sequence = this.#info;
+    this.#running++;
+    return request;
+  }
+
+  /** An instance is done with a request of it. */
+  released(): void {
+    this.#running--;
+    this.#tell();
+  }
+
+  /** The sequence has lost its slot: once the model has seen its last request, what is kept for it can go. */
+  retire(): void {
+    this.#retired = this.#closedBy;
+    this.#tell();
+  }
+
+  #tell(): void {
+    if (this.#retired === undefined || this.#running > 0 || this.#info === undefined) return;
+    this.#owner.evicted(this.#info, this.#retired);
+    this.#info = undefined;
+  }
+}

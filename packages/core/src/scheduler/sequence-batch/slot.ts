@@ -1,0 +1,35 @@
+import type { TritonError } from "../../errors/triton-error.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+import type { Sequence } from "./sequence.js";
+
+/** A place for one sequence at one instance. */
+export interface Slot {
+  readonly batcher: SlotBatcher;
+  /** Position among the slots of the instance; in the direct strategy the row of the batch. */
+  readonly number: number;
+  /** Free slots are given away by this, lowest first: by number, then by instance. */
+  readonly rank: number;
+  sequence: Sequence | undefined;
+}
+
+/** Makes batches of what waits in the slots of one instance. */
+export interface SlotBatcher {
+  readonly slots: readonly Slot[];
+  /** Something changed in a slot: a request came, or another sequence. */
+  changed(slot: Slot): void;
+  /** Nobody else will come: nothing waits for others any more. */
+  hurry(): void;
+  /** Requests that have left their sequence and no instance has taken. */
+  readonly queuedCount: number;
+  failQueued(error: TritonError): void;
+}
+
+/** What a batcher asks of the scheduler. */
+export interface SlotOwner {
+  /** True while nothing may run: a hold for tests. */
+  readonly held: boolean;
+  /** The first request of a slot's sequence leaves for the instance, with its controls. */
+  take(slot: Slot): InferenceRequest;
+  /** The instance broke down, and what it knew about its sequences is lost. */
+  lost(batcher: SlotBatcher): void;
+}

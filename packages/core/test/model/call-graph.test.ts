@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { CallGraph } from "../../src/model/call-graph.js";
+import { thrownText } from "../support/requests.js";
+
+const busy = (key: string) => ({ key, hasRoom: false });
+
+describe("models that call each other", () => {
+  it("may not call a model that is at work on the request", () => {
+    const graph = new CallGraph();
+    expect(thrownText(() => graph.enter(["a/1", "b/1"], { key: "a/1", hasRoom: true }))).toBe(
+      "INTERNAL circular call of models, which could wait forever: 'a/1' -> 'b/1' -> 'a/1'",
+    );
+  });
+
+  it("may not wait for one that waits for them, unless it has room", () => {
+    const graph = new CallGraph();
+    graph.enter(["a/1"], busy("b/1"));
+    const leave = graph.enter(["b/1"], busy("c/1"));
+    expect(thrownText(() => graph.enter(["c/1"], busy("a/1")))).toBe(
+      "UNAVAILABLE model 'c/1' cannot wait for model 'a/1', which is busy and waits for it",
+    );
+    graph.enter(["c/1"], { key: "a/1", hasRoom: true })();
+    leave();
+    expect(thrownText(() => graph.enter(["c/1"], busy("a/1")))).toBe("nothing was thrown");
+  });
+});

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { convertShape, EnsembleTensor } from "../../../src/scheduler/ensemble/ensemble-tensor.js";
+import { Tensor } from "../../../src/tensor/tensor.js";
+
+describe("a tensor between models with and without a batch axis", () => {
+  it.each([
+    ["stays as it is between models of a kind", [3, 4], 3, [4], true, [3, 4]],
+    ["gets an axis of one row where it has none", [4], 0, [4], true, [1, 4]],
+    ["keeps its first axis where that is the batch", [6, 4], 0, [4], true, [6, 4]],
+    ["goes whole into a model whose dims have the axis", [2, 4], 2, [-1, 4], false, [2, 4]],
+    ["loses an axis of one row", [1, 4], 1, [4], false, [4]],
+    ["keeps an axis of several rows, for the model to refuse", [2, 4], 2, [4], false, [2, 4]],
+  ] as const)("%s", (_, shape, batchSize, dims, batched, expected) => {
+    expect(convertShape(shape, batchSize, dims, batched)).toEqual(expected);
+  });
+});
+
+describe("the readers of a tensor", () => {
+  it("get copies, but for the last, who gets the tensor itself", () => {
+    const elements = Float32Array.of(1, 2);
+    const tensor = new EnsembleTensor(Tensor.fromElements("FP32", [2], elements), 0, 2);
+    const first = tensor.take([2], false)!.elements as Float32Array;
+    const last = tensor.take([2], false)!.elements;
+    expect([first === elements, last === elements]).toEqual([false, true]);
+    expect([...first]).toEqual([1, 2]);
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { StepLimit } from "../../../src/scheduler/ensemble/step-limit.js";
+
+function starter(started: string[], name: string, wanted = true) {
+  return {
+    start: () => {
+      if (wanted) started.push(name);
+      return wanted;
+    },
+  };
+}
+
+describe("the limit of a step", () => {
+  it("lets so many requests start, and the others in their turn", () => {
+    const started: string[] = [];
+    const limit = new StepLimit(2);
+    expect(["a", "b", "c", "d"].map((name) => limit.acquire(starter(started, name)))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    limit.release();
+    expect(started).toEqual(["a", "b", "c"]);
+    limit.release();
+    expect(started).toEqual(["a", "b", "c", "d"]);
+  });
+
+  it("passes the turn of one who no longer wants it", () => {
+    const started: string[] = [];
+    const limit = new StepLimit(1);
+    limit.acquire(starter(started, "a"));
+    limit.acquire(starter(started, "b", false));
+    limit.acquire(starter(started, "c"));
+    limit.release();
+    expect(started).toEqual(["a", "c"]);
+  });
+
+  it("of 0 is none", () => {
+    const started: string[] = [];
+    const limit = new StepLimit(0);
+    for (const name of ["a", "b", "c"]) limit.acquire(starter(started, name));
+    expect(started).toEqual(["a", "b", "c"]);
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { EqualInputsRule } from "../../../src/batch/required-equal-inputs.js";
+import {
+  type DirectRules,
+  formDirectBatch,
+} from "../../../src/scheduler/sequence-batch/form-direct-batch.js";
+import { modelConfig } from "../../support/model-config.js";
+import { queuedRequest } from "../../support/requests.js";
+
+const variable = modelConfig({ inputs: [{ name: "x", dtype: "FP32", shape: [-1] }] });
+
+function rules(given: Partial<DirectRules> = {}): DirectRules {
+  const equalInputs = new EqualInputsRule(modelConfig());
+  return { maxQueueDelayMs: 0, minimumSlotUtilization: 0, equalInputs, ...given };
+}
+
+const at = (queueStart: number) => queuedRequest(1, queueStart);
+
+describe("the rows of a direct batch", () => {
+  it("are the slots up to the highest one with a request", () => {
+    const heads = [undefined, at(0), undefined, at(0), undefined];
+    expect(formDirectBatch(heads, 0, rules())).toEqual({ rows: [false, true, false, true] });
+  });
+
+  it("are none without a request", () => {
+    expect(formDirectBatch([undefined, undefined], 0, rules())).toEqual({ rows: [] });
+  });
+
+  it("leave a request out whose shape differs from that of the first", () => {
+    const heads = [undefined, queuedRequest(1, 0, 2), queuedRequest(1, 0, 3), queuedRequest(1, 0, 2)];
+    const equalInputs = new EqualInputsRule(variable);
+    expect(formDirectBatch(heads, 0, rules({ equalInputs })).rows).toEqual([false, true, false, true]);
+  });
+
+  it("reach to a request that is left out", () => {
+    const heads = [queuedRequest(1, 0, 2), queuedRequest(1, 0, 3)];
+    const equalInputs = new EqualInputsRule(variable);
+    expect(formDirectBatch(heads, 0, rules({ equalInputs })).rows).toEqual([true, false]);
+  });
+});
+
+describe("minimum slot utilization", () => {
+  const waiting = rules({ maxQueueDelayMs: 100, minimumSlotUtilization: 0.5 });
+
+  it("makes too few requests wait for the rest of the delay of the oldest", () => {
+    const heads = [at(30), undefined, undefined, undefined];
+    expect(formDirectBatch(heads, 70, waiting)).toEqual({ rows: [], waitMs: 60 });
+  });
+
+  it("is reached by enough requests", () => {
+    expect(formDirectBatch([at(30), undefined, at(60), undefined], 70, waiting).rows).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it("does not matter once the delay of the oldest is over", () => {
+    expect(formDirectBatch([at(30), undefined, undefined], 130, waiting).rows).toEqual([true]);
+  });
+
+  it("of 0 makes nobody wait, whatever the delay", () => {
+    const eager = rules({ maxQueueDelayMs: 100 });
+    expect(formDirectBatch([at(0), undefined], 0, eager).rows).toEqual([true]);
+  });
+});

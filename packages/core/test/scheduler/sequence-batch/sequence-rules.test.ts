@@ -1,0 +1,245 @@
+import { describe, expect, it } from "vitest";
+import { TritonError } from "../../../src/errors/triton-error.js";
+import { SequenceBench } from "../../support/sequence-bench.js";
+
+const startMissing = (id: string) =>
+  `INVALID_ARG inference request for sequence ${id} to model 'm' must specify the START flag on the first request ` +
+  "of the sequence";
+const noId = "INVALID_ARG inference request to model 'm' must specify a non-zero or non-empty correlation ID";
+
+const strategies = ["direct", "oldest"] as const;
+
+describe.each(strategies)("sequences under the %s strategy", (strategy) => {
+  const bench = (maxBatchSize = 4, more: object = {}, instances = 1) =>
+    new SequenceBench({ maxBatchSize, sequence: { strategy, ...more } }, instances);
+
+  it("need a correlation id", () => {
+    for (const correlationId of [undefined, 0n, ""]) {
+      expect(bench().refusal("A1^", { correlationId })).toBe(noId);
+    }
+  });
+
+  it("tell an integer id from the same digits as text", async () => {
+    const { send, refusal, clock, ...rest } = open(bench());
+    send("A1^", { correlationId: 7n });
+    await clock.advance(20);
+    expect(refusal("A2", { correlationId: "7" })).toBe(startMissing("7"));
+    send("A3", { correlationId: 7n });
+    await clock.advance(20);
+    expect(rest.bench.batches).toEqual(["A1", "A3"]);
+  });
+
+  it("begin with START", async () => {
+    const subject = bench();
+    expect(subject.refusal("A1")).toBe(startMissing("A"));
+    expect(subject.refusal("A1$")).toBe(startMissing("A"));
+    await subject.sendEach("A1^", "A2$");
+    expect(subject.refusal("A3")).toBe(startMissing("A"));
+    await subject.sendEach("A4^");
+    expect(subject.batches).toEqual(["A1", "A2", "A4"]);
+  });
+
+  it("refuse more than one row", () => {
+    const subject = bench();
+    const request = subject.send("A1^");
+    request.batchSize = 2;
+    expect(() => subject.scheduler.enqueue(request)).toThrow(
+      "inference request to model 'm' must specify batch-size 1 due to requirements of sequence batcher",
+    );
+  });
+
+  it("go on in their slot when they start again, as another sequence", async () => {
+    const subject = bench();
+    await subject.sendEach("A1^", "B1^", "A2^", "A3$");
+    expect(subject.batches.at(-1)).toBe("A3");
+    const [first, , again, end] = subject.seen.filter(({ ready }) => ready).map(({ sequence }) => sequence);
+    expect(again).not.toBe(first);
+    expect(again!.slot).toBe(first!.slot);
+    expect(end).toBe(again);
+    expect(subject.evictions).toEqual(["A: restarted"]);
+  });
+
+  it("wait in the backlog in the order in which they began", async () => {
+    const subject = bench(1);
+    await subject.sendEach("A1^", "B1^", "C1^$", "B2$", "A2$");
+    await subject.clock.advance(100);
+    expect(subject.batches).toEqual(["A1", "A2", "B1", "B2", "C1"]);
+  });
+
+  it("are two in the backlog when an id starts again after its END", async () => {
+    const subject = bench(1);
+    await subject.sendEach("A1^", "B1^", "B2$", "B3^", "B4$", "A2$");
+    await subject.clock.advance(100);
+    expect(subject.batches).toEqual(["A1", "A2", "B1", "B2", "B3", "B4"]);
+    const sequences = new Set(subject.seen.map(({ sequence }) => sequence));
+    expect(sequences.size).toBe(3);
+  });
+
+  it("are over when no request has come for the idle time, silently", async () => {
+    const subject = bench(4, { maxSequenceIdleMicroseconds: 100_000 });
+    subject.send("A1^");
+    await subject.clock.advance(90);
+    subject.send("A2");
+    await subject.clock.advance(99);
+    expect(subject.evictions).toEqual([]);
+    await subject.clock.advance(2);
+    expect(subject.evictions).toEqual(["A: idle"]);
+    expect(subject.refusal("A3")).toBe(startMissing("A"));
+    expect(subject.deadlines.size).toBe(0);
+  });
+
+  it("leave their slot to the backlog when they are idle; those in the backlog are never idle", async () => {
+    const subject = bench(1, { maxSequenceIdleMicroseconds: 100_000 });
+    await subject.sendEach("A1^", "B1^");
+    await subject.clock.advance(50);
+    expect(subject.batches).toEqual(["A1"]);
+    await subject.clock.advance(40);
+    expect(subject.batches).toEqual(["A1", "B1"]);
+    await subject.clock.advance(60);
+    expect(subject.evictions).toEqual(["A: idle"]);
+  });
+
+  it("leave the backlog as a whole when one request may not wait for longer", async () => {
+    const subject = bench(1);
+    await subject.sendEach("A1^", "B1^");
+    subject.send("B2$", { timeoutMicroseconds: 50_000 });
+    subject.send("B3^", {});
+    await subject.clock.advance(60);
+    const expired = "UNAVAILABLE timeout of the corresponding sequence has been expired";
+    expect(subject.outcomes).toEqual(["A1: response", `B1: ${expired}`, `B2: ${expired}`]);
+    await subject.sendEach("A2$");
+    await subject.clock.advance(50);
+    expect(subject.batches).toEqual(["A1", "A2", "B3"]);
+  });
+
+  it("have no timeout in a slot", async () => {
+    const subject = bench();
+    subject.execMs = 100;
+    subject.send("A1^");
+    subject.send("A2", { timeoutMicroseconds: 10_000 });
+    await subject.clock.advance(250);
+    expect(subject.outcomes).toEqual(["A1: response", "A2: response"]);
+  });
+
+  it("end with a request that is given up while it waits, and so do the requests behind it", async () => {
+    const subject = bench(1);
+    subject.execMs = 50;
+    subject.send("A1^");
+    await subject.clock.advance(1);
+    const [, second] = ["A2", "A3", "A4", "B1^$"].map((what) => subject.send(what));
+    second!.cancel();
+    await subject.clock.advance(200);
+    expect(subject.batches).toEqual(["A1", "A2", "B1"]);
+    expect(subject.outcomes.slice(0, 2)).toEqual([
+      "A4: CANCELLED the request was cancelled with an earlier one of its sequence",
+      "A3: CANCELLED the request was cancelled",
+    ]);
+    expect(subject.evictions).toEqual(["A: cancelled"]);
+    expect(subject.refusal("A5")).toBe(startMissing("A"));
+  });
+
+  it("go on when a request is given up that runs", async () => {
+    const subject = bench();
+    const first = subject.send("A1^");
+    await subject.clock.advance(1);
+    first.cancel();
+    await subject.sendEach("A2$");
+    await subject.clock.advance(20);
+    expect(subject.outcomes).toEqual(["A1: CANCELLED the request was cancelled", "A2: response"]);
+  });
+
+  it("leave the backlog when a request of theirs is given up there", async () => {
+    const subject = bench(1);
+    await subject.sendEach("A1^");
+    const first = subject.send("B1^");
+    subject.send("B2$");
+    subject.send("C1^$");
+    first.cancel();
+    subject.send("A2$");
+    await subject.clock.advance(100);
+    expect(subject.batches).toEqual(["A1", "A2", "C1"]);
+    expect(subject.scheduler.queuedCount).toBe(0);
+  });
+
+  it("go on after an error of the model", async () => {
+    const subject = bench();
+    subject.answer = ({ id }) => (id === "A1" ? new TritonError("INTERNAL", "no") : new Map());
+    await subject.sendEach("A1^", "A2$");
+    expect(subject.outcomes).toEqual(["A1: INTERNAL no", "A2: response"]);
+  });
+
+  it("that run may go on when the scheduler stops; nothing new may start", async () => {
+    const subject = bench(1);
+    for (const what of ["A1^", "A2", "B1^$"]) subject.send(what);
+    subject.scheduler.stop();
+    expect(subject.refusal("C1^")).toMatch(/^UNAVAILABLE .*Server is stopping/);
+    await subject.clock.advance(100);
+    expect(subject.batches).toEqual(["A1", "A2", "B1"]);
+    expect([subject.deadlines.size, subject.evictions]).toEqual([0, ["A: stopped"]]);
+  });
+
+  it("fail with an instance that breaks down, and their slots are free", async () => {
+    const subject = bench(2);
+    const { executor } = subject.instances.instances[0]!;
+    subject.send("A1^");
+    await subject.clock.advance(1);
+    subject.send("A2");
+    subject.send("B1^");
+    executor.onHealth?.(false);
+    await subject.clock.advance(20);
+    expect(subject.outcomes.filter((text) => text.startsWith("A2"))).toEqual([
+      "A2: UNAVAILABLE an instance of model 'm' broke down: its sequences have to start again",
+    ]);
+    expect(subject.refusal("A3")).toBe(startMissing("A"));
+    executor.onHealth?.(true);
+    const before = subject.batches.length;
+    await subject.sendEach("C1^");
+    expect(subject.batches.slice(before).join(" ")).toContain("C1");
+    expect(subject.evictions).toContain("A: failed");
+  });
+
+  it("leave nothing behind, however many are opened and abandoned", async () => {
+    const count = 20_000;
+    const subject = new SequenceBench({
+      maxBatchSize: 64,
+      sequence: strategy === "direct" ? { strategy } : { strategy, maxCandidateSequences: count },
+    });
+    subject.execMs = 0;
+    const opened = strategy === "direct" ? 64 : count;
+    for (let i = 0; i < opened; i++) subject.send("A1^", { correlationId: BigInt(i + 1) });
+    await subject.clock.advance(1500);
+    expect(subject.outcomes).toHaveLength(opened);
+    expect(subject.evictions).toHaveLength(opened);
+    expect([subject.deadlines.size, subject.scheduler.queuedCount]).toEqual([0, 0]);
+  });
+});
+
+/** The parts of a bench as functions. */
+function open(bench: SequenceBench) {
+  return {
+    bench,
+    clock: bench.clock,
+    send: bench.send.bind(bench),
+    refusal: bench.refusal.bind(bench),
+  };
+}
+
+describe("a hold", () => {
+  it("lasts until enough requests wait in slots and in the backlog", async () => {
+    const hold = { holdUntil: 2, backlogHoldUntil: 2 };
+    const bench = new SequenceBench({ maxBatchSize: 1, sequence: { strategy: "direct" } }, 1, hold);
+    await bench.sendEach("A1^", "A2$", "B1^$");
+    expect(bench.batches).toEqual([]);
+    await bench.sendEach("C1^$");
+    await bench.clock.advance(100);
+    expect(bench.batches).toEqual(["A1", "A2", "B1", "C1"]);
+  });
+
+  it("of the oldest strategy is that of its batcher", async () => {
+    const bench = new SequenceBench({ sequence: {} }, 1, { holdUntil: 2 });
+    await bench.sendEach("A1^");
+    expect(bench.batches).toEqual([]);
+    await bench.sendEach("B1^");
+    expect(bench.batches).toEqual(["A1 B1"]);
+  });
+});

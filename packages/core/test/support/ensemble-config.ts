@@ -1,0 +1,31 @@
+import type { EnsembleOptions, EnsembleStep } from "../../src/config/ensemble-options.js";
+import type { ModelConfig } from "../../src/config/model-config.js";
+import { resolveEnsemble } from "../../src/config/resolve-ensemble.js";
+import type { TensorSpec } from "../../src/config/tensor-spec.js";
+
+const tensor = (name: string): TensorSpec => ({ name, dtype: "FP32", shape: [1] });
+
+/** A step `x -> y` of the model's tensors, between two tensors of the ensemble. */
+export const step = (modelName: string, from: string, to: string): EnsembleStep => ({
+  modelName,
+  inputMap: { x: from },
+  outputMap: { y: to },
+});
+
+/** The configuration of an ensemble `e` of FP32 tensors. */
+export function ensembleConfig(
+  inputs: readonly string[],
+  outputs: readonly string[],
+  steps: readonly EnsembleStep[],
+  options: EnsembleOptions = {},
+  overrides: Partial<ModelConfig> = {},
+): ModelConfig {
+  return resolveEnsemble({
+    modelName: "e",
+    inputs: inputs.map(tensor),
+    outputs: outputs.map(tensor),
+    steps,
+    options,
+    overrides,
+  });
+}
