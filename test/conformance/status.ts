@@ -1,5 +1,6 @@
 import type { ErrorCode } from "@tritonjs/core";
 import type { Way } from "./clients/client.js";
+import { STREAM_ERROR } from "./clients/grpc-stream.js";
 
 /** What each of our codes is on a transport: Triton's own tables. */
 const statuses: Record<ErrorCode, readonly [http: number, grpc: string]> = {
@@ -20,5 +21,6 @@ export const ERROR_CODES = Object.keys(statuses) as ErrorCode[];
 export function statusFor(way: Way, code: ErrorCode): string | number {
   const [http, grpc] = statuses[code];
   if (way === "in process") return code;
+  if (way.startsWith("gRPC stream")) return STREAM_ERROR;
   return way.startsWith("HTTP") ? http : grpc;
 }

@@ -17,9 +17,13 @@ export class Program {
   readonly #child: ChildProcess;
 
   /** Starts a program without a shell, unless `shell` says otherwise. */
-  constructor(command: string, args: readonly string[], options: { cwd: string; shell?: boolean }) {
+  constructor(
+    command: string,
+    args: readonly string[],
+    options: { cwd: string; shell?: boolean; env?: NodeJS.ProcessEnv },
+  ) {
     // Packages are looked for around the program alone: pnpm's launchers name further places.
-    const env = { ...process.env, NODE_PATH: undefined };
+    const env = { ...process.env, NODE_PATH: undefined, ...options.env };
     this.#child = spawn(command, args, { ...options, env, stdio: ["ignore", "pipe", "pipe"] });
     this.#child.stdout?.setEncoding("utf8").on("data", (part: string) => {
       this.#stdout += part;

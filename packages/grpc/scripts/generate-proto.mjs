@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { descriptorsModule } from "./proto-descriptors.mjs";
 
 const run = promisify(execFile);
 const packageFolder = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -21,32 +22,47 @@ const OPTIONS = [
   ...["--root", "tritonjs"],
   ...["--no-verify", "--no-delimited", "--no-typeurl", "--no-service", "--no-create"],
 ];
-const SOURCES = ["grpc_service.proto", "health.proto"];
+const SOURCES = ["grpc_service.proto", "health.proto", "reflection.proto"];
 
 const folder = process.argv[2] ?? join(packageFolder, "src", "proto", "generated");
 const script = join(folder, "index.js");
 const types = join(folder, "index.d.ts");
-const sources = SOURCES.map((name) => join(packageFolder, "proto", name));
+const protoFolder = join(packageFolder, "proto");
+const sources = SOURCES.map((name) => join(protoFolder, name));
 
 await mkdir(folder, { recursive: true });
-await run(process.execPath, [
-  pbjs,
-  ...OPTIONS,
-  "--path",
-  join(packageFolder, "proto"),
-  "--out",
-  script,
-  ...sources,
-]);
+await run(process.execPath, [pbjs, ...OPTIONS, "--path", protoFolder, "--out", script, ...sources]);
+const plain = await plainObjects();
 await writeFile(script, slimScript(await readFile(script, "utf8")));
 await writeFile(types, slimTypes(await readFile(types, "utf8")));
+await writeFile(join(folder, "descriptors.js"), await descriptorsModule(protoFolder));
+await writeFile(
+  join(folder, "descriptors.d.ts"),
+  `/** A file of the protocol. \`bytes\`: its google.protobuf.FileDescriptorProto in base64. */
+export interface FileDescriptor {
+  readonly name: string;
+  readonly services: readonly string[];
+  readonly symbols: readonly string[];
+  readonly bytes: string;
+}
+export const descriptors: readonly FileDescriptor[];
+`,
+);
 
-/** Leaves out comments and the conversions to plain objects, which nothing here calls; 64-bit zeros are numbers. */
+/** Messages that are turned into plain objects: those of the model configuration, whose enums have names. */
+async function plainObjects() {
+  const text = await readFile(join(protoFolder, "model_config.proto"), "utf8");
+  return new Set([...text.matchAll(/^ *message (\w+)/gm)].map(([, name]) => name));
+}
+
+/** Leaves out comments and conversions to plain objects that nothing here calls; 64-bit zeros are numbers. */
 function slimScript(text) {
   return withoutBlankRuns(
     text
       .replace(/^ *\/\*\*[\s\S]*?\*\/\n/gm, "")
-      .replace(/^( *)[\w.]+\.(?:toObject|prototype\.toJSON) = function[\s\S]*?^\1\};\n/gm, "")
+      .replace(/^( *)(\w+)\.(?:toObject|prototype\.toJSON) = function[\s\S]*?^\1\};\n/gm, (whole, _, name) =>
+        plain.has(name) && whole.includes(".toObject = ") ? whole : "",
+      )
       .replaceAll(/\$util\.Long \? \$util\.Long\.fromBits\(0,0,(?:true|false)\) : 0/g, "0")
       .replace(/^( +)/gm, (indent) => " ".repeat(indent.length / 2)),
   );
@@ -58,7 +74,10 @@ function slimTypes(text) {
     text
       .replace(/^import Long = require\("long"\);\n/m, "")
       .replace(/^ *\/\*\*[\s\S]*?\*\/\n/gm, "")
-      .replace(/^ *(?:public )?(?:static )?(?:toObject|toJSON)\(.*\n/gm, "")
+      .replace(/^ *(?:public )?(?:static )?toObject\(message: inference\.(\w+).*\n/gm, (whole, name) =>
+        plain.has(name) ? whole : "",
+      )
+      .replace(/^ *(?:public )?(?:static )?(?:toObject\(message: grpc|toJSON)\b.*\n/gm, "")
       .replaceAll(/\bLong\b/g, "bigint"),
   );
 }

@@ -1,32 +1,42 @@
+import { TritonError } from "@tritonjs/core";
 import { MAX_MESSAGE_SIZE } from "./encode/infer-response-parts.js";
 import type { HandlerOptions } from "./handlers/methods.js";
+import { CONNECTION_DEFAULTS, type ConnectionOptions } from "./transport/connection-options.js";
+import { NOT_WITH_GRPC_JS } from "./transport/grpc-js-transport.js";
+import type { TlsOptions } from "./transport/tls.js";
+import type { CompressionLevel } from "./transport/transport.js";
 
 /** Options of the gRPC frontend. */
-export interface GrpcOptions extends HandlerOptions {
+export interface GrpcOptions extends HandlerOptions, ConnectionOptions {
   /** Host name or address to listen on. */
   readonly address?: string;
   /** 0 takes any free port. */
   readonly port?: number;
+  /** Encrypts the connections; without it they are plain. */
+  readonly tls?: TlsOptions;
   /** Largest request in bytes, also after decompression. */
   readonly maxReceiveMessageSize?: number;
+  /** Compresses the responses to inferences, for clients that accept gzip or deflate. */
+  readonly inferResponseCompressionLevel?: CompressionLevel;
   /** What moves the messages: Node's HTTP/2 server with windows as large as tensors need, or grpc-js. */
   readonly transport?: "http2" | "grpc-js";
   /** How long `stop()` waits for the calls at hand before it cuts them off, in milliseconds. */
   readonly stopGraceMs?: number;
 }
 
-type Defaulted = "address" | "port" | "maxReceiveMessageSize" | "transport" | "stopGraceMs";
-
 /** The default of each option. */
-export const GRPC_DEFAULTS: Required<Pick<GrpcOptions, Defaulted>> = {
+export const GRPC_DEFAULTS = {
+  ...CONNECTION_DEFAULTS,
   /** Nobody but this machine, until told otherwise. */
   address: "localhost",
   /** tritonserver's. */
   port: 8001,
   /** What protobuf allows. */
   maxReceiveMessageSize: MAX_MESSAGE_SIZE,
+  /** tritonserver's: tensors seldom become much smaller. */
+  inferResponseCompressionLevel: "none" as CompressionLevel,
   /** The faster one. */
-  transport: "http2",
+  transport: "http2" as "http2" | "grpc-js",
   /** tritonserver's `--exit-timeout-secs`. */
   stopGraceMs: 30_000,
 };
@@ -34,14 +44,17 @@ export const GRPC_DEFAULTS: Required<Pick<GrpcOptions, Defaulted>> = {
 /** Options with nothing left open. */
 export type ResolvedGrpcOptions = GrpcOptions & typeof GRPC_DEFAULTS;
 
-/** Fills in the defaults. */
+/**
+ * Fills in the defaults.
+ *
+ * @throws TritonError INVALID_ARG for an option that the transport does not have.
+ */
 export function resolveGrpcOptions(options: GrpcOptions): ResolvedGrpcOptions {
-  return {
-    ...options,
-    address: options.address ?? GRPC_DEFAULTS.address,
-    port: options.port ?? GRPC_DEFAULTS.port,
-    maxReceiveMessageSize: options.maxReceiveMessageSize ?? GRPC_DEFAULTS.maxReceiveMessageSize,
-    transport: options.transport ?? GRPC_DEFAULTS.transport,
-    stopGraceMs: options.stopGraceMs ?? GRPC_DEFAULTS.stopGraceMs,
-  };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const resolved: ResolvedGrpcOptions = { ...GRPC_DEFAULTS, ...Object.fromEntries(given) };
+  const refused = NOT_WITH_GRPC_JS.find((name) => options[name] !== undefined);
+  if (resolved.transport === "grpc-js" && refused !== undefined) {
+    throw new TritonError("INVALID_ARG", `the transport grpc-js does not have the option ${refused}`);
+  }
+  return resolved;
 }

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { Frontend, FrontendAddress, InferenceService } from "@tritonjs/core";
 import type { GrpcOptions } from "./grpc-options.js";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
@@ -7,6 +8,7 @@ import { GrpcJsTransport } from "./transport/grpc-js-transport.js";
 import { Http2Transport } from "./transport/http2/http2-transport.js";
 import { type Listener, listen } from "./transport/listen.js";
 import type { Method } from "./transport/method.js";
+import { overTls } from "./transport/tls.js";
 import type { Transport } from "./transport/transport.js";
 
 /**
@@ -42,10 +44,11 @@ class GrpcFrontend implements Frontend {
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
-    const { address, port } = this.#options;
+    const { address, port, tls } = this.#options;
     const shutdown = new Shutdown();
     const transport = openTransport(protocolMethods(service, this.#options, shutdown), this.#options);
-    const listener = await listen(address, port, (socket) => transport.accept(socket));
+    const accept = (socket: Socket): void => transport.accept(socket);
+    const listener = await listen(address, port, tls === undefined ? accept : overTls(tls, accept));
     this.#running = { listener, transport, shutdown };
     this.#stopping = undefined;
     const host = address.includes(":") ? `[${address}]` : address;
@@ -66,6 +69,7 @@ class GrpcFrontend implements Frontend {
     await transport.stop();
     clearTimeout(expire);
     clearTimeout(destroy);
+    listener.destroyConnections();
   }
 }
 

@@ -11,7 +11,7 @@ test("the checked-in codec is what the .proto files make", { timeout: 60_000 }, 
   try {
     const script = fileURLToPath(new URL("../scripts/generate-proto.mjs", import.meta.url));
     await promisify(execFile)(process.execPath, [script, folder]);
-    for (const file of ["index.js", "index.d.ts"]) {
+    for (const file of ["index.js", "index.d.ts", "descriptors.js", "descriptors.d.ts"]) {
       const checkedIn = await readFile(new URL(`../src/proto/generated/${file}`, import.meta.url), "utf8");
       expect(await readFile(join(folder, file), "utf8")).toBe(checkedIn);
     }

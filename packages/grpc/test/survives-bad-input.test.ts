@@ -18,6 +18,12 @@ const good = encodeMessage(inference.ModelInferRequest, {
   rawInputContents: [Uint8Array.of(1, 2, 3)],
 });
 
+/** A parameter of a request as it is encoded: the value is true. */
+function mapEntry(key: string): Buffer {
+  const entry = Buffer.from(`\n${String.fromCharCode(key.length)}${key}\x12\x02\b\x01`, "latin1");
+  return Buffer.concat([Buffer.of(0x22, entry.length), entry]);
+}
+
 /** Numbers that look random and are the same in every run. */
 function* pseudoRandom(seed: number): Generator<number> {
   for (let state = seed; ; state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) yield state >>> 24;
@@ -88,8 +94,10 @@ overEachTransport("bad input", () => {
   test("with a deadline that has passed, or is none", async () => {
     const { client, address } = await serve(new FakeService({}, () => {}));
     const session = rawSession(address.url);
-    const passed = await rawCall(session, framed(good), { "grpc-timeout": "1n" });
-    expect(passed.grpcStatus).toBe(status.DEADLINE_EXCEEDED);
+    for (const timeout of ["1n", "0S", "0n"]) {
+      const passed = await rawCall(session, framed(good), { "grpc-timeout": timeout });
+      expect(passed.grpcStatus).toBe(status.DEADLINE_EXCEEDED);
+    }
     const none = await rawCall(session, framed(good), { "grpc-timeout": "soon" });
     expect(none.grpcStatus).toBe(status.INTERNAL);
     await expect(
@@ -97,14 +105,52 @@ overEachTransport("bad input", () => {
     ).resolves.toMatchObject({ live: true });
   });
 
-  test("of a hundred thousand parameters", async () => {
+  test("of a million parameters", async () => {
     const service = new FakeService();
-    const { client } = await serve(service);
-    const parameters = Object.fromEntries(
-      Array.from({ length: 100_000 }, (_, index) => [`k${index}`, { int64Param: index }]),
-    );
-    await client.infer({ modelName: "m", parameters });
-    expect(Object.keys(service.requests[0]!.parameters)).toHaveLength(100_000);
+    const { client, address } = await serve(service);
+    const entries = Array.from({ length: 1_000_000 }, (_, index) => mapEntry(`k${index}`));
+    const message = Buffer.concat([Buffer.from("\n\x01m"), ...entries]);
+    const { grpcStatus } = await rawCall(rawSession(address.url), framed(message));
+    expect(grpcStatus).toBe(status.OK);
+    expect(Object.keys(service.requests[0]!.parameters)).toHaveLength(1_000_000);
+    await works(client);
+  });
+
+  test("of tensors that contradict themselves", async () => {
+    const { client } = await serve(new FakeService());
+    const input = { name: "X", datatype: "UINT8", shape: [1] };
+    const typed = { ...input, contents: { uintContents: [1] } };
+    const wrong = { ...input, contents: { fp32Contents: [1] } };
+    const raw = [Uint8Array.of(1)];
+    const refused = (inputs: object[], rawInputContents: Uint8Array[], details: RegExp) =>
+      expect(client.infer({ modelName: "m", inputs, rawInputContents })).rejects.toMatchObject({
+        code: status.INVALID_ARGUMENT,
+        details: expect.stringMatching(details),
+      });
+    await refused([input, { ...input, name: "Y" }], raw, /unable to find data for input tensor 'Y'/);
+    await refused([typed], raw, /contents field must not be specified/);
+    await refused([wrong], [], /unexpected explicit tensor data/);
+    await works(client);
+  });
+
+  test("of pings without end", async () => {
+    const { client, address } = await serve(new FakeService());
+    const session = rawSession(address.url);
+    await once(session, "connect");
+    for (let ping = 0; ping < 10_000 && !session.destroyed; ping++) {
+      session.ping(() => {});
+      if (ping % 10 === 9) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await works(client);
+  });
+
+  test("in the middle of a stream ends it with a status", async () => {
+    const service = new FakeService();
+    const { client, address } = await serve(service);
+    const path = "/inference.GRPCInferenceService/ModelStreamInfer";
+    const body = Buffer.concat([framed(good), framed(Buffer.from([0xff, 0xff, 0xff]))]);
+    const { grpcStatus } = await rawCall(rawSession(address.url), body, { ":path": path });
+    expect(grpcStatus).toBe(status.INTERNAL);
     await works(client);
   });
 

@@ -35,10 +35,18 @@ export interface Answer {
   readonly outputs: readonly NamedTensor[];
 }
 
-/** The ways to ask. */
+/** The ways to ask a server as it is by default, one request at a time. */
 export const WAYS = ["in process", "HTTP JSON", "HTTP binary", "gRPC raw", "gRPC typed"] as const;
 
-export type Way = (typeof WAYS)[number];
+/** All ways: gRPC also on a stream, and over both of its transports. */
+export const ALL_WAYS = [
+  ...WAYS,
+  "gRPC stream",
+  "gRPC raw over grpc-js",
+  "gRPC stream over grpc-js",
+] as const;
+
+export type Way = (typeof ALL_WAYS)[number];
 
 /** Asks a model in one way. */
 export interface Client {

@@ -9,20 +9,26 @@ import {
   type NamedTensor,
   type Parameter,
   Refusal,
+  type Way,
 } from "./client.js";
 import { fromWire, toWire } from "./wire.js";
 
 const proto = fileURLToPath(new URL("../../../packages/grpc/proto/grpc_service.proto", import.meta.url));
-const root = new protobuf.Root().loadSync(proto);
+export const root = new protobuf.Root().loadSync(proto);
 const requestType = root.lookupType("inference.ModelInferRequest");
 const responseType = root.lookupType("inference.ModelInferResponse");
 
 /** Asks with tensors as raw bytes. */
-export function grpcRawClient(address: string): Client {
-  return grpcClient("gRPC raw", address, (inputs) => ({
+export function grpcRawClient(way: Way, address: string): Client {
+  return grpcClient(way, address, rawInputs);
+}
+
+/** Tensors as raw bytes. */
+export function rawInputs(inputs: readonly NamedTensor[]): object {
+  return {
     inputs: inputs.map(declarationOf),
     rawInputContents: inputs.map(({ datatype, elements }) => toWire(datatype, elements)),
-  }));
+  };
 }
 
 /** Asks with tensors as lists of numbers. Answers are raw all the same, as Triton's. */
@@ -33,28 +39,37 @@ export function grpcTypedClient(address: string): Client {
 }
 
 function grpcClient(
-  way: Client["way"],
+  way: Way,
   address: string,
   encodeInputs: (inputs: readonly NamedTensor[]) => object,
 ): Client {
-  const client = new GrpcClient(address, credentials.createInsecure(), {
-    "grpc.use_local_subchannel_pool": 1,
-  });
+  const client = openGrpc(address);
   return {
     way,
     async infer(call) {
-      const request = requestType.fromObject({
-        modelName: call.model,
-        modelVersion: call.version === undefined ? "" : String(call.version),
-        id: call.id ?? "",
-        parameters: parametersOf(call.parameters ?? {}),
-        outputs: (call.outputs ?? []).map((name) => ({ name })),
-        ...encodeInputs(call.inputs),
-      });
-      return answerOf(await modelInfer(client, Buffer.from(requestType.encode(request).finish()), call));
+      const response = await modelInfer(client, encodeRequest(call, encodeInputs(call.inputs)), call);
+      return answerOf(responseType.decode(response));
     },
     close: () => client.close(),
   };
+}
+
+/** A connection of its own. */
+export function openGrpc(address: string): GrpcClient {
+  return new GrpcClient(address, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
+}
+
+/** The message of a call, with inputs that are encoded already. */
+export function encodeRequest(call: InferCall, inputs: object): Buffer {
+  const request = requestType.fromObject({
+    modelName: call.model,
+    modelVersion: call.version === undefined ? "" : String(call.version),
+    id: call.id ?? "",
+    parameters: parametersOf(call.parameters ?? {}),
+    outputs: (call.outputs ?? []).map((name) => ({ name })),
+    ...inputs,
+  });
+  return Buffer.from(requestType.encode(request).finish());
 }
 
 function modelInfer(client: GrpcClient, request: Buffer, { signal }: InferCall): Promise<Buffer> {
@@ -123,9 +138,10 @@ interface GrpcAnswer {
   readonly rawOutputContents: readonly Uint8Array[];
 }
 
-function answerOf(response: Buffer): Answer {
+/** The answer in a `ModelInferResponse`. */
+export function answerOf(response: protobuf.Message): Answer {
   const options = { longs: String, defaults: true };
-  const answer = responseType.toObject(responseType.decode(response), options) as GrpcAnswer;
+  const answer = responseType.toObject(response, options) as GrpcAnswer;
   return {
     model: answer.modelName,
     version: answer.modelVersion,

@@ -8,7 +8,8 @@ export function encodeParameters(parameters: Parameters): Record<string, Paramet
   return Object.fromEntries(Object.entries(parameters).map(([key, value]) => [key, encodeParameter(value)]));
 }
 
-function encodeParameter(value: ParameterValue): Parameter {
+/** One parameter as a message. */
+export function encodeParameter(value: ParameterValue): Parameter {
   switch (typeof value) {
     case "boolean":
       return { boolParam: value };

@@ -1,6 +1,5 @@
-import type { ReadyModel } from "@tritonjs/core";
+import { classify, type ReadyModel } from "@tritonjs/core";
 import type { Classifications } from "../decode/requested-outputs.js";
-import { classify } from "../encode/classification.js";
 import type { OutputFilter } from "../encode/infer-response.js";
 
 /** Puts classes in the place of the outputs that a request wants to have classified. */
@@ -8,7 +7,6 @@ export function classifyOutputs(model: ReadyModel, classifications: Classificati
   return (name, tensor) => {
     const count = classifications.get(name);
     if (count === undefined) return tensor;
-    const labels = model.labels.get(name);
-    return classify(tensor, count, model.config.maxBatchSize > 0, (index) => labels?.[index]);
+    return classify(tensor, count, model.config.maxBatchSize > 0, model.labels.get(name));
   };
 }

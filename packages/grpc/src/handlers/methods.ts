@@ -6,6 +6,7 @@ import { healthWatchMethods } from "./health-watch.js";
 import { inferMethods } from "./infer.js";
 import type { InferContext } from "./infer-context.js";
 import { metadataMethods } from "./metadata.js";
+import { reflectionMethods } from "./reflection.js";
 import { repositoryMethods } from "./repository.js";
 import { type RestrictedProtocols, restrict } from "./restrict.js";
 import { settingsMethods } from "./settings.js";
@@ -20,6 +21,8 @@ export interface HandlerOptions {
   readonly headerForwardPattern?: RegExp;
   /** Groups of methods that need a header with a secret. */
   readonly restrictedProtocols?: readonly RestrictedProtocols[];
+  /** Whether clients can ask what services there are and what their messages look like. */
+  readonly reflection?: boolean;
 }
 
 /** All methods of the protocol over one service. */
@@ -43,6 +46,7 @@ export function protocolMethods(
     ...repositoryMethods(service),
     ...sharedMemoryMethods(),
     ...settingsMethods(),
+    ...(options.reflection ? reflectionMethods(shutdown) : []),
   ];
   return restrict(methods, options.restrictedProtocols ?? []);
 }

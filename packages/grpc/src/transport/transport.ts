@@ -1,9 +1,15 @@
 import type { Socket } from "node:net";
+import type { ResolvedConnectionOptions } from "./connection-options.js";
+
+/** How much time is spent on making responses smaller. */
+export type CompressionLevel = "none" | "low" | "medium" | "high";
 
 /** What a transport is told. */
-export interface TransportOptions {
+export interface TransportOptions extends ResolvedConnectionOptions {
   /** Largest message that is taken, in bytes, also after decompression. */
   readonly maxReceiveMessageSize: number;
+  /** Compression of responses to inferences, for clients that understand it. */
+  readonly inferResponseCompressionLevel: CompressionLevel;
 }
 
 /** Moves the messages of methods over connections. It does not listen. */

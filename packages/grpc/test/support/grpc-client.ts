@@ -1,5 +1,6 @@
 import {
   type CallOptions,
+  type ChannelCredentials,
   Client,
   type ClientDuplexStream,
   type ClientUnaryCall,
@@ -27,8 +28,8 @@ export interface CallExtras {
 
 /** A client that calls methods by name. */
 export class GrpcClient extends Client {
-  constructor(url: string) {
-    super(url, credentials.createInsecure(), MESSAGE_SIZE);
+  constructor(url: string, security: ChannelCredentials = credentials.createInsecure()) {
+    super(url, security, MESSAGE_SIZE);
   }
 
   /** Calls a unary method; rejects with grpc-js' error, which has `code` and `details`. */

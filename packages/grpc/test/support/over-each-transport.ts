@@ -1,4 +1,4 @@
-import { beforeEach, describe } from "vitest";
+import { afterEach, beforeEach, describe } from "vitest";
 import type { GrpcOptions } from "../../src/index.js";
 
 type TransportName = NonNullable<GrpcOptions["transport"]>;
@@ -17,6 +17,9 @@ export function overEachTransport(name: string, tests: () => void): void {
   describe.each(TRANSPORTS)(`over %s, ${name}`, (transport) => {
     beforeEach(() => {
       current = transport;
+    });
+    afterEach(() => {
+      current = "http2";
     });
     tests();
   });

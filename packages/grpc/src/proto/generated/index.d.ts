@@ -2100,6 +2100,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelRateLimiter & inference.ModelRateLimiter.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelRateLimiter;
+
+        static toObject(message: inference.ModelRateLimiter, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelRateLimiter {
@@ -2132,6 +2134,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelRateLimiter.Resource & inference.ModelRateLimiter.Resource.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelRateLimiter.Resource;
+
+            static toObject(message: inference.ModelRateLimiter.Resource, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace Resource {
@@ -2180,6 +2184,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelInstanceGroup & inference.ModelInstanceGroup.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelInstanceGroup;
+
+        static toObject(message: inference.ModelInstanceGroup, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelInstanceGroup {
@@ -2234,6 +2240,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelInstanceGroup.SecondaryDevice & inference.ModelInstanceGroup.SecondaryDevice.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelInstanceGroup.SecondaryDevice;
+
+            static toObject(message: inference.ModelInstanceGroup.SecondaryDevice, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace SecondaryDevice {
@@ -2268,6 +2276,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelTensorReshape & inference.ModelTensorReshape.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelTensorReshape;
+
+        static toObject(message: inference.ModelTensorReshape, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelTensorReshape {
@@ -2311,6 +2321,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelInput & inference.ModelInput.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelInput;
+
+        static toObject(message: inference.ModelInput, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelInput {
@@ -2374,6 +2386,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOutput & inference.ModelOutput.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelOutput;
+
+        static toObject(message: inference.ModelOutput, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelOutput {
@@ -2419,6 +2433,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.BatchInput & inference.BatchInput.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.BatchInput;
+
+        static toObject(message: inference.BatchInput, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace BatchInput {
@@ -2470,6 +2486,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.BatchOutput & inference.BatchOutput.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.BatchOutput;
+
+        static toObject(message: inference.BatchOutput, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace BatchOutput {
@@ -2511,6 +2529,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelVersionPolicy & inference.ModelVersionPolicy.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelVersionPolicy;
+
+        static toObject(message: inference.ModelVersionPolicy, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelVersionPolicy {
@@ -2550,6 +2570,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelVersionPolicy.Latest & inference.ModelVersionPolicy.Latest.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelVersionPolicy.Latest;
+
+            static toObject(message: inference.ModelVersionPolicy.Latest, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace Latest {
@@ -2575,6 +2597,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelVersionPolicy.All & inference.ModelVersionPolicy.All.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelVersionPolicy.All;
+
+            static toObject(message: inference.ModelVersionPolicy.All, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace All {
@@ -2600,6 +2624,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelVersionPolicy.Specific & inference.ModelVersionPolicy.Specific.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelVersionPolicy.Specific;
+
+            static toObject(message: inference.ModelVersionPolicy.Specific, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace Specific {
@@ -2642,6 +2668,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOptimizationPolicy & inference.ModelOptimizationPolicy.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelOptimizationPolicy;
+
+        static toObject(message: inference.ModelOptimizationPolicy, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelOptimizationPolicy {
@@ -2690,6 +2718,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOptimizationPolicy.Graph & inference.ModelOptimizationPolicy.Graph.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelOptimizationPolicy.Graph;
+
+            static toObject(message: inference.ModelOptimizationPolicy.Graph, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace Graph {
@@ -2723,6 +2753,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOptimizationPolicy.Cuda & inference.ModelOptimizationPolicy.Cuda.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelOptimizationPolicy.Cuda;
+
+            static toObject(message: inference.ModelOptimizationPolicy.Cuda, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace Cuda {
@@ -2759,6 +2791,8 @@ export namespace inference {
                 static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOptimizationPolicy.Cuda.GraphSpec & inference.ModelOptimizationPolicy.Cuda.GraphSpec.$Shape;
 
                 static fromObject(object: { [k: string]: any }): inference.ModelOptimizationPolicy.Cuda.GraphSpec;
+
+                static toObject(message: inference.ModelOptimizationPolicy.Cuda.GraphSpec, options?: $protobuf.IConversionOptions): { [k: string]: any };
             }
 
             namespace GraphSpec {
@@ -2789,6 +2823,8 @@ export namespace inference {
                     static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape & inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape.$Shape;
 
                     static fromObject(object: { [k: string]: any }): inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape;
+
+                    static toObject(message: inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape, options?: $protobuf.IConversionOptions): { [k: string]: any };
                 }
 
                 namespace Shape {
@@ -2818,6 +2854,8 @@ export namespace inference {
                     static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOptimizationPolicy.Cuda.GraphSpec.LowerBound & inference.ModelOptimizationPolicy.Cuda.GraphSpec.LowerBound.$Shape;
 
                     static fromObject(object: { [k: string]: any }): inference.ModelOptimizationPolicy.Cuda.GraphSpec.LowerBound;
+
+                    static toObject(message: inference.ModelOptimizationPolicy.Cuda.GraphSpec.LowerBound, options?: $protobuf.IConversionOptions): { [k: string]: any };
                 }
 
                 namespace LowerBound {
@@ -2851,6 +2889,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOptimizationPolicy.ExecutionAccelerators & inference.ModelOptimizationPolicy.ExecutionAccelerators.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelOptimizationPolicy.ExecutionAccelerators;
+
+            static toObject(message: inference.ModelOptimizationPolicy.ExecutionAccelerators, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace ExecutionAccelerators {
@@ -2881,6 +2921,8 @@ export namespace inference {
                 static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator & inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator.$Shape;
 
                 static fromObject(object: { [k: string]: any }): inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator;
+
+                static toObject(message: inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator, options?: $protobuf.IConversionOptions): { [k: string]: any };
             }
 
             namespace Accelerator {
@@ -2911,6 +2953,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOptimizationPolicy.PinnedMemoryBuffer & inference.ModelOptimizationPolicy.PinnedMemoryBuffer.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelOptimizationPolicy.PinnedMemoryBuffer;
+
+            static toObject(message: inference.ModelOptimizationPolicy.PinnedMemoryBuffer, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace PinnedMemoryBuffer {
@@ -2945,6 +2989,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelQueuePolicy & inference.ModelQueuePolicy.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelQueuePolicy;
+
+        static toObject(message: inference.ModelQueuePolicy, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelQueuePolicy {
@@ -2996,6 +3042,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelDynamicBatching & inference.ModelDynamicBatching.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelDynamicBatching;
+
+        static toObject(message: inference.ModelDynamicBatching, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelDynamicBatching {
@@ -3047,6 +3095,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelSequenceBatching & inference.ModelSequenceBatching.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelSequenceBatching;
+
+        static toObject(message: inference.ModelSequenceBatching, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelSequenceBatching {
@@ -3103,6 +3153,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelSequenceBatching.Control & inference.ModelSequenceBatching.Control.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelSequenceBatching.Control;
+
+            static toObject(message: inference.ModelSequenceBatching.Control, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace Control {
@@ -3150,6 +3202,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelSequenceBatching.ControlInput & inference.ModelSequenceBatching.ControlInput.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelSequenceBatching.ControlInput;
+
+            static toObject(message: inference.ModelSequenceBatching.ControlInput, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace ControlInput {
@@ -3189,6 +3243,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelSequenceBatching.InitialState & inference.ModelSequenceBatching.InitialState.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelSequenceBatching.InitialState;
+
+            static toObject(message: inference.ModelSequenceBatching.InitialState, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace InitialState {
@@ -3247,6 +3303,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelSequenceBatching.State & inference.ModelSequenceBatching.State.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelSequenceBatching.State;
+
+            static toObject(message: inference.ModelSequenceBatching.State, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace State {
@@ -3297,6 +3355,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelSequenceBatching.StrategyDirect & inference.ModelSequenceBatching.StrategyDirect.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelSequenceBatching.StrategyDirect;
+
+            static toObject(message: inference.ModelSequenceBatching.StrategyDirect, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace StrategyDirect {
@@ -3332,6 +3392,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelSequenceBatching.StrategyOldest & inference.ModelSequenceBatching.StrategyOldest.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelSequenceBatching.StrategyOldest;
+
+            static toObject(message: inference.ModelSequenceBatching.StrategyOldest, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace StrategyOldest {
@@ -3368,6 +3430,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelEnsembling & inference.ModelEnsembling.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelEnsembling;
+
+        static toObject(message: inference.ModelEnsembling, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelEnsembling {
@@ -3404,6 +3468,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelEnsembling.Step & inference.ModelEnsembling.Step.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelEnsembling.Step;
+
+            static toObject(message: inference.ModelEnsembling.Step, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace Step {
@@ -3440,6 +3506,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelParameter & inference.ModelParameter.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelParameter;
+
+        static toObject(message: inference.ModelParameter, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelParameter {
@@ -3473,6 +3541,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelWarmup & inference.ModelWarmup.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelWarmup;
+
+        static toObject(message: inference.ModelWarmup, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelWarmup {
@@ -3521,6 +3591,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelWarmup.Input & inference.ModelWarmup.Input.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelWarmup.Input;
+
+            static toObject(message: inference.ModelWarmup.Input, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace Input {
@@ -3568,6 +3640,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelOperations & inference.ModelOperations.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelOperations;
+
+        static toObject(message: inference.ModelOperations, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelOperations {
@@ -3595,6 +3669,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelTransactionPolicy & inference.ModelTransactionPolicy.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelTransactionPolicy;
+
+        static toObject(message: inference.ModelTransactionPolicy, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelTransactionPolicy {
@@ -3622,6 +3698,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelRepositoryAgents & inference.ModelRepositoryAgents.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelRepositoryAgents;
+
+        static toObject(message: inference.ModelRepositoryAgents, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelRepositoryAgents {
@@ -3650,6 +3728,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelRepositoryAgents.Agent & inference.ModelRepositoryAgents.Agent.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelRepositoryAgents.Agent;
+
+            static toObject(message: inference.ModelRepositoryAgents.Agent, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace Agent {
@@ -3680,6 +3760,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelResponseCache & inference.ModelResponseCache.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelResponseCache;
+
+        static toObject(message: inference.ModelResponseCache, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelResponseCache {
@@ -3707,6 +3789,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelMetrics & inference.ModelMetrics.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelMetrics;
+
+        static toObject(message: inference.ModelMetrics, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelMetrics {
@@ -3740,6 +3824,8 @@ export namespace inference {
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelMetrics.MetricControl & inference.ModelMetrics.MetricControl.$Shape;
 
             static fromObject(object: { [k: string]: any }): inference.ModelMetrics.MetricControl;
+
+            static toObject(message: inference.ModelMetrics.MetricControl, options?: $protobuf.IConversionOptions): { [k: string]: any };
         }
 
         namespace MetricControl {
@@ -3776,6 +3862,8 @@ export namespace inference {
                 static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelMetrics.MetricControl.MetricIdentifier & inference.ModelMetrics.MetricControl.MetricIdentifier.$Shape;
 
                 static fromObject(object: { [k: string]: any }): inference.ModelMetrics.MetricControl.MetricIdentifier;
+
+                static toObject(message: inference.ModelMetrics.MetricControl.MetricIdentifier, options?: $protobuf.IConversionOptions): { [k: string]: any };
             }
 
             namespace MetricIdentifier {
@@ -3803,6 +3891,8 @@ export namespace inference {
                 static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelMetrics.MetricControl.HistogramOptions & inference.ModelMetrics.MetricControl.HistogramOptions.$Shape;
 
                 static fromObject(object: { [k: string]: any }): inference.ModelMetrics.MetricControl.HistogramOptions;
+
+                static toObject(message: inference.ModelMetrics.MetricControl.HistogramOptions, options?: $protobuf.IConversionOptions): { [k: string]: any };
             }
 
             namespace HistogramOptions {
@@ -3882,6 +3972,8 @@ export namespace inference {
         static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): inference.ModelConfig & inference.ModelConfig.$Shape;
 
         static fromObject(object: { [k: string]: any }): inference.ModelConfig;
+
+        static toObject(message: inference.ModelConfig, options?: $protobuf.IConversionOptions): { [k: string]: any };
     }
 
     namespace ModelConfig {
@@ -4039,6 +4131,306 @@ export namespace grpc {
 
                     SERVICE_UNKNOWN = 3
                 }
+            }
+        }
+    }
+
+    namespace reflection {
+        namespace v1 {
+            interface IServerReflectionRequest extends grpc.reflection.v1.ServerReflectionRequest.$Properties {
+            }
+
+            class ServerReflectionRequest {
+                constructor(properties?: grpc.reflection.v1.ServerReflectionRequest.$Properties);
+
+                $unknowns?: Uint8Array[];
+
+                host: string;
+
+                fileByFilename?: (string|null);
+
+                fileContainingSymbol?: (string|null);
+
+                fileContainingExtension?: (grpc.reflection.v1.ExtensionRequest.$Properties|null);
+
+                allExtensionNumbersOfType?: (string|null);
+
+                listServices?: (string|null);
+
+                messageRequest?: ("fileByFilename"|"fileContainingSymbol"|"fileContainingExtension"|"allExtensionNumbersOfType"|"listServices");
+
+                static encode(message: grpc.reflection.v1.ServerReflectionRequest.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+                static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): grpc.reflection.v1.ServerReflectionRequest & grpc.reflection.v1.ServerReflectionRequest.$Shape;
+
+                static fromObject(object: { [k: string]: any }): grpc.reflection.v1.ServerReflectionRequest;
+            }
+
+            namespace ServerReflectionRequest {
+                interface $Properties {
+                    host?: (string|null);
+
+                    fileByFilename?: (string|null);
+
+                    fileContainingSymbol?: (string|null);
+
+                    fileContainingExtension?: (grpc.reflection.v1.ExtensionRequest.$Properties|null);
+
+                    allExtensionNumbersOfType?: (string|null);
+
+                    listServices?: (string|null);
+
+                    messageRequest?: ("fileByFilename"|"fileContainingSymbol"|"fileContainingExtension"|"allExtensionNumbersOfType"|"listServices");
+
+                    $unknowns?: Uint8Array[];
+                }
+
+                type $Shape = {
+                  host?: string|null;
+                  fileByFilename?: string|null;
+                  fileContainingSymbol?: string|null;
+                  fileContainingExtension?: grpc.reflection.v1.ExtensionRequest.$Shape|null;
+                  allExtensionNumbersOfType?: string|null;
+                  listServices?: string|null;
+                  $unknowns?: Uint8Array[];
+                } & (
+                  ({ messageRequest?: undefined; fileByFilename?: null; fileContainingSymbol?: null; fileContainingExtension?: null; allExtensionNumbersOfType?: null; listServices?: null }|{ messageRequest?: "fileByFilename"; fileByFilename: string; fileContainingSymbol?: null; fileContainingExtension?: null; allExtensionNumbersOfType?: null; listServices?: null }|{ messageRequest?: "fileContainingSymbol"; fileByFilename?: null; fileContainingSymbol: string; fileContainingExtension?: null; allExtensionNumbersOfType?: null; listServices?: null }|{ messageRequest?: "fileContainingExtension"; fileByFilename?: null; fileContainingSymbol?: null; fileContainingExtension: grpc.reflection.v1.ExtensionRequest.$Shape; allExtensionNumbersOfType?: null; listServices?: null }|{ messageRequest?: "allExtensionNumbersOfType"; fileByFilename?: null; fileContainingSymbol?: null; fileContainingExtension?: null; allExtensionNumbersOfType: string; listServices?: null }|{ messageRequest?: "listServices"; fileByFilename?: null; fileContainingSymbol?: null; fileContainingExtension?: null; allExtensionNumbersOfType?: null; listServices: string })
+                );
+            }
+
+            interface IExtensionRequest extends grpc.reflection.v1.ExtensionRequest.$Properties {
+            }
+
+            class ExtensionRequest {
+                constructor(properties?: grpc.reflection.v1.ExtensionRequest.$Properties);
+
+                $unknowns?: Uint8Array[];
+
+                containingType: string;
+
+                extensionNumber: number;
+
+                static encode(message: grpc.reflection.v1.ExtensionRequest.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+                static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): grpc.reflection.v1.ExtensionRequest & grpc.reflection.v1.ExtensionRequest.$Shape;
+
+                static fromObject(object: { [k: string]: any }): grpc.reflection.v1.ExtensionRequest;
+            }
+
+            namespace ExtensionRequest {
+                interface $Properties {
+                    containingType?: (string|null);
+
+                    extensionNumber?: (number|null);
+
+                    $unknowns?: Uint8Array[];
+                }
+
+                type $Shape = grpc.reflection.v1.ExtensionRequest.$Properties;
+            }
+
+            interface IServerReflectionResponse extends grpc.reflection.v1.ServerReflectionResponse.$Properties {
+            }
+
+            class ServerReflectionResponse {
+                constructor(properties?: grpc.reflection.v1.ServerReflectionResponse.$Properties);
+
+                $unknowns?: Uint8Array[];
+
+                validHost: string;
+
+                originalRequest?: (grpc.reflection.v1.ServerReflectionRequest.$Properties|null);
+
+                fileDescriptorResponse?: (grpc.reflection.v1.FileDescriptorResponse.$Properties|null);
+
+                allExtensionNumbersResponse?: (grpc.reflection.v1.ExtensionNumberResponse.$Properties|null);
+
+                listServicesResponse?: (grpc.reflection.v1.ListServiceResponse.$Properties|null);
+
+                errorResponse?: (grpc.reflection.v1.ErrorResponse.$Properties|null);
+
+                messageResponse?: ("fileDescriptorResponse"|"allExtensionNumbersResponse"|"listServicesResponse"|"errorResponse");
+
+                static encode(message: grpc.reflection.v1.ServerReflectionResponse.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+                static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): grpc.reflection.v1.ServerReflectionResponse & grpc.reflection.v1.ServerReflectionResponse.$Shape;
+
+                static fromObject(object: { [k: string]: any }): grpc.reflection.v1.ServerReflectionResponse;
+            }
+
+            namespace ServerReflectionResponse {
+                interface $Properties {
+                    validHost?: (string|null);
+
+                    originalRequest?: (grpc.reflection.v1.ServerReflectionRequest.$Properties|null);
+
+                    fileDescriptorResponse?: (grpc.reflection.v1.FileDescriptorResponse.$Properties|null);
+
+                    allExtensionNumbersResponse?: (grpc.reflection.v1.ExtensionNumberResponse.$Properties|null);
+
+                    listServicesResponse?: (grpc.reflection.v1.ListServiceResponse.$Properties|null);
+
+                    errorResponse?: (grpc.reflection.v1.ErrorResponse.$Properties|null);
+
+                    messageResponse?: ("fileDescriptorResponse"|"allExtensionNumbersResponse"|"listServicesResponse"|"errorResponse");
+
+                    $unknowns?: Uint8Array[];
+                }
+
+                type $Shape = {
+                  validHost?: string|null;
+                  originalRequest?: grpc.reflection.v1.ServerReflectionRequest.$Shape|null;
+                  fileDescriptorResponse?: grpc.reflection.v1.FileDescriptorResponse.$Shape|null;
+                  allExtensionNumbersResponse?: grpc.reflection.v1.ExtensionNumberResponse.$Shape|null;
+                  listServicesResponse?: grpc.reflection.v1.ListServiceResponse.$Shape|null;
+                  errorResponse?: grpc.reflection.v1.ErrorResponse.$Shape|null;
+                  $unknowns?: Uint8Array[];
+                } & (
+                  ({ messageResponse?: undefined; fileDescriptorResponse?: null; allExtensionNumbersResponse?: null; listServicesResponse?: null; errorResponse?: null }|{ messageResponse?: "fileDescriptorResponse"; fileDescriptorResponse: grpc.reflection.v1.FileDescriptorResponse.$Shape; allExtensionNumbersResponse?: null; listServicesResponse?: null; errorResponse?: null }|{ messageResponse?: "allExtensionNumbersResponse"; fileDescriptorResponse?: null; allExtensionNumbersResponse: grpc.reflection.v1.ExtensionNumberResponse.$Shape; listServicesResponse?: null; errorResponse?: null }|{ messageResponse?: "listServicesResponse"; fileDescriptorResponse?: null; allExtensionNumbersResponse?: null; listServicesResponse: grpc.reflection.v1.ListServiceResponse.$Shape; errorResponse?: null }|{ messageResponse?: "errorResponse"; fileDescriptorResponse?: null; allExtensionNumbersResponse?: null; listServicesResponse?: null; errorResponse: grpc.reflection.v1.ErrorResponse.$Shape })
+                );
+            }
+
+            interface IFileDescriptorResponse extends grpc.reflection.v1.FileDescriptorResponse.$Properties {
+            }
+
+            class FileDescriptorResponse {
+                constructor(properties?: grpc.reflection.v1.FileDescriptorResponse.$Properties);
+
+                $unknowns?: Uint8Array[];
+
+                fileDescriptorProto: Uint8Array[];
+
+                static encode(message: grpc.reflection.v1.FileDescriptorResponse.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+                static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): grpc.reflection.v1.FileDescriptorResponse & grpc.reflection.v1.FileDescriptorResponse.$Shape;
+
+                static fromObject(object: { [k: string]: any }): grpc.reflection.v1.FileDescriptorResponse;
+            }
+
+            namespace FileDescriptorResponse {
+                interface $Properties {
+                    fileDescriptorProto?: (Uint8Array[]|null);
+
+                    $unknowns?: Uint8Array[];
+                }
+
+                type $Shape = grpc.reflection.v1.FileDescriptorResponse.$Properties;
+            }
+
+            interface IExtensionNumberResponse extends grpc.reflection.v1.ExtensionNumberResponse.$Properties {
+            }
+
+            class ExtensionNumberResponse {
+                constructor(properties?: grpc.reflection.v1.ExtensionNumberResponse.$Properties);
+
+                $unknowns?: Uint8Array[];
+
+                baseTypeName: string;
+
+                extensionNumber: number[];
+
+                static encode(message: grpc.reflection.v1.ExtensionNumberResponse.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+                static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): grpc.reflection.v1.ExtensionNumberResponse & grpc.reflection.v1.ExtensionNumberResponse.$Shape;
+
+                static fromObject(object: { [k: string]: any }): grpc.reflection.v1.ExtensionNumberResponse;
+            }
+
+            namespace ExtensionNumberResponse {
+                interface $Properties {
+                    baseTypeName?: (string|null);
+
+                    extensionNumber?: (number[]|null);
+
+                    $unknowns?: Uint8Array[];
+                }
+
+                type $Shape = grpc.reflection.v1.ExtensionNumberResponse.$Properties;
+            }
+
+            interface IListServiceResponse extends grpc.reflection.v1.ListServiceResponse.$Properties {
+            }
+
+            class ListServiceResponse {
+                constructor(properties?: grpc.reflection.v1.ListServiceResponse.$Properties);
+
+                $unknowns?: Uint8Array[];
+
+                service: grpc.reflection.v1.ServiceResponse.$Properties[];
+
+                static encode(message: grpc.reflection.v1.ListServiceResponse.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+                static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): grpc.reflection.v1.ListServiceResponse & grpc.reflection.v1.ListServiceResponse.$Shape;
+
+                static fromObject(object: { [k: string]: any }): grpc.reflection.v1.ListServiceResponse;
+            }
+
+            namespace ListServiceResponse {
+                interface $Properties {
+                    service?: (grpc.reflection.v1.ServiceResponse.$Properties[]|null);
+
+                    $unknowns?: Uint8Array[];
+                }
+
+                type $Shape = grpc.reflection.v1.ListServiceResponse.$Properties;
+            }
+
+            interface IServiceResponse extends grpc.reflection.v1.ServiceResponse.$Properties {
+            }
+
+            class ServiceResponse {
+                constructor(properties?: grpc.reflection.v1.ServiceResponse.$Properties);
+
+                $unknowns?: Uint8Array[];
+
+                name: string;
+
+                static encode(message: grpc.reflection.v1.ServiceResponse.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+                static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): grpc.reflection.v1.ServiceResponse & grpc.reflection.v1.ServiceResponse.$Shape;
+
+                static fromObject(object: { [k: string]: any }): grpc.reflection.v1.ServiceResponse;
+            }
+
+            namespace ServiceResponse {
+                interface $Properties {
+                    name?: (string|null);
+
+                    $unknowns?: Uint8Array[];
+                }
+
+                type $Shape = grpc.reflection.v1.ServiceResponse.$Properties;
+            }
+
+            interface IErrorResponse extends grpc.reflection.v1.ErrorResponse.$Properties {
+            }
+
+            class ErrorResponse {
+                constructor(properties?: grpc.reflection.v1.ErrorResponse.$Properties);
+
+                $unknowns?: Uint8Array[];
+
+                errorCode: number;
+
+                errorMessage: string;
+
+                static encode(message: grpc.reflection.v1.ErrorResponse.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+                static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): grpc.reflection.v1.ErrorResponse & grpc.reflection.v1.ErrorResponse.$Shape;
+
+                static fromObject(object: { [k: string]: any }): grpc.reflection.v1.ErrorResponse;
+            }
+
+            namespace ErrorResponse {
+                interface $Properties {
+                    errorCode?: (number|null);
+
+                    errorMessage?: (string|null);
+
+                    $unknowns?: Uint8Array[];
+                }
+
+                type $Shape = grpc.reflection.v1.ErrorResponse.$Properties;
             }
         }
     }

@@ -8159,6 +8159,28 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    ModelRateLimiter.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults)
+        object.resources = [];
+      if (options.defaults)
+        object.priority = 0;
+      if (message.resources && message.resources.length) {
+        object.resources = $Array(message.resources.length);
+        for (let j = 0; j < message.resources.length; ++j)
+          object.resources[j] = $root.inference.ModelRateLimiter.Resource.toObject(message.resources[j], options, _depth + 1);
+      }
+      if (message.priority != null && $Object.hasOwnProperty.call(message, "priority"))
+        object.priority = message.priority;
+      return object;
+    };
+
     ModelRateLimiter.Resource = (function() {
       const Resource = function (properties) {
         if (properties)
@@ -8283,6 +8305,28 @@ export const inference = $root.inference = (() => {
           if ($Number(object.count) !== 0)
             message.count = object.count >>> 0;
         return message;
+      };
+
+      Resource.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.defaults) {
+          object.name = "";
+          object.global = false;
+          object.count = 0;
+        }
+        if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+          object.name = message.name;
+        if (message.global != null && $Object.hasOwnProperty.call(message, "global"))
+          object.global = message.global;
+        if (message.count != null && $Object.hasOwnProperty.call(message, "count"))
+          object.count = message.count;
+        return object;
       };
 
       return Resource;
@@ -8554,6 +8598,57 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    ModelInstanceGroup.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults) {
+        object.gpus = [];
+        object.profile = [];
+        object.secondaryDevices = [];
+      }
+      if (options.defaults) {
+        object.name = "";
+        object.count = 0;
+        object.kind = options.enums === $String ? "KIND_AUTO" : 0;
+        object.rateLimiter = null;
+        object.passive = false;
+        object.hostPolicy = "";
+      }
+      if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+        object.name = message.name;
+      if (message.count != null && $Object.hasOwnProperty.call(message, "count"))
+        object.count = message.count;
+      if (message.gpus && message.gpus.length) {
+        object.gpus = $Array(message.gpus.length);
+        for (let j = 0; j < message.gpus.length; ++j)
+          object.gpus[j] = message.gpus[j];
+      }
+      if (message.kind != null && $Object.hasOwnProperty.call(message, "kind"))
+        object.kind = options.enums === $String ? $root.inference.ModelInstanceGroup.Kind[message.kind] === $undefined ? message.kind : $root.inference.ModelInstanceGroup.Kind[message.kind] : message.kind;
+      if (message.profile && message.profile.length) {
+        object.profile = $Array(message.profile.length);
+        for (let j = 0; j < message.profile.length; ++j)
+          object.profile[j] = message.profile[j];
+      }
+      if (message.rateLimiter != null && $Object.hasOwnProperty.call(message, "rateLimiter"))
+        object.rateLimiter = $root.inference.ModelRateLimiter.toObject(message.rateLimiter, options, _depth + 1);
+      if (message.passive != null && $Object.hasOwnProperty.call(message, "passive"))
+        object.passive = message.passive;
+      if (message.secondaryDevices && message.secondaryDevices.length) {
+        object.secondaryDevices = $Array(message.secondaryDevices.length);
+        for (let j = 0; j < message.secondaryDevices.length; ++j)
+          object.secondaryDevices[j] = $root.inference.ModelInstanceGroup.SecondaryDevice.toObject(message.secondaryDevices[j], options, _depth + 1);
+      }
+      if (message.hostPolicy != null && $Object.hasOwnProperty.call(message, "hostPolicy"))
+        object.hostPolicy = message.hostPolicy;
+      return object;
+    };
+
     ModelInstanceGroup.Kind = (function() {
       const valuesById = $Object.create(null), values = $Object.create(valuesById);
       values[valuesById[0] = "KIND_AUTO"] = 0;
@@ -8687,6 +8782,34 @@ export const inference = $root.inference = (() => {
         return message;
       };
 
+      SecondaryDevice.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.defaults) {
+          object.kind = options.enums === $String ? "KIND_NVDLA" : 0;
+          if ($util.Long) {
+            let long = new $util.Long(0, 0, false);
+            object.deviceId = options.longs === $String ? long.toString() : options.longs === $Number ? long.toNumber() : typeof $BigInt !== "undefined" && options.longs === $BigInt ? long.toBigInt() : long;
+          } else
+            object.deviceId = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
+        }
+        if (message.kind != null && $Object.hasOwnProperty.call(message, "kind"))
+          object.kind = options.enums === $String ? $root.inference.ModelInstanceGroup.SecondaryDevice.SecondaryDeviceKind[message.kind] === $undefined ? message.kind : $root.inference.ModelInstanceGroup.SecondaryDevice.SecondaryDeviceKind[message.kind] : message.kind;
+        if (message.deviceId != null && $Object.hasOwnProperty.call(message, "deviceId"))
+          if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+            object.deviceId = typeof message.deviceId === "number" ? $BigInt(message.deviceId) : $util.Long.fromBits(message.deviceId.low >>> 0, message.deviceId.high >>> 0, false).toBigInt();
+          else if (typeof message.deviceId === "number")
+            object.deviceId = options.longs === $String ? $String(message.deviceId) : message.deviceId;
+          else
+            object.deviceId = options.longs === $String ? $util.Long.prototype.toString.call(message.deviceId) : options.longs === $Number ? new $util.LongBits(message.deviceId.low >>> 0, message.deviceId.high >>> 0).toNumber() : message.deviceId;
+        return object;
+      };
+
       SecondaryDevice.SecondaryDeviceKind = (function() {
         const valuesById = $Object.create(null), values = $Object.create(valuesById);
         values[valuesById[0] = "KIND_NVDLA"] = 0;
@@ -8808,6 +8931,29 @@ export const inference = $root.inference = (() => {
             message.shape[i] = new $util.LongBits(object.shape[i].low >>> 0, object.shape[i].high >>> 0).toNumber();
       }
       return message;
+    };
+
+    ModelTensorReshape.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults)
+        object.shape = [];
+      if (message.shape && message.shape.length) {
+        object.shape = $Array(message.shape.length);
+        for (let j = 0; j < message.shape.length; ++j)
+          if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+            object.shape[j] = typeof message.shape[j] === "number" ? $BigInt(message.shape[j]) : $util.Long.fromBits(message.shape[j].low >>> 0, message.shape[j].high >>> 0, false).toBigInt();
+          else if (typeof message.shape[j] === "number")
+            object.shape[j] = options.longs === $String ? $String(message.shape[j]) : message.shape[j];
+          else
+            object.shape[j] = options.longs === $String ? $util.Long.prototype.toString.call(message.shape[j]) : options.longs === $Number ? new $util.LongBits(message.shape[j].low >>> 0, message.shape[j].high >>> 0).toNumber() : message.shape[j];
+      }
+      return object;
     };
 
     return ModelTensorReshape;
@@ -9129,6 +9275,55 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    ModelInput.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults)
+        object.dims = [];
+      if (options.defaults) {
+        object.name = "";
+        object.dataType = options.enums === $String ? "TYPE_INVALID" : 0;
+        object.format = options.enums === $String ? "FORMAT_NONE" : 0;
+        object.reshape = null;
+        object.isShapeTensor = false;
+        object.allowRaggedBatch = false;
+        object.optional = false;
+        object.isNonLinearFormatIo = false;
+      }
+      if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+        object.name = message.name;
+      if (message.dataType != null && $Object.hasOwnProperty.call(message, "dataType"))
+        object.dataType = options.enums === $String ? $root.inference.DataType[message.dataType] === $undefined ? message.dataType : $root.inference.DataType[message.dataType] : message.dataType;
+      if (message.format != null && $Object.hasOwnProperty.call(message, "format"))
+        object.format = options.enums === $String ? $root.inference.ModelInput.Format[message.format] === $undefined ? message.format : $root.inference.ModelInput.Format[message.format] : message.format;
+      if (message.dims && message.dims.length) {
+        object.dims = $Array(message.dims.length);
+        for (let j = 0; j < message.dims.length; ++j)
+          if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+            object.dims[j] = typeof message.dims[j] === "number" ? $BigInt(message.dims[j]) : $util.Long.fromBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0, false).toBigInt();
+          else if (typeof message.dims[j] === "number")
+            object.dims[j] = options.longs === $String ? $String(message.dims[j]) : message.dims[j];
+          else
+            object.dims[j] = options.longs === $String ? $util.Long.prototype.toString.call(message.dims[j]) : options.longs === $Number ? new $util.LongBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0).toNumber() : message.dims[j];
+      }
+      if (message.reshape != null && $Object.hasOwnProperty.call(message, "reshape"))
+        object.reshape = $root.inference.ModelTensorReshape.toObject(message.reshape, options, _depth + 1);
+      if (message.isShapeTensor != null && $Object.hasOwnProperty.call(message, "isShapeTensor"))
+        object.isShapeTensor = message.isShapeTensor;
+      if (message.allowRaggedBatch != null && $Object.hasOwnProperty.call(message, "allowRaggedBatch"))
+        object.allowRaggedBatch = message.allowRaggedBatch;
+      if (message.optional != null && $Object.hasOwnProperty.call(message, "optional"))
+        object.optional = message.optional;
+      if (message.isNonLinearFormatIo != null && $Object.hasOwnProperty.call(message, "isNonLinearFormatIo"))
+        object.isNonLinearFormatIo = message.isNonLinearFormatIo;
+      return object;
+    };
+
     ModelInput.Format = (function() {
       const valuesById = $Object.create(null), values = $Object.create(valuesById);
       values[valuesById[0] = "FORMAT_NONE"] = 0;
@@ -9409,6 +9604,49 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    ModelOutput.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults)
+        object.dims = [];
+      if (options.defaults) {
+        object.name = "";
+        object.dataType = options.enums === $String ? "TYPE_INVALID" : 0;
+        object.labelFilename = "";
+        object.reshape = null;
+        object.isShapeTensor = false;
+        object.isNonLinearFormatIo = false;
+      }
+      if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+        object.name = message.name;
+      if (message.dataType != null && $Object.hasOwnProperty.call(message, "dataType"))
+        object.dataType = options.enums === $String ? $root.inference.DataType[message.dataType] === $undefined ? message.dataType : $root.inference.DataType[message.dataType] : message.dataType;
+      if (message.dims && message.dims.length) {
+        object.dims = $Array(message.dims.length);
+        for (let j = 0; j < message.dims.length; ++j)
+          if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+            object.dims[j] = typeof message.dims[j] === "number" ? $BigInt(message.dims[j]) : $util.Long.fromBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0, false).toBigInt();
+          else if (typeof message.dims[j] === "number")
+            object.dims[j] = options.longs === $String ? $String(message.dims[j]) : message.dims[j];
+          else
+            object.dims[j] = options.longs === $String ? $util.Long.prototype.toString.call(message.dims[j]) : options.longs === $Number ? new $util.LongBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0).toNumber() : message.dims[j];
+      }
+      if (message.labelFilename != null && $Object.hasOwnProperty.call(message, "labelFilename"))
+        object.labelFilename = message.labelFilename;
+      if (message.reshape != null && $Object.hasOwnProperty.call(message, "reshape"))
+        object.reshape = $root.inference.ModelTensorReshape.toObject(message.reshape, options, _depth + 1);
+      if (message.isShapeTensor != null && $Object.hasOwnProperty.call(message, "isShapeTensor"))
+        object.isShapeTensor = message.isShapeTensor;
+      if (message.isNonLinearFormatIo != null && $Object.hasOwnProperty.call(message, "isNonLinearFormatIo"))
+        object.isNonLinearFormatIo = message.isNonLinearFormatIo;
+      return object;
+    };
+
     return ModelOutput;
   })();
 
@@ -9654,6 +9892,39 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    BatchInput.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults) {
+        object.targetName = [];
+        object.sourceInput = [];
+      }
+      if (options.defaults) {
+        object.kind = options.enums === $String ? "BATCH_ELEMENT_COUNT" : 0;
+        object.dataType = options.enums === $String ? "TYPE_INVALID" : 0;
+      }
+      if (message.kind != null && $Object.hasOwnProperty.call(message, "kind"))
+        object.kind = options.enums === $String ? $root.inference.BatchInput.Kind[message.kind] === $undefined ? message.kind : $root.inference.BatchInput.Kind[message.kind] : message.kind;
+      if (message.targetName && message.targetName.length) {
+        object.targetName = $Array(message.targetName.length);
+        for (let j = 0; j < message.targetName.length; ++j)
+          object.targetName[j] = message.targetName[j];
+      }
+      if (message.dataType != null && $Object.hasOwnProperty.call(message, "dataType"))
+        object.dataType = options.enums === $String ? $root.inference.DataType[message.dataType] === $undefined ? message.dataType : $root.inference.DataType[message.dataType] : message.dataType;
+      if (message.sourceInput && message.sourceInput.length) {
+        object.sourceInput = $Array(message.sourceInput.length);
+        for (let j = 0; j < message.sourceInput.length; ++j)
+          object.sourceInput[j] = message.sourceInput[j];
+      }
+      return object;
+    };
+
     BatchInput.Kind = (function() {
       const valuesById = $Object.create(null), values = $Object.create(valuesById);
       values[valuesById[0] = "BATCH_ELEMENT_COUNT"] = 0;
@@ -9811,6 +10082,35 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    BatchOutput.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults) {
+        object.targetName = [];
+        object.sourceInput = [];
+      }
+      if (options.defaults)
+        object.kind = options.enums === $String ? "BATCH_SCATTER_WITH_INPUT_SHAPE" : 0;
+      if (message.targetName && message.targetName.length) {
+        object.targetName = $Array(message.targetName.length);
+        for (let j = 0; j < message.targetName.length; ++j)
+          object.targetName[j] = message.targetName[j];
+      }
+      if (message.kind != null && $Object.hasOwnProperty.call(message, "kind"))
+        object.kind = options.enums === $String ? $root.inference.BatchOutput.Kind[message.kind] === $undefined ? message.kind : $root.inference.BatchOutput.Kind[message.kind] : message.kind;
+      if (message.sourceInput && message.sourceInput.length) {
+        object.sourceInput = $Array(message.sourceInput.length);
+        for (let j = 0; j < message.sourceInput.length; ++j)
+          object.sourceInput[j] = message.sourceInput[j];
+      }
+      return object;
+    };
+
     BatchOutput.Kind = (function() {
       const valuesById = $Object.create(null), values = $Object.create(valuesById);
       values[valuesById[0] = "BATCH_SCATTER_WITH_INPUT_SHAPE"] = 0;
@@ -9954,6 +10254,32 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    ModelVersionPolicy.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (message.latest != null && $Object.hasOwnProperty.call(message, "latest")) {
+        object.latest = $root.inference.ModelVersionPolicy.Latest.toObject(message.latest, options, _depth + 1);
+        if (options.oneofs)
+          object.policyChoice = "latest";
+      }
+      if (message.all != null && $Object.hasOwnProperty.call(message, "all")) {
+        object.all = $root.inference.ModelVersionPolicy.All.toObject(message.all, options, _depth + 1);
+        if (options.oneofs)
+          object.policyChoice = "all";
+      }
+      if (message.specific != null && $Object.hasOwnProperty.call(message, "specific")) {
+        object.specific = $root.inference.ModelVersionPolicy.Specific.toObject(message.specific, options, _depth + 1);
+        if (options.oneofs)
+          object.policyChoice = "specific";
+      }
+      return object;
+    };
+
     ModelVersionPolicy.Latest = (function() {
       const Latest = function (properties) {
         if (properties)
@@ -10048,6 +10374,21 @@ export const inference = $root.inference = (() => {
         return message;
       };
 
+      Latest.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.defaults)
+          object.numVersions = 0;
+        if (message.numVersions != null && $Object.hasOwnProperty.call(message, "numVersions"))
+          object.numVersions = message.numVersions;
+        return object;
+      };
+
       return Latest;
     })();
 
@@ -10123,6 +10464,10 @@ export const inference = $root.inference = (() => {
         if (_depth > $util.recursionLimit)
           throw $Error("max depth exceeded");
         return new $root.inference.ModelVersionPolicy.All();
+      };
+
+      All.toObject = function () {
+        return {};
       };
 
       return All;
@@ -10237,6 +10582,29 @@ export const inference = $root.inference = (() => {
               message.versions[i] = new $util.LongBits(object.versions[i].low >>> 0, object.versions[i].high >>> 0).toNumber();
         }
         return message;
+      };
+
+      Specific.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.arrays || options.defaults)
+          object.versions = [];
+        if (message.versions && message.versions.length) {
+          object.versions = $Array(message.versions.length);
+          for (let j = 0; j < message.versions.length; ++j)
+            if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+              object.versions[j] = typeof message.versions[j] === "number" ? $BigInt(message.versions[j]) : $util.Long.fromBits(message.versions[j].low >>> 0, message.versions[j].high >>> 0, false).toBigInt();
+            else if (typeof message.versions[j] === "number")
+              object.versions[j] = options.longs === $String ? $String(message.versions[j]) : message.versions[j];
+            else
+              object.versions[j] = options.longs === $String ? $util.Long.prototype.toString.call(message.versions[j]) : options.longs === $Number ? new $util.LongBits(message.versions[j].low >>> 0, message.versions[j].high >>> 0).toNumber() : message.versions[j];
+        }
+        return object;
       };
 
       return Specific;
@@ -10461,6 +10829,43 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    ModelOptimizationPolicy.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.defaults) {
+        object.graph = null;
+        object.priority = options.enums === $String ? "PRIORITY_DEFAULT" : 0;
+        object.cuda = null;
+        object.executionAccelerators = null;
+        object.inputPinnedMemory = null;
+        object.outputPinnedMemory = null;
+        object.gatherKernelBufferThreshold = 0;
+        object.eagerBatching = false;
+      }
+      if (message.graph != null && $Object.hasOwnProperty.call(message, "graph"))
+        object.graph = $root.inference.ModelOptimizationPolicy.Graph.toObject(message.graph, options, _depth + 1);
+      if (message.priority != null && $Object.hasOwnProperty.call(message, "priority"))
+        object.priority = options.enums === $String ? $root.inference.ModelOptimizationPolicy.ModelPriority[message.priority] === $undefined ? message.priority : $root.inference.ModelOptimizationPolicy.ModelPriority[message.priority] : message.priority;
+      if (message.cuda != null && $Object.hasOwnProperty.call(message, "cuda"))
+        object.cuda = $root.inference.ModelOptimizationPolicy.Cuda.toObject(message.cuda, options, _depth + 1);
+      if (message.executionAccelerators != null && $Object.hasOwnProperty.call(message, "executionAccelerators"))
+        object.executionAccelerators = $root.inference.ModelOptimizationPolicy.ExecutionAccelerators.toObject(message.executionAccelerators, options, _depth + 1);
+      if (message.inputPinnedMemory != null && $Object.hasOwnProperty.call(message, "inputPinnedMemory"))
+        object.inputPinnedMemory = $root.inference.ModelOptimizationPolicy.PinnedMemoryBuffer.toObject(message.inputPinnedMemory, options, _depth + 1);
+      if (message.outputPinnedMemory != null && $Object.hasOwnProperty.call(message, "outputPinnedMemory"))
+        object.outputPinnedMemory = $root.inference.ModelOptimizationPolicy.PinnedMemoryBuffer.toObject(message.outputPinnedMemory, options, _depth + 1);
+      if (message.gatherKernelBufferThreshold != null && $Object.hasOwnProperty.call(message, "gatherKernelBufferThreshold"))
+        object.gatherKernelBufferThreshold = message.gatherKernelBufferThreshold;
+      if (message.eagerBatching != null && $Object.hasOwnProperty.call(message, "eagerBatching"))
+        object.eagerBatching = message.eagerBatching;
+      return object;
+    };
+
     ModelOptimizationPolicy.ModelPriority = (function() {
       const valuesById = $Object.create(null), values = $Object.create(valuesById);
       values[valuesById[0] = "PRIORITY_DEFAULT"] = 0;
@@ -10561,6 +10966,21 @@ export const inference = $root.inference = (() => {
           if ($Number(object.level) !== 0)
             message.level = object.level | 0;
         return message;
+      };
+
+      Graph.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.defaults)
+          object.level = 0;
+        if (message.level != null && $Object.hasOwnProperty.call(message, "level"))
+          object.level = message.level;
+        return object;
       };
 
       return Graph;
@@ -10714,6 +11134,35 @@ export const inference = $root.inference = (() => {
           if (object.outputCopyStream)
             message.outputCopyStream = $Boolean(object.outputCopyStream);
         return message;
+      };
+
+      Cuda.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.arrays || options.defaults)
+          object.graphSpec = [];
+        if (options.defaults) {
+          object.graphs = false;
+          object.busyWaitEvents = false;
+          object.outputCopyStream = false;
+        }
+        if (message.graphs != null && $Object.hasOwnProperty.call(message, "graphs"))
+          object.graphs = message.graphs;
+        if (message.busyWaitEvents != null && $Object.hasOwnProperty.call(message, "busyWaitEvents"))
+          object.busyWaitEvents = message.busyWaitEvents;
+        if (message.graphSpec && message.graphSpec.length) {
+          object.graphSpec = $Array(message.graphSpec.length);
+          for (let j = 0; j < message.graphSpec.length; ++j)
+            object.graphSpec[j] = $root.inference.ModelOptimizationPolicy.Cuda.GraphSpec.toObject(message.graphSpec[j], options, _depth + 1);
+        }
+        if (message.outputCopyStream != null && $Object.hasOwnProperty.call(message, "outputCopyStream"))
+          object.outputCopyStream = message.outputCopyStream;
+        return object;
       };
 
       Cuda.GraphSpec = (function() {
@@ -10881,6 +11330,36 @@ export const inference = $root.inference = (() => {
           return message;
         };
 
+        GraphSpec.toObject = function (message, options, _depth) {
+          if (!options)
+            options = {};
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let object = {};
+          if (options.objects || options.defaults)
+            object.input = {};
+          if (options.defaults) {
+            object.batchSize = 0;
+            object.graphLowerBound = null;
+          }
+          if (message.batchSize != null && $Object.hasOwnProperty.call(message, "batchSize"))
+            object.batchSize = message.batchSize;
+          let keys2;
+          if (message.input && (keys2 = $Object.keys(message.input)).length) {
+            object.input = {};
+            for (let j = 0; j < keys2.length; ++j) {
+              if (keys2[j] === "__proto__")
+                $util.makeProp(object.input, keys2[j]);
+              object.input[keys2[j]] = $root.inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape.toObject(message.input[keys2[j]], options, _depth + 1);
+            }
+          }
+          if (message.graphLowerBound != null && $Object.hasOwnProperty.call(message, "graphLowerBound"))
+            object.graphLowerBound = $root.inference.ModelOptimizationPolicy.Cuda.GraphSpec.LowerBound.toObject(message.graphLowerBound, options, _depth + 1);
+          return object;
+        };
+
         GraphSpec.Shape = (function() {
           const Shape = function (properties) {
             this.dim = [];
@@ -10990,6 +11469,29 @@ export const inference = $root.inference = (() => {
                   message.dim[i] = new $util.LongBits(object.dim[i].low >>> 0, object.dim[i].high >>> 0).toNumber();
             }
             return message;
+          };
+
+          Shape.toObject = function (message, options, _depth) {
+            if (!options)
+              options = {};
+            if (_depth === $undefined)
+              _depth = 0;
+            if (_depth > $util.recursionLimit)
+              throw $Error("max depth exceeded");
+            let object = {};
+            if (options.arrays || options.defaults)
+              object.dim = [];
+            if (message.dim && message.dim.length) {
+              object.dim = $Array(message.dim.length);
+              for (let j = 0; j < message.dim.length; ++j)
+                if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+                  object.dim[j] = typeof message.dim[j] === "number" ? $BigInt(message.dim[j]) : $util.Long.fromBits(message.dim[j].low >>> 0, message.dim[j].high >>> 0, false).toBigInt();
+                else if (typeof message.dim[j] === "number")
+                  object.dim[j] = options.longs === $String ? $String(message.dim[j]) : message.dim[j];
+                else
+                  object.dim[j] = options.longs === $String ? $util.Long.prototype.toString.call(message.dim[j]) : options.longs === $Number ? new $util.LongBits(message.dim[j].low >>> 0, message.dim[j].high >>> 0).toNumber() : message.dim[j];
+            }
+            return object;
           };
 
           return Shape;
@@ -11145,6 +11647,32 @@ export const inference = $root.inference = (() => {
             return message;
           };
 
+          LowerBound.toObject = function (message, options, _depth) {
+            if (!options)
+              options = {};
+            if (_depth === $undefined)
+              _depth = 0;
+            if (_depth > $util.recursionLimit)
+              throw $Error("max depth exceeded");
+            let object = {};
+            if (options.objects || options.defaults)
+              object.input = {};
+            if (options.defaults)
+              object.batchSize = 0;
+            if (message.batchSize != null && $Object.hasOwnProperty.call(message, "batchSize"))
+              object.batchSize = message.batchSize;
+            let keys2;
+            if (message.input && (keys2 = $Object.keys(message.input)).length) {
+              object.input = {};
+              for (let j = 0; j < keys2.length; ++j) {
+                if (keys2[j] === "__proto__")
+                  $util.makeProp(object.input, keys2[j]);
+                object.input[keys2[j]] = $root.inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape.toObject(message.input[keys2[j]], options, _depth + 1);
+              }
+            }
+            return object;
+          };
+
           return LowerBound;
         })();
 
@@ -11278,6 +11806,31 @@ export const inference = $root.inference = (() => {
           }
         }
         return message;
+      };
+
+      ExecutionAccelerators.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.arrays || options.defaults) {
+          object.gpuExecutionAccelerator = [];
+          object.cpuExecutionAccelerator = [];
+        }
+        if (message.gpuExecutionAccelerator && message.gpuExecutionAccelerator.length) {
+          object.gpuExecutionAccelerator = $Array(message.gpuExecutionAccelerator.length);
+          for (let j = 0; j < message.gpuExecutionAccelerator.length; ++j)
+            object.gpuExecutionAccelerator[j] = $root.inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator.toObject(message.gpuExecutionAccelerator[j], options, _depth + 1);
+        }
+        if (message.cpuExecutionAccelerator && message.cpuExecutionAccelerator.length) {
+          object.cpuExecutionAccelerator = $Array(message.cpuExecutionAccelerator.length);
+          for (let j = 0; j < message.cpuExecutionAccelerator.length; ++j)
+            object.cpuExecutionAccelerator[j] = $root.inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator.toObject(message.cpuExecutionAccelerator[j], options, _depth + 1);
+        }
+        return object;
       };
 
       ExecutionAccelerators.Accelerator = (function() {
@@ -11426,6 +11979,32 @@ export const inference = $root.inference = (() => {
           return message;
         };
 
+        Accelerator.toObject = function (message, options, _depth) {
+          if (!options)
+            options = {};
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let object = {};
+          if (options.objects || options.defaults)
+            object.parameters = {};
+          if (options.defaults)
+            object.name = "";
+          if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+            object.name = message.name;
+          let keys2;
+          if (message.parameters && (keys2 = $Object.keys(message.parameters)).length) {
+            object.parameters = {};
+            for (let j = 0; j < keys2.length; ++j) {
+              if (keys2[j] === "__proto__")
+                $util.makeProp(object.parameters, keys2[j]);
+              object.parameters[keys2[j]] = message.parameters[keys2[j]];
+            }
+          }
+          return object;
+        };
+
         return Accelerator;
       })();
 
@@ -11524,6 +12103,21 @@ export const inference = $root.inference = (() => {
           if (object.enable)
             message.enable = $Boolean(object.enable);
         return message;
+      };
+
+      PinnedMemoryBuffer.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.defaults)
+          object.enable = false;
+        if (message.enable != null && $Object.hasOwnProperty.call(message, "enable"))
+          object.enable = message.enable;
+        return object;
       };
 
       return PinnedMemoryBuffer;
@@ -11690,6 +12284,40 @@ export const inference = $root.inference = (() => {
         if ($Number(object.maxQueueSize) !== 0)
           message.maxQueueSize = object.maxQueueSize >>> 0;
       return message;
+    };
+
+    ModelQueuePolicy.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.defaults) {
+        object.timeoutAction = options.enums === $String ? "REJECT" : 0;
+        if ($util.Long) {
+          let long = new $util.Long(0, 0, true);
+          object.defaultTimeoutMicroseconds = options.longs === $String ? long.toString() : options.longs === $Number ? long.toNumber() : typeof $BigInt !== "undefined" && options.longs === $BigInt ? long.toBigInt() : long;
+        } else
+          object.defaultTimeoutMicroseconds = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
+        object.allowTimeoutOverride = false;
+        object.maxQueueSize = 0;
+      }
+      if (message.timeoutAction != null && $Object.hasOwnProperty.call(message, "timeoutAction"))
+        object.timeoutAction = options.enums === $String ? $root.inference.ModelQueuePolicy.TimeoutAction[message.timeoutAction] === $undefined ? message.timeoutAction : $root.inference.ModelQueuePolicy.TimeoutAction[message.timeoutAction] : message.timeoutAction;
+      if (message.defaultTimeoutMicroseconds != null && $Object.hasOwnProperty.call(message, "defaultTimeoutMicroseconds"))
+        if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+          object.defaultTimeoutMicroseconds = typeof message.defaultTimeoutMicroseconds === "number" ? $BigInt(message.defaultTimeoutMicroseconds) : $util.Long.fromBits(message.defaultTimeoutMicroseconds.low >>> 0, message.defaultTimeoutMicroseconds.high >>> 0, true).toBigInt();
+        else if (typeof message.defaultTimeoutMicroseconds === "number")
+          object.defaultTimeoutMicroseconds = options.longs === $String ? $String(message.defaultTimeoutMicroseconds) : message.defaultTimeoutMicroseconds;
+        else
+          object.defaultTimeoutMicroseconds = options.longs === $String ? $util.Long.prototype.toString.call(message.defaultTimeoutMicroseconds) : options.longs === $Number ? new $util.LongBits(message.defaultTimeoutMicroseconds.low >>> 0, message.defaultTimeoutMicroseconds.high >>> 0).toNumber(true) : message.defaultTimeoutMicroseconds;
+      if (message.allowTimeoutOverride != null && $Object.hasOwnProperty.call(message, "allowTimeoutOverride"))
+        object.allowTimeoutOverride = message.allowTimeoutOverride;
+      if (message.maxQueueSize != null && $Object.hasOwnProperty.call(message, "maxQueueSize"))
+        object.maxQueueSize = message.maxQueueSize;
+      return object;
     };
 
     ModelQueuePolicy.TimeoutAction = (function() {
@@ -11960,6 +12588,80 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    ModelDynamicBatching.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults)
+        object.preferredBatchSize = [];
+      if (options.objects || options.defaults)
+        object.priorityQueuePolicy = {};
+      if (options.defaults) {
+        if ($util.Long) {
+          let long = new $util.Long(0, 0, true);
+          object.maxQueueDelayMicroseconds = options.longs === $String ? long.toString() : options.longs === $Number ? long.toNumber() : typeof $BigInt !== "undefined" && options.longs === $BigInt ? long.toBigInt() : long;
+        } else
+          object.maxQueueDelayMicroseconds = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
+        object.preserveOrdering = false;
+        if ($util.Long) {
+          let long = new $util.Long(0, 0, true);
+          object.priorityLevels = options.longs === $String ? long.toString() : options.longs === $Number ? long.toNumber() : typeof $BigInt !== "undefined" && options.longs === $BigInt ? long.toBigInt() : long;
+        } else
+          object.priorityLevels = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
+        if ($util.Long) {
+          let long = new $util.Long(0, 0, true);
+          object.defaultPriorityLevel = options.longs === $String ? long.toString() : options.longs === $Number ? long.toNumber() : typeof $BigInt !== "undefined" && options.longs === $BigInt ? long.toBigInt() : long;
+        } else
+          object.defaultPriorityLevel = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
+        object.defaultQueuePolicy = null;
+      }
+      if (message.preferredBatchSize && message.preferredBatchSize.length) {
+        object.preferredBatchSize = $Array(message.preferredBatchSize.length);
+        for (let j = 0; j < message.preferredBatchSize.length; ++j)
+          object.preferredBatchSize[j] = message.preferredBatchSize[j];
+      }
+      if (message.maxQueueDelayMicroseconds != null && $Object.hasOwnProperty.call(message, "maxQueueDelayMicroseconds"))
+        if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+          object.maxQueueDelayMicroseconds = typeof message.maxQueueDelayMicroseconds === "number" ? $BigInt(message.maxQueueDelayMicroseconds) : $util.Long.fromBits(message.maxQueueDelayMicroseconds.low >>> 0, message.maxQueueDelayMicroseconds.high >>> 0, true).toBigInt();
+        else if (typeof message.maxQueueDelayMicroseconds === "number")
+          object.maxQueueDelayMicroseconds = options.longs === $String ? $String(message.maxQueueDelayMicroseconds) : message.maxQueueDelayMicroseconds;
+        else
+          object.maxQueueDelayMicroseconds = options.longs === $String ? $util.Long.prototype.toString.call(message.maxQueueDelayMicroseconds) : options.longs === $Number ? new $util.LongBits(message.maxQueueDelayMicroseconds.low >>> 0, message.maxQueueDelayMicroseconds.high >>> 0).toNumber(true) : message.maxQueueDelayMicroseconds;
+      if (message.preserveOrdering != null && $Object.hasOwnProperty.call(message, "preserveOrdering"))
+        object.preserveOrdering = message.preserveOrdering;
+      if (message.priorityLevels != null && $Object.hasOwnProperty.call(message, "priorityLevels"))
+        if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+          object.priorityLevels = typeof message.priorityLevels === "number" ? $BigInt(message.priorityLevels) : $util.Long.fromBits(message.priorityLevels.low >>> 0, message.priorityLevels.high >>> 0, true).toBigInt();
+        else if (typeof message.priorityLevels === "number")
+          object.priorityLevels = options.longs === $String ? $String(message.priorityLevels) : message.priorityLevels;
+        else
+          object.priorityLevels = options.longs === $String ? $util.Long.prototype.toString.call(message.priorityLevels) : options.longs === $Number ? new $util.LongBits(message.priorityLevels.low >>> 0, message.priorityLevels.high >>> 0).toNumber(true) : message.priorityLevels;
+      if (message.defaultPriorityLevel != null && $Object.hasOwnProperty.call(message, "defaultPriorityLevel"))
+        if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+          object.defaultPriorityLevel = typeof message.defaultPriorityLevel === "number" ? $BigInt(message.defaultPriorityLevel) : $util.Long.fromBits(message.defaultPriorityLevel.low >>> 0, message.defaultPriorityLevel.high >>> 0, true).toBigInt();
+        else if (typeof message.defaultPriorityLevel === "number")
+          object.defaultPriorityLevel = options.longs === $String ? $String(message.defaultPriorityLevel) : message.defaultPriorityLevel;
+        else
+          object.defaultPriorityLevel = options.longs === $String ? $util.Long.prototype.toString.call(message.defaultPriorityLevel) : options.longs === $Number ? new $util.LongBits(message.defaultPriorityLevel.low >>> 0, message.defaultPriorityLevel.high >>> 0).toNumber(true) : message.defaultPriorityLevel;
+      if (message.defaultQueuePolicy != null && $Object.hasOwnProperty.call(message, "defaultQueuePolicy"))
+        object.defaultQueuePolicy = $root.inference.ModelQueuePolicy.toObject(message.defaultQueuePolicy, options, _depth + 1);
+      let keys2;
+      if (message.priorityQueuePolicy && (keys2 = $Object.keys(message.priorityQueuePolicy)).length) {
+        object.priorityQueuePolicy = {};
+        for (let j = 0; j < keys2.length; ++j) {
+          let k2 = $util.longFromKey(keys2[j], true).toString();
+          if (keys2[j] === "__proto__")
+            $util.makeProp(object.priorityQueuePolicy, keys2[j]);
+          object.priorityQueuePolicy[k2] = $root.inference.ModelQueuePolicy.toObject(message.priorityQueuePolicy[keys2[j]], options, _depth + 1);
+        }
+      }
+      return object;
+    };
+
     return ModelDynamicBatching;
   })();
 
@@ -12166,6 +12868,58 @@ export const inference = $root.inference = (() => {
         if (object.iterativeSequence)
           message.iterativeSequence = $Boolean(object.iterativeSequence);
       return message;
+    };
+
+    ModelSequenceBatching.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults) {
+        object.controlInput = [];
+        object.state = [];
+      }
+      if (options.defaults) {
+        if ($util.Long) {
+          let long = new $util.Long(0, 0, true);
+          object.maxSequenceIdleMicroseconds = options.longs === $String ? long.toString() : options.longs === $Number ? long.toNumber() : typeof $BigInt !== "undefined" && options.longs === $BigInt ? long.toBigInt() : long;
+        } else
+          object.maxSequenceIdleMicroseconds = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
+        object.iterativeSequence = false;
+      }
+      if (message.maxSequenceIdleMicroseconds != null && $Object.hasOwnProperty.call(message, "maxSequenceIdleMicroseconds"))
+        if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+          object.maxSequenceIdleMicroseconds = typeof message.maxSequenceIdleMicroseconds === "number" ? $BigInt(message.maxSequenceIdleMicroseconds) : $util.Long.fromBits(message.maxSequenceIdleMicroseconds.low >>> 0, message.maxSequenceIdleMicroseconds.high >>> 0, true).toBigInt();
+        else if (typeof message.maxSequenceIdleMicroseconds === "number")
+          object.maxSequenceIdleMicroseconds = options.longs === $String ? $String(message.maxSequenceIdleMicroseconds) : message.maxSequenceIdleMicroseconds;
+        else
+          object.maxSequenceIdleMicroseconds = options.longs === $String ? $util.Long.prototype.toString.call(message.maxSequenceIdleMicroseconds) : options.longs === $Number ? new $util.LongBits(message.maxSequenceIdleMicroseconds.low >>> 0, message.maxSequenceIdleMicroseconds.high >>> 0).toNumber(true) : message.maxSequenceIdleMicroseconds;
+      if (message.controlInput && message.controlInput.length) {
+        object.controlInput = $Array(message.controlInput.length);
+        for (let j = 0; j < message.controlInput.length; ++j)
+          object.controlInput[j] = $root.inference.ModelSequenceBatching.ControlInput.toObject(message.controlInput[j], options, _depth + 1);
+      }
+      if (message.direct != null && $Object.hasOwnProperty.call(message, "direct")) {
+        object.direct = $root.inference.ModelSequenceBatching.StrategyDirect.toObject(message.direct, options, _depth + 1);
+        if (options.oneofs)
+          object.strategyChoice = "direct";
+      }
+      if (message.oldest != null && $Object.hasOwnProperty.call(message, "oldest")) {
+        object.oldest = $root.inference.ModelSequenceBatching.StrategyOldest.toObject(message.oldest, options, _depth + 1);
+        if (options.oneofs)
+          object.strategyChoice = "oldest";
+      }
+      if (message.state && message.state.length) {
+        object.state = $Array(message.state.length);
+        for (let j = 0; j < message.state.length; ++j)
+          object.state[j] = $root.inference.ModelSequenceBatching.State.toObject(message.state[j], options, _depth + 1);
+      }
+      if (message.iterativeSequence != null && $Object.hasOwnProperty.call(message, "iterativeSequence"))
+        object.iterativeSequence = message.iterativeSequence;
+      return object;
     };
 
     ModelSequenceBatching.Control = (function() {
@@ -12438,6 +13192,45 @@ export const inference = $root.inference = (() => {
         return message;
       };
 
+      Control.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.arrays || options.defaults) {
+          object.int32FalseTrue = [];
+          object.fp32FalseTrue = [];
+          object.boolFalseTrue = [];
+        }
+        if (options.defaults) {
+          object.kind = options.enums === $String ? "CONTROL_SEQUENCE_START" : 0;
+          object.dataType = options.enums === $String ? "TYPE_INVALID" : 0;
+        }
+        if (message.kind != null && $Object.hasOwnProperty.call(message, "kind"))
+          object.kind = options.enums === $String ? $root.inference.ModelSequenceBatching.Control.Kind[message.kind] === $undefined ? message.kind : $root.inference.ModelSequenceBatching.Control.Kind[message.kind] : message.kind;
+        if (message.int32FalseTrue && message.int32FalseTrue.length) {
+          object.int32FalseTrue = $Array(message.int32FalseTrue.length);
+          for (let j = 0; j < message.int32FalseTrue.length; ++j)
+            object.int32FalseTrue[j] = message.int32FalseTrue[j];
+        }
+        if (message.fp32FalseTrue && message.fp32FalseTrue.length) {
+          object.fp32FalseTrue = $Array(message.fp32FalseTrue.length);
+          for (let j = 0; j < message.fp32FalseTrue.length; ++j)
+            object.fp32FalseTrue[j] = options.json && !$isFinite(message.fp32FalseTrue[j]) ? $String(message.fp32FalseTrue[j]) : message.fp32FalseTrue[j];
+        }
+        if (message.dataType != null && $Object.hasOwnProperty.call(message, "dataType"))
+          object.dataType = options.enums === $String ? $root.inference.DataType[message.dataType] === $undefined ? message.dataType : $root.inference.DataType[message.dataType] : message.dataType;
+        if (message.boolFalseTrue && message.boolFalseTrue.length) {
+          object.boolFalseTrue = $Array(message.boolFalseTrue.length);
+          for (let j = 0; j < message.boolFalseTrue.length; ++j)
+            object.boolFalseTrue[j] = message.boolFalseTrue[j];
+        }
+        return object;
+      };
+
       Control.Kind = (function() {
         const valuesById = $Object.create(null), values = $Object.create(valuesById);
         values[valuesById[0] = "CONTROL_SEQUENCE_START"] = 0;
@@ -12566,6 +13359,28 @@ export const inference = $root.inference = (() => {
           }
         }
         return message;
+      };
+
+      ControlInput.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.arrays || options.defaults)
+          object.control = [];
+        if (options.defaults)
+          object.name = "";
+        if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+          object.name = message.name;
+        if (message.control && message.control.length) {
+          object.control = $Array(message.control.length);
+          for (let j = 0; j < message.control.length; ++j)
+            object.control[j] = $root.inference.ModelSequenceBatching.Control.toObject(message.control[j], options, _depth + 1);
+        }
+        return object;
       };
 
       return ControlInput;
@@ -12809,6 +13624,47 @@ export const inference = $root.inference = (() => {
           if (typeof object.name !== "string" || object.name.length)
             message.name = $String(object.name);
         return message;
+      };
+
+      InitialState.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.arrays || options.defaults)
+          object.dims = [];
+        if (options.defaults) {
+          object.dataType = options.enums === $String ? "TYPE_INVALID" : 0;
+          object.name = "";
+        }
+        if (message.dataType != null && $Object.hasOwnProperty.call(message, "dataType"))
+          object.dataType = options.enums === $String ? $root.inference.DataType[message.dataType] === $undefined ? message.dataType : $root.inference.DataType[message.dataType] : message.dataType;
+        if (message.dims && message.dims.length) {
+          object.dims = $Array(message.dims.length);
+          for (let j = 0; j < message.dims.length; ++j)
+            if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+              object.dims[j] = typeof message.dims[j] === "number" ? $BigInt(message.dims[j]) : $util.Long.fromBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0, false).toBigInt();
+            else if (typeof message.dims[j] === "number")
+              object.dims[j] = options.longs === $String ? $String(message.dims[j]) : message.dims[j];
+            else
+              object.dims[j] = options.longs === $String ? $util.Long.prototype.toString.call(message.dims[j]) : options.longs === $Number ? new $util.LongBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0).toNumber() : message.dims[j];
+        }
+        if (message.zeroData != null && $Object.hasOwnProperty.call(message, "zeroData")) {
+          object.zeroData = message.zeroData;
+          if (options.oneofs)
+            object.stateData = "zeroData";
+        }
+        if (message.dataFile != null && $Object.hasOwnProperty.call(message, "dataFile")) {
+          object.dataFile = message.dataFile;
+          if (options.oneofs)
+            object.stateData = "dataFile";
+        }
+        if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+          object.name = message.name;
+        return object;
       };
 
       return InitialState;
@@ -13092,6 +13948,53 @@ export const inference = $root.inference = (() => {
         return message;
       };
 
+      State.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.arrays || options.defaults) {
+          object.dims = [];
+          object.initialState = [];
+        }
+        if (options.defaults) {
+          object.inputName = "";
+          object.outputName = "";
+          object.dataType = options.enums === $String ? "TYPE_INVALID" : 0;
+          object.useSameBufferForInputOutput = false;
+          object.useGrowableMemory = false;
+        }
+        if (message.inputName != null && $Object.hasOwnProperty.call(message, "inputName"))
+          object.inputName = message.inputName;
+        if (message.outputName != null && $Object.hasOwnProperty.call(message, "outputName"))
+          object.outputName = message.outputName;
+        if (message.dataType != null && $Object.hasOwnProperty.call(message, "dataType"))
+          object.dataType = options.enums === $String ? $root.inference.DataType[message.dataType] === $undefined ? message.dataType : $root.inference.DataType[message.dataType] : message.dataType;
+        if (message.dims && message.dims.length) {
+          object.dims = $Array(message.dims.length);
+          for (let j = 0; j < message.dims.length; ++j)
+            if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+              object.dims[j] = typeof message.dims[j] === "number" ? $BigInt(message.dims[j]) : $util.Long.fromBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0, false).toBigInt();
+            else if (typeof message.dims[j] === "number")
+              object.dims[j] = options.longs === $String ? $String(message.dims[j]) : message.dims[j];
+            else
+              object.dims[j] = options.longs === $String ? $util.Long.prototype.toString.call(message.dims[j]) : options.longs === $Number ? new $util.LongBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0).toNumber() : message.dims[j];
+        }
+        if (message.initialState && message.initialState.length) {
+          object.initialState = $Array(message.initialState.length);
+          for (let j = 0; j < message.initialState.length; ++j)
+            object.initialState[j] = $root.inference.ModelSequenceBatching.InitialState.toObject(message.initialState[j], options, _depth + 1);
+        }
+        if (message.useSameBufferForInputOutput != null && $Object.hasOwnProperty.call(message, "useSameBufferForInputOutput"))
+          object.useSameBufferForInputOutput = message.useSameBufferForInputOutput;
+        if (message.useGrowableMemory != null && $Object.hasOwnProperty.call(message, "useGrowableMemory"))
+          object.useGrowableMemory = message.useGrowableMemory;
+        return object;
+      };
+
       return State;
     })();
 
@@ -13210,6 +14113,34 @@ export const inference = $root.inference = (() => {
           if (!$Object.is($Number(object.minimumSlotUtilization), 0))
             message.minimumSlotUtilization = $Number(object.minimumSlotUtilization);
         return message;
+      };
+
+      StrategyDirect.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.defaults) {
+          if ($util.Long) {
+            let long = new $util.Long(0, 0, true);
+            object.maxQueueDelayMicroseconds = options.longs === $String ? long.toString() : options.longs === $Number ? long.toNumber() : typeof $BigInt !== "undefined" && options.longs === $BigInt ? long.toBigInt() : long;
+          } else
+            object.maxQueueDelayMicroseconds = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
+          object.minimumSlotUtilization = 0;
+        }
+        if (message.maxQueueDelayMicroseconds != null && $Object.hasOwnProperty.call(message, "maxQueueDelayMicroseconds"))
+          if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+            object.maxQueueDelayMicroseconds = typeof message.maxQueueDelayMicroseconds === "number" ? $BigInt(message.maxQueueDelayMicroseconds) : $util.Long.fromBits(message.maxQueueDelayMicroseconds.low >>> 0, message.maxQueueDelayMicroseconds.high >>> 0, true).toBigInt();
+          else if (typeof message.maxQueueDelayMicroseconds === "number")
+            object.maxQueueDelayMicroseconds = options.longs === $String ? $String(message.maxQueueDelayMicroseconds) : message.maxQueueDelayMicroseconds;
+          else
+            object.maxQueueDelayMicroseconds = options.longs === $String ? $util.Long.prototype.toString.call(message.maxQueueDelayMicroseconds) : options.longs === $Number ? new $util.LongBits(message.maxQueueDelayMicroseconds.low >>> 0, message.maxQueueDelayMicroseconds.high >>> 0).toNumber(true) : message.maxQueueDelayMicroseconds;
+        if (message.minimumSlotUtilization != null && $Object.hasOwnProperty.call(message, "minimumSlotUtilization"))
+          object.minimumSlotUtilization = options.json && !$isFinite(message.minimumSlotUtilization) ? $String(message.minimumSlotUtilization) : message.minimumSlotUtilization;
+        return object;
       };
 
       return StrategyDirect;
@@ -13374,6 +14305,44 @@ export const inference = $root.inference = (() => {
         return message;
       };
 
+      StrategyOldest.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.arrays || options.defaults)
+          object.preferredBatchSize = [];
+        if (options.defaults) {
+          object.maxCandidateSequences = 0;
+          if ($util.Long) {
+            let long = new $util.Long(0, 0, true);
+            object.maxQueueDelayMicroseconds = options.longs === $String ? long.toString() : options.longs === $Number ? long.toNumber() : typeof $BigInt !== "undefined" && options.longs === $BigInt ? long.toBigInt() : long;
+          } else
+            object.maxQueueDelayMicroseconds = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
+          object.preserveOrdering = false;
+        }
+        if (message.maxCandidateSequences != null && $Object.hasOwnProperty.call(message, "maxCandidateSequences"))
+          object.maxCandidateSequences = message.maxCandidateSequences;
+        if (message.preferredBatchSize && message.preferredBatchSize.length) {
+          object.preferredBatchSize = $Array(message.preferredBatchSize.length);
+          for (let j = 0; j < message.preferredBatchSize.length; ++j)
+            object.preferredBatchSize[j] = message.preferredBatchSize[j];
+        }
+        if (message.maxQueueDelayMicroseconds != null && $Object.hasOwnProperty.call(message, "maxQueueDelayMicroseconds"))
+          if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+            object.maxQueueDelayMicroseconds = typeof message.maxQueueDelayMicroseconds === "number" ? $BigInt(message.maxQueueDelayMicroseconds) : $util.Long.fromBits(message.maxQueueDelayMicroseconds.low >>> 0, message.maxQueueDelayMicroseconds.high >>> 0, true).toBigInt();
+          else if (typeof message.maxQueueDelayMicroseconds === "number")
+            object.maxQueueDelayMicroseconds = options.longs === $String ? $String(message.maxQueueDelayMicroseconds) : message.maxQueueDelayMicroseconds;
+          else
+            object.maxQueueDelayMicroseconds = options.longs === $String ? $util.Long.prototype.toString.call(message.maxQueueDelayMicroseconds) : options.longs === $Number ? new $util.LongBits(message.maxQueueDelayMicroseconds.low >>> 0, message.maxQueueDelayMicroseconds.high >>> 0).toNumber(true) : message.maxQueueDelayMicroseconds;
+        if (message.preserveOrdering != null && $Object.hasOwnProperty.call(message, "preserveOrdering"))
+          object.preserveOrdering = message.preserveOrdering;
+        return object;
+      };
+
       return StrategyOldest;
     })();
 
@@ -13496,6 +14465,28 @@ export const inference = $root.inference = (() => {
         if ($Number(object.maxInflightRequests) !== 0)
           message.maxInflightRequests = object.maxInflightRequests >>> 0;
       return message;
+    };
+
+    ModelEnsembling.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults)
+        object.step = [];
+      if (options.defaults)
+        object.maxInflightRequests = 0;
+      if (message.step && message.step.length) {
+        object.step = $Array(message.step.length);
+        for (let j = 0; j < message.step.length; ++j)
+          object.step[j] = $root.inference.ModelEnsembling.Step.toObject(message.step[j], options, _depth + 1);
+      }
+      if (message.maxInflightRequests != null && $Object.hasOwnProperty.call(message, "maxInflightRequests"))
+        object.maxInflightRequests = message.maxInflightRequests;
+      return object;
     };
 
     ModelEnsembling.Step = (function() {
@@ -13735,6 +14726,58 @@ export const inference = $root.inference = (() => {
         return message;
       };
 
+      Step.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.objects || options.defaults) {
+          object.inputMap = {};
+          object.outputMap = {};
+        }
+        if (options.defaults) {
+          object.modelName = "";
+          if ($util.Long) {
+            let long = new $util.Long(0, 0, false);
+            object.modelVersion = options.longs === $String ? long.toString() : options.longs === $Number ? long.toNumber() : typeof $BigInt !== "undefined" && options.longs === $BigInt ? long.toBigInt() : long;
+          } else
+            object.modelVersion = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
+          object.modelNamespace = "";
+        }
+        if (message.modelName != null && $Object.hasOwnProperty.call(message, "modelName"))
+          object.modelName = message.modelName;
+        if (message.modelVersion != null && $Object.hasOwnProperty.call(message, "modelVersion"))
+          if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+            object.modelVersion = typeof message.modelVersion === "number" ? $BigInt(message.modelVersion) : $util.Long.fromBits(message.modelVersion.low >>> 0, message.modelVersion.high >>> 0, false).toBigInt();
+          else if (typeof message.modelVersion === "number")
+            object.modelVersion = options.longs === $String ? $String(message.modelVersion) : message.modelVersion;
+          else
+            object.modelVersion = options.longs === $String ? $util.Long.prototype.toString.call(message.modelVersion) : options.longs === $Number ? new $util.LongBits(message.modelVersion.low >>> 0, message.modelVersion.high >>> 0).toNumber() : message.modelVersion;
+        let keys2;
+        if (message.inputMap && (keys2 = $Object.keys(message.inputMap)).length) {
+          object.inputMap = {};
+          for (let j = 0; j < keys2.length; ++j) {
+            if (keys2[j] === "__proto__")
+              $util.makeProp(object.inputMap, keys2[j]);
+            object.inputMap[keys2[j]] = message.inputMap[keys2[j]];
+          }
+        }
+        if (message.outputMap && (keys2 = $Object.keys(message.outputMap)).length) {
+          object.outputMap = {};
+          for (let j = 0; j < keys2.length; ++j) {
+            if (keys2[j] === "__proto__")
+              $util.makeProp(object.outputMap, keys2[j]);
+            object.outputMap[keys2[j]] = message.outputMap[keys2[j]];
+          }
+        }
+        if (message.modelNamespace != null && $Object.hasOwnProperty.call(message, "modelNamespace"))
+          object.modelNamespace = message.modelNamespace;
+        return object;
+      };
+
       return Step;
     })();
 
@@ -13833,6 +14876,21 @@ export const inference = $root.inference = (() => {
         if (typeof object.stringValue !== "string" || object.stringValue.length)
           message.stringValue = $String(object.stringValue);
       return message;
+    };
+
+    ModelParameter.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.defaults)
+        object.stringValue = "";
+      if (message.stringValue != null && $Object.hasOwnProperty.call(message, "stringValue"))
+        object.stringValue = message.stringValue;
+      return object;
     };
 
     return ModelParameter;
@@ -14018,6 +15076,39 @@ export const inference = $root.inference = (() => {
         if ($Number(object.count) !== 0)
           message.count = object.count >>> 0;
       return message;
+    };
+
+    ModelWarmup.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.objects || options.defaults)
+        object.inputs = {};
+      if (options.defaults) {
+        object.name = "";
+        object.batchSize = 0;
+        object.count = 0;
+      }
+      if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+        object.name = message.name;
+      if (message.batchSize != null && $Object.hasOwnProperty.call(message, "batchSize"))
+        object.batchSize = message.batchSize;
+      let keys2;
+      if (message.inputs && (keys2 = $Object.keys(message.inputs)).length) {
+        object.inputs = {};
+        for (let j = 0; j < keys2.length; ++j) {
+          if (keys2[j] === "__proto__")
+            $util.makeProp(object.inputs, keys2[j]);
+          object.inputs[keys2[j]] = $root.inference.ModelWarmup.Input.toObject(message.inputs[keys2[j]], options, _depth + 1);
+        }
+      }
+      if (message.count != null && $Object.hasOwnProperty.call(message, "count"))
+        object.count = message.count;
+      return object;
     };
 
     ModelWarmup.Input = (function() {
@@ -14257,6 +15348,48 @@ export const inference = $root.inference = (() => {
         return message;
       };
 
+      Input.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.arrays || options.defaults)
+          object.dims = [];
+        if (options.defaults)
+          object.dataType = options.enums === $String ? "TYPE_INVALID" : 0;
+        if (message.dataType != null && $Object.hasOwnProperty.call(message, "dataType"))
+          object.dataType = options.enums === $String ? $root.inference.DataType[message.dataType] === $undefined ? message.dataType : $root.inference.DataType[message.dataType] : message.dataType;
+        if (message.dims && message.dims.length) {
+          object.dims = $Array(message.dims.length);
+          for (let j = 0; j < message.dims.length; ++j)
+            if (typeof $BigInt !== "undefined" && options.longs === $BigInt)
+              object.dims[j] = typeof message.dims[j] === "number" ? $BigInt(message.dims[j]) : $util.Long.fromBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0, false).toBigInt();
+            else if (typeof message.dims[j] === "number")
+              object.dims[j] = options.longs === $String ? $String(message.dims[j]) : message.dims[j];
+            else
+              object.dims[j] = options.longs === $String ? $util.Long.prototype.toString.call(message.dims[j]) : options.longs === $Number ? new $util.LongBits(message.dims[j].low >>> 0, message.dims[j].high >>> 0).toNumber() : message.dims[j];
+        }
+        if (message.zeroData != null && $Object.hasOwnProperty.call(message, "zeroData")) {
+          object.zeroData = message.zeroData;
+          if (options.oneofs)
+            object.inputDataType = "zeroData";
+        }
+        if (message.randomData != null && $Object.hasOwnProperty.call(message, "randomData")) {
+          object.randomData = message.randomData;
+          if (options.oneofs)
+            object.inputDataType = "randomData";
+        }
+        if (message.inputDataFile != null && $Object.hasOwnProperty.call(message, "inputDataFile")) {
+          object.inputDataFile = message.inputDataFile;
+          if (options.oneofs)
+            object.inputDataType = "inputDataFile";
+        }
+        return object;
+      };
+
       return Input;
     })();
 
@@ -14362,6 +15495,24 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    ModelOperations.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults)
+        object.opLibraryFilename = [];
+      if (message.opLibraryFilename && message.opLibraryFilename.length) {
+        object.opLibraryFilename = $Array(message.opLibraryFilename.length);
+        for (let j = 0; j < message.opLibraryFilename.length; ++j)
+          object.opLibraryFilename[j] = message.opLibraryFilename[j];
+      }
+      return object;
+    };
+
     return ModelOperations;
   })();
 
@@ -14457,6 +15608,21 @@ export const inference = $root.inference = (() => {
         if (object.decoupled)
           message.decoupled = $Boolean(object.decoupled);
       return message;
+    };
+
+    ModelTransactionPolicy.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.defaults)
+        object.decoupled = false;
+      if (message.decoupled != null && $Object.hasOwnProperty.call(message, "decoupled"))
+        object.decoupled = message.decoupled;
+      return object;
     };
 
     return ModelTransactionPolicy;
@@ -14562,6 +15728,24 @@ export const inference = $root.inference = (() => {
         }
       }
       return message;
+    };
+
+    ModelRepositoryAgents.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults)
+        object.agents = [];
+      if (message.agents && message.agents.length) {
+        object.agents = $Array(message.agents.length);
+        for (let j = 0; j < message.agents.length; ++j)
+          object.agents[j] = $root.inference.ModelRepositoryAgents.Agent.toObject(message.agents[j], options, _depth + 1);
+      }
+      return object;
     };
 
     ModelRepositoryAgents.Agent = (function() {
@@ -14710,6 +15894,32 @@ export const inference = $root.inference = (() => {
         return message;
       };
 
+      Agent.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.objects || options.defaults)
+          object.parameters = {};
+        if (options.defaults)
+          object.name = "";
+        if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+          object.name = message.name;
+        let keys2;
+        if (message.parameters && (keys2 = $Object.keys(message.parameters)).length) {
+          object.parameters = {};
+          for (let j = 0; j < keys2.length; ++j) {
+            if (keys2[j] === "__proto__")
+              $util.makeProp(object.parameters, keys2[j]);
+            object.parameters[keys2[j]] = message.parameters[keys2[j]];
+          }
+        }
+        return object;
+      };
+
       return Agent;
     })();
 
@@ -14808,6 +16018,21 @@ export const inference = $root.inference = (() => {
         if (object.enable)
           message.enable = $Boolean(object.enable);
       return message;
+    };
+
+    ModelResponseCache.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.defaults)
+        object.enable = false;
+      if (message.enable != null && $Object.hasOwnProperty.call(message, "enable"))
+        object.enable = message.enable;
+      return object;
     };
 
     return ModelResponseCache;
@@ -14913,6 +16138,24 @@ export const inference = $root.inference = (() => {
         }
       }
       return message;
+    };
+
+    ModelMetrics.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults)
+        object.metricControl = [];
+      if (message.metricControl && message.metricControl.length) {
+        object.metricControl = $Array(message.metricControl.length);
+        for (let j = 0; j < message.metricControl.length; ++j)
+          object.metricControl[j] = $root.inference.ModelMetrics.MetricControl.toObject(message.metricControl[j], options, _depth + 1);
+      }
+      return object;
     };
 
     ModelMetrics.MetricControl = (function() {
@@ -15032,6 +16275,26 @@ export const inference = $root.inference = (() => {
         return message;
       };
 
+      MetricControl.toObject = function (message, options, _depth) {
+        if (!options)
+          options = {};
+        if (_depth === $undefined)
+          _depth = 0;
+        if (_depth > $util.recursionLimit)
+          throw $Error("max depth exceeded");
+        let object = {};
+        if (options.defaults)
+          object.metricIdentifier = null;
+        if (message.metricIdentifier != null && $Object.hasOwnProperty.call(message, "metricIdentifier"))
+          object.metricIdentifier = $root.inference.ModelMetrics.MetricControl.MetricIdentifier.toObject(message.metricIdentifier, options, _depth + 1);
+        if (message.histogramOptions != null && $Object.hasOwnProperty.call(message, "histogramOptions")) {
+          object.histogramOptions = $root.inference.ModelMetrics.MetricControl.HistogramOptions.toObject(message.histogramOptions, options, _depth + 1);
+          if (options.oneofs)
+            object.metricOptions = "histogramOptions";
+        }
+        return object;
+      };
+
       MetricControl.MetricIdentifier = (function() {
         const MetricIdentifier = function (properties) {
           if (properties)
@@ -15124,6 +16387,21 @@ export const inference = $root.inference = (() => {
             if (typeof object.family !== "string" || object.family.length)
               message.family = $String(object.family);
           return message;
+        };
+
+        MetricIdentifier.toObject = function (message, options, _depth) {
+          if (!options)
+            options = {};
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let object = {};
+          if (options.defaults)
+            object.family = "";
+          if (message.family != null && $Object.hasOwnProperty.call(message, "family"))
+            object.family = message.family;
+          return object;
         };
 
         return MetricIdentifier;
@@ -15231,6 +16509,24 @@ export const inference = $root.inference = (() => {
               message.buckets[i] = $Number(object.buckets[i]);
           }
           return message;
+        };
+
+        HistogramOptions.toObject = function (message, options, _depth) {
+          if (!options)
+            options = {};
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let object = {};
+          if (options.arrays || options.defaults)
+            object.buckets = [];
+          if (message.buckets && message.buckets.length) {
+            object.buckets = $Array(message.buckets.length);
+            for (let j = 0; j < message.buckets.length; ++j)
+              object.buckets[j] = options.json && !$isFinite(message.buckets[j]) ? $String(message.buckets[j]) : message.buckets[j];
+          }
+          return object;
         };
 
         return HistogramOptions;
@@ -15881,6 +17177,141 @@ export const inference = $root.inference = (() => {
       return message;
     };
 
+    ModelConfig.toObject = function (message, options, _depth) {
+      if (!options)
+        options = {};
+      if (_depth === $undefined)
+        _depth = 0;
+      if (_depth > $util.recursionLimit)
+        throw $Error("max depth exceeded");
+      let object = {};
+      if (options.arrays || options.defaults) {
+        object.input = [];
+        object.output = [];
+        object.instanceGroup = [];
+        object.modelWarmup = [];
+        object.batchInput = [];
+        object.batchOutput = [];
+      }
+      if (options.objects || options.defaults) {
+        object.ccModelFilenames = {};
+        object.metricTags = {};
+        object.parameters = {};
+      }
+      if (options.defaults) {
+        object.name = "";
+        object.platform = "";
+        object.versionPolicy = null;
+        object.maxBatchSize = 0;
+        object.defaultModelFilename = "";
+        object.optimization = null;
+        object.backend = "";
+        object.modelOperations = null;
+        object.modelTransactionPolicy = null;
+        object.modelRepositoryAgents = null;
+        object.responseCache = null;
+        object.runtime = "";
+        object.modelMetrics = null;
+      }
+      if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
+        object.name = message.name;
+      if (message.platform != null && $Object.hasOwnProperty.call(message, "platform"))
+        object.platform = message.platform;
+      if (message.versionPolicy != null && $Object.hasOwnProperty.call(message, "versionPolicy"))
+        object.versionPolicy = $root.inference.ModelVersionPolicy.toObject(message.versionPolicy, options, _depth + 1);
+      if (message.maxBatchSize != null && $Object.hasOwnProperty.call(message, "maxBatchSize"))
+        object.maxBatchSize = message.maxBatchSize;
+      if (message.input && message.input.length) {
+        object.input = $Array(message.input.length);
+        for (let j = 0; j < message.input.length; ++j)
+          object.input[j] = $root.inference.ModelInput.toObject(message.input[j], options, _depth + 1);
+      }
+      if (message.output && message.output.length) {
+        object.output = $Array(message.output.length);
+        for (let j = 0; j < message.output.length; ++j)
+          object.output[j] = $root.inference.ModelOutput.toObject(message.output[j], options, _depth + 1);
+      }
+      if (message.instanceGroup && message.instanceGroup.length) {
+        object.instanceGroup = $Array(message.instanceGroup.length);
+        for (let j = 0; j < message.instanceGroup.length; ++j)
+          object.instanceGroup[j] = $root.inference.ModelInstanceGroup.toObject(message.instanceGroup[j], options, _depth + 1);
+      }
+      if (message.defaultModelFilename != null && $Object.hasOwnProperty.call(message, "defaultModelFilename"))
+        object.defaultModelFilename = message.defaultModelFilename;
+      let keys2;
+      if (message.ccModelFilenames && (keys2 = $Object.keys(message.ccModelFilenames)).length) {
+        object.ccModelFilenames = {};
+        for (let j = 0; j < keys2.length; ++j) {
+          if (keys2[j] === "__proto__")
+            $util.makeProp(object.ccModelFilenames, keys2[j]);
+          object.ccModelFilenames[keys2[j]] = message.ccModelFilenames[keys2[j]];
+        }
+      }
+      if (message.metricTags && (keys2 = $Object.keys(message.metricTags)).length) {
+        object.metricTags = {};
+        for (let j = 0; j < keys2.length; ++j) {
+          if (keys2[j] === "__proto__")
+            $util.makeProp(object.metricTags, keys2[j]);
+          object.metricTags[keys2[j]] = message.metricTags[keys2[j]];
+        }
+      }
+      if (message.dynamicBatching != null && $Object.hasOwnProperty.call(message, "dynamicBatching")) {
+        object.dynamicBatching = $root.inference.ModelDynamicBatching.toObject(message.dynamicBatching, options, _depth + 1);
+        if (options.oneofs)
+          object.schedulingChoice = "dynamicBatching";
+      }
+      if (message.optimization != null && $Object.hasOwnProperty.call(message, "optimization"))
+        object.optimization = $root.inference.ModelOptimizationPolicy.toObject(message.optimization, options, _depth + 1);
+      if (message.sequenceBatching != null && $Object.hasOwnProperty.call(message, "sequenceBatching")) {
+        object.sequenceBatching = $root.inference.ModelSequenceBatching.toObject(message.sequenceBatching, options, _depth + 1);
+        if (options.oneofs)
+          object.schedulingChoice = "sequenceBatching";
+      }
+      if (message.parameters && (keys2 = $Object.keys(message.parameters)).length) {
+        object.parameters = {};
+        for (let j = 0; j < keys2.length; ++j) {
+          if (keys2[j] === "__proto__")
+            $util.makeProp(object.parameters, keys2[j]);
+          object.parameters[keys2[j]] = $root.inference.ModelParameter.toObject(message.parameters[keys2[j]], options, _depth + 1);
+        }
+      }
+      if (message.ensembleScheduling != null && $Object.hasOwnProperty.call(message, "ensembleScheduling")) {
+        object.ensembleScheduling = $root.inference.ModelEnsembling.toObject(message.ensembleScheduling, options, _depth + 1);
+        if (options.oneofs)
+          object.schedulingChoice = "ensembleScheduling";
+      }
+      if (message.modelWarmup && message.modelWarmup.length) {
+        object.modelWarmup = $Array(message.modelWarmup.length);
+        for (let j = 0; j < message.modelWarmup.length; ++j)
+          object.modelWarmup[j] = $root.inference.ModelWarmup.toObject(message.modelWarmup[j], options, _depth + 1);
+      }
+      if (message.backend != null && $Object.hasOwnProperty.call(message, "backend"))
+        object.backend = message.backend;
+      if (message.modelOperations != null && $Object.hasOwnProperty.call(message, "modelOperations"))
+        object.modelOperations = $root.inference.ModelOperations.toObject(message.modelOperations, options, _depth + 1);
+      if (message.modelTransactionPolicy != null && $Object.hasOwnProperty.call(message, "modelTransactionPolicy"))
+        object.modelTransactionPolicy = $root.inference.ModelTransactionPolicy.toObject(message.modelTransactionPolicy, options, _depth + 1);
+      if (message.batchInput && message.batchInput.length) {
+        object.batchInput = $Array(message.batchInput.length);
+        for (let j = 0; j < message.batchInput.length; ++j)
+          object.batchInput[j] = $root.inference.BatchInput.toObject(message.batchInput[j], options, _depth + 1);
+      }
+      if (message.batchOutput && message.batchOutput.length) {
+        object.batchOutput = $Array(message.batchOutput.length);
+        for (let j = 0; j < message.batchOutput.length; ++j)
+          object.batchOutput[j] = $root.inference.BatchOutput.toObject(message.batchOutput[j], options, _depth + 1);
+      }
+      if (message.modelRepositoryAgents != null && $Object.hasOwnProperty.call(message, "modelRepositoryAgents"))
+        object.modelRepositoryAgents = $root.inference.ModelRepositoryAgents.toObject(message.modelRepositoryAgents, options, _depth + 1);
+      if (message.responseCache != null && $Object.hasOwnProperty.call(message, "responseCache"))
+        object.responseCache = $root.inference.ModelResponseCache.toObject(message.responseCache, options, _depth + 1);
+      if (message.runtime != null && $Object.hasOwnProperty.call(message, "runtime"))
+        object.runtime = message.runtime;
+      if (message.modelMetrics != null && $Object.hasOwnProperty.call(message, "modelMetrics"))
+        object.modelMetrics = $root.inference.ModelMetrics.toObject(message.modelMetrics, options, _depth + 1);
+      return object;
+    };
+
     return ModelConfig;
   })();
 
@@ -16122,6 +17553,1031 @@ export const grpc = $root.grpc = (() => {
     })();
 
     return health;
+  })();
+
+  grpc.reflection = (function() {
+    const reflection = {};
+
+    reflection.v1 = (function() {
+      const v1 = {};
+
+      v1.ServerReflectionRequest = (function() {
+        const ServerReflectionRequest = function (properties) {
+          if (properties)
+            for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+              if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                this[keys[i]] = properties[keys[i]];
+        };
+
+        ServerReflectionRequest.prototype.host = "";
+
+        ServerReflectionRequest.prototype.fileByFilename = null;
+
+        ServerReflectionRequest.prototype.fileContainingSymbol = null;
+
+        ServerReflectionRequest.prototype.fileContainingExtension = null;
+
+        ServerReflectionRequest.prototype.allExtensionNumbersOfType = null;
+
+        ServerReflectionRequest.prototype.listServices = null;
+
+        // OneOf field names bound to virtual getters and setters
+        let $oneOfFields;
+
+        $Object.defineProperty(ServerReflectionRequest.prototype, "messageRequest", {
+          get: $util.oneOfGetter($oneOfFields = ["fileByFilename", "fileContainingSymbol", "fileContainingExtension", "allExtensionNumbersOfType", "listServices"]),
+          set: $util.oneOfSetter($oneOfFields)
+        });
+
+        ServerReflectionRequest.encode = function (message, writer, _depth) {
+          if (!writer)
+            writer = $Writer.create();
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          if (message.host != null && $Object.hasOwnProperty.call(message, "host") && message.host !== "")
+            writer.uint32(/* id 1, wireType 2 =*/10).string(message.host);
+          if (message.fileByFilename != null && $Object.hasOwnProperty.call(message, "fileByFilename"))
+            writer.uint32(/* id 3, wireType 2 =*/26).string(message.fileByFilename);
+          if (message.fileContainingSymbol != null && $Object.hasOwnProperty.call(message, "fileContainingSymbol"))
+            writer.uint32(/* id 4, wireType 2 =*/34).string(message.fileContainingSymbol);
+          if (message.fileContainingExtension != null && $Object.hasOwnProperty.call(message, "fileContainingExtension"))
+            $root.grpc.reflection.v1.ExtensionRequest.encode(message.fileContainingExtension, writer.uint32(/* id 5, wireType 2 =*/42).fork(), _depth + 1).ldelim();
+          if (message.allExtensionNumbersOfType != null && $Object.hasOwnProperty.call(message, "allExtensionNumbersOfType"))
+            writer.uint32(/* id 6, wireType 2 =*/50).string(message.allExtensionNumbersOfType);
+          if (message.listServices != null && $Object.hasOwnProperty.call(message, "listServices"))
+            writer.uint32(/* id 7, wireType 2 =*/58).string(message.listServices);
+          if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+            for (let i = 0; i < message.$unknowns.length; ++i)
+              writer.raw(message.$unknowns[i]);
+          return writer;
+        };
+
+        ServerReflectionRequest.decode = function (reader, length, _end, _depth, _target) {
+          if (!(reader instanceof $Reader))
+            reader = $Reader.create(reader);
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $Reader.recursionLimit)
+            throw $Error("max depth exceeded");
+          let end, message, value;
+          if (length === $undefined)
+            end = reader.len;
+          else {
+            end = reader.pos + length;
+            if (end > reader.len)
+              throw $RangeError("index out of range");
+            length = reader.len;
+            reader.len = end;
+          }
+          message = _target || new $root.grpc.reflection.v1.ServerReflectionRequest();
+          while (reader.pos < end) {
+            let start = reader.pos;
+            let tag = reader.tag();
+            if (tag === _end) {
+              _end = $undefined;
+              break;
+            }
+            let wireType = tag & 7;
+            switch (tag >>>= 3) {
+            case 1: {
+                if (wireType !== 2)
+                  break;
+                if ((value = reader.stringVerify()).length)
+                  message.host = value;
+                else
+                  delete message.host;
+                continue;
+              }
+            case 3: {
+                if (wireType !== 2)
+                  break;
+                message.fileByFilename = reader.stringVerify();
+                message.messageRequest = "fileByFilename";
+                continue;
+              }
+            case 4: {
+                if (wireType !== 2)
+                  break;
+                message.fileContainingSymbol = reader.stringVerify();
+                message.messageRequest = "fileContainingSymbol";
+                continue;
+              }
+            case 5: {
+                if (wireType !== 2)
+                  break;
+                message.fileContainingExtension = $root.grpc.reflection.v1.ExtensionRequest.decode(reader, reader.size(), $undefined, _depth + 1, message.fileContainingExtension);
+                message.messageRequest = "fileContainingExtension";
+                continue;
+              }
+            case 6: {
+                if (wireType !== 2)
+                  break;
+                message.allExtensionNumbersOfType = reader.stringVerify();
+                message.messageRequest = "allExtensionNumbersOfType";
+                continue;
+              }
+            case 7: {
+                if (wireType !== 2)
+                  break;
+                message.listServices = reader.stringVerify();
+                message.messageRequest = "listServices";
+                continue;
+              }
+            }
+            reader.skipType(wireType, _depth, tag);
+            if (!reader.discardUnknown) {
+              $util.makeProp(message, "$unknowns", false);
+              (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+            }
+          }
+          if (length !== $undefined) {
+            if (reader.pos !== end)
+              throw $RangeError("index out of range");
+            reader.len = length;
+          }
+          if (_end !== $undefined)
+            throw $Error("missing end group");
+          return message;
+        };
+
+        ServerReflectionRequest.fromObject = function (object, _depth) {
+          if (object instanceof $root.grpc.reflection.v1.ServerReflectionRequest)
+            return object;
+          if (!$util.isObject(object))
+            throw $TypeError(".grpc.reflection.v1.ServerReflectionRequest: object expected");
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let message = new $root.grpc.reflection.v1.ServerReflectionRequest();
+          if (object.host != null)
+            if (typeof object.host !== "string" || object.host.length)
+              message.host = $String(object.host);
+          if (object.fileByFilename != null)
+            message.fileByFilename = $String(object.fileByFilename);
+          if (object.fileContainingSymbol != null)
+            message.fileContainingSymbol = $String(object.fileContainingSymbol);
+          if (object.fileContainingExtension != null) {
+            if (!$util.isObject(object.fileContainingExtension))
+              throw $TypeError(".grpc.reflection.v1.ServerReflectionRequest.fileContainingExtension: object expected");
+            message.fileContainingExtension = $root.grpc.reflection.v1.ExtensionRequest.fromObject(object.fileContainingExtension, _depth + 1);
+          }
+          if (object.allExtensionNumbersOfType != null)
+            message.allExtensionNumbersOfType = $String(object.allExtensionNumbersOfType);
+          if (object.listServices != null)
+            message.listServices = $String(object.listServices);
+          return message;
+        };
+
+        return ServerReflectionRequest;
+      })();
+
+      v1.ExtensionRequest = (function() {
+        const ExtensionRequest = function (properties) {
+          if (properties)
+            for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+              if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                this[keys[i]] = properties[keys[i]];
+        };
+
+        ExtensionRequest.prototype.containingType = "";
+
+        ExtensionRequest.prototype.extensionNumber = 0;
+
+        ExtensionRequest.encode = function (message, writer, _depth) {
+          if (!writer)
+            writer = $Writer.create();
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          if (message.containingType != null && $Object.hasOwnProperty.call(message, "containingType") && message.containingType !== "")
+            writer.uint32(/* id 1, wireType 2 =*/10).string(message.containingType);
+          if (message.extensionNumber != null && $Object.hasOwnProperty.call(message, "extensionNumber") && message.extensionNumber !== 0)
+            writer.uint32(/* id 2, wireType 0 =*/16).int32(message.extensionNumber);
+          if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+            for (let i = 0; i < message.$unknowns.length; ++i)
+              writer.raw(message.$unknowns[i]);
+          return writer;
+        };
+
+        ExtensionRequest.decode = function (reader, length, _end, _depth, _target) {
+          if (!(reader instanceof $Reader))
+            reader = $Reader.create(reader);
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $Reader.recursionLimit)
+            throw $Error("max depth exceeded");
+          let end, message, value;
+          if (length === $undefined)
+            end = reader.len;
+          else {
+            end = reader.pos + length;
+            if (end > reader.len)
+              throw $RangeError("index out of range");
+            length = reader.len;
+            reader.len = end;
+          }
+          message = _target || new $root.grpc.reflection.v1.ExtensionRequest();
+          while (reader.pos < end) {
+            let start = reader.pos;
+            let tag = reader.tag();
+            if (tag === _end) {
+              _end = $undefined;
+              break;
+            }
+            let wireType = tag & 7;
+            switch (tag >>>= 3) {
+            case 1: {
+                if (wireType !== 2)
+                  break;
+                if ((value = reader.stringVerify()).length)
+                  message.containingType = value;
+                else
+                  delete message.containingType;
+                continue;
+              }
+            case 2: {
+                if (wireType !== 0)
+                  break;
+                if (value = reader.int32())
+                  message.extensionNumber = value;
+                else
+                  delete message.extensionNumber;
+                continue;
+              }
+            }
+            reader.skipType(wireType, _depth, tag);
+            if (!reader.discardUnknown) {
+              $util.makeProp(message, "$unknowns", false);
+              (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+            }
+          }
+          if (length !== $undefined) {
+            if (reader.pos !== end)
+              throw $RangeError("index out of range");
+            reader.len = length;
+          }
+          if (_end !== $undefined)
+            throw $Error("missing end group");
+          return message;
+        };
+
+        ExtensionRequest.fromObject = function (object, _depth) {
+          if (object instanceof $root.grpc.reflection.v1.ExtensionRequest)
+            return object;
+          if (!$util.isObject(object))
+            throw $TypeError(".grpc.reflection.v1.ExtensionRequest: object expected");
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let message = new $root.grpc.reflection.v1.ExtensionRequest();
+          if (object.containingType != null)
+            if (typeof object.containingType !== "string" || object.containingType.length)
+              message.containingType = $String(object.containingType);
+          if (object.extensionNumber != null)
+            if ($Number(object.extensionNumber) !== 0)
+              message.extensionNumber = object.extensionNumber | 0;
+          return message;
+        };
+
+        return ExtensionRequest;
+      })();
+
+      v1.ServerReflectionResponse = (function() {
+        const ServerReflectionResponse = function (properties) {
+          if (properties)
+            for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+              if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                this[keys[i]] = properties[keys[i]];
+        };
+
+        ServerReflectionResponse.prototype.validHost = "";
+
+        ServerReflectionResponse.prototype.originalRequest = null;
+
+        ServerReflectionResponse.prototype.fileDescriptorResponse = null;
+
+        ServerReflectionResponse.prototype.allExtensionNumbersResponse = null;
+
+        ServerReflectionResponse.prototype.listServicesResponse = null;
+
+        ServerReflectionResponse.prototype.errorResponse = null;
+
+        // OneOf field names bound to virtual getters and setters
+        let $oneOfFields;
+
+        $Object.defineProperty(ServerReflectionResponse.prototype, "messageResponse", {
+          get: $util.oneOfGetter($oneOfFields = ["fileDescriptorResponse", "allExtensionNumbersResponse", "listServicesResponse", "errorResponse"]),
+          set: $util.oneOfSetter($oneOfFields)
+        });
+
+        ServerReflectionResponse.encode = function (message, writer, _depth) {
+          if (!writer)
+            writer = $Writer.create();
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          if (message.validHost != null && $Object.hasOwnProperty.call(message, "validHost") && message.validHost !== "")
+            writer.uint32(/* id 1, wireType 2 =*/10).string(message.validHost);
+          if (message.originalRequest != null && $Object.hasOwnProperty.call(message, "originalRequest"))
+            $root.grpc.reflection.v1.ServerReflectionRequest.encode(message.originalRequest, writer.uint32(/* id 2, wireType 2 =*/18).fork(), _depth + 1).ldelim();
+          if (message.fileDescriptorResponse != null && $Object.hasOwnProperty.call(message, "fileDescriptorResponse"))
+            $root.grpc.reflection.v1.FileDescriptorResponse.encode(message.fileDescriptorResponse, writer.uint32(/* id 4, wireType 2 =*/34).fork(), _depth + 1).ldelim();
+          if (message.allExtensionNumbersResponse != null && $Object.hasOwnProperty.call(message, "allExtensionNumbersResponse"))
+            $root.grpc.reflection.v1.ExtensionNumberResponse.encode(message.allExtensionNumbersResponse, writer.uint32(/* id 5, wireType 2 =*/42).fork(), _depth + 1).ldelim();
+          if (message.listServicesResponse != null && $Object.hasOwnProperty.call(message, "listServicesResponse"))
+            $root.grpc.reflection.v1.ListServiceResponse.encode(message.listServicesResponse, writer.uint32(/* id 6, wireType 2 =*/50).fork(), _depth + 1).ldelim();
+          if (message.errorResponse != null && $Object.hasOwnProperty.call(message, "errorResponse"))
+            $root.grpc.reflection.v1.ErrorResponse.encode(message.errorResponse, writer.uint32(/* id 7, wireType 2 =*/58).fork(), _depth + 1).ldelim();
+          if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+            for (let i = 0; i < message.$unknowns.length; ++i)
+              writer.raw(message.$unknowns[i]);
+          return writer;
+        };
+
+        ServerReflectionResponse.decode = function (reader, length, _end, _depth, _target) {
+          if (!(reader instanceof $Reader))
+            reader = $Reader.create(reader);
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $Reader.recursionLimit)
+            throw $Error("max depth exceeded");
+          let end, message, value;
+          if (length === $undefined)
+            end = reader.len;
+          else {
+            end = reader.pos + length;
+            if (end > reader.len)
+              throw $RangeError("index out of range");
+            length = reader.len;
+            reader.len = end;
+          }
+          message = _target || new $root.grpc.reflection.v1.ServerReflectionResponse();
+          while (reader.pos < end) {
+            let start = reader.pos;
+            let tag = reader.tag();
+            if (tag === _end) {
+              _end = $undefined;
+              break;
+            }
+            let wireType = tag & 7;
+            switch (tag >>>= 3) {
+            case 1: {
+                if (wireType !== 2)
+                  break;
+                if ((value = reader.stringVerify()).length)
+                  message.validHost = value;
+                else
+                  delete message.validHost;
+                continue;
+              }
+            case 2: {
+                if (wireType !== 2)
+                  break;
+                message.originalRequest = $root.grpc.reflection.v1.ServerReflectionRequest.decode(reader, reader.size(), $undefined, _depth + 1, message.originalRequest);
+                continue;
+              }
+            case 4: {
+                if (wireType !== 2)
+                  break;
+                message.fileDescriptorResponse = $root.grpc.reflection.v1.FileDescriptorResponse.decode(reader, reader.size(), $undefined, _depth + 1, message.fileDescriptorResponse);
+                message.messageResponse = "fileDescriptorResponse";
+                continue;
+              }
+            case 5: {
+                if (wireType !== 2)
+                  break;
+                message.allExtensionNumbersResponse = $root.grpc.reflection.v1.ExtensionNumberResponse.decode(reader, reader.size(), $undefined, _depth + 1, message.allExtensionNumbersResponse);
+                message.messageResponse = "allExtensionNumbersResponse";
+                continue;
+              }
+            case 6: {
+                if (wireType !== 2)
+                  break;
+                message.listServicesResponse = $root.grpc.reflection.v1.ListServiceResponse.decode(reader, reader.size(), $undefined, _depth + 1, message.listServicesResponse);
+                message.messageResponse = "listServicesResponse";
+                continue;
+              }
+            case 7: {
+                if (wireType !== 2)
+                  break;
+                message.errorResponse = $root.grpc.reflection.v1.ErrorResponse.decode(reader, reader.size(), $undefined, _depth + 1, message.errorResponse);
+                message.messageResponse = "errorResponse";
+                continue;
+              }
+            }
+            reader.skipType(wireType, _depth, tag);
+            if (!reader.discardUnknown) {
+              $util.makeProp(message, "$unknowns", false);
+              (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+            }
+          }
+          if (length !== $undefined) {
+            if (reader.pos !== end)
+              throw $RangeError("index out of range");
+            reader.len = length;
+          }
+          if (_end !== $undefined)
+            throw $Error("missing end group");
+          return message;
+        };
+
+        ServerReflectionResponse.fromObject = function (object, _depth) {
+          if (object instanceof $root.grpc.reflection.v1.ServerReflectionResponse)
+            return object;
+          if (!$util.isObject(object))
+            throw $TypeError(".grpc.reflection.v1.ServerReflectionResponse: object expected");
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let message = new $root.grpc.reflection.v1.ServerReflectionResponse();
+          if (object.validHost != null)
+            if (typeof object.validHost !== "string" || object.validHost.length)
+              message.validHost = $String(object.validHost);
+          if (object.originalRequest != null) {
+            if (!$util.isObject(object.originalRequest))
+              throw $TypeError(".grpc.reflection.v1.ServerReflectionResponse.originalRequest: object expected");
+            message.originalRequest = $root.grpc.reflection.v1.ServerReflectionRequest.fromObject(object.originalRequest, _depth + 1);
+          }
+          if (object.fileDescriptorResponse != null) {
+            if (!$util.isObject(object.fileDescriptorResponse))
+              throw $TypeError(".grpc.reflection.v1.ServerReflectionResponse.fileDescriptorResponse: object expected");
+            message.fileDescriptorResponse = $root.grpc.reflection.v1.FileDescriptorResponse.fromObject(object.fileDescriptorResponse, _depth + 1);
+          }
+          if (object.allExtensionNumbersResponse != null) {
+            if (!$util.isObject(object.allExtensionNumbersResponse))
+              throw $TypeError(".grpc.reflection.v1.ServerReflectionResponse.allExtensionNumbersResponse: object expected");
+            message.allExtensionNumbersResponse = $root.grpc.reflection.v1.ExtensionNumberResponse.fromObject(object.allExtensionNumbersResponse, _depth + 1);
+          }
+          if (object.listServicesResponse != null) {
+            if (!$util.isObject(object.listServicesResponse))
+              throw $TypeError(".grpc.reflection.v1.ServerReflectionResponse.listServicesResponse: object expected");
+            message.listServicesResponse = $root.grpc.reflection.v1.ListServiceResponse.fromObject(object.listServicesResponse, _depth + 1);
+          }
+          if (object.errorResponse != null) {
+            if (!$util.isObject(object.errorResponse))
+              throw $TypeError(".grpc.reflection.v1.ServerReflectionResponse.errorResponse: object expected");
+            message.errorResponse = $root.grpc.reflection.v1.ErrorResponse.fromObject(object.errorResponse, _depth + 1);
+          }
+          return message;
+        };
+
+        return ServerReflectionResponse;
+      })();
+
+      v1.FileDescriptorResponse = (function() {
+        const FileDescriptorResponse = function (properties) {
+          this.fileDescriptorProto = [];
+          if (properties)
+            for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+              if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                this[keys[i]] = properties[keys[i]];
+        };
+
+        FileDescriptorResponse.prototype.fileDescriptorProto = $util.emptyArray;
+
+        FileDescriptorResponse.encode = function (message, writer, _depth) {
+          if (!writer)
+            writer = $Writer.create();
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          if (message.fileDescriptorProto != null && message.fileDescriptorProto.length)
+            for (let i = 0; i < message.fileDescriptorProto.length; ++i)
+              writer.uint32(/* id 1, wireType 2 =*/10).bytes(message.fileDescriptorProto[i]);
+          if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+            for (let i = 0; i < message.$unknowns.length; ++i)
+              writer.raw(message.$unknowns[i]);
+          return writer;
+        };
+
+        FileDescriptorResponse.decode = function (reader, length, _end, _depth, _target) {
+          if (!(reader instanceof $Reader))
+            reader = $Reader.create(reader);
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $Reader.recursionLimit)
+            throw $Error("max depth exceeded");
+          let end, message;
+          if (length === $undefined)
+            end = reader.len;
+          else {
+            end = reader.pos + length;
+            if (end > reader.len)
+              throw $RangeError("index out of range");
+            length = reader.len;
+            reader.len = end;
+          }
+          message = _target || new $root.grpc.reflection.v1.FileDescriptorResponse();
+          while (reader.pos < end) {
+            let start = reader.pos;
+            let tag = reader.tag();
+            if (tag === _end) {
+              _end = $undefined;
+              break;
+            }
+            let wireType = tag & 7;
+            switch (tag >>>= 3) {
+            case 1: {
+                if (wireType !== 2)
+                  break;
+                if (!(message.fileDescriptorProto && message.fileDescriptorProto.length))
+                  message.fileDescriptorProto = [];
+                message.fileDescriptorProto.push(reader.bytes());
+                continue;
+              }
+            }
+            reader.skipType(wireType, _depth, tag);
+            if (!reader.discardUnknown) {
+              $util.makeProp(message, "$unknowns", false);
+              (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+            }
+          }
+          if (length !== $undefined) {
+            if (reader.pos !== end)
+              throw $RangeError("index out of range");
+            reader.len = length;
+          }
+          if (_end !== $undefined)
+            throw $Error("missing end group");
+          return message;
+        };
+
+        FileDescriptorResponse.fromObject = function (object, _depth) {
+          if (object instanceof $root.grpc.reflection.v1.FileDescriptorResponse)
+            return object;
+          if (!$util.isObject(object))
+            throw $TypeError(".grpc.reflection.v1.FileDescriptorResponse: object expected");
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let message = new $root.grpc.reflection.v1.FileDescriptorResponse();
+          if (object.fileDescriptorProto) {
+            if (!$Array.isArray(object.fileDescriptorProto))
+              throw $TypeError(".grpc.reflection.v1.FileDescriptorResponse.fileDescriptorProto: array expected");
+            message.fileDescriptorProto = $Array(object.fileDescriptorProto.length);
+            for (let i = 0; i < object.fileDescriptorProto.length; ++i)
+              if (typeof object.fileDescriptorProto[i] === "string")
+                $util.base64.decode(object.fileDescriptorProto[i], message.fileDescriptorProto[i] = $util.newBuffer($util.base64.length(object.fileDescriptorProto[i])), 0);
+              else if (object.fileDescriptorProto[i].length >= 0)
+                message.fileDescriptorProto[i] = object.fileDescriptorProto[i];
+          }
+          return message;
+        };
+
+        return FileDescriptorResponse;
+      })();
+
+      v1.ExtensionNumberResponse = (function() {
+        const ExtensionNumberResponse = function (properties) {
+          this.extensionNumber = [];
+          if (properties)
+            for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+              if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                this[keys[i]] = properties[keys[i]];
+        };
+
+        ExtensionNumberResponse.prototype.baseTypeName = "";
+
+        ExtensionNumberResponse.prototype.extensionNumber = $util.emptyArray;
+
+        ExtensionNumberResponse.encode = function (message, writer, _depth) {
+          if (!writer)
+            writer = $Writer.create();
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          if (message.baseTypeName != null && $Object.hasOwnProperty.call(message, "baseTypeName") && message.baseTypeName !== "")
+            writer.uint32(/* id 1, wireType 2 =*/10).string(message.baseTypeName);
+          if (message.extensionNumber != null && message.extensionNumber.length)
+            writer.uint32(/* id 2, wireType 2 =*/18).int32s(message.extensionNumber);
+          if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+            for (let i = 0; i < message.$unknowns.length; ++i)
+              writer.raw(message.$unknowns[i]);
+          return writer;
+        };
+
+        ExtensionNumberResponse.decode = function (reader, length, _end, _depth, _target) {
+          if (!(reader instanceof $Reader))
+            reader = $Reader.create(reader);
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $Reader.recursionLimit)
+            throw $Error("max depth exceeded");
+          let end, message, value;
+          if (length === $undefined)
+            end = reader.len;
+          else {
+            end = reader.pos + length;
+            if (end > reader.len)
+              throw $RangeError("index out of range");
+            length = reader.len;
+            reader.len = end;
+          }
+          message = _target || new $root.grpc.reflection.v1.ExtensionNumberResponse();
+          while (reader.pos < end) {
+            let start = reader.pos;
+            let tag = reader.tag();
+            if (tag === _end) {
+              _end = $undefined;
+              break;
+            }
+            let wireType = tag & 7;
+            switch (tag >>>= 3) {
+            case 1: {
+                if (wireType !== 2)
+                  break;
+                if ((value = reader.stringVerify()).length)
+                  message.baseTypeName = value;
+                else
+                  delete message.baseTypeName;
+                continue;
+              }
+            case 2: {
+                if (wireType === 2) {
+                  if (!(message.extensionNumber && message.extensionNumber.length))
+                    message.extensionNumber = [];
+                  reader.int32s(message.extensionNumber);
+                  continue;
+                }
+                if (wireType !== 0)
+                  break;
+                if (!(message.extensionNumber && message.extensionNumber.length))
+                  message.extensionNumber = [];
+                message.extensionNumber.push(reader.int32());
+                continue;
+              }
+            }
+            reader.skipType(wireType, _depth, tag);
+            if (!reader.discardUnknown) {
+              $util.makeProp(message, "$unknowns", false);
+              (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+            }
+          }
+          if (length !== $undefined) {
+            if (reader.pos !== end)
+              throw $RangeError("index out of range");
+            reader.len = length;
+          }
+          if (_end !== $undefined)
+            throw $Error("missing end group");
+          return message;
+        };
+
+        ExtensionNumberResponse.fromObject = function (object, _depth) {
+          if (object instanceof $root.grpc.reflection.v1.ExtensionNumberResponse)
+            return object;
+          if (!$util.isObject(object))
+            throw $TypeError(".grpc.reflection.v1.ExtensionNumberResponse: object expected");
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let message = new $root.grpc.reflection.v1.ExtensionNumberResponse();
+          if (object.baseTypeName != null)
+            if (typeof object.baseTypeName !== "string" || object.baseTypeName.length)
+              message.baseTypeName = $String(object.baseTypeName);
+          if (object.extensionNumber) {
+            if (!$Array.isArray(object.extensionNumber))
+              throw $TypeError(".grpc.reflection.v1.ExtensionNumberResponse.extensionNumber: array expected");
+            message.extensionNumber = $Array(object.extensionNumber.length);
+            for (let i = 0; i < object.extensionNumber.length; ++i)
+              message.extensionNumber[i] = object.extensionNumber[i] | 0;
+          }
+          return message;
+        };
+
+        return ExtensionNumberResponse;
+      })();
+
+      v1.ListServiceResponse = (function() {
+        const ListServiceResponse = function (properties) {
+          this.service = [];
+          if (properties)
+            for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+              if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                this[keys[i]] = properties[keys[i]];
+        };
+
+        ListServiceResponse.prototype.service = $util.emptyArray;
+
+        ListServiceResponse.encode = function (message, writer, _depth) {
+          if (!writer)
+            writer = $Writer.create();
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          if (message.service != null && message.service.length)
+            for (let i = 0; i < message.service.length; ++i)
+              $root.grpc.reflection.v1.ServiceResponse.encode(message.service[i], writer.uint32(/* id 1, wireType 2 =*/10).fork(), _depth + 1).ldelim();
+          if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+            for (let i = 0; i < message.$unknowns.length; ++i)
+              writer.raw(message.$unknowns[i]);
+          return writer;
+        };
+
+        ListServiceResponse.decode = function (reader, length, _end, _depth, _target) {
+          if (!(reader instanceof $Reader))
+            reader = $Reader.create(reader);
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $Reader.recursionLimit)
+            throw $Error("max depth exceeded");
+          let end, message;
+          if (length === $undefined)
+            end = reader.len;
+          else {
+            end = reader.pos + length;
+            if (end > reader.len)
+              throw $RangeError("index out of range");
+            length = reader.len;
+            reader.len = end;
+          }
+          message = _target || new $root.grpc.reflection.v1.ListServiceResponse();
+          while (reader.pos < end) {
+            let start = reader.pos;
+            let tag = reader.tag();
+            if (tag === _end) {
+              _end = $undefined;
+              break;
+            }
+            let wireType = tag & 7;
+            switch (tag >>>= 3) {
+            case 1: {
+                if (wireType !== 2)
+                  break;
+                if (!(message.service && message.service.length))
+                  message.service = [];
+                message.service.push($root.grpc.reflection.v1.ServiceResponse.decode(reader, reader.size(), $undefined, _depth + 1));
+                continue;
+              }
+            }
+            reader.skipType(wireType, _depth, tag);
+            if (!reader.discardUnknown) {
+              $util.makeProp(message, "$unknowns", false);
+              (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+            }
+          }
+          if (length !== $undefined) {
+            if (reader.pos !== end)
+              throw $RangeError("index out of range");
+            reader.len = length;
+          }
+          if (_end !== $undefined)
+            throw $Error("missing end group");
+          return message;
+        };
+
+        ListServiceResponse.fromObject = function (object, _depth) {
+          if (object instanceof $root.grpc.reflection.v1.ListServiceResponse)
+            return object;
+          if (!$util.isObject(object))
+            throw $TypeError(".grpc.reflection.v1.ListServiceResponse: object expected");
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let message = new $root.grpc.reflection.v1.ListServiceResponse();
+          if (object.service) {
+            if (!$Array.isArray(object.service))
+              throw $TypeError(".grpc.reflection.v1.ListServiceResponse.service: array expected");
+            message.service = $Array(object.service.length);
+            for (let i = 0; i < object.service.length; ++i) {
+              if (!$util.isObject(object.service[i]))
+                throw $TypeError(".grpc.reflection.v1.ListServiceResponse.service: object expected");
+              message.service[i] = $root.grpc.reflection.v1.ServiceResponse.fromObject(object.service[i], _depth + 1);
+            }
+          }
+          return message;
+        };
+
+        return ListServiceResponse;
+      })();
+
+      v1.ServiceResponse = (function() {
+        const ServiceResponse = function (properties) {
+          if (properties)
+            for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+              if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                this[keys[i]] = properties[keys[i]];
+        };
+
+        ServiceResponse.prototype.name = "";
+
+        ServiceResponse.encode = function (message, writer, _depth) {
+          if (!writer)
+            writer = $Writer.create();
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          if (message.name != null && $Object.hasOwnProperty.call(message, "name") && message.name !== "")
+            writer.uint32(/* id 1, wireType 2 =*/10).string(message.name);
+          if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+            for (let i = 0; i < message.$unknowns.length; ++i)
+              writer.raw(message.$unknowns[i]);
+          return writer;
+        };
+
+        ServiceResponse.decode = function (reader, length, _end, _depth, _target) {
+          if (!(reader instanceof $Reader))
+            reader = $Reader.create(reader);
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $Reader.recursionLimit)
+            throw $Error("max depth exceeded");
+          let end, message, value;
+          if (length === $undefined)
+            end = reader.len;
+          else {
+            end = reader.pos + length;
+            if (end > reader.len)
+              throw $RangeError("index out of range");
+            length = reader.len;
+            reader.len = end;
+          }
+          message = _target || new $root.grpc.reflection.v1.ServiceResponse();
+          while (reader.pos < end) {
+            let start = reader.pos;
+            let tag = reader.tag();
+            if (tag === _end) {
+              _end = $undefined;
+              break;
+            }
+            let wireType = tag & 7;
+            switch (tag >>>= 3) {
+            case 1: {
+                if (wireType !== 2)
+                  break;
+                if ((value = reader.stringVerify()).length)
+                  message.name = value;
+                else
+                  delete message.name;
+                continue;
+              }
+            }
+            reader.skipType(wireType, _depth, tag);
+            if (!reader.discardUnknown) {
+              $util.makeProp(message, "$unknowns", false);
+              (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+            }
+          }
+          if (length !== $undefined) {
+            if (reader.pos !== end)
+              throw $RangeError("index out of range");
+            reader.len = length;
+          }
+          if (_end !== $undefined)
+            throw $Error("missing end group");
+          return message;
+        };
+
+        ServiceResponse.fromObject = function (object, _depth) {
+          if (object instanceof $root.grpc.reflection.v1.ServiceResponse)
+            return object;
+          if (!$util.isObject(object))
+            throw $TypeError(".grpc.reflection.v1.ServiceResponse: object expected");
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let message = new $root.grpc.reflection.v1.ServiceResponse();
+          if (object.name != null)
+            if (typeof object.name !== "string" || object.name.length)
+              message.name = $String(object.name);
+          return message;
+        };
+
+        return ServiceResponse;
+      })();
+
+      v1.ErrorResponse = (function() {
+        const ErrorResponse = function (properties) {
+          if (properties)
+            for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+              if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                this[keys[i]] = properties[keys[i]];
+        };
+
+        ErrorResponse.prototype.errorCode = 0;
+
+        ErrorResponse.prototype.errorMessage = "";
+
+        ErrorResponse.encode = function (message, writer, _depth) {
+          if (!writer)
+            writer = $Writer.create();
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          if (message.errorCode != null && $Object.hasOwnProperty.call(message, "errorCode") && message.errorCode !== 0)
+            writer.uint32(/* id 1, wireType 0 =*/8).int32(message.errorCode);
+          if (message.errorMessage != null && $Object.hasOwnProperty.call(message, "errorMessage") && message.errorMessage !== "")
+            writer.uint32(/* id 2, wireType 2 =*/18).string(message.errorMessage);
+          if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+            for (let i = 0; i < message.$unknowns.length; ++i)
+              writer.raw(message.$unknowns[i]);
+          return writer;
+        };
+
+        ErrorResponse.decode = function (reader, length, _end, _depth, _target) {
+          if (!(reader instanceof $Reader))
+            reader = $Reader.create(reader);
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $Reader.recursionLimit)
+            throw $Error("max depth exceeded");
+          let end, message, value;
+          if (length === $undefined)
+            end = reader.len;
+          else {
+            end = reader.pos + length;
+            if (end > reader.len)
+              throw $RangeError("index out of range");
+            length = reader.len;
+            reader.len = end;
+          }
+          message = _target || new $root.grpc.reflection.v1.ErrorResponse();
+          while (reader.pos < end) {
+            let start = reader.pos;
+            let tag = reader.tag();
+            if (tag === _end) {
+              _end = $undefined;
+              break;
+            }
+            let wireType = tag & 7;
+            switch (tag >>>= 3) {
+            case 1: {
+                if (wireType !== 0)
+                  break;
+                if (value = reader.int32())
+                  message.errorCode = value;
+                else
+                  delete message.errorCode;
+                continue;
+              }
+            case 2: {
+                if (wireType !== 2)
+                  break;
+                if ((value = reader.stringVerify()).length)
+                  message.errorMessage = value;
+                else
+                  delete message.errorMessage;
+                continue;
+              }
+            }
+            reader.skipType(wireType, _depth, tag);
+            if (!reader.discardUnknown) {
+              $util.makeProp(message, "$unknowns", false);
+              (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+            }
+          }
+          if (length !== $undefined) {
+            if (reader.pos !== end)
+              throw $RangeError("index out of range");
+            reader.len = length;
+          }
+          if (_end !== $undefined)
+            throw $Error("missing end group");
+          return message;
+        };
+
+        ErrorResponse.fromObject = function (object, _depth) {
+          if (object instanceof $root.grpc.reflection.v1.ErrorResponse)
+            return object;
+          if (!$util.isObject(object))
+            throw $TypeError(".grpc.reflection.v1.ErrorResponse: object expected");
+          if (_depth === $undefined)
+            _depth = 0;
+          if (_depth > $util.recursionLimit)
+            throw $Error("max depth exceeded");
+          let message = new $root.grpc.reflection.v1.ErrorResponse();
+          if (object.errorCode != null)
+            if ($Number(object.errorCode) !== 0)
+              message.errorCode = object.errorCode | 0;
+          if (object.errorMessage != null)
+            if (typeof object.errorMessage !== "string" || object.errorMessage.length)
+              message.errorMessage = $String(object.errorMessage);
+          return message;
+        };
+
+        return ErrorResponse;
+      })();
+
+      return v1;
+    })();
+
+    return reflection;
   })();
 
   return grpc;

@@ -79,9 +79,10 @@ function joined(pieces: readonly Buffer[], size: number, end: number): Buffer {
 }
 
 /** The pieces to write for a message: small ones joined, large ones as they are. */
-export function frame(parts: readonly Uint8Array[]): Uint8Array[] {
+export function frame(parts: readonly Uint8Array[], compressed = false): Uint8Array[] {
   const length = parts.reduce((total, part) => total + part.byteLength, 0);
   const header = Buffer.alloc(HEADER_BYTES);
+  header[0] = Number(compressed);
   header.writeUInt32BE(length, 1);
   if (length < JOIN_BELOW) return [Buffer.concat([header, ...parts])];
   const pieces: Uint8Array[] = [];

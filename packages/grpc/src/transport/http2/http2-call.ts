@@ -3,16 +3,14 @@ import { TritonError } from "@tritonjs/core";
 import { type CallStatus, STATUS, statusFromError } from "../../status-from-code.js";
 import type { CallHeaders, DuplexStream } from "../call.js";
 import type { Method } from "../method.js";
+import type { TransportOptions } from "../transport.js";
+import { compressorFor } from "./compress.js";
+import type { Connection } from "./connection.js";
 import { timeoutOf } from "./deadline.js";
-import { ACCEPTED_ENCODINGS, decompress } from "./decompress.js";
-import { type Frame, FrameReader, frame } from "./frames.js";
+import { decompress } from "./decompress.js";
+import { type Frame, FrameReader } from "./frames.js";
+import { Outgoing, RESPONSE_HEADERS } from "./outgoing.js";
 import { RefusedCall } from "./refused-call.js";
-
-const RESPONSE_HEADERS = {
-  ":status": 200,
-  "content-type": "application/grpc+proto",
-  "grpc-accept-encoding": ACCEPTED_ENCODINGS,
-};
 
 /** Ends a stream with a status. What the client still sends is read away, so that the stream can close. */
 export function sendStatus(stream: ServerHttp2Stream, { code, details }: CallStatus): void {
@@ -33,6 +31,8 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly #stream: ServerHttp2Stream;
   readonly #method: Method;
   readonly #maxSize: number;
+  readonly #connection: Connection;
+  readonly #outgoing: Outgoing;
   readonly #reader: FrameReader;
   readonly #frames: Frame[] = [];
   readonly #closeListeners: (() => void)[] = [];
@@ -45,12 +45,22 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   #halfClosed = false;
   #over = false;
 
-  constructor(stream: ServerHttp2Stream, headers: CallHeaders, method: Method, maxSize: number) {
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: CallHeaders,
+    method: Method,
+    connection: Connection,
+    { maxReceiveMessageSize, inferResponseCompressionLevel }: TransportOptions,
+  ) {
     this.headers = headers;
     this.#stream = stream;
     this.#method = method;
-    this.#maxSize = maxSize;
-    this.#reader = new FrameReader(maxSize);
+    this.#connection = connection;
+    this.#maxSize = maxReceiveMessageSize;
+    this.#reader = new FrameReader(maxReceiveMessageSize);
+    const level = method.protocol === "inference" ? inferResponseCompressionLevel : "none";
+    const compressor = compressorFor(level, headers.get("grpc-accept-encoding"));
+    this.#outgoing = new Outgoing(stream, compressor, () => connection.sent());
     stream.once("close", () => this.#close());
     stream.on("error", () => this.#close());
   }
@@ -85,7 +95,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   }
 
   onDrain(listener: () => void): void {
-    this.#stream.on("drain", listener);
+    this.#outgoing.onDrain(listener);
   }
 
   pause(): void {
@@ -100,13 +110,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   }
 
   write(message: unknown): boolean {
-    if (this.#over || this.#stream.closed || this.#stream.destroyed) return true;
-    const pieces = frame(this.#method.encode(message));
-    if (!this.#stream.headersSent) this.#stream.respond(RESPONSE_HEADERS, { waitForTrailers: true });
-    this.#stream.cork();
-    for (const piece of pieces) this.#stream.write(piece);
-    this.#stream.uncork();
-    return !this.#stream.writableNeedDrain;
+    return this.#over || this.#outgoing.write(this.#method.encode(message));
   }
 
   end(error?: Error): void {
@@ -120,6 +124,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   }
 
   #read(piece: Buffer): void {
+    this.#connection.received();
     if (this.#over) return;
     try {
       this.#frames.push(...this.#reader.push(piece));
@@ -175,7 +180,10 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
 
   #finish(status: CallStatus): void {
     if (this.#over) return;
-    sendStatus(this.#stream, status);
+    this.#outgoing.flushed(() => {
+      sendStatus(this.#stream, status);
+      this.#connection.sent();
+    });
     this.#close();
   }
 

@@ -11,6 +11,7 @@ import { STATUS } from "../../status-from-code.js";
 import type { CallHeaders } from "../call.js";
 import type { Method } from "../method.js";
 import type { Transport, TransportOptions } from "../transport.js";
+import { Connection } from "./connection.js";
 import { Http2Call, sendStatus } from "./http2-call.js";
 import { RefusedCall } from "./refused-call.js";
 
@@ -22,16 +23,21 @@ const MAX_FRAME_SIZE = 1024 * 1024;
 export class Http2Transport implements Transport {
   readonly #server: Http2Server;
   readonly #methods: ReadonlyMap<string, Method>;
-  readonly #maxSize: number;
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #options: TransportOptions;
+  readonly #connections = new Map<ServerHttp2Session, Connection>();
   /** Sessions whose client has not said a word. */
   readonly #silent = new Set<ServerHttp2Session>();
 
-  constructor(methods: readonly Method[], { maxReceiveMessageSize }: TransportOptions) {
+  constructor(methods: readonly Method[], options: TransportOptions) {
     this.#methods = new Map(methods.map((method) => [method.path, method]));
-    this.#maxSize = maxReceiveMessageSize;
+    this.#options = options;
     this.#server = createServer({
-      settings: { initialWindowSize: WINDOW_SIZE, maxFrameSize: MAX_FRAME_SIZE },
+      settings: {
+        initialWindowSize: WINDOW_SIZE,
+        maxFrameSize: MAX_FRAME_SIZE,
+        maxConcurrentStreams: options.maxConcurrentStreams,
+        maxHeaderListSize: options.maxMetadataSize,
+      },
       // A message may be larger than the memory that a session is allowed by default.
       maxSessionMemory: Number.MAX_SAFE_INTEGER,
     });
@@ -53,20 +59,16 @@ export class Http2Transport implements Transport {
   /** Tells the clients to go, and waits for the calls at hand. */
   async stop(): Promise<void> {
     for (const session of this.#silent) session.destroy();
-    await Promise.all(
-      [...this.#sessions]
-        .filter((session) => !session.destroyed)
-        .map((session) => new Promise<void>((resolve) => session.close(resolve))),
-    );
+    await Promise.all([...this.#connections.keys()].filter(({ destroyed }) => !destroyed).map(closed));
   }
 
   #watch(session: ServerHttp2Session): void {
-    this.#sessions.add(session);
+    this.#connections.set(session, new Connection(session, this.#options));
     this.#silent.add(session);
     session.once("remoteSettings", () => this.#silent.delete(session));
     session.once("close", () => {
       this.#silent.delete(session);
-      this.#sessions.delete(session);
+      this.#connections.delete(session);
     });
     session.on("error", () => session.destroy());
     session.setLocalWindowSize(WINDOW_SIZE);
@@ -75,17 +77,28 @@ export class Http2Transport implements Transport {
   #open(stream: ServerHttp2Stream, path: string, contentType: string, rawHeaders: string[]): void {
     stream.on("error", () => {});
     const method = this.#methods.get(path);
+    const connection = this.#connections.get(stream.session as ServerHttp2Session);
+    if (connection === undefined) return;
+    connection.opened(stream);
     if (!contentType.startsWith("application/grpc")) {
       stream.respond({ ":status": 415 }, { endStream: true });
     } else if (method === undefined) {
       const details = `The server does not implement the method ${path}`;
       sendStatus(stream, { code: STATUS.UNIMPLEMENTED, details });
     } else {
-      const call = new Http2Call(stream, callHeaders(rawHeaders), method, this.#maxSize);
+      const call = new Http2Call(stream, callHeaders(rawHeaders), method, connection, this.#options);
       handle(method, call);
       call.start();
     }
   }
+}
+
+/** Closes a session when its calls are over. One that is closing already takes no callback. */
+function closed(session: ServerHttp2Session): Promise<void> {
+  return new Promise((resolve) => {
+    session.once("close", resolve);
+    session.close();
+  });
 }
 
 function handle(method: Method, call: Http2Call): void {

@@ -1,0 +1,58 @@
+import { status } from "@grpc/grpc-js";
+import type { CallStatus } from "../../status-from-code.js";
+import { TritonError } from "../core.js";
+
+type ErrorCode = TritonError["code"];
+
+const codes: Readonly<Record<number, ErrorCode>> = {
+  [status.CANCELLED]: "CANCELLED",
+  [status.INVALID_ARGUMENT]: "INVALID_ARG",
+  [status.DEADLINE_EXCEEDED]: "UNAVAILABLE",
+  [status.NOT_FOUND]: "NOT_FOUND",
+  [status.ALREADY_EXISTS]: "ALREADY_EXISTS",
+  [status.PERMISSION_DENIED]: "UNAVAILABLE",
+  [status.RESOURCE_EXHAUSTED]: "UNAVAILABLE",
+  [status.FAILED_PRECONDITION]: "INVALID_ARG",
+  [status.ABORTED]: "UNAVAILABLE",
+  [status.OUT_OF_RANGE]: "INVALID_ARG",
+  [status.UNIMPLEMENTED]: "UNSUPPORTED",
+  [status.INTERNAL]: "INTERNAL",
+  [status.UNAVAILABLE]: "UNAVAILABLE",
+  [status.DATA_LOSS]: "INTERNAL",
+  [status.UNAUTHENTICATED]: "UNAVAILABLE",
+};
+
+/** The `cause` of an error that a call ended with: its status in gRPC. */
+export class GrpcStatusError extends Error implements CallStatus {
+  override readonly name = "GrpcStatusError";
+
+  constructor(
+    readonly code: number,
+    readonly details: string,
+  ) {
+    super(`gRPC status ${status[code] ?? code}: ${details}`);
+  }
+}
+
+/** The code behind a status. */
+export function codeFromStatus(code: number): ErrorCode {
+  return codes[code] ?? "UNKNOWN";
+}
+
+/** The error that a status stands for: with the server's text when it gives one. */
+export function callError({ code, details }: CallStatus): TritonError {
+  const cause = new GrpcStatusError(code, details);
+  return new TritonError(codeFromStatus(code), details === "" ? cause.message : details, { cause });
+}
+
+/** The error of a call that a signal ended; a signal may bring an error of its own. */
+export function cancelled(reason: unknown): TritonError {
+  return TritonError.is(reason)
+    ? reason
+    : new TritonError("CANCELLED", "the request was cancelled", { cause: reason });
+}
+
+/** The error of a call whose time is over. */
+export function timedOut(timeoutMs: number): TritonError {
+  return new TritonError("UNAVAILABLE", `the server did not answer within ${timeoutMs} ms`);
+}

@@ -1,0 +1,31 @@
+/* What the client takes from the core, in one place. Its server is elsewhere: it needs tensors alone. */
+export type {
+  InputValuesOf,
+  ModelConfig,
+  ModelIndexEntry,
+  ModelMetadata,
+  ModelStatisticsReport,
+  NdArrayOf,
+  Parameters,
+  ParameterValue,
+  ResultOf,
+  ServerMetadata,
+  TensorSpec,
+} from "@tritonjs/core";
+export {
+  type DataType,
+  type ElementsOf,
+  elementByteSize,
+  elementCount,
+  fromConfigDataType,
+  isDataType,
+  isNdArray,
+  matchesShape,
+  type Shape,
+  shapeToString,
+  Tensor,
+  type TensorValue,
+  TritonError,
+  tensorFromValue,
+  toNdArray,
+} from "@tritonjs/core/tensor";

@@ -1,0 +1,80 @@
+import {
+  type DataType,
+  elementCount,
+  isDataType,
+  isNdArray,
+  type Shape,
+  shapeToString,
+  Tensor,
+  TritonError,
+  tensorFromValue,
+} from "../core.js";
+import type { InferInput, SharedMemoryInput, TensorInput } from "./infer-options.js";
+
+const typedArrays: readonly (readonly [new () => object, DataType])[] = [
+  [Float32Array, "FP32"],
+  [Float64Array, "FP64"],
+  [Int8Array, "INT8"],
+  [Int16Array, "INT16"],
+  [Int32Array, "INT32"],
+  [BigInt64Array, "INT64"],
+  [Uint8Array, "UINT8"],
+  [Uint8ClampedArray, "UINT8"],
+  [Uint16Array, "UINT16"],
+  [Uint32Array, "UINT32"],
+  [BigUint64Array, "UINT64"],
+];
+
+/** True for an input that lies in shared memory. */
+export function isSharedMemoryInput(input: InferInput): input is SharedMemoryInput {
+  return typeof input === "object" && "sharedMemory" in input && input.sharedMemory !== undefined;
+}
+
+/**
+ * An input in any form as a tensor.
+ *
+ * @throws TritonError INVALID_ARG that names the input, when its data type is not known or its data does not fit.
+ */
+export function inputTensor(name: string, input: Exclude<InferInput, SharedMemoryInput>): Tensor {
+  if (input instanceof Tensor) return input;
+  const described = isDescribed(input) ? input : { data: input };
+  const what = `input '${name}'`;
+  const datatype = described.datatype ?? datatypeOf(described.data);
+  if (datatype === undefined) throw invalid(`${what}: give its datatype`);
+  if (!isDataType(datatype)) throw invalid(`${what}: unknown datatype '${datatype}'`);
+  const tensor = tensorFromValue(described.data, { what, datatype, shape: described.shape ?? [-1] });
+  return withShape(what, tensor, described.shape);
+}
+
+function isDescribed(input: object | string | number | bigint | boolean): input is TensorInput {
+  return (
+    typeof input === "object" &&
+    "data" in input &&
+    !isNdArray(input) &&
+    !ArrayBuffer.isView(input) &&
+    !Array.isArray(input)
+  );
+}
+
+function withShape(what: string, tensor: Tensor, shape: Shape | undefined): Tensor {
+  if (shape === undefined || shape.includes(-1)) return tensor;
+  if (elementCount(shape) === elementCount(tensor.shape)) return tensor.reshaped(shape);
+  throw invalid(
+    `${what}: data of shape ${shapeToString(tensor.shape)} does not fill shape ${shapeToString(shape)}`,
+  );
+}
+
+/** The data type that a value has by itself. Numbers could be any. */
+function datatypeOf(value: unknown): DataType | undefined {
+  if (isNdArray(value)) return datatypeOf(value.data);
+  if (ArrayBuffer.isView(value)) return typedArrays.find(([type]) => value instanceof type)?.[1];
+  let leaf = value;
+  while (Array.isArray(leaf)) leaf = leaf[0];
+  if (typeof leaf === "boolean") return "BOOL";
+  if (typeof leaf === "bigint") return "INT64";
+  return typeof leaf === "string" || leaf instanceof Uint8Array ? "BYTES" : undefined;
+}
+
+function invalid(message: string): TritonError {
+  return new TritonError("INVALID_ARG", message);
+}

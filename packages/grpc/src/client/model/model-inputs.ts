@@ -1,0 +1,84 @@
+import { matchesShape, shapeToString, type Tensor, TritonError, tensorFromValue } from "../core.js";
+import type { ModelSignature, SignatureInput } from "./model-signature.js";
+
+/** How the batch axis is meant: given with the values, or added for one sample and taken off its results. */
+export type BatchAxis = "given" | "added";
+
+/**
+ * Values by input name as the tensors of a request, checked against the model before anything is sent.
+ *
+ * @throws TritonError INVALID_ARG that names what does not fit.
+ */
+export function modelInputs(
+  signature: ModelSignature,
+  values: Readonly<Record<string, unknown>>,
+  axis: BatchAxis,
+): Record<string, Tensor> {
+  const { modelName, maxBatchSize, inputs } = signature;
+  if (axis === "given" && maxBatchSize === 0) {
+    throw invalid(`model '${modelName}' does not support batching: use inferSample()`);
+  }
+  const given = new Map(Object.entries(values).filter(([, value]) => value !== undefined));
+  checkNames(signature, given);
+  const tensors: Record<string, Tensor> = Object.create(null);
+  for (const [name, value] of given) {
+    tensors[name] = inputTensor(signature, inputs.get(name)!, value, axis);
+  }
+  if (axis === "given") checkBatch(signature, tensors);
+  return tensors;
+}
+
+function checkNames({ modelName, inputs }: ModelSignature, given: ReadonlyMap<string, unknown>): void {
+  for (const name of given.keys()) {
+    if (!inputs.has(name)) {
+      throw invalid(`model '${modelName}' has no input '${name}'; it has ${quoted(inputs.keys())}`);
+    }
+  }
+  const missing = [...inputs.values()].filter(({ name, optional }) => !optional && !given.has(name));
+  if (missing.length > 0) {
+    throw invalid(`model '${modelName}': missing input ${quoted(missing.map(({ name }) => name))}`);
+  }
+  if (given.size === 0) throw invalid(`model '${modelName}': give at least one input`);
+}
+
+function inputTensor(
+  { modelName, maxBatchSize }: ModelSignature,
+  { name, datatype, dims }: SignatureInput,
+  value: unknown,
+  axis: BatchAxis,
+): Tensor {
+  const what = `input '${name}' of model '${modelName}'`;
+  const shape = axis === "given" ? [-1, ...dims] : dims;
+  const tensor = tensorFromValue(value, { what, datatype, shape });
+  if (!matchesShape(shape, tensor.shape)) {
+    throw invalid(`${what}: expected shape ${shapeToString(shape)}, got ${shapeToString(tensor.shape)}`);
+  }
+  return axis === "added" && maxBatchSize > 0 ? tensor.reshaped([1, ...tensor.shape]) : tensor;
+}
+
+function checkBatch(
+  { modelName, maxBatchSize }: ModelSignature,
+  tensors: Readonly<Record<string, Tensor>>,
+): void {
+  let first: [string, number] | undefined;
+  for (const [name, { shape }] of Object.entries(tensors)) {
+    const rows = shape[0]!;
+    first ??= [name, rows];
+    if (rows !== first[1]) {
+      throw invalid(
+        `inputs of model '${modelName}' differ in batch size: '${first[0]}' has ${first[1]}, '${name}' has ${rows}`,
+      );
+    }
+  }
+  if (first !== undefined && first[1] > maxBatchSize) {
+    throw invalid(`model '${modelName}' takes at most ${maxBatchSize} rows, got ${first[1]}`);
+  }
+}
+
+function quoted(names: Iterable<string>): string {
+  return [...names].map((name) => `'${name}'`).join(", ");
+}
+
+function invalid(message: string): TritonError {
+  return new TritonError("INVALID_ARG", message);
+}

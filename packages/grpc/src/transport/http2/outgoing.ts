@@ -1,0 +1,78 @@
+import type { ServerHttp2Stream } from "node:http2";
+import type { Compressor } from "./compress.js";
+import { ACCEPTED_ENCODINGS } from "./decompress.js";
+import { frame } from "./frames.js";
+
+export const RESPONSE_HEADERS = {
+  ":status": 200,
+  "content-type": "application/grpc+proto",
+  "grpc-accept-encoding": ACCEPTED_ENCODINGS,
+};
+
+/** The messages of a call on their way to the client: compressed, if at all, off the event loop, and in order. */
+export class Outgoing {
+  readonly #stream: ServerHttp2Stream;
+  readonly #compressor: Compressor | undefined;
+  readonly #onSent: () => void;
+  #onDrain: () => void = () => {};
+  /** Messages that are being compressed, or wait for one that is. */
+  #compressing = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(stream: ServerHttp2Stream, compressor: Compressor | undefined, onSent: () => void) {
+    this.#stream = stream;
+    this.#compressor = compressor;
+    this.#onSent = onSent;
+    stream.on("drain", () => this.#drained());
+  }
+
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  /** Sends a message; false when the client, or the compression, is behind. */
+  write(parts: readonly Uint8Array[]): boolean {
+    if (this.#isClosed()) return true;
+    const compressor = this.#compressor;
+    if (compressor === undefined) {
+      this.#send(frame(parts));
+      return !this.#stream.writableNeedDrain;
+    }
+    this.#compressing++;
+    this.#last = this.#last.then(async () => {
+      const compressed = await compressor.compress(parts).catch(() => undefined);
+      if (!this.#isClosed()) this.#send(compressed === undefined ? frame(parts) : frame([compressed], true));
+      this.#compressing--;
+      this.#drained();
+    });
+    return false;
+  }
+
+  /** Calls `then` when all messages are with the stream. */
+  flushed(then: () => void): void {
+    if (this.#compressing === 0) then();
+    else this.#last = this.#last.then(then);
+  }
+
+  #send(pieces: readonly Uint8Array[]): void {
+    const stream = this.#stream;
+    if (!stream.headersSent) {
+      const encoding = this.#compressor?.encoding;
+      const headers =
+        encoding === undefined ? RESPONSE_HEADERS : { ...RESPONSE_HEADERS, "grpc-encoding": encoding };
+      stream.respond(headers, { waitForTrailers: true });
+    }
+    stream.cork();
+    for (const piece of pieces) stream.write(piece);
+    stream.uncork();
+    this.#onSent();
+  }
+
+  #drained(): void {
+    if (this.#compressing === 0 && !this.#stream.writableNeedDrain) this.#onDrain();
+  }
+
+  #isClosed(): boolean {
+    return this.#stream.closed || this.#stream.destroyed;
+  }
+}

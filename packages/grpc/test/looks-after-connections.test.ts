@@ -1,0 +1,210 @@
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { connect, createServer } from "node:net";
+import { status } from "@grpc/grpc-js";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { inference } from "#proto";
+import { grpc } from "../src/index.js";
+import { encodeMessage } from "../src/proto/codec.js";
+import { PingAbuse } from "../src/transport/http2/ping-abuse.js";
+import { FakeService } from "./support/fake-service.js";
+import { GrpcClient } from "./support/grpc-client.js";
+import { overEachTransport } from "./support/over-each-transport.js";
+import { framed, rawCall, rawSession } from "./support/raw-call.js";
+import { serve } from "./support/serve.js";
+
+const INFER = "/inference.GRPCInferenceService/ModelInfer";
+const message = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
+
+/** A call that is open and says nothing. */
+function openCall(session: ClientHttp2Session) {
+  const headers = { ":method": "POST", ":path": INFER, "content-type": "application/grpc", te: "trailers" };
+  const stream = session.request(headers);
+  stream.on("error", () => {});
+  stream.write(message);
+  return stream;
+}
+
+/** A way to `port` that can be cut, so that neither side is told. */
+async function cuttable(port: number): Promise<{ url: string; cut: () => void }> {
+  let cut = (): void => {};
+  const relay = createServer((near) => {
+    const far = connect(port, "localhost");
+    for (const socket of [near, far]) socket.on("error", () => {});
+    near.pipe(far).pipe(near);
+    far.on("close", () => near.destroy());
+    cut = () => {
+      near.unpipe(far);
+      far.unpipe(near);
+      far.resume();
+    };
+  });
+  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void relay.close());
+  return { url: `127.0.0.1:${(relay.address() as { port: number }).port}`, cut: () => cut() };
+}
+
+overEachTransport("keepalive", () => {
+  const keepalive = { keepaliveTimeMs: 30, keepaliveTimeoutMs: 100 };
+
+  test("closes the connection of a client that no longer answers, and cancels its calls", async () => {
+    const service = new FakeService({}, () => {});
+    const { address } = await serve(service, keepalive);
+    const { url, cut } = await cuttable(address.port);
+    const session = rawSession(url);
+    openCall(session).end();
+    await expect.poll(() => service.requests.length).toBe(1);
+    cut();
+    await once(session, "close");
+    await expect.poll(() => service.requests[0]!.settled).toBe(true);
+  });
+
+  test("leaves the connection of a client that answers", async () => {
+    const service = new FakeService({}, () => {});
+    const { address } = await serve(service, keepalive);
+    const session = rawSession(address.url);
+    let pings = 0;
+    session.on("ping", () => pings++);
+    openCall(session);
+    await expect.poll(() => pings).toBeGreaterThanOrEqual(2);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(session.destroyed).toBe(false);
+  });
+});
+
+overEachTransport("a connection", () => {
+  test("takes no calls beyond its age, and ends those at hand after the grace", async () => {
+    const service = new FakeService({}, () => {});
+    const { address } = await serve(service, { maxConnectionAgeMs: 100, maxConnectionAgeGraceMs: 100 });
+    const session = rawSession(address.url);
+    const stream = openCall(session);
+    const closed = once(stream, "close");
+    const [code, , reason] = await once(session, "goaway");
+    expect([code, String(reason)]).toEqual([0, "max_age"]);
+    expect(stream.closed).toBe(false);
+    await closed;
+  });
+
+  test("too old does not hold the stop up", async () => {
+    const service = new FakeService({}, () => {});
+    const { address, frontend } = await serve(service, { maxConnectionAgeMs: 50 });
+    const session = rawSession(address.url);
+    openCall(session).end();
+    await once(session, "goaway");
+    await frontend.stop(0);
+    await expect.poll(() => service.requests[0]!.settled).toBe(true);
+  });
+
+  test("too old is replaced by clients without an error", async () => {
+    const { client } = await serve(new FakeService(), { maxConnectionAgeMs: 50 });
+    for (const until = Date.now() + 300; Date.now() < until; ) await client.infer({ modelName: "m" });
+  });
+
+  test("has no more calls at a time than it may", async () => {
+    const { client, address } = await serve(new FakeService(), { maxConcurrentStreams: 3 });
+    const session = rawSession(address.url);
+    const [settings] = await once(session, "remoteSettings");
+    expect(settings.maxConcurrentStreams).toBe(3);
+    const many = Array.from({ length: 20 }, () => client.infer({ modelName: "m" }));
+    await expect(Promise.all(many)).resolves.toHaveLength(20);
+  });
+});
+
+describe("over http2, a connection", () => {
+  test("is closed on a client that pings without end", async () => {
+    const { address } = await serve(new FakeService());
+    const session = connectHttp2(`http://${address.url}`, { maxOutstandingPings: 10 });
+    session.on("error", () => {});
+    await once(session, "connect");
+    const [code, , reason] = await new Promise<unknown[]>((resolve) => {
+      session.once("goaway", (...args) => resolve(args));
+      for (let ping = 0; ping < 4; ping++) session.ping(() => {});
+    });
+    expect([code, String(reason)]).toEqual([11, "too_many_pings"]);
+    session.destroy();
+    const next = new GrpcClient(address.url);
+    await expect(next.infer({ modelName: "m" })).resolves.toBeDefined();
+    next.close();
+  });
+
+  test("is not kept alive without a call, unless that is permitted", async () => {
+    const keepalive = { keepaliveTimeMs: 20, keepaliveTimeoutMs: 100 };
+    const pingsOf = async (keepalivePermitWithoutCalls: boolean) => {
+      const { address } = await serve(new FakeService(), { ...keepalive, keepalivePermitWithoutCalls });
+      const session = rawSession(address.url);
+      let pings = 0;
+      session.on("ping", () => pings++);
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      return pings;
+    };
+    expect(await pingsOf(false)).toBe(0);
+    // tritonserver's `--grpc-http2-max-pings-without-data`
+    expect(await pingsOf(true)).toBe(2);
+  });
+
+  test("refuses calls with more headers than it may", async () => {
+    const { client, address } = await serve(new FakeService(), { maxMetadataSize: 2000 });
+    const session = rawSession(address.url);
+    // The limit holds from when the client has acknowledged it.
+    await rawCall(session, message);
+    const { reset } = await rawCall(session, message, { "x-large": "x".repeat(3000) });
+    expect(reset).toBe(11);
+    await client.infer({ modelName: "m" });
+    await expect(
+      client.infer({ modelName: "m" }, { headers: [["x-large", "x".repeat(3000)]] }),
+    ).rejects.toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+    await expect(
+      client.infer({ modelName: "m" }, { headers: [["x-small", "x".repeat(300)]] }),
+    ).resolves.toBeDefined();
+  });
+});
+
+describe("a ping", () => {
+  const rules = {
+    http2MinRecvPingIntervalWithoutDataMs: 1000,
+    http2MaxPingStrikes: 2,
+    keepalivePermitWithoutCalls: false,
+  };
+
+  test("is one too many after two that came too early", () => {
+    const abuse = new PingAbuse(rules);
+    expect([0, 1, 2, 3].map((now) => abuse.isOneTooMany(now, 1))).toEqual([false, false, false, true]);
+  });
+
+  test("is never too many at intervals", () => {
+    const abuse = new PingAbuse(rules);
+    for (let now = 0; now < 10_000; now += 1000) expect(abuse.isOneTooMany(now, 1)).toBe(false);
+  });
+
+  test("has to leave two hours without a call", () => {
+    const abuse = new PingAbuse(rules);
+    const times = [0, 7_200_000, 7_201_000, 7_202_000, 7_203_000];
+    expect(times.map((now) => abuse.isOneTooMany(now, 0))).toEqual([false, false, false, false, true]);
+    const permitted = new PingAbuse({ ...rules, keepalivePermitWithoutCalls: true });
+    for (const now of times) expect(permitted.isOneTooMany(now, 0)).toBe(false);
+  });
+
+  test("is pardoned by data", () => {
+    const abuse = new PingAbuse(rules);
+    for (let now = 0; now < 10; now++) {
+      expect(abuse.isOneTooMany(now, 1)).toBe(false);
+      abuse.pardon();
+    }
+  });
+
+  test("may come as often as it likes without strikes", () => {
+    const abuse = new PingAbuse({ ...rules, http2MaxPingStrikes: 0 });
+    for (let now = 0; now < 100; now++) expect(abuse.isOneTooMany(now, 1)).toBe(false);
+  });
+});
+
+test.each([
+  ["keepalivePermitWithoutCalls", true],
+  ["http2MaxPingStrikes", 1],
+  ["maxMetadataSize", 100],
+  ["inferResponseCompressionLevel", "low"],
+] as const)("grpc-js does not have the option %s", (name, value) => {
+  expect(() => grpc({ transport: "grpc-js", [name]: value })).toThrow(
+    `the transport grpc-js does not have the option ${name}`,
+  );
+});
