@@ -100,7 +100,11 @@ function bind(
       if (SKIPPED.has(error.code)) resolve(undefined);
       else reject(bindError(error, host, port));
     });
-    server.listen({ host, port }, () => resolve(server));
+    try {
+      server.listen({ host, port }, () => resolve(server));
+    } catch (error) {
+      reject(bindError(error as NodeJS.ErrnoException, host, port));
+    }
   });
 }
 
@@ -108,7 +112,7 @@ function bindError(error: NodeJS.ErrnoException, host: string, port: number): Tr
   const message =
     error.code === "EADDRINUSE"
       ? `port ${port} is already in use: choose another with the option grpcPort (or grpc({ port }))`
-      : `cannot listen on ${host}:${port}: ${error.message}`;
+      : `cannot listen on ${host}:${port} (option grpcPort, or grpc({ port })): ${error.message}`;
   return new TritonError("UNAVAILABLE", message, { cause: error });
 }
 
