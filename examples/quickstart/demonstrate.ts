@@ -66,7 +66,7 @@ const irisQuestion = (row: readonly number[]) => ({
 });
 
 function printFlowers(flowers: readonly Iris[], answers: readonly number[], ways: readonly string[]): void {
-  // Two flowers of each species for each way of asking would be too much to read: one in every thirteen.
+  // One flower in thirteen: of each species, in each way of asking.
   for (let i = 0; i < flowers.length; i += 13) {
     const { measurements, species } = flowers[i]!;
     console.log(
