@@ -1,9 +1,11 @@
 /*
- * Reading tensors off JSON: parseJson and what it takes to have a typed array, against JSON.parse and the same.
+ * How long does a tensor in JSON take to become a typed array? The reader of @tritonjs/http against JSON.parse, alone and
+ * with the conversion that it needs.
  */
 import { readJsonTensor } from "../packages/http/dist/decode/read-json-tensor.js";
 import { asArray, member } from "../packages/http/dist/json/access.js";
 import { parseJson } from "../packages/http/dist/json/parse-json.js";
+import { saveResult } from "./support/save-result.mjs";
 
 const BYTES = 600_000;
 const ROUNDS = 150;
@@ -46,6 +48,9 @@ function fastest(run) {
   return least;
 }
 
+const rows = {};
+const round = (value) => Math.round(value * 100) / 100;
+
 for (const [name, [datatype, number, columns]] of Object.entries(cases)) {
   const numbers = [];
   for (let length = 0; length < BYTES; length += numbers.at(-1).length + 1) numbers.push(number());
@@ -61,8 +66,12 @@ for (const [name, [datatype, number, columns]] of Object.entries(cases)) {
   );
   const parse = () => JSON.parse(Buffer.from(bytes.buffer).toString("utf8"));
   const [our, their, bare] = [() => ours(bytes, datatype), () => theirs(bytes, datatype), parse].map(fastest);
-  console.log(
-    `${name.padEnd(28)} ${our.toFixed(2)} ms; JSON.parse ${bare.toFixed(2)} ms (${(bare / our).toFixed(1)}x), ` +
-      `with typed array ${their.toFixed(2)} ms (${(their / our).toFixed(1)}x)`,
-  );
+  rows[name] = {
+    "ms here": round(our),
+    "ms JSON.parse": round(bare),
+    ratio: round(bare / our),
+    "ratio with typed array": round(their / our),
+  };
 }
+console.table(rows);
+saveResult("json", rows);

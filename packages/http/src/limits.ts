@@ -16,8 +16,5 @@ export const MAX_JSON_VALUES = 2 ** 21;
 /** Deepest nesting of a tensor's `data`. */
 export const MAX_DATA_DEPTH = 100;
 
-/** Most elements of an output that can be classified. */
-export const MAX_CLASSIFICATION_ELEMENTS = 1_000_000;
-
-/** Time in milliseconds that a client has to send a request in full. */
-export const REQUEST_TIMEOUT_MS = 300_000;
+/** Most inputs, and most requested outputs, of a request to a model that does not have more. */
+export const MAX_TENSORS = 4096;

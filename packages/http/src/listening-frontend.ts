@@ -2,8 +2,9 @@ import type { AddressInfo } from "node:net";
 import { type Frontend, type FrontendAddress, type InferenceService, TritonError } from "@tritonjs/core";
 import fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { answerClientError } from "./client-error.js";
-import { REQUEST_TIMEOUT_MS } from "./limits.js";
+import { type HttpLimits, limitOptions } from "./http-limits.js";
 import { OpenConnections } from "./open-connections.js";
+import { resolveTls, type TlsOptions } from "./tls-options.js";
 
 /** Node's timers do not go further. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -16,45 +17,50 @@ export interface ListenOptions {
   readonly address: string;
   /** How a user chooses another port, for the error when this one is taken. */
   readonly portHint: string;
+  readonly tls?: TlsOptions;
+  readonly limits?: Partial<HttpLimits>;
   readonly logger?: FastifyServerOptions["logger"];
 }
 
-/** Puts routes on an application, for a service. */
-export type Mount = (app: FastifyInstance, service: InferenceService) => void;
+/** What a frontend answers. */
+export interface Routes extends Pick<FastifyServerOptions, "frameworkErrors"> {
+  /** Puts the routes on the application. */
+  mount(app: FastifyInstance): void;
+}
 
 /** A frontend that is a fastify application on a port of its own. */
 export class ListeningFrontend implements Frontend {
   readonly name: string;
   readonly #options: ListenOptions;
-  readonly #serverOptions: (service: InferenceService) => FastifyServerOptions;
-  readonly #mount: Mount;
+  readonly #routes: (service: InferenceService) => Routes;
   #app: FastifyInstance | undefined;
   #connections: OpenConnections | undefined;
+  #stopping: Promise<void> | undefined;
 
-  constructor(
-    options: ListenOptions,
-    mount: Mount,
-    serverOptions: (service: InferenceService) => FastifyServerOptions = () => ({}),
-  ) {
+  constructor(options: ListenOptions, routes: (service: InferenceService) => Routes) {
     this.name = options.name;
     this.#options = options;
-    this.#mount = mount;
-    this.#serverOptions = serverOptions;
+    this.#routes = routes;
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
-    const { port, address, logger = false } = this.#options;
+    const { port, address, tls, limits, logger = false } = this.#options;
+    const { mount, frameworkErrors } = this.#routes(service);
     const app = fastify({
       logger,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      forceCloseConnections: "idle",
-      http: { requireHostHeader: false },
+      ...limitOptions(limits),
+      https: tls === undefined ? null : resolveTls(tls),
+      // While the server stops, the routes go on to answer by themselves.
+      return503OnClosing: false,
       clientErrorHandler: answerClientError,
-      ...this.#serverOptions(service),
+      frameworkErrors,
+    } as FastifyServerOptions) as FastifyInstance;
+    app.addHook("onSend", (_request, reply, _payload, next) => {
+      if (this.#stopping !== undefined) reply.header("connection", "close");
+      next();
     });
-    closeAsAnswered(app);
-    this.#connections = new OpenConnections(app.server);
-    this.#mount(app, service);
+    this.#connections = new OpenConnections(app.server, tls !== undefined);
+    mount(app);
     try {
       await app.listen({ port, host: address });
     } catch (cause) {
@@ -64,15 +70,21 @@ export class ListeningFrontend implements Frontend {
     this.#app = app;
     const bound = app.server.address() as AddressInfo;
     const host = bound.family === "IPv6" && address.includes(":") ? `[${address}]` : address;
-    return { host: address, port: bound.port, url: `http://${host}:${bound.port}` };
+    const scheme = tls === undefined ? "http" : "https";
+    return { host: address, port: bound.port, url: `${scheme}://${host}:${bound.port}` };
   }
 
+  /**
+   * Goes on to listen, and to answer, until the requests at hand are answered: who comes now hears from the service that
+   * it stops. Each connection ends with its next answer.
+   */
   async stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
-    if (this.#app === undefined) return;
-    const closed = this.#app.close();
-    this.#connections?.endIdle();
-    const expire = setTimeout(() => this.#connections?.endAll(), Math.min(drainTimeoutMs, LONGEST_TIMER_MS));
-    await closed;
+    const app = this.#app;
+    const connections = this.#connections;
+    if (app === undefined || connections === undefined) return;
+    const expire = setTimeout(() => connections.endAll(), Math.min(drainTimeoutMs, LONGEST_TIMER_MS));
+    this.#stopping ??= stopListening(app, connections);
+    await this.#stopping;
     clearTimeout(expire);
   }
 
@@ -87,20 +99,9 @@ export class ListeningFrontend implements Frontend {
   }
 }
 
-/** From the moment the application closes, lets each connection end with the answer that it waits for. */
-function closeAsAnswered(app: FastifyInstance): void {
-  let closing = false;
-  app.addHook("preClose", (next) => {
-    closing = true;
-    next();
-  });
-  app.addHook("onSend", (_request, reply, _payload, next) => {
-    if (closing) reply.header("connection", "close");
-    next();
-  });
-  // An answer that had begun before could not say so.
-  app.addHook("onResponse", (_request, _reply, next) => {
-    if (closing) setImmediate(() => app.server.closeIdleConnections());
-    next();
-  });
+async function stopListening(app: FastifyInstance, connections: OpenConnections): Promise<void> {
+  await connections.settled();
+  const closed = app.close();
+  connections.endIdle();
+  await closed;
 }

@@ -1,8 +1,10 @@
 import type { Frontend, InferenceService } from "@tritonjs/core";
-import type { FastifyReply, FastifyRequest, FastifyServerOptions } from "fastify";
+import type { FastifyServerOptions } from "fastify";
+import type { V2Request } from "./exchange/request.js";
+import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
 import { ListeningFrontend } from "./listening-frontend.js";
-import { sendError, sendFault } from "./routes/reply.js";
-import { leaveBodies } from "./v2-plugin.js";
+import type { TlsOptions } from "./tls-options.js";
+import { fastifyHandler, leaveBodies } from "./v2-plugin.js";
 
 /** Options of {@link metrics}. */
 export interface MetricsOptions {
@@ -10,6 +12,8 @@ export interface MetricsOptions {
   readonly port?: number;
   /** Address to listen on; `localhost` unless given. */
   readonly address?: string;
+  /** Encrypts connections; no encryption unless given. */
+  readonly tls?: TlsOptions;
   /** fastify's logger options; no logging unless given. */
   readonly logger?: FastifyServerOptions["logger"];
 }
@@ -23,29 +27,24 @@ export interface MetricsOptions {
  * ```
  */
 export function metrics(options: MetricsOptions = {}): Frontend {
-  const { port = 8002, address = "localhost", logger } = options;
+  const { port = 8002, address = "localhost", tls, logger } = options;
   const portHint = "the option metricsPort (or metrics({ port }))";
-  return new ListeningFrontend({ name: "metrics", port, address, portHint, logger }, (app, service) => {
-    leaveBodies(app);
-    app.setNotFoundHandler((request, reply) => answer(service, request, reply));
-  });
+  return new ListeningFrontend({ name: "metrics", port, address, portHint, tls, logger }, (service) => ({
+    mount(app) {
+      leaveBodies(app);
+      app.setNotFoundHandler(fastifyHandler((request) => answer(service, request)));
+    },
+  }));
 }
 
 /** Any other path than `/metrics` is answered with an empty page, as Triton does. */
-async function answer(
-  service: InferenceService,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  if (request.method !== "GET") {
-    sendFault(reply, 405, "Method Not Allowed", "text/plain");
-    return reply;
-  }
+async function answer(service: InferenceService, request: V2Request): Promise<V2Response> {
+  if (request.method !== "GET") return faultResponse(405, "Method Not Allowed", "text/plain");
   try {
-    const page = /^\/metrics\/?(?:\?|$)/.test(request.raw.url ?? "") ? await service.metrics() : "";
-    reply.code(200).header("content-type", "text/plain; charset=utf-8").send(Buffer.from(page, "utf8"));
+    const page = /^\/metrics\/?$/.test(request.path) ? await service.metrics() : "";
+    const headers = { "content-type": "text/plain; charset=utf-8" };
+    return { status: 200, headers, body: Buffer.from(page, "utf8") };
   } catch (thrown) {
-    sendError(reply, thrown, "text/plain");
+    return errorResponse(request, thrown, "text/plain");
   }
-  return reply;
 }

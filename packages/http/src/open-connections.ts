@@ -1,42 +1,96 @@
-import type { Server } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** The connections of a server, and how many requests each of them is busy with. */
-export class OpenConnections {
-  readonly #requests = new Map<Socket, number>();
-  #closing = false;
+/**
+ * How long an idle connection stays open after an answer when the server stops, in milliseconds: the next request may be
+ * on its way, and is answered instead of lost.
+ */
+const LINGER_MS = 50;
 
-  constructor(server: Server) {
-    for (const event of ["connection", "secureConnection"]) {
-      server.on(event, (socket: Socket) => this.#watch(socket));
-    }
+/** What is known of a connection. */
+interface Connection {
+  /** Requests under way. */
+  requests: number;
+  answeredAt: number;
+}
+
+/** The connections of a server, and the requests that each of them is busy with. */
+export class OpenConnections {
+  readonly #connections = new Map<Socket, Connection>();
+  /** Connections of a TLS server before they are encrypted, by the address of the client. */
+  readonly #handshakes = new Map<string, Socket>();
+  readonly #responses = new Set<ServerResponse>();
+  #closing = false;
+  #ended = false;
+
+  constructor(server: Server, encrypted: boolean) {
+    if (encrypted) server.on("connection", (socket: Socket) => this.#watchHandshake(socket));
+    server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => this.#watch(socket));
     server.on("request", ({ socket }, response) => {
-      this.#requests.set(socket, (this.#requests.get(socket) ?? 0) + 1);
-      response.once("close", () => this.#answered(socket));
+      this.#responses.add(response);
+      const connection = this.#connections.get(socket);
+      if (connection !== undefined) connection.requests++;
+      response.once("close", () => this.#answered(socket, response));
     });
+  }
+
+  /**
+   * Resolves when the requests that have reached this machine by now are answered, and clients that were answered just
+   * before have had the time to send the next.
+   */
+  async settled(): Promise<void> {
+    // What lies in the sockets is read when the event loop polls.
+    for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
+    const since = performance.now() - LINGER_MS;
+    const recent = [...this.#connections.values()].some(
+      ({ requests, answeredAt }) => requests === 0 && answeredAt > since,
+    );
+    const answers = [...this.#responses].map(
+      (response) => new Promise((resolve) => response.once("close", resolve)),
+    );
+    if (recent) answers.push(new Promise((resolve) => setTimeout(resolve, LINGER_MS)));
+    await Promise.all(answers);
   }
 
   /** Ends connections on which no request is under way, now and from now on. */
   endIdle(): void {
     this.#closing = true;
-    for (const [socket, requests] of this.#requests) if (requests === 0) socket.destroy();
+    for (const [socket, { requests }] of this.#connections) if (requests === 0) socket.destroy();
+    for (const socket of this.#handshakes.values()) socket.destroy();
   }
 
-  /** Ends all connections. */
+  /** Ends all connections, and those that still come. */
   endAll(): void {
-    for (const socket of this.#requests.keys()) socket.destroy();
+    this.#ended = true;
+    for (const socket of this.#connections.keys()) socket.destroy();
+    for (const socket of this.#handshakes.values()) socket.destroy();
+  }
+
+  #watchHandshake(socket: Socket): void {
+    const client = addressOf(socket);
+    this.#handshakes.set(client, socket);
+    socket.once("close", () => this.#handshakes.delete(client));
+    if (this.#ended) socket.destroy();
   }
 
   #watch(socket: Socket): void {
-    this.#requests.set(socket, 0);
-    socket.once("close", () => this.#requests.delete(socket));
+    this.#handshakes.delete(addressOf(socket));
+    this.#connections.set(socket, { requests: 0, answeredAt: Number.NEGATIVE_INFINITY });
+    socket.once("close", () => this.#connections.delete(socket));
+    if (this.#ended) socket.destroy();
   }
 
-  #answered(socket: Socket): void {
-    const requests = this.#requests.get(socket);
-    if (requests === undefined) return;
-    this.#requests.set(socket, requests - 1);
+  #answered(socket: Socket, response: ServerResponse): void {
+    this.#responses.delete(response);
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    connection.requests--;
+    connection.answeredAt = performance.now();
     // What has been written is sent before the connection ends.
-    if (this.#closing && requests === 1) socket.destroySoon();
+    if (this.#closing && connection.requests === 0) socket.destroySoon();
   }
+}
+
+function addressOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

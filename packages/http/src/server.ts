@@ -1,15 +1,22 @@
 import { METHODS } from "node:http";
 import type { Frontend } from "@tritonjs/core";
 import type { FastifyInstance, FastifyServerOptions } from "fastify";
+import type { HttpLimits } from "./http-limits.js";
 import { ListeningFrontend } from "./listening-frontend.js";
-import { leaveBodies, type V2PluginOptions, v2Handler, v2Plugin } from "./v2-plugin.js";
+import type { TlsOptions } from "./tls-options.js";
+import { type V2Options, v2Handler } from "./v2-handler.js";
+import { fastifyHandler, mountV2 } from "./v2-plugin.js";
 
-/** Options of {@link http}: where it listens, and those of the plugin. */
-export interface HttpOptions extends Omit<V2PluginOptions, "service"> {
+/** Options of {@link http}: where it listens, and how the routes answer. */
+export interface HttpOptions extends V2Options {
   /** 8000 unless given; 0 takes any free port. */
   readonly port?: number;
   /** Address to listen on; `localhost` unless given. */
   readonly address?: string;
+  /** Encrypts connections, and asks clients for certificates if it has roots for them; no encryption unless given. */
+  readonly tls?: TlsOptions;
+  /** Limits on what clients send, and on the time that they take. */
+  readonly limits?: Partial<HttpLimits>;
   /** fastify's logger options; no logging unless given. */
   readonly logger?: FastifyServerOptions["logger"];
 }
@@ -23,22 +30,20 @@ export interface HttpOptions extends Omit<V2PluginOptions, "service"> {
  * ```
  */
 export function http(options: HttpOptions = {}): Frontend {
-  const { port = 8000, address = "localhost", logger, ...v2 } = options;
+  const { port = 8000, address = "localhost", logger, tls, limits, ...v2 } = options;
   const portHint = "the option httpPort (or http({ port }))";
-  return new ListeningFrontend(
-    { name: "http", port, address, portHint, logger },
-    (app, service) => {
-      supportAllMethods(app);
-      leaveBodies(app);
-      app.register(v2Plugin, { ...v2, service });
-      app.setNotFoundHandler(v2Handler({ ...v2, service }));
-    },
-    // A path that fastify cannot decode is one like any other to Triton.
-    (service) => {
-      const handler = v2Handler({ ...v2, service });
-      return { frameworkErrors: (_error, request, reply) => void handler(request, reply) };
-    },
-  );
+  return new ListeningFrontend({ name: "http", port, address, portHint, tls, limits, logger }, (service) => {
+    const handler = fastifyHandler(v2Handler(service, v2));
+    return {
+      mount(app) {
+        supportAllMethods(app);
+        mountV2(app, handler);
+        app.setNotFoundHandler(handler);
+      },
+      // A path that fastify cannot decode is one like any other to Triton.
+      frameworkErrors: (_error, request, reply) => void handler(request, reply),
+    };
+  });
 }
 
 /** Lets every method that Node can parse reach the routes, which answer 405. */

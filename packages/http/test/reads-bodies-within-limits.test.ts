@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { IdentityService, identityConfig } from "./support/identity-service.js";
 import { oneConnection, send } from "./support/send.js";
+import { speak } from "./support/speak.js";
 import { startHttp } from "./support/start-http.js";
 
 const path = "/v2/models/m/infer";
@@ -10,22 +11,6 @@ const maxInputSize = 1000;
 
 function identity() {
   return new IdentityService(identityConfig("m", "INT32"));
-}
-
-/** Opens a connection, writes `text` and resolves with what the server sends until it contains `until`. */
-function speak(port: number, text: string, until: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let received = "";
-    const socket = connect(port, "localhost", () => socket.write(text));
-    socket.setEncoding("utf8");
-    socket.on("data", (part: string) => {
-      received += part;
-      if (!received.includes(until)) return;
-      socket.destroy();
-      resolve(received);
-    });
-    socket.on("error", reject);
-  });
 }
 
 describe("a body over the limit", () => {

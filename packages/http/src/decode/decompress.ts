@@ -9,15 +9,10 @@ const inflateRaw = promisify(inflateRawCallback);
 /** How a request body may be compressed. */
 export type RequestEncoding = "identity" | "gzip" | "deflate";
 
-/**
- * The compression that `Content-Encoding` names.
- *
- * @throws TritonError UNSUPPORTED for any but gzip and deflate.
- */
-export function requestEncoding(header: string | undefined): RequestEncoding {
+/** The compression that `Content-Encoding` names; undefined for any but gzip and deflate. */
+export function requestEncoding(header: string | undefined): RequestEncoding | undefined {
   if (header === undefined || header === "" || header === "identity") return "identity";
-  if (header === "gzip" || header === "deflate") return header;
-  throw new TritonError("UNSUPPORTED", "Unsupported compression type");
+  return header === "gzip" || header === "deflate" ? header : undefined;
 }
 
 /**

@@ -28,7 +28,7 @@ export function decodeInferRequest(
   const id = idJson === undefined ? "" : asText(idJson, "Unable to parse 'id'");
   const { custom, binaryOutput = false, ...parameters } = readRequestParameters(json);
   const inputs = new InputReader(model, body.subarray(headerLength), maxInputSize).read(json, id);
-  const named = readRequestedOutputs(json);
+  const named = readRequestedOutputs(json, model.config.output.length);
   return {
     init: { id, inputs, requestedOutputs: [...named.keys()], parameters: custom, ...parameters },
     outputs: { named, others: { binary: binaryOutput, classes: 0 } },

@@ -40,7 +40,7 @@ export function tooDeep(): TritonError {
 function accepts(reader: ElementReader, data: PackedNumbers): boolean {
   if (reader.packed === "any") return true;
   if (reader.packed === "none" || !data.integers) return false;
-  return reader.packed === "integers" || !data.negative;
+  return reader.packed === "integers" || !data.minuses;
 }
 
 function collect(
@@ -60,11 +60,11 @@ function collect(
 }
 
 function convertPacked(datatype: NumericDataType, values: Float64Array) {
-  if (datatype === "FP64") return values as Float64Array<ArrayBuffer>;
+  if (datatype === "FP64") return values.slice() as Float64Array<ArrayBuffer>;
   const elements = new (typedArrayFor(datatype))(values.length);
   if (elements instanceof BigInt64Array || elements instanceof BigUint64Array) {
     writeWords(new Int32Array(elements.buffer), values);
-  } else elements.set(values);
+  } else for (let i = 0; i < elements.length; i++) elements[i] = values[i]!;
   return elements;
 }
 

@@ -5,6 +5,7 @@ import { elementsOf } from "../json/parse-json.js";
 import { datatypeOf, readJsonTensor } from "./read-json-tensor.js";
 import { readShape } from "./shape.js";
 import { sharedMemoryDisabled } from "./shared-memory.js";
+import { checkTensorCount } from "./tensor-count.js";
 
 const SOURCES =
   "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', " +
@@ -29,7 +30,9 @@ export class InputReader {
     const context = "Unable to parse 'inputs'";
     const array = asArray(member(request, "inputs", context), context);
     const inputs = new Map<string, Tensor>();
-    for (const input of elementsOf(array)) {
+    const elements = elementsOf(array);
+    checkTensorCount("inputs", elements.length, this.#model.config.input.length);
+    for (const input of elements) {
       this.#readInput(input, id, inputs);
     }
     if (this.#binaryUsed !== this.#binary.length) {

@@ -3,6 +3,7 @@ import { asArray, asBoolean, asText, asUnsigned, find, member } from "../json/ac
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
 import { sharedMemoryDisabled } from "./shared-memory.js";
+import { checkTensorCount } from "./tensor-count.js";
 
 /** How one output goes to the client. */
 export interface OutputForm {
@@ -23,12 +24,13 @@ export function sameForm(binary: boolean): OutputForms {
 }
 
 /** Reads `outputs` of an infer request. Of an output that is asked for twice the first form counts. */
-export function readRequestedOutputs(request: JsonValue): Map<string, OutputForm> {
+export function readRequestedOutputs(request: JsonValue, modelOutputs: number): Map<string, OutputForm> {
   const named = new Map<string, OutputForm>();
   const json = find(request, "outputs");
   if (json === undefined) return named;
-  const array = asArray(json, "Unable to parse 'outputs'");
-  for (const output of elementsOf(array)) {
+  const elements = elementsOf(asArray(json, "Unable to parse 'outputs'"));
+  checkTensorCount("outputs", elements.length, modelOutputs);
+  for (const output of elements) {
     const parameters = find(output, "parameters");
     checkSharedMemory(parameters);
     const name = asText(member(output, "name", "Unable to parse 'name'"), "Unable to parse 'name'");

@@ -9,7 +9,7 @@ const CONTEXT = "Unable to parse 'shape'";
 /** A shape off the wire: unsigned 64-bit integers that Triton takes for signed ones. */
 export function readShape(json: JsonValue): (number | bigint)[] {
   const array = asArray(json, CONTEXT);
-  if (array instanceof PackedNumbers && array.integers && !array.negative && !array.nested) {
+  if (array instanceof PackedNumbers && array.integers && !array.minuses && !array.nested) {
     return Array.from(array.values);
   }
   return elementsOf(array).map((dim) => {

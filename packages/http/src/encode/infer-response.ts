@@ -1,9 +1,11 @@
-import type { InferenceResponse, ReadyModel, Tensor } from "@tritonjs/core";
+import { classify, type InferenceResponse, type ReadyModel, type Tensor } from "@tritonjs/core";
 import type { OutputForms } from "../decode/requested-outputs.js";
 import { ByteWriter } from "../json/byte-writer.js";
 import { writeJson } from "../json/write-json.js";
-import { classify, type LabelLookup } from "./classification.js";
 import { writeTensorData } from "./tensor-data.js";
+
+/** Names of the classes of an output, by index; undefined when it has none. */
+export type LabelLookup = (model: ReadyModel, output: string) => readonly string[] | undefined;
 
 /** An answer ready to be sent: the JSON, then the tensors that it announces. */
 export interface EncodedResponse {

@@ -5,16 +5,16 @@ export class JsonDouble {
 
 /**
  * An array of nothing but numbers, however nested, none of them an integer beyond 2^53: its numbers in a row.
- * Tensors arrive in this form. `integers` and `negative` say what the tokens were, so that integer tensors can
- * be checked without looking at each element again.
+ * Tensors arrive in this form. `integers` and `minuses` say what the tokens were, so that integer tensors can
+ * be checked without looking at each element again. `values` is a view of memory that the next document overwrites.
  */
 export class PackedNumbers {
   constructor(
     readonly values: Float64Array,
     /** No token had a fraction or an exponent. */
     readonly integers: boolean,
-    /** Some number is below zero. */
-    readonly negative: boolean,
+    /** Some number has a minus. */
+    readonly minuses: boolean,
     /** There were arrays inside. */
     readonly nested: boolean,
     /** The text that the array was read from, and where in it the array opens. */

@@ -15,7 +15,7 @@ import {
 import { type Cursor, consume, consumeAll, cursorAt, skipWhitespace, syntaxError } from "./cursor.js";
 import type { JsonArray, JsonObject, JsonValue } from "./json-value.js";
 import { readNumber } from "./read-number.js";
-import { readPacked } from "./read-packed.js";
+import { readPacked, reuseScratch } from "./read-packed.js";
 import { readString } from "./read-string.js";
 import { decodeText } from "./text.js";
 
@@ -26,13 +26,15 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 /**
  * Reads a JSON document as Triton's parser does: a byte order mark and a NUL at the end are accepted, as are `NaN`,
- * `Inf` and `Infinity`, and of members with the same name the first is kept. Depth costs memory, not stack.
+ * `Inf` and `Infinity`, and of members with the same name the first is kept. Depth costs memory, not stack. Arrays of numbers
+ * are good until the next document is read.
  *
  * @throws TritonError INTERNAL that says what is wrong at which byte, INVALID_ARG for too many values.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const cursor = cursorAt(bytes, hasMark ? 3 : 0);
+  reuseScratch();
   skipWhitespace(cursor);
   if (atEnd(cursor)) throw syntaxError("The document is empty.", cursor.at);
   const value = readValue(cursor, 0);

@@ -1,11 +1,11 @@
-import { PassThrough, Readable } from "node:stream";
-import { type InferenceResponse, TritonError } from "@tritonjs/core";
+import { type InferenceRequest, type InferenceResponse, TritonError } from "@tritonjs/core";
 import { decodeGenerateRequest } from "../decode/generate-request.js";
-import { readBody } from "../decode/read-body.js";
 import { encodeGenerateResponse } from "../encode/generate-response.js";
+import { BodyStream } from "../exchange/body-stream.js";
+import { firstHeader } from "../exchange/request.js";
+import type { V2Response } from "../exchange/response.js";
 import { toJsonBytes } from "../json/write-json.js";
 import { statusFromCode } from "../status-from-code.js";
-import { firstHeader } from "./first-header.js";
 import { type Exchange, modelPath, type Route } from "./route.js";
 import { type RequestBody, start } from "./run-inference.js";
 
@@ -40,7 +40,7 @@ interface Part {
   readonly json: Buffer;
 }
 
-async function generate(exchange: Exchange): Promise<void> {
+async function generate(exchange: Exchange): Promise<V2Response> {
   const body = await decode(exchange);
   const parts: Part[] = [];
   await new Promise<void>((resolve) => {
@@ -50,49 +50,38 @@ async function generate(exchange: Exchange): Promise<void> {
     });
   });
   const json = parts.length === 1 ? parts[0]!.json : toJsonBytes({ error: NOT_ONE });
-  sendStream(
-    exchange,
-    parts[0]?.status ?? 200,
-    "application/json",
-    Readable.from([json], { objectMode: false }),
-  );
+  const headers = { "content-type": "application/json" };
+  return { status: parts[0]?.status ?? 200, headers, body: inChunks(json) };
 }
 
 /** The status is that of the first event; what comes later can only say so in its own event. */
-async function generateStream(exchange: Exchange): Promise<void> {
+async function generateStream(exchange: Exchange): Promise<V2Response> {
   const body = await decode(exchange);
-  const events = new PassThrough();
-  // A client that leaves destroys the stream. The request is cancelled then, and nobody reads what is still written.
-  events.on("error", () => {});
-  let open = false;
-  const begin = (status: number): void => {
-    if (open) return;
-    open = true;
-    sendStream(exchange, status, "text/event-stream; charset=utf-8", events);
-  };
-  await new Promise<void>((resolve) => {
-    start(exchange, body, (outcome, final, request) => {
+  return new Promise((resolve) => {
+    let request: InferenceRequest | undefined;
+    const events = new BodyStream({
+      onDrain: () => request?.resume(),
+      onCancel: () => request?.cancel(),
+    });
+    const headers = { "content-type": "text/event-stream; charset=utf-8" };
+    start(exchange, body, (outcome, final, running) => {
+      request = running;
       if (outcome !== undefined) {
         const { status, json } = toPart(outcome);
-        begin(status);
+        resolve({ status, headers, body: events });
         const ready = events.write(Buffer.concat([EVENT_START, json, EVENT_END]));
-        if (!ready && !final) {
-          request.pause();
-          events.once("drain", () => request.resume());
-        }
+        if (!ready && !final) running.pause();
       }
       if (!final) return;
-      begin(200);
+      resolve({ status: 200, headers, body: events });
       events.end();
-      resolve();
     });
   });
 }
 
-/** Sends in chunks, also an empty body. HTTP/1.0 has no chunks: its body ends with the connection. */
-function sendStream({ request, reply }: Exchange, status: number, contentType: string, body: Readable): void {
-  if (request.raw.httpVersion !== "1.0") reply.header("transfer-encoding", "chunked");
-  reply.code(status).header("content-type", contentType).send(body);
+/** One body that is sent in chunks, as Triton sends it. */
+async function* inChunks(json: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield json;
 }
 
 async function decode(exchange: Exchange): Promise<RequestBody> {
@@ -101,7 +90,7 @@ async function decode(exchange: Exchange): Promise<RequestBody> {
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
   }
-  return decodeGenerateRequest(model, await readBody(request.raw, maxInputSize));
+  return decodeGenerateRequest(model, await request.readBody(maxInputSize));
 }
 
 function toPart(outcome: InferenceResponse | TritonError): Part {

@@ -1,4 +1,4 @@
-import { sendEmpty, sendFault } from "./reply.js";
+import { emptyResponse, faultResponse } from "../exchange/response.js";
 import { modelPath, type Route } from "./route.js";
 
 /** Liveness, readiness, and readiness of a model. The answer is the status; there is no body. */
@@ -8,23 +8,24 @@ export const healthRoutes: readonly Route[] = [
     methods: ["GET"],
     group: "health",
     errorType: "text/plain",
-    handle: ({ service, reply }) => sendEmpty(reply, service.isLive() ? 200 : 400, "text/plain"),
+    handle: ({ service }) => emptyResponse(service.isLive() ? 200 : 400, "text/plain"),
   },
   {
     path: /^\/v2\/health\/ready$/,
     methods: ["GET"],
     group: "health",
     errorType: "text/plain",
-    handle: ({ service, reply }) => sendEmpty(reply, service.isReady() ? 200 : 400, "text/plain"),
+    handle: ({ service }) => emptyResponse(service.isReady() ? 200 : 400, "text/plain"),
   },
   {
     path: modelPath("ready"),
     methods: ["GET"],
     group: "health",
     errorType: "text/plain",
-    handle({ service, reply, model, version }) {
-      if (service.isModelReady(model, version)) sendEmpty(reply, 200, "text/plain");
-      else sendFault(reply, 400, "Model version not ready", "text/plain");
+    handle({ service, model, version }) {
+      return service.isModelReady(model, version)
+        ? emptyResponse(200, "text/plain")
+        : faultResponse(400, "Model version not ready", "text/plain");
     },
   },
 ];

@@ -27,9 +27,13 @@ export interface RouteMatch extends Pick<Exchange, "model" | "version" | "region
   readonly route: Route;
 }
 
-/** The route of a path, which is taken as it was sent: nothing is decoded, and a trailing slash counts. */
-export function matchRoute(path: string): RouteMatch | undefined {
-  for (const route of routes) {
+/** The route of a path, in the table or else in `extra`. The path is taken as it was sent: nothing is decoded, and a trailing slash counts. */
+export function matchRoute(path: string, extra: readonly Route[] = []): RouteMatch | undefined {
+  return matchIn(routes, path) ?? matchIn(extra, path);
+}
+
+function matchIn(table: readonly Route[], path: string): RouteMatch | undefined {
+  for (const route of table) {
     const match = route.path.exec(path);
     if (match === null) continue;
     const { model = "", version = "", region = "", repository = "" } = match.groups ?? {};

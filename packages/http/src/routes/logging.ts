@@ -1,6 +1,5 @@
-import { readBody } from "../decode/read-body.js";
+import { jsonResponse } from "../exchange/response.js";
 import { parseJson } from "../json/parse-json.js";
-import { sendJson } from "./reply.js";
 import type { Route } from "./route.js";
 
 /** The settings of the log: read by GET, changed and read by POST. */
@@ -9,8 +8,8 @@ export const loggingRoute: Route = {
   methods: ["GET", "POST"],
   group: "logging",
   errorType: "application/json",
-  async handle({ request, reply, maxInputSize, logSettings }) {
-    if (request.method === "POST") logSettings.update(parseJson(await readBody(request.raw, maxInputSize)));
-    sendJson(reply, logSettings.toJson());
+  async handle({ request, maxInputSize, logSettings }) {
+    if (request.method === "POST") logSettings.update(parseJson(await request.readBody(maxInputSize)));
+    return jsonResponse(logSettings.toJson());
   },
 };

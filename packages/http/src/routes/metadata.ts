@@ -1,6 +1,6 @@
 import { toConfigJson } from "@tritonjs/core";
+import { jsonResponse } from "../exchange/response.js";
 import type { PlainJson } from "../json/write-json.js";
-import { sendJson } from "./reply.js";
 import { modelPath, type Route } from "./route.js";
 
 /** What the server and its models are: metadata and configuration. */
@@ -10,9 +10,9 @@ export const metadataRoutes: readonly Route[] = [
     methods: ["GET"],
     group: "metadata",
     errorType: "application/json",
-    handle({ service, reply }) {
+    handle({ service }) {
       const { name, version, extensions } = service.serverMetadata();
-      sendJson(reply, { name, version, extensions });
+      return jsonResponse({ name, version, extensions });
     },
   },
   {
@@ -20,9 +20,9 @@ export const metadataRoutes: readonly Route[] = [
     methods: ["GET"],
     group: "metadata",
     errorType: "application/json",
-    handle({ service, reply, model, version }) {
+    handle({ service, model, version }) {
       const metadata = service.modelMetadata(model, version);
-      sendJson(reply, {
+      return jsonResponse({
         name: metadata.name,
         versions: metadata.versions,
         platform: metadata.platform,
@@ -36,8 +36,8 @@ export const metadataRoutes: readonly Route[] = [
     methods: ["GET"],
     group: "model-config",
     errorType: "application/json",
-    handle({ service, reply, model, version }) {
-      sendJson(reply, toConfigJson(service.modelConfig(model, version)) as { [name: string]: PlainJson });
+    handle({ service, model, version }) {
+      return jsonResponse(toConfigJson(service.modelConfig(model, version)) as { [name: string]: PlainJson });
     },
   },
 ];

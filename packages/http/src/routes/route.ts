@@ -1,10 +1,8 @@
 import type { InferenceService } from "@tritonjs/core";
-import type { FastifyReply, FastifyRequest } from "fastify";
-import type { LabelLookup } from "../encode/classification.js";
+import type { LabelLookup } from "../encode/infer-response.js";
+import type { V2Request } from "../exchange/request.js";
+import type { ContentType, V2Response } from "../exchange/response.js";
 import type { LogSettings } from "../log-settings.js";
-
-/** Content types of answers that are not tensors. The body of an error is JSON under either. */
-export type ContentType = "application/json" | "text/plain";
 
 /** The groups of routes that can be restricted, in Triton's words. */
 export type RouteGroup =
@@ -30,8 +28,7 @@ export interface RouteContext {
 
 /** One request on its way through a route. */
 export interface Exchange extends RouteContext {
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
+  readonly request: V2Request;
   /** The model that the path names; empty on routes that name none. */
   readonly model: string;
   /** The version that the path names; empty for none. */
@@ -52,7 +49,7 @@ export interface Route {
   readonly group: RouteGroup;
   /** Content type of errors, also of 405. */
   readonly errorType: ContentType;
-  handle(exchange: Exchange): void | Promise<void>;
+  handle(exchange: Exchange): V2Response | Promise<V2Response>;
 }
 
 /** The path of an action on a model; the empty action is the model itself. */

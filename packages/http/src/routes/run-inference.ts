@@ -5,7 +5,7 @@ import {
   type ResponseHandler,
   TritonError,
 } from "@tritonjs/core";
-import { ClientGone } from "../decode/read-body.js";
+import { ClientGone } from "../exchange/body-buffer.js";
 import type { Exchange } from "./route.js";
 
 /** A decoded request: what is left out comes from the path. */
@@ -49,27 +49,23 @@ export function runSingle(exchange: Exchange, body: RequestBody): Promise<Infere
  * @throws TritonError when the request is refused: `onResponse` is then never called.
  */
 export function start(exchange: Exchange, body: RequestBody, onResponse: ResponseListener): void {
-  const { service, reply } = exchange;
-  const response = reply.raw;
-  if (response.destroyed) throw new ClientGone("the client left before its request was run");
+  const { service, request: sender } = exchange;
+  if (sender.gone) throw new ClientGone();
   const request = new InferenceRequest({
     ...body,
     modelName: exchange.model,
     modelVersion: exchange.version,
     onResponse(outcome, final) {
       exchange.errorType = "text/plain";
-      if (final) response.off("close", onClose);
+      if (final) stopWatching();
       onResponse(outcome, final, request);
     },
   });
-  const onClose = (): void => {
-    request.cancel();
-  };
-  response.once("close", onClose);
+  const stopWatching = sender.onGone(() => request.cancel());
   try {
     service.infer(request);
   } catch (thrown) {
-    response.off("close", onClose);
+    stopWatching();
     throw thrown;
   }
 }

@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/core";
 import { sharedMemoryDisabled } from "../decode/shared-memory.js";
-import { sendJson } from "./reply.js";
+import { jsonResponse } from "../exchange/response.js";
 import type { Route } from "./route.js";
 
 /** Shared memory of clients, which is not allowed: there are no regions, and none can be registered. */
@@ -10,11 +10,11 @@ export const sharedMemoryRoutes: readonly Route[] = ["system", "cuda"].flatMap((
     methods: ["GET"],
     group: "shared-memory",
     errorType: "application/json",
-    handle({ reply, region }) {
+    handle({ region }) {
       if (region !== "") {
         throw new TritonError("NOT_FOUND", `Unable to find ${kind} shared memory region: '${region}'`);
       }
-      sendJson(reply, []);
+      return jsonResponse([]);
     },
   } satisfies Route,
   {

@@ -1,5 +1,5 @@
 import { toStatisticsJson } from "../encode/statistics-json.js";
-import { sendJson } from "./reply.js";
+import { jsonResponse } from "../exchange/response.js";
 import { modelPath, type Route } from "./route.js";
 
 /** Statistics of one model or of all. A model called `stats` has none of its own. */
@@ -9,8 +9,8 @@ export const statisticsRoutes: readonly Route[] = [/^\/v2\/models\/stats$/, mode
     methods: ["GET"],
     group: "statistics",
     errorType: "application/json",
-    handle({ service, reply, model, version }) {
-      sendJson(reply, toStatisticsJson(service.statistics(model, version)));
+    handle({ service, model, version }) {
+      return jsonResponse(toStatisticsJson(service.statistics(model, version)));
     },
   }),
 );

@@ -1,0 +1,29 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fetchHandler, toNodeListener } from "@tritonjs/http/fetch";
+import { createTriton } from "./model.js";
+
+/*
+ * The v2 routes in a plain node:http server, next to a path of its own.
+ *
+ *   PORT=3000 node dist/node-http.js
+ */
+
+const triton = createTriton();
+const inference = toNodeListener(fetchHandler(triton, { prefix: "/inference" }));
+
+const server = createServer((request, response) => {
+  if (request.url?.startsWith("/inference/")) void inference(request, response);
+  else response.end("hello");
+});
+
+server.listen(Number(process.env.PORT ?? 3000), () => {
+  console.log(`listening at http://localhost:${(server.address() as AddressInfo).port}`);
+});
+
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, async () => {
+    await triton.close();
+    server.close();
+  });
+}

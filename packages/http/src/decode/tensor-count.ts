@@ -1,0 +1,12 @@
+import { TritonError } from "@tritonjs/core";
+import { MAX_TENSORS } from "../limits.js";
+
+/** @throws TritonError INVALID_ARG when a request names more tensors than any request to its model has reason to. */
+export function checkTensorCount(kind: "inputs" | "outputs", count: number, modelCount: number): void {
+  const limit = Math.max(MAX_TENSORS, modelCount);
+  if (count <= limit) return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `request has ${count} ${kind}, which exceeds the maximum allowed number of ${limit}`,
+  );
+}

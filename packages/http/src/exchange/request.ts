@@ -1,0 +1,31 @@
+/** One request as the routes see it, whichever server received it. */
+export interface V2Request {
+  readonly method: string;
+  /** As it was sent: nothing decoded, without the query, and without the prefix under which the routes stand. */
+  readonly path: string;
+  /** Names and values in turn, as they were sent. */
+  readonly rawHeaders: readonly string[];
+  /** True when the client has left. */
+  readonly gone: boolean;
+  /**
+   * Reads the body into one piece of memory.
+   *
+   * @param alignedAt a place in a body of declared size that should be aligned in memory for all data types, so that
+   * tensors that start there can be used where they are
+   * @throws TritonError INVALID_ARG for a body over the limit, ClientGone when the client leaves.
+   */
+  readBody(maxInputSize: number, alignedAt?: number): Promise<Uint8Array>;
+  /** Calls back when the client leaves. What is returned takes the listener away. */
+  onGone(listener: () => void): () => void;
+  /** Tells the host of an error that the client is not shown. */
+  report(error: unknown): void;
+}
+
+/** The value of a header; of one that was sent several times the first. */
+export function firstHeader({ rawHeaders }: V2Request, name: string): string | undefined {
+  const wanted = name.toLowerCase();
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.toLowerCase() === wanted) return rawHeaders[i + 1];
+  }
+  return undefined;
+}

@@ -1,0 +1,148 @@
+import { DOT, NINE, ZERO } from "./ascii.js";
+import { nearestDouble, powersOfTen } from "./decimal.js";
+
+/*
+ * The inner loop of the fast path for tensors: numbers with a comma between them, and nothing else. It is written for
+ * the compiler: local variables, no object for each number, no call for those of up to 9 characters, and 32-bit
+ * arithmetic, which a number that it cannot hold leaves without harm.
+ *
+ *   12.5,-3,0.25]
+ *   mantissa 125, 1 digit of fraction: 125 / 10
+ *
+ * Both are exact, so that the division rounds once, as it should.
+ */
+
+/** Most digits that a double holds whatever they are. */
+const EXACT_DIGITS = 15;
+
+/** How far a run has come. One object serves all runs. */
+export interface Run {
+  /** Where to read; after the run where it ended. */
+  at: number;
+  /** How many values there are. */
+  count: number;
+  /** Whether another value has to follow: there was a comma, or nothing was read. */
+  valueExpected: boolean;
+  /** Some number had a fraction. */
+  fractions: boolean;
+  /** Some number has a minus. */
+  minuses: boolean;
+}
+
+/** Whether the last byte of a text ends a number: the loops over digits look for no other end. */
+export function endsRuns(bytes: Uint8Array): boolean {
+  const last = bytes[bytes.length - 1]!;
+  return last !== DOT && !(last >= ZERO && last <= NINE);
+}
+
+/**
+ * Reads numbers into `values` until there is one that takes more than this (an exponent, a name, too many digits, a
+ * fault), something else than a comma behind one, or no more room. The bytes must not end with a digit or a dot:
+ * {@link endsRuns}.
+ */
+export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void {
+  // Literals in the function: what a module exports is looked up each time.
+  const MINUS = 0x2d;
+  const SPACE = 0x20;
+  const ZERO = 0x30;
+  const DOT_AS_DIGIT = -2;
+  const COMMA_AS_DIGIT = -4;
+  const UPPER_E_AS_DIGIT = 21;
+  const LOWER_E_AS_DIGIT = 53;
+  /** Bytes of a number, without its sign, whose digits a signed 32-bit integer holds whatever they are. */
+  const NARROW_LENGTH = 9;
+  const powers = powersOfTen;
+  const room = values.length;
+  let { at, count } = run;
+  let fractions = 0;
+  let minuses = 0;
+  let next = at;
+  let valueExpected = true;
+  while (count < room) {
+    let code = bytes[next]!;
+    let minus = 0;
+    if (code === MINUS) {
+      minus = 1;
+      code = bytes[++next]!;
+    }
+    const first = next;
+    let mantissa = code - ZERO;
+    if (!(mantissa >= 0 && mantissa <= 9)) break;
+    let digit = (bytes[++next]! - ZERO) | 0;
+    if (digit >>> 0 <= 9) {
+      if (mantissa === 0) break;
+      // Two at a time: each multiplication has to wait for the one before.
+      do {
+        const second = (bytes[next + 1]! - ZERO) | 0;
+        if (second >>> 0 <= 9) {
+          mantissa = (Math.imul(mantissa, 100) + Math.imul(digit, 10) + second) | 0;
+          next += 2;
+          digit = (bytes[next]! - ZERO) | 0;
+        } else {
+          mantissa = (Math.imul(mantissa, 10) + digit) | 0;
+          next++;
+          digit = second;
+        }
+      } while (digit >>> 0 <= 9);
+    }
+    let fraction = 0;
+    if (digit === DOT_AS_DIGIT) {
+      const dot = next;
+      digit = (bytes[++next]! - ZERO) | 0;
+      while (digit >>> 0 <= 9) {
+        const second = (bytes[next + 1]! - ZERO) | 0;
+        if (second >>> 0 <= 9) {
+          mantissa = (Math.imul(mantissa, 100) + Math.imul(digit, 10) + second) | 0;
+          next += 2;
+          digit = (bytes[next]! - ZERO) | 0;
+        } else {
+          mantissa = (Math.imul(mantissa, 10) + digit) | 0;
+          next++;
+          digit = second;
+        }
+      }
+      fraction = next - dot - 1;
+      if (fraction === 0) break;
+      fractions = 1;
+    }
+    if (digit === LOWER_E_AS_DIGIT || digit === UPPER_E_AS_DIGIT) break;
+    if (next - first > NARROW_LENGTH) {
+      const value = wideValue(bytes, first, next, fraction);
+      if (value < 0) break;
+      // The integer -0 is 0, the double -0.0 keeps its sign.
+      values[count++] = minus === 0 ? value : fraction > 0 ? -value : 0 - value;
+    } else if (fraction > 0) {
+      const value = mantissa / powers[fraction]!;
+      values[count++] = minus === 0 ? value : -value;
+    } else {
+      values[count++] = minus === 0 ? mantissa : 0 - mantissa;
+    }
+    minuses |= minus;
+    at = next;
+    if (digit !== COMMA_AS_DIGIT) {
+      valueExpected = false;
+      break;
+    }
+    next = ++at;
+    if (bytes[next] === SPACE) next = ++at;
+  }
+  run.at = at;
+  run.count = count;
+  run.valueExpected = valueExpected;
+  if (fractions !== 0) run.fractions = true;
+  if (minuses !== 0) run.minuses = true;
+}
+
+/** The value of digits that are too many for 32 bits; less than zero when it takes more than this to know it. */
+function wideValue(bytes: Uint8Array, from: number, to: number, fraction: number): number {
+  let digits = fraction > 0 ? to - from - 1 : to - from;
+  if (bytes[from] === ZERO) digits--;
+  if (digits > EXACT_DIGITS && fraction > 0) return nearestDouble(bytes, from, to, fraction) ?? -1;
+  let value = 0;
+  for (let at = from; at < to; at++) {
+    const code = bytes[at]!;
+    if (code !== DOT) value = value * 10 + (code - ZERO);
+  }
+  if (digits > EXACT_DIGITS && value > Number.MAX_SAFE_INTEGER) return -1;
+  return fraction > 0 ? value / powersOfTen[fraction]! : value;
+}

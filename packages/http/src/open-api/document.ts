@@ -1,0 +1,226 @@
+import { VERSION } from "@tritonjs/core";
+import type { PlainJson } from "../json/write-json.js";
+import type { RouteGroup } from "../routes/route.js";
+import { schemas } from "./schemas.js";
+
+/** An OpenAPI 3.1 document. */
+export type OpenApiDocument = { readonly [name: string]: PlainJson | undefined };
+
+/** One operation: its id, what it does, and the schemas of its body and of its answer. */
+interface Operation {
+  readonly id: string;
+  readonly group: RouteGroup;
+  readonly summary: string;
+  readonly body?: string;
+  /** The schema of the answer; no body without one. */
+  readonly answer?: string;
+  /** Tensors may also travel as bytes, behind the JSON. */
+  readonly binary?: boolean;
+  /** The answer is a stream of server-sent events. */
+  readonly events?: boolean;
+}
+
+type Methods = Partial<Record<"get" | "post", Operation>>;
+
+const MODEL = "/v2/models/{model}";
+
+/** Operations on a model, by what stands behind the model, or behind its version. */
+const modelOperations: Readonly<Record<string, Methods>> = {
+  "": {
+    get: { id: "modelMetadata", group: "metadata", summary: "Inputs and outputs", answer: "ModelMetadata" },
+  },
+  "/ready": { get: { id: "modelReady", group: "health", summary: "Readiness of a model" } },
+  "/config": {
+    get: { id: "modelConfig", group: "model-config", summary: "Configuration", answer: "ModelConfig" },
+  },
+  "/stats": {
+    get: { id: "modelStatistics", group: "statistics", summary: "Statistics", answer: "ModelStatistics" },
+  },
+  "/infer": {
+    post: {
+      id: "infer",
+      group: "inference",
+      summary: "Inference",
+      body: "InferRequest",
+      answer: "InferResponse",
+      binary: true,
+    },
+  },
+  "/generate": {
+    post: {
+      id: "generate",
+      group: "inference",
+      summary: "Inference with flat JSON",
+      body: "GenerateRequest",
+      answer: "GenerateResponse",
+    },
+  },
+  "/generate_stream": {
+    post: {
+      id: "generateStream",
+      group: "inference",
+      summary: "Inference with flat JSON, answers as they come",
+      body: "GenerateRequest",
+      answer: "GenerateResponse",
+      events: true,
+    },
+  },
+};
+
+const repositoryOperations: Readonly<Record<string, Methods>> = {
+  "/index": {
+    post: {
+      id: "repositoryIndex",
+      group: "model-repository",
+      summary: "All models and their states",
+      body: "RepositoryIndexRequest",
+      answer: "RepositoryIndex",
+    },
+  },
+  "/models/{model}/load": {
+    post: { id: "loadModel", group: "model-repository", summary: "Load a model", body: "RepositoryRequest" },
+  },
+  "/models/{model}/unload": {
+    post: {
+      id: "unloadModel",
+      group: "model-repository",
+      summary: "Unload a model",
+      body: "RepositoryRequest",
+    },
+  },
+};
+
+function sharedMemoryOperations(kind: "system" | "cuda"): Readonly<Record<string, Methods>> {
+  const group = "shared-memory";
+  return {
+    "/status": {
+      get: {
+        id: `${kind}SharedMemoryStatus`,
+        group,
+        summary: "Registered regions",
+        answer: "SharedMemoryStatus",
+      },
+    },
+    "/register": {
+      post: { id: `${kind}SharedMemoryRegister`, group, summary: "Register", body: "SharedMemoryRegister" },
+    },
+    "/unregister": { post: { id: `${kind}SharedMemoryUnregister`, group, summary: "Unregister" } },
+  };
+}
+
+const traceSettings: Methods = {
+  get: { id: "traceSettings", group: "trace", summary: "Trace settings", answer: "TraceSettings" },
+  post: {
+    id: "updateTraceSettings",
+    group: "trace",
+    summary: "Change trace settings",
+    body: "TraceSettings",
+    answer: "TraceSettings",
+  },
+};
+
+/** All paths. Where one has a longer and a shorter form, the longer one's operations are told apart by a suffix. */
+const paths: Readonly<Record<string, Methods>> = {
+  "/v2": {
+    get: { id: "serverMetadata", group: "metadata", summary: "Name, extensions", answer: "ServerMetadata" },
+  },
+  "/v2/health/live": { get: { id: "serverLive", group: "health", summary: "Liveness" } },
+  "/v2/health/ready": { get: { id: "serverReady", group: "health", summary: "Readiness" } },
+  "/v2/models/stats": {
+    get: {
+      id: "statistics",
+      group: "statistics",
+      summary: "Statistics of all models",
+      answer: "ModelStatistics",
+    },
+  },
+  ...under(MODEL, modelOperations),
+  ...under(`${MODEL}/versions/{version}`, modelOperations, "OfVersion"),
+  ...under("/v2/repository", repositoryOperations),
+  ...under("/v2/repository/{repository}", repositoryOperations, "OfRepository"),
+  ...under("/v2/systemsharedmemory", sharedMemoryOperations("system")),
+  ...under("/v2/systemsharedmemory/region/{region}", sharedMemoryOperations("system"), "OfRegion"),
+  ...under("/v2/cudasharedmemory", sharedMemoryOperations("cuda")),
+  ...under("/v2/cudasharedmemory/region/{region}", sharedMemoryOperations("cuda"), "OfRegion"),
+  "/v2/trace/setting": traceSettings,
+  ...under(MODEL, { "/trace/setting": traceSettings }, "OfModel"),
+  "/v2/logging": {
+    get: { id: "logSettings", group: "logging", summary: "Log settings", answer: "LogSettings" },
+    post: {
+      id: "updateLogSettings",
+      group: "logging",
+      summary: "Change log settings",
+      body: "LogSettings",
+      answer: "LogSettings",
+    },
+  },
+};
+
+function under(
+  base: string,
+  operations: Readonly<Record<string, Methods>>,
+  suffix = "",
+): Record<string, Methods> {
+  return Object.fromEntries(
+    Object.entries(operations).map(([path, methods]) => [
+      base + path,
+      Object.fromEntries(
+        Object.entries(methods).map(([method, operation]) => [
+          method,
+          { ...operation, id: operation.id + suffix },
+        ]),
+      ),
+    ]),
+  );
+}
+
+/** The v2 routes as an OpenAPI 3.1 document, for generators of clients and documentation. */
+export function openApiDocument(): OpenApiDocument {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "v2 inference protocol",
+      version: VERSION,
+      description: "The KServe / Triton v2 protocol over HTTP.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    paths: Object.fromEntries(
+      Object.entries(paths).map(([path, methods]) => [path, pathItem(path, methods)]),
+    ),
+    components: { schemas },
+  };
+}
+
+function pathItem(path: string, methods: Methods): PlainJson {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const parameters = names.map((name) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: name === "version" ? { type: "string", pattern: "^[0-9]+$" } : { type: "string" },
+  }));
+  const operations = Object.entries(methods).map(([method, operation]) => [method, operationJson(operation)]);
+  return { ...Object.fromEntries(operations), parameters: parameters.length > 0 ? parameters : undefined };
+}
+
+function operationJson({ id, group, summary, body, answer, binary, events }: Operation): PlainJson {
+  const answerType = events ? "text/event-stream" : "application/json";
+  return {
+    operationId: id,
+    tags: [group],
+    summary,
+    requestBody: body && {
+      content: content("application/json", body, binary),
+      required: group === "inference",
+    },
+    responses: {
+      "200": { description: "Success", content: answer && content(answerType, answer, binary) },
+      default: { description: "Failure", content: content("application/json", "Error", false) },
+    },
+  };
+}
+
+function content(type: string, schema: string, binary: boolean | undefined): PlainJson {
+  const json = { [type]: { schema: { $ref: `#/components/schemas/${schema}` } } };
+  return binary ? { ...json, "application/octet-stream": {} } : json;
+}

@@ -1,0 +1,63 @@
+import type { InferenceService } from "@tritonjs/core";
+import { headerPattern } from "./decode/forwarded-headers.js";
+import type { LabelLookup } from "./encode/infer-response.js";
+import { ClientGone, ConnectionFault } from "./exchange/body-buffer.js";
+import { firstHeader, type V2Request } from "./exchange/request.js";
+import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
+import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
+import { LogSettings } from "./log-settings.js";
+import { isAllowed, type Restrictions } from "./restrictions.js";
+import { matchRoute } from "./routes/index.js";
+import { openApiRoute } from "./routes/open-api.js";
+import type { Exchange, RouteContext } from "./routes/route.js";
+
+/** How the v2 routes answer, wherever they are mounted. */
+export interface V2Options {
+  /** Largest tensor or JSON document of a request in bytes; 64 MiB unless given. */
+  readonly maxInputSize?: number;
+  /** Names of the classes of an output, for classification; the model's own unless given. */
+  readonly labels?: LabelLookup;
+  /** Headers whose names match go to the model as parameters; none unless given. Upper and lower case are one. */
+  readonly headerForwardPattern?: string | RegExp;
+  /** Groups of routes that ask for a header; none unless given. */
+  readonly restrictions?: Restrictions;
+  /** Serves the OpenAPI document of the routes at `/v2/openapi.json`, which Triton does not have; false unless given. */
+  readonly openApi?: boolean;
+}
+
+/** Answers one request, whatever its path. Resolves to nothing when the client has left. */
+export type V2Handler = (request: V2Request) => Promise<V2Response | undefined>;
+
+/** The routes of the protocol over a service, for any server. */
+export function v2Handler(service: InferenceService, options: V2Options = {}): V2Handler {
+  const context: RouteContext = {
+    service,
+    maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
+    labels: options.labels ?? ((model, output) => model.labels.get(output)),
+    forwardedHeaders: headerPattern(options.headerForwardPattern),
+    logSettings: new LogSettings(),
+  };
+  const { restrictions = {} } = options;
+  const extraRoutes = options.openApi ? [openApiRoute] : [];
+  return async (request) => {
+    const match = matchRoute(request.path, extraRoutes);
+    if (match === undefined) return faultResponse(404, "Not Found", "text/plain");
+    const { route } = match;
+    const restriction = restrictions[route.group];
+    if (restriction !== undefined && !isAllowed(restriction, firstHeader(request, restriction.header))) {
+      const fault = `This API is restricted, expecting header '${restriction.header}'`;
+      return faultResponse(403, fault, "text/plain");
+    }
+    if (!route.methods.some((method) => method === request.method)) {
+      return faultResponse(405, "Method Not Allowed", route.errorType);
+    }
+    const exchange: Exchange = { ...context, ...match, request, errorType: route.errorType };
+    try {
+      return await route.handle(exchange);
+    } catch (thrown) {
+      if (thrown instanceof ClientGone) return undefined;
+      if (!(thrown instanceof ConnectionFault)) return errorResponse(request, thrown, exchange.errorType);
+      return errorResponse(request, thrown, "application/json", { connection: "close" });
+    }
+  };
+}

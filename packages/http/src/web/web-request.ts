@@ -1,0 +1,62 @@
+import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
+import type { V2Request } from "../exchange/request.js";
+
+const NO_BYTES = new Uint8Array(0);
+
+/** A request of the web platform. Its headers come in lower case, and dots in its path are already resolved. */
+export class WebV2Request implements V2Request {
+  readonly method: string;
+  readonly path: string;
+  readonly report: (error: unknown) => void;
+  readonly #request: Request;
+  #rawHeaders: readonly string[] | undefined;
+
+  constructor(request: Request, prefix: string, report: (error: unknown) => void) {
+    this.#request = request;
+    this.method = request.method;
+    this.path = pathOf(request.url, prefix);
+    this.report = report;
+  }
+
+  get rawHeaders(): readonly string[] {
+    this.#rawHeaders ??= [...this.#request.headers].flat();
+    return this.#rawHeaders;
+  }
+
+  get gone(): boolean {
+    return this.#request.signal.aborted;
+  }
+
+  async readBody(maxInputSize: number, alignedAt = 0): Promise<Uint8Array> {
+    const { body, headers } = this.#request;
+    if (body === null) return NO_BYTES;
+    const declared = headers.get("content-length");
+    const buffer = new BodyBuffer(maxInputSize, declared === null ? undefined : Number(declared), alignedAt);
+    const reader = body.getReader();
+    try {
+      for (;;) {
+        const { done, value } = await reader.read().catch((cause: unknown) => {
+          throw new ClientGone(cause);
+        });
+        if (done) return buffer.bytes();
+        buffer.add(value);
+      }
+    } finally {
+      // The rest of a refused body is left to the host, which owns the connection.
+      reader.releaseLock();
+    }
+  }
+
+  onGone(listener: () => void): () => void {
+    const { signal } = this.#request;
+    signal.addEventListener("abort", listener, { once: true });
+    return () => signal.removeEventListener("abort", listener);
+  }
+}
+
+function pathOf(url: string, prefix: string): string {
+  const from = url.indexOf("/", url.indexOf("://") + 3);
+  const end = url.slice(from).search(/[?#]/);
+  const path = end < 0 ? url.slice(from) : url.slice(from, from + end);
+  return path.startsWith(prefix) ? path.slice(prefix.length) : path;
+}

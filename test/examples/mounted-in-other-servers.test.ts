@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Program } from "../support/program.js";
+import { repositoryRoot } from "../support/repository.js";
+
+const infer = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2.5] }] });
+
+/** Starts an example on a free port and resolves with its URL. */
+async function start(...path: string[]): Promise<{ url: string; program: Program }> {
+  const module = join(repositoryRoot, "examples", ...path);
+  const program = new Program(process.execPath, [module], { cwd: repositoryRoot, env: { PORT: "0" } });
+  onTestFinished(() => program.signal("SIGKILL"));
+  const said = await program.untilItSays("listening at http://");
+  const port = /:(\d+)\s*$/.exec(said)![1];
+  return { url: `http://localhost:${port}`, program };
+}
+
+describe.each(["node-http", "express", "hono"])("the routes in a server of %s", (name) => {
+  it("infer, stream, refuse, and leave the application its own paths", async () => {
+    const { url } = await start("mount-fetch", "dist", `${name}.js`);
+    expect(await (await fetch(url)).text()).toBe("hello");
+    expect((await fetch(`${url}/inference/v2/health/ready`)).status).toBe(200);
+    const answer = await fetch(`${url}/inference/v2/models/double/infer`, { method: "POST", body: infer });
+    expect(await answer.json()).toMatchObject({ outputs: [{ name: "y", shape: [2], data: [2, 5] }] });
+    const stream = await fetch(`${url}/inference/v2/models/countdown/generate_stream`, {
+      method: "POST",
+      body: '{"from":3}',
+    });
+    expect(stream.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+    const events = (await stream.text()).split("\n\n").filter(Boolean);
+    expect(events.map((event) => JSON.parse(event.slice("data: ".length)).left)).toEqual([3, 2, 1]);
+    const unknown = await fetch(`${url}/inference/v2/models/none`);
+    expect([unknown.status, await unknown.text()]).toEqual([
+      404,
+      `{"error":"Request for unknown model: 'none' is not found"}`,
+    ]);
+    expect((await fetch(`${url}/inference/v2/nothing`)).status).toBe(404);
+  });
+
+  it("take tensors in binary, and refuse more than they should", async () => {
+    const { url } = await start("mount-fetch", "dist", `${name}.js`);
+    const values = Float32Array.from({ length: 500_000 }, (_, index) => index);
+    const json = JSON.stringify({
+      inputs: [
+        {
+          name: "x",
+          datatype: "FP32",
+          shape: [values.length],
+          parameters: { binary_data_size: values.byteLength },
+        },
+      ],
+      outputs: [{ name: "y", parameters: { binary_data: true } }],
+    });
+    const answer = await fetch(`${url}/inference/v2/models/double/infer`, {
+      method: "POST",
+      headers: { "inference-header-content-length": String(json.length) },
+      body: new Blob([json, values]),
+    });
+    const headerLength = Number(answer.headers.get("inference-header-content-length"));
+    const doubled = new Float32Array((await answer.arrayBuffer()).slice(headerLength));
+    expect(doubled).toEqual(values.map((value) => 2 * value));
+    const refused = await fetch(`${url}/inference/v2/models/double/infer`, {
+      method: "POST",
+      body: new Uint8Array(65 * 1024 * 1024),
+    }).catch((error: Error) => error);
+    if (refused instanceof Response) expect(refused.status).toBe(400);
+    expect((await fetch(`${url}/inference/v2/health/ready`)).status).toBe(200);
+  });
+
+  it.skipIf(process.platform === "win32")("end when they are told to", async () => {
+    const { program } = await start("mount-fetch", "dist", `${name}.js`);
+    program.signal("SIGTERM");
+    const { code, stderr } = await program.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+});
+
+describe("the routes in a fastify application", () => {
+  it("share its port and hooks with routes of its own, which call the model in process", async () => {
+    const { url } = await start("mount-fastify", "dist", "main.js");
+    expect(await (await fetch(`${url}/double/4`)).json()).toEqual({ result: 8 });
+    const answer = await fetch(`${url}/inference/v2/models/double/infer`, { method: "POST", body: infer });
+    expect(answer.headers.get("x-served-by")).toBe("my-app");
+    expect(await answer.json()).toMatchObject({ outputs: [{ data: [2, 5] }] });
+    const blocked = await fetch(`${url}/inference/v2`, { headers: { "x-blocked": "1" } });
+    expect([blocked.status, await blocked.json()]).toEqual([401, { error: "blocked" }]);
+    expect((await fetch(`${url}/v2`)).status).toBe(404);
+  });
+});
