@@ -1,7 +1,8 @@
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import { type Frontend, type FrontendAddress, type InferenceService, TritonError } from "@tritonjs/core";
 import fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { answerClientError } from "./client-error.js";
+import { addressesOf, listenAlso } from "./further-addresses.js";
 import { type HttpLimits, limitOptions } from "./http-limits.js";
 import { OpenConnections } from "./open-connections.js";
 import { resolveTls, type TlsOptions } from "./tls-options.js";
@@ -35,6 +36,8 @@ export class ListeningFrontend implements Frontend {
   readonly #routes: (service: InferenceService) => Routes;
   #app: FastifyInstance | undefined;
   #connections: OpenConnections | undefined;
+  /** Servers on the other addresses of the host. */
+  #further: readonly Server[] = [];
   #stopping: Promise<void> | undefined;
 
   constructor(options: ListenOptions, routes: (service: InferenceService) => Routes) {
@@ -44,7 +47,7 @@ export class ListeningFrontend implements Frontend {
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
-    const { port, address, tls, limits, logger = false } = this.#options;
+    const { address, tls, limits, logger = false } = this.#options;
     const { mount, frameworkErrors } = this.#routes(service);
     const app = fastify({
       logger,
@@ -61,17 +64,26 @@ export class ListeningFrontend implements Frontend {
     });
     this.#connections = new OpenConnections(app.server, tls !== undefined);
     mount(app);
+    const bound = await this.#listen(app);
+    this.#app = app;
+    const host = address.includes(":") ? `[${address}]` : address;
+    const scheme = tls === undefined ? "http" : "https";
+    return { host: address, port: bound, url: `${scheme}://${host}:${bound}` };
+  }
+
+  /** Listens on every address of the host, and tells the port. */
+  async #listen(app: FastifyInstance): Promise<number> {
+    const { port, address } = this.#options;
     try {
-      await app.listen({ port, host: address });
+      const [first, ...others] = await addressesOf(address);
+      await app.listen({ port, host: first });
+      const bound = (app.server.address() as AddressInfo).port;
+      this.#further = await listenAlso(others, bound, (socket) => app.server.emit("connection", socket));
+      return bound;
     } catch (cause) {
       await app.close();
       throw this.#listenError(cause);
     }
-    this.#app = app;
-    const bound = app.server.address() as AddressInfo;
-    const host = bound.family === "IPv6" && address.includes(":") ? `[${address}]` : address;
-    const scheme = tls === undefined ? "http" : "https";
-    return { host: address, port: bound.port, url: `${scheme}://${host}:${bound.port}` };
   }
 
   /**
@@ -83,7 +95,7 @@ export class ListeningFrontend implements Frontend {
     const connections = this.#connections;
     if (app === undefined || connections === undefined) return;
     const expire = setTimeout(() => connections.endAll(), Math.min(drainTimeoutMs, LONGEST_TIMER_MS));
-    this.#stopping ??= stopListening(app, connections);
+    this.#stopping ??= stopListening(app, this.#further, connections);
     await this.#stopping;
     clearTimeout(expire);
   }
@@ -99,8 +111,13 @@ export class ListeningFrontend implements Frontend {
   }
 }
 
-async function stopListening(app: FastifyInstance, connections: OpenConnections): Promise<void> {
+async function stopListening(
+  app: FastifyInstance,
+  further: readonly Server[],
+  connections: OpenConnections,
+): Promise<void> {
   await connections.settled();
+  for (const server of further) server.close();
   const closed = app.close();
   connections.endIdle();
   await closed;

@@ -81,7 +81,8 @@ describe("arrays of numbers", () => {
     fc.assert(
       fc.property(changed, (text) => {
         const expected = outcome(() => JSON.parse(text).flat(9).length as number);
-        if (text.includes('"') || JSON.stringify(outcome(() => JSON.parse(text)))?.includes("null")) return;
+        // Exponents that are too large are refused whatever they apply to; JSON.parse takes them.
+        if (text.includes('"') || /[eE]\+?\d{3}/.test(text)) return;
         const packed = outcome(() => parse(text));
         if (expected === "refused") expect(packed).toBe("refused");
         else if (packed instanceof PackedNumbers) expect(packed.values.length).toBe(expected);
