@@ -1,8 +1,13 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
+// What the certificate library is built on wants it first.
+import "reflect-metadata";
+import { webcrypto } from "node:crypto";
+import {
+  BasicConstraintsExtension,
+  cryptoProvider,
+  SubjectAlternativeNameExtension,
+  type X509Certificate,
+  X509CertificateGenerator,
+} from "@peculiar/x509";
 
 /** A certificate with its private key, in PEM. */
 export interface Certificate {
@@ -19,41 +24,76 @@ export interface Certificates {
   readonly stranger: Certificate;
 }
 
+type Keys = webcrypto.CryptoKeyPair;
+
+const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 /** Makes certificates that nobody else has. */
 export async function makeCertificates(): Promise<Certificates> {
-  const folder = await mkdtemp(join(tmpdir(), "tritonjs-certificates-"));
-  const openssl = (...args: string[]) => promisify(execFile)("openssl", args, { cwd: folder });
-  const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  const selfSigned = async (name: string): Promise<Certificate> => {
-    const files = ["-keyout", `${name}.key`, "-out", `${name}.pem`];
-    await openssl("req", "-x509", ...newKey, ...files, "-subj", `/CN=${name}`, "-days", "2");
-    return read(folder, name);
-  };
+  cryptoProvider.set(webcrypto as never);
+  const rootKeys = await newKeys();
+  const root = await X509CertificateGenerator.createSelfSigned({
+    ...validity(),
+    name: "CN=root",
+    keys: rootKeys as never,
+    signingAlgorithm: ALGORITHM,
+    extensions: [new BasicConstraintsExtension(true)],
+  });
   const signed = async (name: string): Promise<Certificate> => {
-    const files = ["-keyout", `${name}.key`, "-out", `${name}.csr`];
-    await openssl("req", ...newKey, ...files, "-subj", `/CN=${name}`);
-    await writeFile(join(folder, "names.txt"), "subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1");
-    const issuer = ["-CA", "root.pem", "-CAkey", "root.key", "-CAcreateserial"];
-    const request = ["-in", `${name}.csr`, "-extfile", "names.txt", "-days", "2"];
-    await openssl("x509", "-req", ...request, ...issuer, "-out", `${name}.pem`);
-    return read(folder, name);
+    const keys = await newKeys();
+    const certificate = await X509CertificateGenerator.create({
+      ...validity(),
+      subject: `CN=${name}`,
+      issuer: root.subject,
+      publicKey: keys.publicKey as never,
+      signingKey: rootKeys.privateKey as never,
+      signingAlgorithm: ALGORITHM,
+      extensions: [localhostNames()],
+    });
+    return pem(certificate, keys);
   };
-  try {
-    const root = await selfSigned("root");
-    return {
-      ca: root.cert,
-      server: await signed("server"),
-      client: await signed("client"),
-      stranger: await selfSigned("stranger"),
-    };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  return {
+    ca: root.toString("pem"),
+    server: await signed("server"),
+    client: await signed("client"),
+    stranger: await selfSigned("stranger"),
+  };
 }
 
-async function read(folder: string, name: string): Promise<Certificate> {
-  const [cert, key] = await Promise.all(
-    ["pem", "key"].map((extension) => readFile(join(folder, `${name}.${extension}`), "utf8")),
-  );
-  return { cert: cert!, key: key! };
+async function selfSigned(name: string): Promise<Certificate> {
+  const keys = await newKeys();
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    ...validity(),
+    name: `CN=${name}`,
+    keys: keys as never,
+    signingAlgorithm: ALGORITHM,
+  });
+  return pem(certificate, keys);
+}
+
+function newKeys(): Promise<Keys> {
+  return webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]) as Promise<Keys>;
+}
+
+function validity(): { notBefore: Date; notAfter: Date; serialNumber: string } {
+  const serialNumber = Buffer.from(webcrypto.getRandomValues(new Uint8Array(8))).toString("hex");
+  return { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + DAY_MS), serialNumber };
+}
+
+function localhostNames(): SubjectAlternativeNameExtension {
+  return new SubjectAlternativeNameExtension([
+    { type: "dns", value: "localhost" },
+    { type: "ip", value: "127.0.0.1" },
+    { type: "ip", value: "::1" },
+  ]);
+}
+
+async function pem(certificate: X509Certificate, { privateKey }: Keys): Promise<Certificate> {
+  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", privateKey));
+  const lines = der.toString("base64").replace(/.{64}/g, "$&\n");
+  return {
+    cert: certificate.toString("pem"),
+    key: `-----BEGIN PRIVATE KEY-----\n${lines}\n-----END PRIVATE KEY-----\n`,
+  };
 }
