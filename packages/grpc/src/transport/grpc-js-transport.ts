@@ -18,6 +18,7 @@ export const NOT_WITH_GRPC_JS = [
 export class GrpcJsTransport implements Transport {
   readonly #server: Server;
   readonly #injector: ConnectionInjector;
+  readonly #sockets = new Set<Socket>();
 
   constructor(methods: readonly Method[], options: TransportOptions) {
     this.#server = new Server({
@@ -32,11 +33,19 @@ export class GrpcJsTransport implements Transport {
   }
 
   accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
     this.#injector.injectConnection(socket);
   }
 
-  stop(): Promise<void> {
-    return new Promise((resolve) => this.#server.tryShutdown(() => resolve()));
+  /**
+   * Newer versions of Node close the sessions themselves, and grpc-js then takes them for gone while their calls go on:
+   * the connections over which something came are waited for here.
+   */
+  async stop(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
+    const used = [...this.#sockets].filter((socket) => socket.bytesRead > 0);
+    await Promise.all(used.map((socket) => new Promise((resolve) => socket.once("close", resolve))));
   }
 }
 

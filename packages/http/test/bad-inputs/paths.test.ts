@@ -80,9 +80,10 @@ describe("paths", () => {
       ...get("/v2", 431, "Request Header Fields Too Large"),
       headers: { "x-long": "x".repeat(20_000) },
     },
-    "two thousand headers": {
+    "fifteen hundred headers": {
+      // Past two thousand, newer versions of Node refuse and older ones leave headers out.
       ...get("/v2", 200),
-      headers: Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`x-${i}`, "1"])),
+      headers: Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`x-${i}`, "1"])),
     },
   });
 });
