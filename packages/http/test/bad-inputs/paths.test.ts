@@ -80,10 +80,10 @@ describe("paths", () => {
       ...get("/v2", 431, "Request Header Fields Too Large"),
       headers: { "x-long": "x".repeat(20_000) },
     },
-    "fifteen hundred headers": {
-      // Past two thousand, newer versions of Node refuse and older ones leave headers out.
+    "five hundred headers": {
+      // Of many more, newer versions of Node refuse all and older ones leave some out.
       ...get("/v2", 200),
-      headers: Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`x-${i}`, "1"])),
+      headers: Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`x-${i}`, "1"])),
     },
   });
 });
