@@ -1,4 +1,5 @@
 import type { Clock } from "../clock/clock.js";
+import { timeoutError } from "../errors/timeout-error.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { InferOptions } from "./infer-options.js";
@@ -34,7 +35,7 @@ function untilGivenUp(
   timeoutMicroseconds: number | undefined,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const expire = () => reject(new TritonError("UNAVAILABLE", "Request timeout expired"));
+    const expire = () => reject(timeoutError());
     const timer = timeoutMicroseconds ? clock.setTimer(timeoutMicroseconds / 1000, expire) : undefined;
     const abort = () => reject(cancelledError(signal!));
     if (signal?.aborted) abort();

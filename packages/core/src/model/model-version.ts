@@ -5,6 +5,7 @@ import type { Clock } from "../clock/clock.js";
 import { DeadlineQueue } from "../clock/deadline-queue.js";
 import { settledWithin } from "../clock/settled-within.js";
 import type { ModelConfig } from "../config/model-config.js";
+import { timeoutError } from "../errors/timeout-error.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { type FailureReason, ModelStatistics } from "../observe/statistics.js";
@@ -234,10 +235,6 @@ export class ModelVersion {
       this.statistics.recordFailure(reasonOf(error), this.#clock.now() - request.queueStart);
     }
   }
-}
-
-function timeoutError(): TritonError {
-  return new TritonError("UNAVAILABLE", "Request timeout expired");
 }
 
 function reasonOf(error: TritonError): FailureReason {

@@ -1,6 +1,7 @@
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
 import { defaultQueuePolicy } from "../config/defaults.js";
 import type { ModelDynamicBatching, ModelQueuePolicy } from "../config/model-config.js";
+import { timeoutError } from "../errors/timeout-error.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { type QueueTotals, RequestQueue } from "./request-queue.js";
@@ -114,7 +115,7 @@ export class PriorityQueue implements RequestView {
       level.unexpired.remove(request);
       level.delayed.push(request);
     } else {
-      request.cancel(new TritonError("UNAVAILABLE", "Request timeout expired"));
+      request.cancel(timeoutError());
     }
     this.onExpired();
   }

@@ -22,6 +22,13 @@ export {
   type ValueTarget,
 } from "./from-value.js";
 export { bfloat16ToFloat32, float16ToFloat32, float32ToBfloat16, float32ToFloat16 } from "./half-float.js";
+export { inputTensor, isDescribed, type TensorInput } from "./input-tensor.js";
+export {
+  type BatchAxis,
+  type ModelSignature,
+  modelInputs,
+  type SignatureInput,
+} from "./model-inputs.js";
 export { contiguousElements, isNdArray, toNdArray } from "./nd-array.js";
 export { elementCount, matchesShape, type Shape, shapeToString } from "./shape.js";
 export { Tensor } from "./tensor.js";

@@ -1,5 +1,6 @@
 import type { Clock } from "../../clock/clock.js";
 import { isDecoupled, type ModelConfig } from "../../config/model-config.js";
+import { timeoutError } from "../../errors/timeout-error.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { ComputeTimes, ModelStatistics } from "../../observe/statistics.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
@@ -232,7 +233,7 @@ export class EnsembleRun {
     const { request, owner } = this;
     const { clock, config, statistics } = owner;
     if (request.deadline !== undefined && request.deadline <= clock.now()) {
-      request.cancel(new TritonError("UNAVAILABLE", "Request timeout expired"));
+      request.cancel(timeoutError());
       return;
     }
     const message = `in ensemble '${config.name}', ${error.message}`;

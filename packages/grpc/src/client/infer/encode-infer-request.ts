@@ -1,12 +1,13 @@
 import type { inference } from "#proto";
-import type {
-  InferCall,
-  InferInput,
-  OutputRequest,
-  SharedMemoryRange,
-  StreamInferRequest,
+import { inputTensor } from "../core.js";
+import {
+  type InferCall,
+  type InferInput,
+  isSharedMemoryInput,
+  type OutputRequest,
+  type SharedMemoryRange,
+  type StreamInferRequest,
 } from "./infer-options.js";
-import { inputTensor, isSharedMemoryInput } from "./input-tensor.js";
 import { requestParameters } from "./request-parameters.js";
 
 type RequestMessage = inference.ModelInferRequest.$Properties;

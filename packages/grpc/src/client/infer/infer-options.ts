@@ -1,5 +1,7 @@
 import type { CallOptions, Compression, ModelCallOptions } from "../client-options.js";
-import type { DataType, Parameters, Shape, Tensor, TensorValue } from "../core.js";
+import type { DataType, Parameters, Shape, Tensor, TensorInput, TensorValue } from "../core.js";
+
+export type { TensorInput } from "../core.js";
 
 /** A range of a registered region of shared memory. */
 export interface SharedMemoryRange {
@@ -10,20 +12,16 @@ export interface SharedMemoryRange {
   readonly offset?: number;
 }
 
-/** An input with what is to be known of it. */
-export interface TensorInput {
-  /** @default the data type of the typed array; nested arrays of numbers have none */
-  readonly datatype?: DataType;
-  /** @default that of the ndarray or of the nested arrays; a typed array is one-dimensional */
-  readonly shape?: Shape;
-  readonly data: TensorValue<DataType>;
-}
-
 /** An input that lies in shared memory. */
 export interface SharedMemoryInput {
   readonly datatype: DataType;
   readonly shape: Shape;
   readonly sharedMemory: SharedMemoryRange;
+}
+
+/** True for an input that lies in shared memory. */
+export function isSharedMemoryInput(input: InferInput): input is SharedMemoryInput {
+  return typeof input === "object" && "sharedMemory" in input && input.sharedMemory !== undefined;
 }
 
 /** An input in any form: described, or just an ndarray, a typed array or nested arrays. */

@@ -1,7 +1,13 @@
-import { type InputValuesOf, type ResultOf, type TensorSpec, TritonError } from "../core.js";
+import {
+  type BatchAxis,
+  type InputValuesOf,
+  modelInputs,
+  type ResultOf,
+  type TensorSpec,
+  TritonError,
+} from "../core.js";
 import { KnownModel } from "./known-model.js";
 import type { ModelInferOptions } from "./model-client-options.js";
-import { type BatchAxis, modelInputs } from "./model-inputs.js";
 import { resultArrays } from "./result-arrays.js";
 
 /**

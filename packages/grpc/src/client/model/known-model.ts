@@ -2,7 +2,7 @@ import type { LoadModelOptions } from "../calls/repository-calls.js";
 import { onAbort } from "../channel/abort.js";
 import { cancelled } from "../channel/call-error.js";
 import { DEFAULT_TIMEOUT_MS } from "../client-options.js";
-import { type ModelConfig, TritonError } from "../core.js";
+import { type ModelConfig, type ModelSignature, TritonError } from "../core.js";
 import { InferenceServerClient } from "../inference-server-client.js";
 import {
   DEFAULT_INFERENCE_TIMEOUT_MS,
@@ -10,7 +10,7 @@ import {
   type ModelClientOptions,
   type WaitCallOptions,
 } from "./model-client-options.js";
-import { type ModelSignature, modelSignature } from "./model-signature.js";
+import { modelSignature } from "./model-signature.js";
 import { waitUntil } from "./wait-until.js";
 
 interface Model {

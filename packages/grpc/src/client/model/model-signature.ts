@@ -1,22 +1,10 @@
-import { type DataType, fromConfigDataType, type ModelConfig, TritonError } from "../core.js";
-
-/** An input of a model. */
-export interface SignatureInput {
-  readonly name: string;
-  readonly datatype: DataType;
-  /** Without the batch axis; -1 for any size. */
-  readonly dims: readonly number[];
-  readonly optional: boolean;
-}
-
-/** What a client needs to know of a model to check its inputs. */
-export interface ModelSignature {
-  readonly modelName: string;
-  /** 0 for a model without a batch axis. */
-  readonly maxBatchSize: number;
-  readonly decoupled: boolean;
-  readonly inputs: ReadonlyMap<string, SignatureInput>;
-}
+import {
+  fromConfigDataType,
+  type ModelConfig,
+  type ModelSignature,
+  type SignatureInput,
+  TritonError,
+} from "../core.js";
 
 /**
  * Reads a model's configuration.

@@ -1,7 +1,12 @@
-import type { Shape } from "../core.js";
+import { inputTensor, isDescribed, type Shape } from "../core.js";
 import { type JsonSource, toJson } from "../json/write-json.js";
-import type { InferCall, InferInput, OutputRequest, SharedMemoryRange } from "./infer-options.js";
-import { inputTensor, isSharedMemoryInput } from "./input-tensor.js";
+import {
+  type InferCall,
+  type InferInput,
+  isSharedMemoryInput,
+  type OutputRequest,
+  type SharedMemoryRange,
+} from "./infer-options.js";
 import { requestParameters } from "./request-parameters.js";
 import { tensorJson } from "./tensor-json.js";
 
@@ -47,7 +52,8 @@ function inputJson(name: string, input: InferInput, binaryByDefault: boolean, te
     const { datatype, shape, sharedMemory } = input;
     return `{${head(name, datatype, shape)},"parameters":${toJson(sharedMemoryJson(sharedMemory))}}`;
   }
-  const { tensor, binary = binaryByDefault } = inputTensor(name, input);
+  const tensor = inputTensor(name, input);
+  const binary = (isDescribed(input) ? input.binary : undefined) ?? binaryByDefault;
   const start = head(name, tensor.datatype, tensor.shape);
   if (!binary) return `{${start},"data":${tensorJson(name, tensor)}}`;
   tensors.push(tensor.bytes);

@@ -1,5 +1,12 @@
 import type { ModelCallOptions } from "../client-options.js";
-import type { DataType, Parameters, Shape, Tensor, TensorValue } from "../core.js";
+import type {
+  TensorInput as CoreTensorInput,
+  DataType,
+  Parameters,
+  Shape,
+  Tensor,
+  TensorValue,
+} from "../core.js";
 import type { Compression } from "../transport/compression.js";
 
 /** A range of a registered region of shared memory. */
@@ -12,12 +19,7 @@ export interface SharedMemoryRange {
 }
 
 /** An input with what is to be known of it. */
-export interface TensorInput {
-  /** @default the data type of the typed array; nested arrays of numbers have none */
-  readonly datatype?: DataType;
-  /** @default that of the ndarray or of the nested arrays; a typed array is one-dimensional */
-  readonly shape?: Shape;
-  readonly data: TensorValue<DataType>;
+export interface TensorInput extends CoreTensorInput {
   /** `false` sends this input as JSON. @default that of the call */
   readonly binary?: boolean;
 }
@@ -27,6 +29,11 @@ export interface SharedMemoryInput {
   readonly datatype: DataType;
   readonly shape: Shape;
   readonly sharedMemory: SharedMemoryRange;
+}
+
+/** True for an input that lies in shared memory. */
+export function isSharedMemoryInput(input: InferInput): input is SharedMemoryInput {
+  return typeof input === "object" && "sharedMemory" in input && input.sharedMemory !== undefined;
 }
 
 /** An input in any form: described, or just an ndarray, a typed array or nested arrays. */

@@ -1,7 +1,16 @@
 import type { LoadModelOptions } from "../calls/repository-calls.js";
 import type { ModelConfigAnswer } from "../calls/server-answers.js";
 import { DEFAULT_TIMEOUT_MS } from "../client-options.js";
-import { type InputValuesOf, type ResultOf, type TensorSpec, TritonError, toNdArray } from "../core.js";
+import {
+  type BatchAxis,
+  type InputValuesOf,
+  type ModelSignature,
+  modelInputs,
+  type ResultOf,
+  type TensorSpec,
+  TritonError,
+  toNdArray,
+} from "../core.js";
 import type { InferResult } from "../infer/infer-result.js";
 import { InferenceServerClient } from "../inference-server-client.js";
 import { cancelled } from "../transport/deadline.js";
@@ -14,8 +23,7 @@ import {
   type ModelClientOptions,
   type ModelInferOptions,
 } from "./model-client-options.js";
-import { type BatchAxis, modelInputs } from "./model-inputs.js";
-import { type ModelSignature, modelSignature } from "./model-signature.js";
+import { modelSignature } from "./model-signature.js";
 import { waitUntil } from "./wait-until.js";
 
 /** What may end a wait. */
@@ -140,6 +148,7 @@ export class ModelClient<
   async #infer(inputs: InputValuesOf<I>, options: ModelInferOptions, axis: BatchAxis): Promise<ResultOf<O>> {
     const { inferenceTimeoutMs = DEFAULT_INFERENCE_TIMEOUT_MS, modelVersion } = this.#options;
     const { signature } = await unlessAborted(this.#knownModel(), options.signal);
+    if (signature.decoupled) throw decoupledError(this.modelName);
     const tensors = modelInputs(signature, inputs, axis);
     const call = { timeoutMs: inferenceTimeoutMs, ...options, modelVersion, inputs: tensors };
     const result = await this.#gate.run(() => this.#server.infer(this.modelName, call), options.signal);
@@ -199,4 +208,11 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined):
     const stopListening = onAbort(signal, () => reject(cancelled(signal.reason)));
     promise.then(resolve, reject).finally(stopListening);
   });
+}
+
+function decoupledError(modelName: string): TritonError {
+  return new TritonError(
+    "UNSUPPORTED",
+    `model '${modelName}' is decoupled: use generateStream() of InferenceServerClient, or the gRPC client`,
+  );
 }

@@ -1,5 +1,26 @@
-import { matchesShape, shapeToString, type Tensor, TritonError, tensorFromValue } from "../core.js";
-import type { ModelSignature, SignatureInput } from "./model-signature.js";
+import { TritonError } from "../errors/triton-error.js";
+import type { DataType } from "./data-type.js";
+import { tensorFromValue } from "./from-value.js";
+import { matchesShape, shapeToString } from "./shape.js";
+import type { Tensor } from "./tensor.js";
+
+/** An input of a model. */
+export interface SignatureInput {
+  readonly name: string;
+  readonly datatype: DataType;
+  /** Without the batch axis; -1 for any size. */
+  readonly dims: readonly number[];
+  readonly optional: boolean;
+}
+
+/** What a client needs to know of a model to check its inputs. */
+export interface ModelSignature {
+  readonly modelName: string;
+  /** 0 for a model without a batch axis. */
+  readonly maxBatchSize: number;
+  readonly decoupled: boolean;
+  readonly inputs: ReadonlyMap<string, SignatureInput>;
+}
 
 /** How the batch axis is meant: given with the values, or added for one sample and taken off its results. */
 export type BatchAxis = "given" | "added";

@@ -1,15 +1,18 @@
-import {
-  type DataType,
-  elementCount,
-  isDataType,
-  isNdArray,
-  type Shape,
-  shapeToString,
-  Tensor,
-  TritonError,
-  tensorFromValue,
-} from "../core.js";
-import type { InferInput, SharedMemoryInput, TensorInput } from "./infer-options.js";
+import { TritonError } from "../errors/triton-error.js";
+import { type DataType, isDataType } from "./data-type.js";
+import { type TensorValue, tensorFromValue } from "./from-value.js";
+import { isNdArray } from "./nd-array.js";
+import { elementCount, type Shape, shapeToString } from "./shape.js";
+import { Tensor } from "./tensor.js";
+
+/** An input with what is to be known of it. */
+export interface TensorInput {
+  /** @default the data type of the typed array; nested arrays of numbers have none */
+  readonly datatype?: DataType;
+  /** @default that of the ndarray or of the nested arrays; a typed array is one-dimensional */
+  readonly shape?: Shape;
+  readonly data: TensorValue<DataType>;
+}
 
 const typedArrays: readonly (readonly [new () => object, DataType])[] = [
   [Float32Array, "FP32"],
@@ -25,34 +28,24 @@ const typedArrays: readonly (readonly [new () => object, DataType])[] = [
   [BigUint64Array, "UINT64"],
 ];
 
-/** An input as a tensor, and how it is to travel when it says so. */
-export interface InputTensor {
-  readonly tensor: Tensor;
-  readonly binary: boolean | undefined;
-}
-
-/** True for an input that lies in shared memory. */
-export function isSharedMemoryInput(input: InferInput): input is SharedMemoryInput {
-  return typeof input === "object" && "sharedMemory" in input && input.sharedMemory !== undefined;
-}
-
 /**
  * An input in any form as a tensor.
  *
  * @throws TritonError INVALID_ARG that names the input, when its data type is not known or its data does not fit.
  */
-export function inputTensor(name: string, input: Exclude<InferInput, SharedMemoryInput>): InputTensor {
-  if (input instanceof Tensor) return { tensor: input, binary: undefined };
+export function inputTensor(name: string, input: TensorInput | Tensor | TensorValue<DataType>): Tensor {
+  if (input instanceof Tensor) return input;
   const described = isDescribed(input) ? input : { data: input };
   const what = `input '${name}'`;
   const datatype = described.datatype ?? datatypeOf(described.data);
   if (datatype === undefined) throw invalid(`${what}: give its datatype`);
   if (!isDataType(datatype)) throw invalid(`${what}: unknown datatype '${datatype}'`);
   const tensor = tensorFromValue(described.data, { what, datatype, shape: described.shape ?? [-1] });
-  return { tensor: withShape(what, tensor, described.shape), binary: described.binary };
+  return withShape(what, tensor, described.shape);
 }
 
-function isDescribed(input: object | string | number | bigint | boolean): input is TensorInput {
+/** True for an input with what is to be known of it, as opposed to bare data. */
+export function isDescribed(input: object | string | number | bigint | boolean): input is TensorInput {
   return (
     typeof input === "object" &&
     "data" in input &&
