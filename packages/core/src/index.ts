@@ -42,6 +42,8 @@ export type { SequenceOptions } from "./config/sequence-options.js";
 export type { TensorSpec } from "./config/tensor-spec.js";
 export type { ErrorCode } from "./errors/code.js";
 export { TritonError } from "./errors/triton-error.js";
+export { lineLogger } from "./observe/log/line-logger.js";
+export type { LogFormat, Logger } from "./observe/log/log.js";
 export type { Parameters, ParameterValue } from "./request/parameters.js";
 export type { EvictionListener, EvictionReason, SequenceInfo } from "./request/sequence-info.js";
 export { DATA_TYPES, type DataType, type ElementsOf, isDataType } from "./tensor/data-type.js";
@@ -59,6 +61,7 @@ export { VERSION } from "./version.js";
 // For frontends -----------------------------------------------------------------------------------------------
 
 export { toConfigJson } from "./config/config-json.js";
+export { Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
 export { InferenceRequest } from "./request/inference-request.js";
 export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";

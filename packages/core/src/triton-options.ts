@@ -1,9 +1,10 @@
 import type { ResponseCache } from "./cache/response-cache.js";
 import type { Clock } from "./clock/clock.js";
+import type { LogOptions } from "./observe/log/create-log.js";
 import type { ServeOptions } from "./service/frontend.js";
 
 /** Options of a {@link Triton}, named after those of PyTriton's `TritonConfig` where both have them. */
-export interface TritonOptions extends Partial<ServeOptions> {
+export interface TritonOptions extends Partial<ServeOptions>, LogOptions {
   /** Name of the server in its metadata. @default "triton" */
   readonly id?: string;
   /** How long `close()` lets requests at hand go on, in seconds. @default 30 */

@@ -16,6 +16,7 @@ import { TritonError } from "./errors/triton-error.js";
 import { CallGraph } from "./model/call-graph.js";
 import { ModelVersion } from "./model/model-version.js";
 import { ModelRegistry } from "./model/registry.js";
+import { createLog, type OpenLog } from "./observe/log/create-log.js";
 import { loadDefaultFrontends } from "./serve/default-frontends.js";
 import type { Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
 import type { InferenceService } from "./service/inference-service.js";
@@ -56,6 +57,7 @@ export class Triton implements AsyncDisposable {
   readonly #holdUntil: number;
   readonly #backlogHoldUntil: number;
   readonly #responseCache: ResponseCache | undefined;
+  readonly #log: OpenLog;
   #frontends: readonly Frontend[] = [];
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
@@ -69,7 +71,9 @@ export class Triton implements AsyncDisposable {
       options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0);
     const cache = options.responseCache;
     this.#responseCache = cache !== undefined && "byteSize" in cache ? memoryCache(cache.byteSize) : cache;
-    this.#service = new LocalService(this.#registry, { id: options.id ?? "triton", version: VERSION });
+    this.#log = createLog(options);
+    const identity = { id: options.id ?? "triton", version: VERSION };
+    this.#service = new LocalService(this.#registry, identity, this.#log.log);
   }
 
   /** The v2 operations over the bound models: what frontends call. */
@@ -215,6 +219,7 @@ export class Triton implements AsyncDisposable {
     ]);
     const leftMs = Math.max(0, deadline - this.#clock.now());
     await Promise.all(models.map((model) => model.unload(leftMs)));
+    this.#log.close();
   }
 
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(

@@ -5,7 +5,6 @@ import { ClientGone, ConnectionFault } from "./exchange/body-buffer.js";
 import { firstHeader, type V2Request } from "./exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
-import { LogSettings } from "./log-settings.js";
 import { isAllowed, type Restrictions } from "./restrictions.js";
 import { matchRoute } from "./routes/index.js";
 import { openApiRoute } from "./routes/open-api.js";
@@ -35,7 +34,6 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
     maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
     labels: options.labels ?? ((model, output) => model.labels.get(output)),
     forwardedHeaders: headerPattern(options.headerForwardPattern),
-    logSettings: new LogSettings(),
   };
   const { restrictions = {} } = options;
   const extraRoutes = options.openApi ? [openApiRoute] : [];

@@ -48,7 +48,6 @@ const laterExtensions: readonly string[] = [
   "system_shared_memory",
   "cuda_shared_memory",
   "trace",
-  "logging",
 ];
 
 /** Metrics that are not the models': of the machine, of memory pools that only a GPU server has, of the whole cache. */

@@ -1,5 +1,6 @@
 import type { ModelConfig } from "../config/model-config.js";
 import type { ModelMetadata } from "../config/model-metadata.js";
+import type { Log } from "../observe/log/log.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { ModelStatisticsReport } from "./statistics-report.js";
 
@@ -33,6 +34,8 @@ export interface ReadyModel {
  * texts; nothing here knows a transport.
  */
 export interface InferenceService {
+  /** Where the server and its frontends write messages. Clients can change its settings. */
+  readonly log: Log;
   isLive(): boolean;
   isReady(): boolean;
   serverMetadata(): ServerMetadata;

@@ -4,6 +4,7 @@ import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import { parseVersion } from "../model/registry.js";
+import type { Log } from "../observe/log/log.js";
 import { metricsPage } from "../observe/metrics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { InferenceService, ModelIndexEntry, ReadyModel, ServerMetadata } from "./inference-service.js";
@@ -20,10 +21,12 @@ export interface ServerIdentity {
 export class LocalService implements InferenceService {
   /** Set while the server stops: it is no longer ready, and refuses new requests. */
   stopping = false;
+  readonly log: Log;
   readonly #registry: ModelRegistry;
   readonly #identity: ServerIdentity;
 
-  constructor(registry: ModelRegistry, identity: ServerIdentity) {
+  constructor(registry: ModelRegistry, identity: ServerIdentity, log: Log) {
+    this.log = log;
     this.#registry = registry;
     this.#identity = identity;
   }

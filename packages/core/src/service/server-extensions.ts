@@ -7,4 +7,5 @@ export const SERVER_EXTENSIONS: readonly string[] = [
   "binary_tensor_data",
   "parameters",
   "statistics",
+  "logging",
 ];

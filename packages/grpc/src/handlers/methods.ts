@@ -5,15 +5,16 @@ import { healthMethods } from "./health.js";
 import { healthWatchMethods } from "./health-watch.js";
 import { inferMethods } from "./infer.js";
 import type { InferContext } from "./infer-context.js";
+import { logMethods } from "./log.js";
 import { metadataMethods } from "./metadata.js";
 import { reflectionMethods } from "./reflection.js";
 import { repositoryMethods } from "./repository.js";
 import { type RestrictedProtocols, restrict } from "./restrict.js";
-import { settingsMethods } from "./settings.js";
 import { sharedMemoryMethods } from "./shared-memory.js";
 import type { Shutdown } from "./shutdown.js";
 import { statisticsMethods } from "./statistics.js";
 import { streamInferMethods } from "./stream-infer.js";
+import { traceMethods } from "./trace.js";
 
 /** What the handlers can be told. */
 export interface HandlerOptions {
@@ -45,7 +46,8 @@ export function protocolMethods(
     ...statisticsMethods(service),
     ...repositoryMethods(service),
     ...sharedMemoryMethods(),
-    ...settingsMethods(),
+    ...logMethods(service),
+    ...traceMethods(),
     ...(options.reflection ? reflectionMethods(shutdown) : []),
   ];
   return restrict(methods, options.restrictedProtocols ?? []);

@@ -2,6 +2,7 @@ import {
   type InferenceRequest,
   type InferenceResponse,
   type InferenceService,
+  Log,
   type ModelConfig,
   NO_PARAMETERS,
   type ReadyModel,
@@ -43,6 +44,7 @@ export function responseTo(
 
 /** A service with one model, `m`, that keeps its requests; by default it answers with its inputs. */
 export class FakeService implements InferenceService {
+  readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
   readonly requests: InferenceRequest[] = [];
   live = true;
   ready = true;

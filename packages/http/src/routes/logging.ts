@@ -1,3 +1,4 @@
+import { changeLog, logSettingsJson } from "../decode/log-changes.js";
 import { jsonResponse } from "../exchange/response.js";
 import { parseJson } from "../json/parse-json.js";
 import type { Route } from "./route.js";
@@ -8,8 +9,8 @@ export const loggingRoute: Route = {
   methods: ["GET", "POST"],
   group: "logging",
   errorType: "application/json",
-  async handle({ request, maxInputSize, logSettings }) {
-    if (request.method === "POST") logSettings.update(parseJson(await request.readBody(maxInputSize)));
-    return jsonResponse(logSettings.toJson());
+  async handle({ request, maxInputSize, service }) {
+    if (request.method === "POST") changeLog(service.log, parseJson(await request.readBody(maxInputSize)));
+    return jsonResponse(logSettingsJson(service.log.settings));
   },
 };

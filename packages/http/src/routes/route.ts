@@ -2,7 +2,6 @@ import type { InferenceService } from "@tritonjs/core";
 import type { LabelLookup } from "../encode/infer-response.js";
 import type { V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
-import type { LogSettings } from "../log-settings.js";
 
 /** The groups of routes that can be restricted, in Triton's words. */
 export type RouteGroup =
@@ -23,7 +22,6 @@ export interface RouteContext {
   readonly labels: LabelLookup;
   /** Names of headers that go to the model as parameters. */
   readonly forwardedHeaders: RegExp | undefined;
-  readonly logSettings: LogSettings;
 }
 
 /** One request on its way through a route. */

@@ -1,6 +1,7 @@
 import {
   type InferenceRequest,
   type InferenceService,
+  Log,
   type ModelConfig,
   type ReadyModel,
   Tensor,
@@ -45,6 +46,7 @@ export function identityConfig(
 
 /** A service of identity models. What it is asked to infer can be held back, to be answered by the test. */
 export class IdentityService implements InferenceService {
+  readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
   ready = true;
   /** Requests seen, oldest first. */
   readonly requests: InferenceRequest[] = [];

@@ -3,8 +3,8 @@ import { inference } from "#proto";
 import { type Method, unary } from "../transport/method.js";
 import { inferencePath } from "./paths.js";
 
-/** `TraceSetting` and `LogSettings`: answered as by a server that was built without them. */
-export function settingsMethods(): Method[] {
+/** `TraceSetting`: answered as by a server that was built without tracing. */
+export function traceMethods(): Method[] {
   return [
     unary(
       {
@@ -15,17 +15,6 @@ export function settingsMethods(): Method[] {
       },
       () => {
         throw new TritonError("UNAVAILABLE", "the server does not support trace");
-      },
-    ),
-    unary(
-      {
-        path: inferencePath("LogSettings"),
-        protocol: "logging",
-        request: inference.LogSettingsRequest,
-        response: inference.LogSettingsResponse,
-      },
-      () => {
-        throw new TritonError("UNAVAILABLE", "the server does not support dynamic logging");
       },
     ),
   ];

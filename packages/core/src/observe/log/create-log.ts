@@ -1,0 +1,81 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import { TritonError } from "../../errors/triton-error.js";
+import { lineLogger } from "./line-logger.js";
+import { DEFAULT_LOG_SETTINGS, Log, type LogFormat, type Logger } from "./log.js";
+
+/** Options of the log, named after those of PyTriton's `TritonConfig`. */
+export interface LogOptions {
+  /**
+   * Takes the messages: `console`, a pino or fastify logger, or one of your own.
+   * @default warnings and errors become warnings of the process, the rest is dropped
+   */
+  readonly logger?: Logger;
+  /** Writes the log to this file, in Triton's lines, instead of to a logger. */
+  readonly logFile?: string;
+  /** @default true */
+  readonly logInfo?: boolean;
+  /** @default true */
+  readonly logWarning?: boolean;
+  /** @default true */
+  readonly logError?: boolean;
+  /** Verbose messages up to this level are written. @default 0 */
+  readonly logVerbose?: number;
+  /** The look of the lines in `logFile`. @default "default" */
+  readonly logFormat?: LogFormat;
+}
+
+/** A log, and how to let go of its file. */
+export interface OpenLog {
+  readonly log: Log;
+  close(): void;
+}
+
+/**
+ * The log that the options ask for.
+ *
+ * @throws TritonError INVALID_ARG for a file that cannot be opened, or a logger beside one.
+ */
+export function createLog(options: LogOptions): OpenLog {
+  const settings = {
+    file: options.logFile ?? "",
+    info: options.logInfo ?? DEFAULT_LOG_SETTINGS.info,
+    warning: options.logWarning ?? DEFAULT_LOG_SETTINGS.warning,
+    error: options.logError ?? DEFAULT_LOG_SETTINGS.error,
+    verboseLevel: options.logVerbose ?? DEFAULT_LOG_SETTINGS.verboseLevel,
+    format: options.logFormat ?? DEFAULT_LOG_SETTINGS.format,
+  };
+  if (settings.file === "") {
+    return { log: new Log(options.logger ?? processWarnings, settings), close: () => {} };
+  }
+  if (options.logger !== undefined) {
+    throw new TritonError("INVALID_ARG", "a log goes either to logFile or to a logger of its own");
+  }
+  let file: number | undefined = openLogFile(settings.file);
+  const write = (line: string) => {
+    if (file !== undefined) writeSync(file, line);
+  };
+  const log: Log = new Log(
+    lineLogger(write, () => log.settings.format),
+    settings,
+  );
+  const close = () => {
+    if (file !== undefined) closeSync(file);
+    file = undefined;
+  };
+  return { log, close };
+}
+
+function openLogFile(path: string): number {
+  try {
+    return openSync(path, "a");
+  } catch (cause) {
+    throw new TritonError("INVALID_ARG", `failed to open log file '${path}'`, { cause });
+  }
+}
+
+const processWarnings: Logger = {
+  error: (message) => process.emitWarning(message, "TritonError"),
+  warn: (message) => process.emitWarning(message, "TritonWarning"),
+  info: () => {},
+  debug: () => {},
+};

@@ -1,0 +1,63 @@
+import { type InferenceService, type Log, TritonError } from "@tritonjs/core";
+import { inference } from "#proto";
+import { type Method, unary } from "../transport/method.js";
+import { inferencePath } from "./paths.js";
+
+type Setting = inference.LogSettingsRequest.SettingValue.$Properties;
+
+/** `LogSettings`: reads the settings of the log, after changing those that the request names. */
+export function logMethods({ log }: InferenceService): Method[] {
+  return [
+    unary(
+      {
+        path: inferencePath("LogSettings"),
+        protocol: "logging",
+        request: inference.LogSettingsRequest,
+        response: inference.LogSettingsResponse,
+      },
+      ({ settings }) => {
+        change(log, settings ?? {});
+        return { settings: describe(log) };
+      },
+    ),
+  ];
+}
+
+/** Changes what the request names; those before a bad one are changed all the same, as Triton does. */
+function change(log: Log, settings: Readonly<Record<string, Setting>>): void {
+  const given = new Map(Object.entries(settings));
+  if (given.has("log_file")) {
+    throw new TritonError("UNSUPPORTED", "log file location can not be updated through network protocol");
+  }
+  const flags = { log_info: "info", log_warning: "warning", log_error: "error" } as const;
+  for (const [name, key] of Object.entries(flags)) {
+    const value = given.get(name);
+    if (value !== undefined) log.update({ [key]: value.boolParam ?? expect("boolean", name) });
+  }
+  const level = given.get("log_verbose_level");
+  if (level !== undefined) {
+    log.update({ verboseLevel: level.uint32Param ?? expect("int32", "log_verbose_level") });
+  }
+  const format = given.get("log_format");
+  if (format === undefined) return;
+  const text = format.stringParam ?? expect("string", "log_format");
+  if (text !== "default" && text !== "ISO8601") {
+    throw new TritonError("INVALID_ARG", `invalid argument for log_format, got: ${text}`);
+  }
+  log.update({ format: text });
+}
+
+function expect(type: string, name: string): never {
+  throw new TritonError("INVALID_ARG", `expect ${type} for '${name}'`);
+}
+
+function describe({ settings }: Log): Record<string, inference.LogSettingsResponse.SettingValue.$Properties> {
+  return {
+    log_file: { stringParam: settings.file },
+    log_info: { boolParam: settings.info },
+    log_warning: { boolParam: settings.warning },
+    log_error: { boolParam: settings.error },
+    log_verbose_level: { uint32Param: settings.verboseLevel },
+    log_format: { stringParam: settings.format },
+  };
+}

@@ -1,0 +1,48 @@
+import { type Log, type LogFormat, type LogSettings, TritonError } from "@tritonjs/core";
+import { asBoolean, asText, asUnsigned, find } from "../json/access.js";
+import type { JsonValue } from "../json/json-value.js";
+import type { PlainJson } from "../json/write-json.js";
+
+/**
+ * Changes the settings of the log that the request names. Those before a bad one are changed all the same, as Triton
+ * does.
+ *
+ * @throws TritonError for the first bad setting, UNSUPPORTED for the log file.
+ */
+export function changeLog(log: Log, request: JsonValue): void {
+  if (setting(request, "log_file") !== undefined) {
+    throw new TritonError("UNSUPPORTED", "log file location can not be updated through network protocol");
+  }
+  const info = setting(request, "log_info");
+  if (info !== undefined) log.update({ info: asBoolean(info) });
+  const warning = setting(request, "log_warning");
+  if (warning !== undefined) log.update({ warning: asBoolean(warning) });
+  const error = setting(request, "log_error");
+  if (error !== undefined) log.update({ error: asBoolean(error) });
+  const verboseLevel = setting(request, "log_verbose_level");
+  if (verboseLevel !== undefined) log.update({ verboseLevel: Number(asUnsigned(verboseLevel)) });
+  const format = setting(request, "log_format");
+  if (format !== undefined) log.update({ format: logFormat(asText(format)) });
+}
+
+/** The settings as clients see them. */
+export function logSettingsJson(settings: LogSettings): PlainJson {
+  return {
+    log_file: settings.file,
+    log_info: settings.info,
+    log_warning: settings.warning,
+    log_error: settings.error,
+    log_verbose_level: settings.verboseLevel,
+    log_format: settings.format,
+  };
+}
+
+/** A setting that is null is left alone. */
+function setting(request: JsonValue, name: string): JsonValue | undefined {
+  return find(request, name) ?? undefined;
+}
+
+function logFormat(text: string): LogFormat {
+  if (text === "default" || text === "ISO8601") return text;
+  throw new TritonError("UNAVAILABLE", `invalid argument for --log_format, got: ${text}`);
+}
