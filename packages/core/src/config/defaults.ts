@@ -7,6 +7,8 @@ import type {
   ModelOutput,
   ModelQueuePolicy,
 } from "./model-config.js";
+import { emptyMessage } from "./schema/field-schema.js";
+import { modelConfigSchema } from "./schema/model-config-schema.js";
 
 /*
  * Default values of the configuration message, each as Triton's normalisation leaves it. A function each, so
@@ -16,7 +18,10 @@ import type {
 /** Most rows in a batch when nobody said: PyTriton's choice. */
 export const DEFAULT_MAX_BATCH_SIZE = 4;
 
-/** A configuration with nothing in it. */
+/** A configuration in which nothing is written: each field as protobuf leaves it. */
+export const emptyConfig = (): ModelConfig => emptyMessage(modelConfigSchema) as unknown as ModelConfig;
+
+/** A configuration with nothing in it but what Triton's normalisation fills in. */
 export const emptyModelConfig = (): ModelConfig => ({
   name: "",
   platform: "",

@@ -1,9 +1,11 @@
+import type { InstanceHosting } from "./instance-hosting.js";
 import type { ModelSequenceBatching } from "./sequence-batching.js";
 
 /*
  * Triton's `ModelConfig` message (model_config.proto) as TypeScript, field names in camelCase, enums by name,
  * 64-bit integers as numbers. This is the one form of a configuration inside the library: `bind` makes it from
- * what users write, a model repository will read it from config.pbtxt, HTTP prints it as JSON and gRPC as protobuf.
+ * what users write, a model repository reads it from config.pbtxt, HTTP prints it as JSON and gRPC as protobuf.
+ * schema/model-config-schema.ts has the same message as a table.
  */
 
 /** One input of a model. `dims` are without the batch axis when `maxBatchSize` > 0. */
@@ -48,6 +50,8 @@ export interface ModelDynamicBatching {
   defaultPriorityLevel: number;
   defaultQueuePolicy?: ModelQueuePolicy;
   priorityQueuePolicy: Record<string, ModelQueuePolicy>;
+  /** Latency that the batcher aims for by itself, in milliseconds. Ours: Triton has none. */
+  targetLatencyMs?: number;
 }
 
 /** One model of an ensemble: which of its tensors are which of the ensemble's. */
@@ -83,6 +87,8 @@ export interface ModelInstanceGroup {
   profile: string[];
   passive: boolean;
   hostPolicy: string;
+  /** What the library has beyond Triton: not part of the message. */
+  hosting?: InstanceHosting;
 }
 
 /** Which versions are served. */
@@ -98,7 +104,8 @@ export interface ModelConfig {
   platform: string;
   backend: string;
   runtime: string;
-  versionPolicy: ModelVersionPolicy;
+  /** Absent as long as nobody completed what somebody wrote; then the latest version. */
+  versionPolicy?: ModelVersionPolicy;
   /** 0: no batching, dims are whole shapes. */
   maxBatchSize: number;
   input: ModelInput[];
@@ -115,20 +122,42 @@ export interface ModelConfig {
   metricTags: Record<string, string>;
   parameters: Record<string, { stringValue: string }>;
   modelWarmup: ModelWarmup[];
+  modelOperations?: { opLibraryFilename: string[] };
   modelTransactionPolicy?: { decoupled: boolean };
+  modelRepositoryAgents?: { agents: { name: string; parameters: Record<string, string> }[] };
   responseCache?: { enable: boolean };
+  modelMetrics?: { metricControl: ModelMetricControl[] };
+}
+
+/** How one family of metrics is collected for a model. */
+export interface ModelMetricControl {
+  metricIdentifier?: { family: string };
+  histogramOptions?: { buckets: number[] };
+}
+
+/** How CUDA is used. */
+export interface ModelOptimizationCuda {
+  graphs: boolean;
+  busyWaitEvents: boolean;
+  graphSpec: {
+    batchSize: number;
+    input: Record<string, { dim: number[] }>;
+    graphLowerBound?: { batchSize: number; input: Record<string, { dim: number[] }> };
+  }[];
+  outputCopyStream: boolean;
 }
 
 /** Hints to backends. */
 export interface ModelOptimizationPolicy {
   priority: "PRIORITY_DEFAULT" | "PRIORITY_MAX" | "PRIORITY_MIN";
   graph?: { level: number };
+  cuda?: ModelOptimizationCuda;
   executionAccelerators?: {
     gpuExecutionAccelerator: { name: string; parameters: Record<string, string> }[];
     cpuExecutionAccelerator: { name: string; parameters: Record<string, string> }[];
   };
-  inputPinnedMemory: { enable: boolean };
-  outputPinnedMemory: { enable: boolean };
+  inputPinnedMemory?: { enable: boolean };
+  outputPinnedMemory?: { enable: boolean };
   gatherKernelBufferThreshold: number;
   eagerBatching: boolean;
 }
@@ -145,6 +174,8 @@ export interface ModelWarmup {
       zeroData?: boolean;
       randomData?: boolean;
       inputDataFile?: string;
+      /** The tensor in its wire form, given to `bind`; no part of Triton's message. */
+      inputData?: Uint8Array;
     }
   >;
   count: number;

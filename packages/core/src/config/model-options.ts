@@ -1,6 +1,9 @@
 import type { DataType } from "../tensor/data-type.js";
+import type { TensorValue } from "../tensor/from-value.js";
+import { HOSTING_OPTION_KEYS, type InstanceHosting } from "./instance-hosting.js";
 import type { InstanceKind } from "./model-config.js";
 import type { SequenceOptions } from "./sequence-options.js";
+import { VARIABLE_LENGTH_OPTION_KEYS, type VariableLengthOptions } from "./variable-length-options.js";
 
 /** What may happen to requests that wait in a queue. */
 export interface QueuePolicyOptions {
@@ -14,7 +17,7 @@ export interface QueuePolicyOptions {
   readonly maxQueueSize?: number;
 }
 
-/** One input of a warmup sample: zeros unless `randomData` or a file of raw bytes is given. */
+/** One input of a warmup sample: zeros unless `randomData`, `data` or a file of raw bytes is given. */
 export interface WarmupInputOptions {
   readonly dtype: DataType;
   /** Without the batch axis, and without -1. */
@@ -23,6 +26,8 @@ export interface WarmupInputOptions {
   readonly randomData?: boolean;
   /** Path of a file with the tensor in its wire form. */
   readonly inputDataFile?: string;
+  /** The tensor itself, as it would be given to `infer`, without the batch axis. */
+  readonly data?: TensorValue<DataType>;
 }
 
 /** Requests to run through each instance before the model serves. */
@@ -36,7 +41,7 @@ export interface WarmupOptions {
 }
 
 /** How the dynamic batcher joins requests. */
-export interface BatcherOptions {
+export interface BatcherOptions extends VariableLengthOptions {
   /**
    * Longest time that the oldest request waits for others to join its batch, in microseconds. With 0 a batch
    * is as large as the requests that came while the instances were busy: nobody waits for nothing.
@@ -57,14 +62,33 @@ export interface BatcherOptions {
   readonly preserveOrdering?: boolean;
 }
 
+/** What an instance needs while it runs, for `new Triton({ rateLimit: "execution_count" })`. */
+export interface RateLimiterOptions {
+  /** Pieces of named resources, of the instance's device unless `global`. */
+  readonly resources?: readonly {
+    readonly name: string;
+    readonly count: number;
+    readonly global?: boolean;
+  }[];
+  /** An instance of priority 2 gets half the turns of one of priority 1. @default 1 */
+  readonly priority?: number;
+}
+
 /** A group of like instances of a model. */
-export interface InstanceGroupOptions {
+export interface InstanceGroupOptions extends InstanceHosting {
+  /** @default the model's name and the position of the group: `m_0` */
+  readonly name?: string;
   /** Instances in the group; with `KIND_GPU`, for each of `gpus`. @default 1 */
   readonly count?: number;
-  /** @default "KIND_AUTO", which is `KIND_GPU` when `gpus` are listed and else `KIND_CPU` */
+  /** @default "KIND_AUTO", which is `KIND_GPU` when `gpus` are listed and exist, and else `KIND_CPU` */
   readonly kind?: InstanceKind;
-  /** Device numbers of the GPUs to use. */
+  /** Device numbers of the GPUs to use. @default all of them, with `KIND_GPU` */
   readonly gpus?: readonly number[];
+  /** Loaded, and given no requests. @default false */
+  readonly passive?: boolean;
+  /** Which of `new Triton({ hostPolicies })` holds. @default "cpu", "gpu_0" or "model", by kind and device */
+  readonly hostPolicy?: string;
+  readonly rateLimiter?: RateLimiterOptions;
 }
 
 /**
@@ -98,6 +122,12 @@ export interface ModelOptions {
    * @default true for a generator function, else false
    */
   readonly decoupled?: boolean;
+  /**
+   * Whether requests run step by step, joining and leaving between steps, as a callback made with `stepwise` wants. To be
+   * said for a module that exports one.
+   * @default true for a callback made with `stepwise`, else false
+   */
+  readonly stepwise?: boolean;
   /** Free text for the callback, shown in the configuration. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
@@ -112,6 +142,7 @@ export const MODEL_OPTION_KEYS = [
   "modelWarmup",
   "responseCache",
   "decoupled",
+  "stepwise",
   "parameters",
 ] as const;
 /** Names of the batcher's options. */
@@ -123,6 +154,7 @@ export const BATCHER_OPTION_KEYS = [
   "defaultPriorityLevel",
   "defaultQueuePolicy",
   "priorityQueuePolicy",
+  ...VARIABLE_LENGTH_OPTION_KEYS,
 ] as const;
 /** Names of a queue policy's options. */
 export const QUEUE_POLICY_OPTION_KEYS = [
@@ -132,4 +164,13 @@ export const QUEUE_POLICY_OPTION_KEYS = [
   "maxQueueSize",
 ] as const;
 /** Names of an instance group's options. */
-export const INSTANCE_GROUP_OPTION_KEYS = ["count", "kind", "gpus"] as const;
+export const INSTANCE_GROUP_OPTION_KEYS = [
+  "name",
+  "count",
+  "kind",
+  "gpus",
+  "passive",
+  "hostPolicy",
+  "rateLimiter",
+  ...HOSTING_OPTION_KEYS,
+] as const;

@@ -1,30 +1,21 @@
 import { toConfigDataType } from "../tensor/data-type.js";
+import { batchTensorsOf } from "./batch-tensors.js";
 import {
   DEFAULT_MAX_BATCH_SIZE,
   defaultDynamicBatching,
-  defaultInstanceGroup,
   defaultQueuePolicy,
   emptyModelConfig,
   emptyModelInput,
   emptyModelOutput,
 } from "./defaults.js";
-import type {
-  ModelConfig,
-  ModelDynamicBatching,
-  ModelInstanceGroup,
-  ModelQueuePolicy,
-  ModelWarmup,
-} from "./model-config.js";
-import type {
-  BatcherOptions,
-  InstanceGroupOptions,
-  ModelOptions,
-  QueuePolicyOptions,
-  WarmupOptions,
-} from "./model-options.js";
+import { gpusOfMachine } from "./gpus.js";
+import { instanceGroups, normalizeInstanceGroups } from "./instance-groups.js";
+import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy, ModelWarmup } from "./model-config.js";
+import type { BatcherOptions, ModelOptions, QueuePolicyOptions, WarmupOptions } from "./model-options.js";
 import { normalizeSequenceBatching } from "./sequence-batching.js";
 import { sequenceBatching } from "./sequence-options.js";
 import type { TensorSpec } from "./tensor-spec.js";
+import { warmupData } from "./warmup-data.js";
 
 /** What `bind` knows about a model besides its options. */
 export interface ResolveInput {
@@ -39,6 +30,8 @@ export interface ResolveInput {
   readonly decoupledByDefault: boolean;
   /** Instances when the options do not say. */
   readonly defaultInstanceCount: number;
+  /** GPUs that there are; undefined without any driver. @default those of the machine */
+  readonly gpus?: readonly number[] | undefined;
   /** Fields of Triton's message that the options have no word for; they win. */
   readonly overrides?: Partial<ModelConfig>;
 }
@@ -53,19 +46,25 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
     backend: source.backend,
     platform: source.platform,
     maxBatchSize: batching ? (options.maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE) : 0,
-    input: source.inputs.map((spec) => ({
-      ...emptyModelInput(),
-      name: spec.name,
-      dataType: toConfigDataType(spec.dtype),
-      dims: [...spec.shape],
-      optional: spec.optional ?? false,
-    })),
+    input: source.inputs
+      .filter((spec) => spec.batchInput === undefined)
+      .map((spec) => ({
+        ...emptyModelInput(),
+        name: spec.name,
+        dataType: toConfigDataType(spec.dtype),
+        dims: [...spec.shape],
+        optional: spec.optional ?? false,
+        allowRaggedBatch: spec.allowRaggedBatch ?? false,
+        isShapeTensor: spec.isShapeTensor ?? false,
+      })),
     output: source.outputs.map((spec) => ({
       ...emptyModelOutput(),
       name: spec.name,
       dataType: toConfigDataType(spec.dtype),
       dims: [...spec.shape],
+      isShapeTensor: spec.isShapeTensor ?? false,
     })),
+    ...batchTensorsOf(source.inputs, source.outputs),
     instanceGroup: instanceGroups(modelName, options.instanceGroup, source.defaultInstanceCount),
     modelWarmup: (options.modelWarmup ?? []).map(warmup),
     parameters: Object.fromEntries(
@@ -80,19 +79,34 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   if (batching && options.batcher !== false && scheduled === undefined) {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
-  return normalizeConfig({ ...config, ...source.overrides });
+  const merged = normalizeConfig({ ...config, ...source.overrides });
+  const gpus = "gpus" in source ? source.gpus : gpusOfMachine();
+  const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
+  return {
+    ...merged,
+    instanceGroup: normalizeInstanceGroups({ name: merged.name, instanceGroup: groups }, gpus),
+  };
 }
 
 function warmup({ name, batchSize = 1, count = 1, inputs }: WarmupOptions): ModelWarmup {
-  const entries = Object.entries(inputs).map(([input, { dtype, shape, ...data }]) => {
-    const given = data.inputDataFile !== undefined || data.randomData ? data : { zeroData: true };
+  const entries = Object.entries(inputs).map(([input, options]) => {
+    const { dtype, shape, data: _data, ...data } = options;
+    const inputData = warmupData(name, input, options);
+    const given =
+      typeof inputData === "object"
+        ? { inputData }
+        : data.inputDataFile !== undefined || data.randomData
+          ? data
+          : { zeroData: true };
     return [input, { dataType: toConfigDataType(dtype), dims: [...shape], ...given }] as const;
   });
   return { name, batchSize, count, inputs: Object.fromEntries(entries) };
 }
 
 function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
-  const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...rest } = options;
+  const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...given } = options;
+  // Functions are no configuration: they stay with the batcher.
+  const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...rest } = given;
   const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
   return {
     ...defaultDynamicBatching(),
@@ -116,25 +130,4 @@ export function normalizeConfig(config: ModelConfig): ModelConfig {
     return { ...config, sequenceBatching: normalizeSequenceBatching(sequences, config.maxBatchSize) };
   }
   return config;
-}
-
-function instanceGroups(
-  modelName: string,
-  groups: ModelOptions["instanceGroup"],
-  defaultCount: number,
-): ModelInstanceGroup[] {
-  if (groups === undefined) return [{ ...defaultInstanceGroup(modelName), count: defaultCount }];
-  const list = Array.isArray(groups)
-    ? (groups as readonly InstanceGroupOptions[])
-    : [groups as InstanceGroupOptions];
-  return list.map((group, index) => {
-    const gpus = [...(group.gpus ?? [])];
-    const kind = group.kind ?? "KIND_AUTO";
-    return {
-      ...defaultInstanceGroup(`${modelName}_${index}`),
-      kind: kind === "KIND_AUTO" ? (gpus.length > 0 ? "KIND_GPU" : "KIND_CPU") : kind,
-      count: group.count ?? defaultCount,
-      gpus,
-    };
-  });
 }

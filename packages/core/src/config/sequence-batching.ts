@@ -60,6 +60,15 @@ export function normalizeSequenceBatching(
   return normal;
 }
 
+/** Names of the tensors that the sequence batcher exchanges with the model, and no client sends or gets. */
+export function sequenceTensors(sequences: ModelSequenceBatching | undefined) {
+  const { controlInput = [], state = [] } = sequences ?? {};
+  return {
+    inputs: [...controlInput.map(({ name }) => name), ...state.map(({ inputName }) => inputName)],
+    outputs: state.map(({ outputName }) => outputName),
+  };
+}
+
 /** Sequences that an instance takes at a time. */
 export function sequenceSlots({ sequenceBatching, maxBatchSize }: ModelConfig): number {
   return sequenceBatching?.oldest?.maxCandidateSequences || Math.max(1, maxBatchSize);

@@ -1,5 +1,6 @@
 import { type DataType, toConfigDataType } from "../tensor/data-type.js";
 import type { ModelSequenceBatching, SequenceControl, SequenceControlKind } from "./sequence-batching.js";
+import { type SequenceStateOption, sequenceState } from "./sequence-state-options.js";
 
 /** A control tensor: its name, or name and data type. It is 0 for false and 1 for true. */
 export type FlagControlOption =
@@ -48,6 +49,12 @@ export interface SequenceOptions {
       readonly dtype?: Extract<DataType, "UINT64" | "INT64" | "UINT32" | "INT32" | "BYTES">;
     };
   };
+  /**
+   * Tensors that the model gets back with the next request of the sequence, for models that cannot keep anything by
+   * themselves: ONNX files. A callback keeps what it likes with `sequenceState` instead.
+   * @default none
+   */
+  readonly states?: readonly SequenceStateOption[];
 }
 
 /** Names of the options, to tell a misspelt one from a known one. */
@@ -61,6 +68,7 @@ export const SEQUENCE_OPTION_KEYS = [
   "minimumSlotUtilization",
   "iterative",
   "controls",
+  "states",
 ] as const;
 
 /** Names of the controls. */
@@ -89,7 +97,7 @@ export function sequenceBatching(options: SequenceOptions): ModelSequenceBatchin
       ...flagControl("CONTROL_SEQUENCE_READY", controls.ready),
       ...idControl(controls.correlationId),
     ],
-    state: [],
+    state: (options.states ?? []).map(sequenceState),
     iterativeSequence: options.iterative ?? false,
   };
 }

@@ -1,5 +1,6 @@
 import type { DataType } from "../tensor/data-type.js";
 import type { Shape } from "../tensor/shape.js";
+import type { BatchInputSpec, BatchOutputSpec } from "./batch-tensors.js";
 
 /**
  * One tensor of a model, as `bind` takes it.
@@ -18,4 +19,15 @@ export interface TensorSpec {
   readonly optional?: boolean;
   /** Names of the classes that an output scores, for requests that ask for a classification. Outputs only. */
   readonly labels?: readonly string[];
+  /**
+   * Requests of one batch may have this input in different shapes; who takes the batch as a whole (`batch`, a model
+   * file) gets the elements of all requests in one dimension. Inputs only.
+   */
+  readonly allowRaggedBatch?: boolean;
+  /** A tensor without a batch axis, which all requests of a batch have alike, to the last element. */
+  readonly isShapeTensor?: boolean;
+  /** An input that clients do not send: it is made when the batch is, for who takes the batch as a whole. */
+  readonly batchInput?: BatchInputSpec;
+  /** How the output of a whole batch is handed out, where that is not by rows. Outputs only. */
+  readonly batchOutput?: BatchOutputSpec;
 }

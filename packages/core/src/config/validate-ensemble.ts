@@ -60,6 +60,8 @@ export function ensembleProblems(config: ModelConfig): string[] {
 function graphProblems(config: ModelConfig, steps: readonly ModelEnsembleStep[]): string[] {
   const nodes = new Map<string, TensorNode>();
   const problems = steps.flatMap((step, index) => linkStep(config.name, step, index, nodes));
+  // Triton does not look at these, so they come after what it says.
+  const rewritten: string[] = [];
   for (const { name } of config.input) {
     const node = nodes.get(name);
     if (node === undefined) {
@@ -67,7 +69,7 @@ function graphProblems(config: ModelConfig, steps: readonly ModelEnsembleStep[])
     } else {
       node.reachable = true;
       if (node.written)
-        problems.push(`ensemble input '${name}' cannot be in an output map of ensemble '${config.name}'`);
+        rewritten.push(`ensemble input '${name}' cannot be in an output map of ensemble '${config.name}'`);
     }
   }
   markReachable(nodes);
@@ -88,7 +90,7 @@ function graphProblems(config: ModelConfig, steps: readonly ModelEnsembleStep[])
       problems.push(`ensemble tensor '${node.name}' is unused in ensemble '${config.name}'`);
     }
   }
-  return problems;
+  return [...problems, ...rewritten];
 }
 
 /** Adds a step to the graph. */

@@ -1,3 +1,4 @@
+import { groupList } from "./instance-groups.js";
 import {
   BATCHER_OPTION_KEYS,
   INSTANCE_GROUP_OPTION_KEYS,
@@ -7,6 +8,8 @@ import {
   QUEUE_POLICY_OPTION_KEYS,
 } from "./model-options.js";
 import { SEQUENCE_CONTROL_KEYS, SEQUENCE_OPTION_KEYS, type SequenceOptions } from "./sequence-options.js";
+import { SEQUENCE_STATE_OPTION_KEYS, sequenceStateProblems } from "./sequence-state-options.js";
+import { warmupDataProblems } from "./warmup-data.js";
 
 /** What is wrong with the options themselves, before they are resolved: unknown names and contradictions. */
 export function validateOptions(options: ModelOptions): string[] {
@@ -30,11 +33,21 @@ export function validateOptions(options: ModelOptions): string[] {
     }
   }
   if (options.sequence !== undefined) problems.push(...sequenceProblems(options.sequence, options.batcher));
-  const groups = options.instanceGroup ?? [];
-  for (const group of Array.isArray(groups) ? (groups as readonly InstanceGroupOptions[]) : [groups]) {
-    problems.push(...unknownKeys("config.instanceGroup", group, INSTANCE_GROUP_OPTION_KEYS));
-  }
+  problems.push(...groupList(options.instanceGroup ?? []).flatMap(instanceGroupProblems));
+  problems.push(...warmupDataProblems(options.modelWarmup));
   return problems;
+}
+
+function instanceGroupProblems(group: InstanceGroupOptions): string[] {
+  const { count, rateLimiter = {}, recycle = {} } = group;
+  const where = "config.instanceGroup";
+  return [
+    ...unknownKeys(where, group, INSTANCE_GROUP_OPTION_KEYS),
+    ...unknownKeys(`${where}.rateLimiter`, rateLimiter, ["resources", "priority"]),
+    ...unknownKeys(`${where}.recycle`, recycle, ["afterRequests", "aboveMemoryMb"]),
+    // Triton takes it for "not given".
+    ...(count === 0 ? [`${where}.count must be at least 1, got 0`] : []),
+  ];
 }
 
 function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batcher"]): string[] {
@@ -42,6 +55,10 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
     ...unknownKeys("config.sequence", sequence, SEQUENCE_OPTION_KEYS),
     ...unknownKeys("config.sequence.controls", sequence.controls ?? {}, SEQUENCE_CONTROL_KEYS),
   ];
+  for (const state of sequence.states ?? []) {
+    problems.push(...unknownKeys("config.sequence.states", state, SEQUENCE_STATE_OPTION_KEYS));
+  }
+  problems.push(...sequenceStateProblems(sequence.states ?? []));
   const { strategy = "oldest" } = sequence;
   if (strategy !== "oldest" && strategy !== "direct") {
     problems.push(`config.sequence.strategy must be 'oldest' or 'direct', got '${String(strategy)}'`);

@@ -1,5 +1,6 @@
 import type { ModelConfig } from "./model-config.js";
 import type { ModelSequenceBatching, SequenceControl, SequenceControlKind } from "./sequence-batching.js";
+import { validateSequenceStates } from "./validate-sequence-states.js";
 
 const FLAG_KINDS: readonly SequenceControlKind[] = [
   "CONTROL_SEQUENCE_START",
@@ -10,6 +11,11 @@ const ID_DATA_TYPES = ["TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32",
 
 /** Everything that is wrong with the sequence batching of a configuration, with Triton's texts. */
 export function validateSequenceBatching(config: ModelConfig, sequences: ModelSequenceBatching): string[] {
+  return [...sequenceSchedulingProblems(config, sequences), ...validateSequenceStates(config, sequences)];
+}
+
+/** The same without the states, which Triton looks at only when it makes the model. */
+export function sequenceSchedulingProblems(config: ModelConfig, sequences: ModelSequenceBatching): string[] {
   const model = config.name;
   const problems: string[] = [];
   if (config.dynamicBatching !== undefined) {
@@ -25,9 +31,6 @@ export function validateSequenceBatching(config: ModelConfig, sequences: ModelSe
     problems.push(
       `sequence batching has the direct and the oldest strategy for ${model}: it can have one of them`,
     );
-  }
-  if (sequences.state.length > 0) {
-    problems.push(`sequence batching with implicit state is not supported yet, model '${model}' asks for it`);
   }
   checkTimes(model, sequences, problems);
   checkControls(config, sequences, problems);

@@ -1,15 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { planInstances } from "../../src/config/instances.js";
+import { visible } from "../../src/config/gpus.js";
+import { instanceSignature, planInstances } from "../../src/config/instances.js";
 import type { InstanceGroupOptions } from "../../src/config/model-options.js";
+import { validateConfig } from "../../src/config/validate-config.js";
+import { validateOptions } from "../../src/config/validate-options.js";
 import { modelConfig } from "../support/model-config.js";
 
 const plan = (...instanceGroup: readonly InstanceGroupOptions[]) =>
-  planInstances(modelConfig({ options: { instanceGroup } }));
+  planInstances(modelConfig({ options: { instanceGroup }, gpus: [0, 1, 3] }));
 const names = (...groups: readonly InstanceGroupOptions[]) => plan(...groups).map(({ name }) => name);
+/** What is wrong with a group on a machine with these GPUs. */
+const problems = (instanceGroup: InstanceGroupOptions, gpus?: readonly number[]) =>
+  validateConfig(modelConfig({ options: { instanceGroup }, gpus }), gpus);
 
 describe("instances", () => {
   it("are one on the CPU when nobody said more", () => {
-    expect(planInstances(modelConfig())).toEqual([{ name: "m", index: 0, kind: "KIND_CPU", deviceId: 0 }]);
+    expect(planInstances(modelConfig())).toMatchObject([
+      { name: "m_0", index: 0, kind: "KIND_CPU", deviceId: 0, group: { name: "m", passive: false } },
+    ]);
   });
 
   it("are as many as there are functions in a list", () => {
@@ -20,19 +28,19 @@ describe("instances", () => {
     ]);
   });
 
-  it("have Triton's names: that of the group, with a number in a group of several", () => {
-    expect(names({ count: 1 })).toEqual(["m_0"]);
-    expect(names({ count: 2 }, { count: 1 })).toEqual(["m_0_0", "m_0_1", "m_1"]);
+  it("have Triton's names: that of the group, with a number", () => {
+    expect(names({ count: 1 })).toEqual(["m_0_0"]);
+    expect(names({ count: 2 }, { count: 1 })).toEqual(["m_0_0", "m_0_1", "m_1_0"]);
+    expect(names({ name: "big", count: 2 }, {})).toEqual(["big_0", "big_1", "m_1_0"]);
   });
 
-  it("are counted for each GPU of a group", () => {
-    expect(
-      plan({ count: 2, gpus: [1, 3] }).map(({ name, kind, deviceId }) => [name, kind, deviceId]),
-    ).toEqual([
+  it("are counted for each GPU of a group, those of one number under one name", () => {
+    const placed = plan({ count: 2, gpus: [1, 3] });
+    expect(placed.map(({ name, kind, deviceId }) => [name, kind, deviceId])).toEqual([
       ["m_0_0", "KIND_GPU", 1],
+      ["m_0_0", "KIND_GPU", 3],
       ["m_0_1", "KIND_GPU", 1],
-      ["m_0_2", "KIND_GPU", 3],
-      ["m_0_3", "KIND_GPU", 3],
+      ["m_0_1", "KIND_GPU", 3],
     ]);
   });
 
@@ -40,7 +48,66 @@ describe("instances", () => {
     expect(plan({ count: 2 }, { count: 2 }).map(({ index }) => index)).toEqual([0, 1, 2, 3]);
   });
 
-  it("use the first GPU when a GPU group names none", () => {
-    expect(plan({ kind: "KIND_GPU" })).toMatchObject([{ kind: "KIND_GPU", deviceId: 0 }]);
+  it("use all GPUs when a GPU group names none", () => {
+    expect(plan({ kind: "KIND_GPU" }).map(({ deviceId }) => deviceId)).toEqual([0, 1, 3]);
+  });
+
+  it("of KIND_AUTO run on the GPUs that are listed when they exist, else on the CPU", () => {
+    expect(plan({ gpus: [1] })).toMatchObject([{ kind: "KIND_GPU", deviceId: 1 }]);
+    expect(plan({})).toMatchObject([{ kind: "KIND_CPU" }]);
+    expect(plan({ gpus: [7] })).toMatchObject([{ kind: "KIND_CPU" }]);
+  });
+
+  it("can stand for each other when their groups say the same but for name and number", () => {
+    const [first, second] = plan({ count: 1 }, { count: 3, name: "other" });
+    const [passive] = plan({ passive: true });
+    expect(instanceSignature(first!)).toBe(instanceSignature(second!));
+    expect(instanceSignature(first!)).not.toBe(instanceSignature(passive!));
+  });
+});
+
+describe("instance groups that cannot be", () => {
+  it("want GPUs where there are none", () => {
+    const group = "instance group m_0 of model m";
+    expect(problems({ kind: "KIND_GPU" })).toEqual([
+      `${group} has kind KIND_GPU but server does not support GPUs`,
+    ]);
+    expect(problems({ kind: "KIND_GPU" }, [])).toEqual([
+      `${group} has kind KIND_GPU but no GPUs are available`,
+    ]);
+    expect(problems({ kind: "KIND_GPU", gpus: [0, 2] }, [0, 1])).toEqual([
+      `${group} specifies invalid or unsupported gpu id 2. The GPUs are: 0, 1`,
+    ]);
+    expect(problems({ gpus: [2] }, [0, 1])).toEqual([
+      `${group} has kind KIND_CPU but specifies one or more GPUs`,
+    ]);
+    expect(problems({ kind: "KIND_MODEL", gpus: [0] }, [0])).toEqual([
+      `${group} has kind KIND_MODEL but specifies one or more GPUs`,
+    ]);
+  });
+
+  it("have a count below 1, resources that are no numbers, or options that do not exist", () => {
+    expect(problems({ count: -1 })).toEqual([
+      "instance group m_0 of model m must have a count of at least 1, got -1",
+    ]);
+    expect(problems({ rateLimiter: { resources: [{ name: "R", count: 0.5 }], priority: -1 } })).toEqual([
+      'instance group m_0 of model m needs 0.5 of resource "R", which is no number of pieces',
+      "instance group m_0 of model m must have a rate limiter priority of 0 or more, got -1",
+    ]);
+    const misspelt = { count: 0, recycle: { afterReqests: 1 } } as InstanceGroupOptions;
+    expect(validateOptions({ instanceGroup: misspelt })).toEqual([
+      "config.instanceGroup.recycle has an unknown option 'afterReqests'; known are afterRequests, aboveMemoryMb",
+      "config.instanceGroup.count must be at least 1, got 0",
+    ]);
+  });
+});
+
+describe("the GPUs that a process may use", () => {
+  it("are counted anew when CUDA_VISIBLE_DEVICES chooses some", () => {
+    expect(visible([0, 1, 2], undefined)).toEqual([0, 1, 2]);
+    expect(visible([0, 1, 2], "2,0")).toEqual([0, 1]);
+    expect(visible([0, 1, 2], "1,-1,0")).toEqual([0]);
+    expect(visible([0, 1, 2], "")).toEqual([]);
+    expect(visible(undefined, "0")).toBeUndefined();
   });
 });

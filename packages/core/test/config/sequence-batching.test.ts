@@ -121,21 +121,4 @@ describe("sequence batching is refused", () => {
       "sequence batching preferred batch size must be <= max batch size for m",
     ]);
   });
-
-  it("when it asks for implicit state", () => {
-    const state = [
-      {
-        inputName: "S",
-        outputName: "S_NEW",
-        dataType: "TYPE_INT32",
-        dims: [1],
-        initialState: [],
-        useSameBufferForInputOutput: false,
-        useGrowableMemory: false,
-      },
-    ];
-    expect(problems({ state })).toEqual([
-      "sequence batching with implicit state is not supported yet, model 'm' asks for it",
-    ]);
-  });
 });

@@ -70,18 +70,15 @@ describe("a configuration", () => {
     ]);
   });
 
-  it.each([0, -1, 1.5])("has no instance group of %s instances", (count) => {
+  it.each([-1, 1.5])("has no instance group of %s instances", (count) => {
     expect(options({ instanceGroup: { count } })).toEqual([
       `instance group m_0 of model m must have a count of at least 1, got ${count}`,
     ]);
   });
 
-  it("has GPUs only in groups that run on them, and only such as may exist", () => {
+  it("has GPUs only in groups that run on them", () => {
     expect(options({ instanceGroup: { kind: "KIND_CPU", gpus: [0] } })).toEqual([
       "instance group m_0 of model m has kind KIND_CPU but specifies one or more GPUs",
-    ]);
-    expect(options({ instanceGroup: { gpus: [-1] } })).toEqual([
-      "instance group m_0 of model m specifies invalid or unsupported gpu id -1",
     ]);
   });
 

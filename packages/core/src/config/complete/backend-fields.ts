@@ -1,0 +1,95 @@
+import { TritonError } from "../../errors/triton-error.js";
+import type { ModelConfig } from "../model-config.js";
+import { ENSEMBLE_PLATFORM } from "../validate-ensemble.js";
+
+/** A kind of model file: its backend, its platform, its name, and whether that is of a file or a directory. */
+interface FileKind {
+  readonly backend: string;
+  readonly platform: string;
+  readonly filename: string;
+  readonly only?: "file" | "directory";
+}
+
+/** In the order in which Triton looks: the first that matches decides. */
+const FILE_KINDS: readonly FileKind[] = [
+  { backend: "tensorflow", platform: "tensorflow_graphdef", filename: "model.graphdef", only: "file" },
+  {
+    backend: "tensorflow",
+    platform: "tensorflow_savedmodel",
+    filename: "model.savedmodel",
+    only: "directory",
+  },
+  { backend: "tensorrt", platform: "tensorrt_plan", filename: "model.plan", only: "file" },
+  { backend: "onnxruntime", platform: "onnxruntime_onnx", filename: "model.onnx" },
+  { backend: "openvino", platform: "", filename: "model.xml" },
+  { backend: "pytorch", platform: "pytorch_libtorch", filename: "model.pt", only: "file" },
+  { backend: "python", platform: "", filename: "model.py" },
+];
+
+/**
+ * Fills `backend`, `platform` and `default_model_filename` from each other, from the names of the files in the first
+ * version directory, or from a model name of the form `model.<backend>`.
+ *
+ * @param files names in the version directory; those of directories may end in `/`
+ * @throws TritonError INVALID_ARG when nothing tells which backend runs the model
+ */
+export function fillBackendFields(config: ModelConfig, files: readonly string[]): ModelConfig {
+  const { backend, platform, defaultModelFilename, name } = config;
+  const isNothingSaid = backend === "" && platform === "" && defaultModelFilename === "";
+  const kind =
+    backend === ""
+      ? FILE_KINDS.find((candidate) => tells(candidate, config, files))
+      : kindOfBackend(config, files);
+  if (kind !== undefined) {
+    return {
+      ...config,
+      backend: kind.backend,
+      platform: platform || kind.platform,
+      defaultModelFilename: defaultModelFilename || kind.filename,
+    };
+  }
+  if (!isNothingSaid) return config;
+  const dot = name.indexOf(".");
+  if (dot < 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `Invalid model name: Could not determine backend for model '${name}' with no backend in model configuration. ` +
+        "Expected model name of the form 'model.<backend_name>'.",
+    );
+  }
+  const named = name.slice(dot + 1);
+  return { ...config, backend: named, defaultModelFilename: `model.${named}` };
+}
+
+function tells(kind: FileKind, config: ModelConfig, files: readonly string[]): boolean {
+  const { platform, defaultModelFilename } = config;
+  if (platform !== "" && platform === kind.platform) return true;
+  if (defaultModelFilename !== "") return defaultModelFilename === kind.filename;
+  return platform === "" && isThere(kind, files);
+}
+
+function kindOfBackend(config: ModelConfig, files: readonly string[]): FileKind | undefined {
+  const kinds = FILE_KINDS.filter(({ backend }) => backend === config.backend);
+  // Only TensorFlow has more than one.
+  return kinds.length < 2 ? kinds[0] : kinds.find((kind) => tells(kind, config, files));
+}
+
+function isThere({ filename, only }: FileKind, files: readonly string[]): boolean {
+  const isFile = files.includes(filename);
+  const isDirectory = files.includes(`${filename}/`);
+  return isFile || (isDirectory && only !== "file");
+}
+
+/** What is wrong with the backend and the platform of a configuration, with Triton's texts. */
+export function backendProblems({ name, backend, platform }: ModelConfig): string[] {
+  if (backend === "" && platform !== ENSEMBLE_PLATFORM) {
+    return [`unexpected platform type '${platform}' for ${name}`];
+  }
+  const platforms = FILE_KINDS.filter((kind) => kind.backend === backend && kind.platform !== "");
+  // A backend that Triton does not know takes any platform, and an ensemble's faults are told elsewhere.
+  return platforms.length === 0 ||
+    platform === ENSEMBLE_PLATFORM ||
+    platforms.some((kind) => kind.platform === platform)
+    ? []
+    : [`unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`];
+}

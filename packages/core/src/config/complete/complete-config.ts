@@ -1,0 +1,62 @@
+import { TritonError } from "../../errors/triton-error.js";
+import { fieldProblems } from "../field-support.js";
+import { gpusOfMachine } from "../gpus.js";
+import { instanceGroupProblems } from "../instance-groups.js";
+import type { ModelConfig } from "../model-config.js";
+import { validateModelConfig } from "../validate-model-config.js";
+import { validateModelIo } from "../validate-model-io.js";
+import { validateSequenceStates } from "../validate-sequence-states.js";
+import { AutoCompleteConfig } from "./auto-complete-config.js";
+import { completeInstanceGroups } from "./instance-groups.js";
+import { checkOnnxTensors, completeFromFile, type FileDescription } from "./onnx.js";
+import { withDefaults } from "./prepare-config.js";
+
+/** What the server says about completion. */
+export interface CompleteOptions {
+  /** Whether the model may complete its configuration. */
+  readonly autoComplete: boolean;
+  /** Largest batch of a model that can batch and does not say how much. @default 4, as Triton's */
+  readonly defaultMaxBatchSize?: number;
+  /** Whether somebody wrote a configuration at all. @default true */
+  readonly isWritten?: boolean;
+  /** Numbers of the GPUs; undefined where nothing can run on any. @default those of the machine */
+  readonly gpus?: readonly number[] | undefined;
+  /** Told what was filled in and may surprise. */
+  readonly warn?: (text: string) => void;
+}
+
+/**
+ * Completes a prepared configuration with what the model itself says, and checks all of it: what Triton does when it
+ * creates the model.
+ *
+ * @param model what the model file says, or what `autoCompleteConfig` of a JavaScript model made of the prepared
+ * configuration; undefined for a model that says nothing
+ * @throws TritonError with one line for each thing that is wrong, Triton's text of the first one first
+ */
+export function completeConfig(
+  prepared: ModelConfig,
+  model: FileDescription | AutoCompleteConfig | undefined,
+  options: CompleteOptions,
+): ModelConfig {
+  const { name } = prepared;
+  const isFile = model !== undefined && !(model instanceof AutoCompleteConfig);
+  let config = prepared;
+  if (options.autoComplete && model instanceof AutoCompleteConfig) config = model.config;
+  else if (options.autoComplete && isFile) config = completeFromFile(prepared, model, options);
+  if (options.isWritten === false && model === undefined) {
+    throw new TritonError("NOT_FOUND", `model configuration is not provided for model '${name}'`);
+  }
+  const gpus = "gpus" in options ? options.gpus : gpusOfMachine();
+  config = completeInstanceGroups(withDefaults(config), gpus);
+  const { sequenceBatching: sequences } = config;
+  const problems = [
+    ...validateModelConfig(config),
+    ...validateModelIo(config),
+    ...(config.ensembleScheduling === undefined ? instanceGroupProblems(config, gpus) : []),
+    ...fieldProblems(config),
+    ...(sequences === undefined ? [] : validateSequenceStates(config, sequences)),
+  ];
+  if (problems.length === 0 && isFile) problems.push(...checkOnnxTensors(config, model));
+  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+  return config;
+}

@@ -1,0 +1,29 @@
+import { defaultInstanceGroup } from "../defaults.js";
+import { normalizeInstanceGroups } from "../instance-groups.js";
+import type { ModelConfig } from "../model-config.js";
+
+/** Backends of which Triton runs two instances on the CPU unless told otherwise. */
+const TWO_INSTANCES: ReadonlySet<string> = new Set(["onnxruntime", "tensorflow"]);
+
+/**
+ * Gives each instance group its name, kind and count, and makes one where there is none.
+ *
+ * @param gpus numbers of the GPUs; undefined where nothing can run on any
+ */
+export function completeInstanceGroups(
+  config: ModelConfig,
+  gpus: readonly number[] | undefined,
+): ModelConfig {
+  if (config.ensembleScheduling !== undefined) return config;
+  const written =
+    config.instanceGroup.length > 0
+      ? config.instanceGroup
+      : [{ ...defaultInstanceGroup(config.name), kind: "KIND_AUTO" as const, count: 0 }];
+  const counted = written.map((group) => ({ ...group, count: Math.max(0, group.count) }));
+  const instanceGroup = normalizeInstanceGroups({ name: config.name, instanceGroup: counted }, gpus);
+  for (const [index, group] of instanceGroup.entries()) {
+    const isOpen = counted[index]!.count === 0;
+    if (isOpen && group.kind === "KIND_CPU" && TWO_INSTANCES.has(config.backend)) group.count = 2;
+  }
+  return { ...config, instanceGroup };
+}

@@ -1,0 +1,174 @@
+import { TritonError } from "../../errors/triton-error.js";
+import { toConfigDataType } from "../../tensor/data-type.js";
+import { type Shape, shapeToString } from "../../tensor/shape.js";
+import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "../defaults.js";
+import type { ModelConfig, ModelInput, ModelOutput } from "../model-config.js";
+import { sequenceTensors } from "../sequence-batching.js";
+import type { TensorSpec } from "../tensor-spec.js";
+
+/** The tensors of a model file, with all their dimensions. */
+export interface FileDescription {
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+}
+
+/** What completion from a file depends on beside the file. */
+export interface FileCompletionOptions {
+  readonly defaultMaxBatchSize?: number;
+  readonly warn?: (text: string) => void;
+}
+
+/** Largest batch of a model whose configuration does not say: Triton's. */
+const TRITON_DEFAULT_MAX_BATCH_SIZE = 4;
+
+/**
+ * Completes a configuration from a model file by the rules of Triton's onnxruntime backend. With inputs and outputs
+ * written nothing is. Otherwise, if the first dimension of every tensor is variable, the model batches: by the
+ * default size when none is written, and dynamically unless another scheduler is. What is missing of inputs and
+ * outputs comes from the file; scalars have dims [1].
+ *
+ * @throws TritonError INVALID_ARG when a batch size is written for a model that cannot batch
+ */
+export function completeFromFile(
+  config: ModelConfig,
+  file: FileDescription,
+  { defaultMaxBatchSize = TRITON_DEFAULT_MAX_BATCH_SIZE, warn }: FileCompletionOptions,
+): ModelConfig {
+  const hasInputs = config.input.length + config.batchInput.length > 0;
+  const hasOutputs = config.output.length > 0;
+  if (hasInputs && hasOutputs) return config;
+  const batches = [...file.inputs, ...file.outputs].every(({ shape }) => shape[0] === -1);
+  const completed = { ...config };
+  if (batches) {
+    if (config.maxBatchSize === 0) {
+      completed.maxBatchSize = Math.max(0, defaultMaxBatchSize);
+      warn?.(
+        `autofilled max_batch_size to ${completed.maxBatchSize} for model '${config.name}' since batching is ` +
+          "supported but no max_batch_size is specified in model configuration. Must specify max_batch_size to " +
+          "utilize autofill with a larger max batch size",
+      );
+    }
+    const isScheduled = config.dynamicBatching ?? config.sequenceBatching;
+    if (completed.maxBatchSize > 1 && isScheduled === undefined) {
+      completed.dynamicBatching = defaultDynamicBatching();
+    }
+  } else if (config.maxBatchSize !== 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `autofill failed for model '${config.name}': model does not support batching while non-zero max_batch_size is ` +
+        "specified",
+    );
+  }
+  const dimsOf = (spec: TensorSpec) => configDims(spec, completed.maxBatchSize);
+  if (!hasInputs) {
+    // Tensors that the sequence batcher makes are no inputs of requests.
+    const own = new Set(sequenceTensors(config.sequenceBatching).inputs);
+    completed.input = file.inputs
+      .filter(({ name }) => !own.has(name))
+      .map((spec) => ({ ...emptyModelInput(), ...dimsOf(spec) }));
+  }
+  if (!hasOutputs) {
+    const own = new Set(sequenceTensors(config.sequenceBatching).outputs);
+    completed.output = file.outputs
+      .filter(({ name }) => !own.has(name))
+      .map((spec) => ({ ...emptyModelOutput(), ...dimsOf(spec) }));
+  }
+  return completed;
+}
+
+/** A configuration has no tensor without dims: one that has none beside the batch axis is shown as [1]. */
+function configDims({ name, dtype, shape }: TensorSpec, maxBatchSize: number) {
+  const dims = maxBatchSize > 0 ? shape.slice(1) : [...shape];
+  const dataType = toConfigDataType(dtype);
+  if (dims.length > 0) return { name, dataType, dims };
+  return maxBatchSize > 0
+    ? { name, dataType, dims: [1], reshape: { shape: [] } }
+    : { name, dataType, dims: [1] };
+}
+
+/** What in a completed configuration contradicts the model file, with the texts of Triton's onnxruntime backend. */
+export function checkOnnxTensors(config: ModelConfig, file: FileDescription): string[] {
+  const model = config.name;
+  const own = sequenceTensors(config.sequenceBatching);
+  const expected =
+    config.input.length +
+    config.batchInput.flatMap(({ targetName }) => targetName).length +
+    own.inputs.length;
+  const problems: string[] = [];
+  if (expected !== file.inputs.length) {
+    problems.push(
+      `unable to load model '${model}', configuration expects ${expected} inputs, model provides ${file.inputs.length}`,
+    );
+  }
+  for (const input of config.input) {
+    problems.push(...tensorProblems(config, input, "input", file.inputs));
+  }
+  const scattered = new Set(config.batchOutput.flatMap(({ targetName }) => targetName));
+  for (const output of config.output) {
+    problems.push(...tensorProblems(config, output, "output", file.outputs, scattered.has(output.name)));
+  }
+  return problems;
+}
+
+function tensorProblems(
+  { name: model, maxBatchSize }: ModelConfig,
+  tensor: ModelInput | ModelOutput,
+  kind: "input" | "output",
+  inFile: readonly TensorSpec[],
+  anyShape = false,
+): string[] {
+  const { name, dataType } = tensor;
+  const spec = inFile.find((one) => one.name === name);
+  if (spec === undefined) {
+    const names = inFile.map((one) => one.name).sort();
+    return [`unexpected inference ${kind} '${name}', allowed ${kind}s are: ${names.join(", ")}`];
+  }
+  const provided = toConfigDataType(spec.dtype);
+  if (provided !== dataType) {
+    return [
+      `unable to load model '${model}', configuration expects datatype ${dataType} for ${kind} '${name}', model ` +
+        `provides ${provided}`,
+    ];
+  }
+  if (anyShape) return [];
+  // A scalar of the file and the dims [1] that stand for it are the same.
+  const shape = spec.shape.length === 0 ? [1] : spec.shape;
+  if ("allowRaggedBatch" in tensor && tensor.allowRaggedBatch) {
+    return shape.length === 1 && shape[0] === -1
+      ? []
+      : [
+          `unable to load model '${model}', configuration expects model provides input with shape [-1]  for ragged ` +
+            `input '${name}', model provides ${shapeToString(shape)}`,
+        ];
+  }
+  const dims = tensor.reshape?.shape ?? tensor.dims;
+  return shapeProblems(`model '${model}', tensor '${name}'`, shape, dims, maxBatchSize, kind === "output");
+}
+
+/** An input may be narrower than the file allows; an output must say what the file says. */
+function shapeProblems(
+  label: string,
+  shape: Shape,
+  dims: readonly number[],
+  maxBatchSize: number,
+  exact: boolean,
+): string[] {
+  const given = shapeToString(shape);
+  const batches = maxBatchSize > 0;
+  if (batches && shape[0] !== -1) {
+    return [
+      `${label}: for the model to support batching the shape should have at least 1 dimension and the first dimension ` +
+        `must be -1; but shape expected by the model is ${given}`,
+    ];
+  }
+  const full = batches ? [-1, ...dims] : [...dims];
+  const agrees = (dim: number, axis: number) => dim === full[axis] || (!exact && dim === -1);
+  if (shape.length === full.length && shape.every(agrees)) return [];
+  const configured = batches
+    ? "an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape"
+    : "shape";
+  return [
+    `${label}: the model expects ${shape.length} dimensions (shape ${given}) but the model configuration specifies ` +
+      `${full.length} dimensions (${configured} ${shapeToString(full)})`,
+  ];
+}

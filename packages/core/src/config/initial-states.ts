@@ -1,0 +1,89 @@
+import { TritonError } from "../errors/triton-error.js";
+import { encodeBytes } from "../tensor/bytes.js";
+import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/data-type.js";
+import { elementCount, type Shape } from "../tensor/shape.js";
+import { Tensor } from "../tensor/tensor.js";
+import type { ModelConfig } from "./model-config.js";
+import type { SequenceStateTensor } from "./sequence-batching.js";
+import { stateProblems } from "./validate-sequence-states.js";
+
+/** The content of a `data_file`. A model repository has them in the model's folder `initial_state/`. */
+export type ReadStateFile = (dataFile: string) => Uint8Array;
+
+/** What sequences start with. */
+export interface InitialStates {
+  /** By name of the state's input, with the batch axis when the model has one. */
+  readonly states: ReadonlyMap<string, Tensor>;
+  /** What is wrong with the data, each in one line with Triton's text. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * The states that a model's sequences start with: zeros (or empty strings) unless the configuration names a file.
+ * Where Triton would leave memory as it is, because there is no `initial_state`, there are zeros too.
+ */
+export function initialStates(config: ModelConfig, readFile: ReadStateFile): InitialStates {
+  const states = new Map<string, Tensor>();
+  const problems: string[] = [];
+  for (const state of config.sequenceBatching?.state ?? []) {
+    if (stateProblems(config, state).length > 0) continue;
+    try {
+      states.set(state.inputName, initialState(state, config.maxBatchSize > 0, readFile));
+    } catch (error) {
+      problems.push(TritonError.from(error).message);
+    }
+  }
+  return { states, problems };
+}
+
+function initialState(state: SequenceStateTensor, batched: boolean, readFile: ReadStateFile): Tensor {
+  const [initial] = state.initialState;
+  const datatype = fromConfigDataType(state.dataType)!;
+  const dims = initial?.dims ?? state.dims.map((dim) => (dim === -1 ? 1 : dim));
+  const file = initial?.dataFile;
+  const data = file === undefined ? zeros(datatype, dims) : fileData(state, datatype, dims, file, readFile);
+  return Tensor.fromBytes(datatype, batched ? [1, ...dims] : dims, data);
+}
+
+function zeros(datatype: DataType, dims: Shape): Uint8Array {
+  const count = elementCount(dims);
+  return datatype === "BYTES"
+    ? encodeBytes(Array.from({ length: count }, () => new Uint8Array()))
+    : new Uint8Array(count * elementByteSize(datatype));
+}
+
+function fileData(
+  { inputName }: SequenceStateTensor,
+  datatype: DataType,
+  dims: Shape,
+  file: string,
+  readFile: ReadStateFile,
+): Uint8Array {
+  let data: Uint8Array;
+  try {
+    data = readFile(file);
+  } catch (error) {
+    const { message } = TritonError.from(error);
+    throw new TritonError("INTERNAL", `failed to open text file for read ${file}: ${message}`, {
+      cause: error,
+    });
+  }
+  const count = elementCount(dims);
+  if (datatype === "BYTES") {
+    const got = Tensor.fromBytes(datatype, dims, data).elements.length;
+    if (got === count) return new Uint8Array(data);
+    throw new TritonError(
+      "INVALID_ARG",
+      `initial_state for state input '${inputName}' expects ${count} elements, but ${file} has ${got}`,
+    );
+  }
+  const expected = count * elementByteSize(datatype);
+  if (data.byteLength < expected) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `initial_state setting expects ${expected} bytes, but the data provided from ${file}only has ` +
+        `${data.byteLength} bytes.`,
+    );
+  }
+  return new Uint8Array(data.subarray(0, expected));
+}

@@ -1,0 +1,105 @@
+/** A scalar type of protobuf, as far as the configuration uses them. */
+export type ScalarType = "string" | "bool" | "int32" | "int64" | "uint32" | "uint64" | "float" | "double";
+
+/** An enumeration: its values by name. */
+export interface EnumSchema {
+  readonly kind: "enum";
+  /** Name without the package: `ModelInput.Format`. */
+  readonly name: string;
+  readonly values: Readonly<Record<string, number>>;
+}
+
+/** A message: its fields in the order in which they are defined, which is the order of the JSON form. */
+export interface MessageSchema {
+  readonly kind: "message";
+  /** Name without the package: `ModelVersionPolicy.Latest`. */
+  readonly name: string;
+  readonly fields: readonly FieldSchema[];
+}
+
+/** What a field, or an element of it, is. */
+export type FieldType = ScalarType | EnumSchema | MessageSchema;
+
+/** One field of a message. */
+export interface FieldSchema {
+  /** Name in config.pbtxt and JSON: `max_batch_size`. */
+  readonly name: string;
+  /** Name in `ModelConfig`: `maxBatchSize`. */
+  readonly key: string;
+  /** Type of the value, of an element of a repeated field, or of the values of a map. */
+  readonly type: FieldType;
+  readonly shape: "one" | "repeated" | "map";
+  /** Type of a map's keys. */
+  readonly mapKey?: "string" | "uint64";
+  /** The oneof that the field is a member of: one member at most is set, and a set one may have any value. */
+  readonly oneof?: string;
+  /** Absent, rather than 0, when not set: a field that Triton's releases up to 2.59 do not know and print. */
+  readonly hidden?: true;
+}
+
+/** A field as it stands in the table: name, type, and what is special about it. */
+export type FieldRow = readonly [name: string, type: FieldType, special?: Special];
+type Special = "repeated" | "map<string>" | "map<uint64>" | "hidden" | { readonly oneof: string };
+
+/** Makes a message of its rows. */
+export function message(name: string, rows: readonly FieldRow[]): MessageSchema {
+  return { kind: "message", name, fields: rows.map(toField) };
+}
+
+/** Makes an enumeration of its names; their numbers count up from 0. */
+export function enumeration(name: string, names: readonly string[]): EnumSchema {
+  return { kind: "enum", name, values: Object.fromEntries(names.map((value, number) => [value, number])) };
+}
+
+function toField([name, type, special]: FieldRow): FieldSchema {
+  const key = name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  const field = { name, key, type, shape: "one" as const };
+  if (special === undefined) return field;
+  if (special === "repeated") return { ...field, shape: "repeated" };
+  if (special === "hidden") return { ...field, hidden: true };
+  if (special === "map<string>") return { ...field, shape: "map", mapKey: "string" };
+  if (special === "map<uint64>") return { ...field, shape: "map", mapKey: "uint64" };
+  return { ...field, oneof: special.oneof };
+}
+
+/** True for a field that is absent unless it is set: messages, members of a oneof. */
+export function hasPresence({ type, shape, oneof, hidden }: FieldSchema): boolean {
+  return shape === "one" && (oneof !== undefined || hidden === true || isMessage(type));
+}
+
+export function isMessage(type: FieldType): type is MessageSchema {
+  return typeof type !== "string" && type.kind === "message";
+}
+
+export function isEnum(type: FieldType): type is EnumSchema {
+  return typeof type !== "string" && type.kind === "enum";
+}
+
+/** Any message as a plain object, by the keys of its fields. */
+export type PlainMessage = Record<string, unknown>;
+
+/** The value of a field that nobody set; undefined for one that is then absent. */
+export function defaultValue(field: FieldSchema): unknown {
+  if (field.shape === "repeated") return [];
+  if (field.shape === "map") return {};
+  if (hasPresence(field) || isMessage(field.type)) return undefined;
+  return zeroOf(field.type);
+}
+
+/** The value 0 of a scalar or an enumeration. */
+export function zeroOf(type: Exclude<FieldType, MessageSchema>): string | number | boolean {
+  if (type === "string") return "";
+  if (type === "bool") return false;
+  if (typeof type === "string") return 0;
+  return Object.keys(type.values)[0]!;
+}
+
+/** A message in which nothing is set. */
+export function emptyMessage(schema: MessageSchema): PlainMessage {
+  const empty: PlainMessage = {};
+  for (const field of schema.fields) {
+    const value = defaultValue(field);
+    if (value !== undefined) empty[field.key] = value;
+  }
+  return empty;
+}

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { configFromJson } from "../../src/config/config-from-json.js";
+import { emptyConfig } from "../../src/config/defaults.js";
+import { TritonError } from "../../src/errors/triton-error.js";
+
+function refusalOf(json: string): string {
+  try {
+    configFromJson(json);
+  } catch (error) {
+    if (TritonError.is(error)) return `${error.code} ${error.message}`;
+  }
+  return "";
+}
+
+describe("the JSON form of a configuration", () => {
+  it("may have names as in the proto file or in camelCase, and leave out what it likes", () => {
+    expect(configFromJson('{"max_batch_size": 4, "defaultModelFilename": "a", "name": null}')).toEqual({
+      ...emptyConfig(),
+      maxBatchSize: 4,
+      defaultModelFilename: "a",
+    });
+  });
+
+  it("may have numbers as strings, enumerations in any case or as numbers, and one element for a list", () => {
+    const json =
+      '{"input": [{"name": "x", "data_type": "type_fp32", "format": 1, "dims": ["-1", 2]}, {"dims": 7}]}';
+    const [x, second] = configFromJson(json).input;
+    expect(x).toMatchObject({ dataType: "TYPE_FP32", format: "FORMAT_NHWC", dims: [-1, 2] });
+    expect(second?.dims).toEqual([7]);
+  });
+
+  it.each([
+    ['{"nofield": 1}', "nofield: Cannot find field."],
+    ['{"input": [{"nofield": 1}]}', "(input[0]) nofield: Cannot find field."],
+    ['{"max_batch_size": "x"}', '(max_batch_size): invalid value "x" for type TYPE_INT32'],
+    ['{"max_batch_size": 3.5}', "(max_batch_size): invalid value 3.5 for type TYPE_INT32"],
+    ['{"max_batch_size": 2147483648}', "(max_batch_size): invalid value 2147483648 for type TYPE_INT32"],
+    ['{"input": [{"data_type": "FP32"}]}', '(input[0].data_type): invalid value "FP32" for type TYPE_ENUM'],
+    ['{"name": 5}', "(name): invalid value 5 for type TYPE_STRING"],
+    ['{"name": ["a"]}', "name: Proto field is not repeating, cannot start list."],
+    [
+      '{"dynamic_batching": {}, "sequence_batching": {}}',
+      ": invalid value oneof field 'scheduling_choice' is already set. Cannot set 'sequence_batching' for type oneof",
+    ],
+    ["null", ": Root element must be a message."],
+    ["[]", ": Root element must be a message."],
+    ["not json", "Unexpected token.\nnot json\n^"],
+  ])("%s is refused", (json, text) => {
+    expect(refusalOf(json)).toBe(`INVALID_ARG ${text}`);
+  });
+
+  it("is told all that is wrong with it", () => {
+    expect(refusalOf('{"a": 1, "b": 2, "name": 3}').split("\n")).toHaveLength(3);
+  });
+
+  it("may nest what it does not know as deep as it likes", () => {
+    expect(refusalOf(`{"a": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`)).toMatch(/^INVALID_ARG /);
+  });
+});
