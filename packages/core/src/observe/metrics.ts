@@ -1,4 +1,5 @@
-import { Counter, Gauge, Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
+import { CUT_REASONS } from "./cut-log.js";
 import type { FailureReason, ModelStatistics } from "./statistics.js";
 
 /** One served model version, as the metrics see it. */
@@ -8,12 +9,16 @@ export interface MeteredModel {
   readonly statistics: ModelStatistics;
   /** Whether the model has a response cache. */
   readonly cached: boolean;
+  /** Whether a batcher joins its requests. */
+  readonly batched?: boolean;
 }
 
 const FAILURE_REASONS: readonly FailureReason[] = ["REJECTED", "CANCELED", "BACKEND", "OTHER"];
 
+type CounterRow = readonly [name: string, help: string, value: (statistics: ModelStatistics) => number];
+
 /** Counters of Triton by name, with its help texts. Durations are whole microseconds. */
-const COUNTERS: readonly [name: string, help: string, value: (statistics: ModelStatistics) => number][] = [
+const COUNTERS: readonly CounterRow[] = [
   [
     "nv_inference_request_success",
     "Number of successful inference requests, all batch sizes",
@@ -29,6 +34,10 @@ const COUNTERS: readonly [name: string, help: string, value: (statistics: ModelS
     "Number of model executions performed (does not include cached requests)",
     (statistics) => statistics.executionCount,
   ],
+];
+
+/** The sums of latencies, which can be switched off. */
+const LATENCY_COUNTERS: readonly CounterRow[] = [
   [
     "nv_inference_request_duration_us",
     "Cumulative inference request duration in microseconds (includes cached requests)",
@@ -57,7 +66,7 @@ const COUNTERS: readonly [name: string, help: string, value: (statistics: ModelS
 ];
 
 /** The same for models with a response cache; other models do not have these series. */
-const CACHE_COUNTERS: typeof COUNTERS = [
+const CACHE_COUNTERS: readonly CounterRow[] = [
   [
     "nv_cache_num_hits_per_model",
     "Number of cache hits per model",
@@ -78,18 +87,28 @@ const CACHE_COUNTERS: typeof COUNTERS = [
     "Total cache miss (insert+lookup) duration per model, in microseconds",
     (statistics) => microseconds(statistics.cacheMiss.ns),
   ],
+  [
+    "tritonjs_cache_failure_total",
+    "Number of lookups and insertions in which the response cache failed per model",
+    (statistics) => statistics.cacheFailures,
+  ],
 ];
 
 /**
- * The metrics page in Prometheus' text format. Statistics are plain numbers until somebody scrapes them: the
- * metric families live for one page only.
+ * Adds the families of all models to a page. Statistics are plain numbers until somebody scrapes them: the metric
+ * families live for one page only.
+ *
+ * @param counterLatencies whether sums of latencies are among them
  */
-export async function metricsPage(models: readonly MeteredModel[]): Promise<string> {
-  if (models.length === 0) return "";
-  const registry = new Registry();
+export function addModelMetrics(
+  registry: Registry,
+  models: readonly MeteredModel[],
+  counterLatencies: boolean,
+): void {
+  if (models.length === 0) return;
   const registers = [registry];
   const labelNames = [...new Set(models.flatMap(({ labels }) => Object.keys(labels)))].sort();
-  for (const [name, help, value] of COUNTERS) {
+  for (const [name, help, value] of counterLatencies ? [...COUNTERS, ...LATENCY_COUNTERS] : COUNTERS) {
     const counter = new Counter({ name, help, labelNames, registers });
     for (const { labels, statistics } of models) counter.inc(labels, value(statistics));
   }
@@ -98,6 +117,11 @@ export async function metricsPage(models: readonly MeteredModel[]): Promise<stri
     const counter = new Counter({ name, help, labelNames, registers });
     for (const { labels, statistics } of cached) counter.inc(labels, value(statistics));
   }
+  countCuts(
+    models.filter((model) => model.batched),
+    labelNames,
+    registers,
+  );
   const failures = new Counter({
     name: "nv_inference_request_failure",
     help: "Number of failed inference requests, all batch sizes",
@@ -123,7 +147,24 @@ export async function metricsPage(models: readonly MeteredModel[]): Promise<stri
     pending.set(labels, statistics.pendingCount);
     load.set(labels, statistics.loadDurationMs / 1000);
   }
-  return registry.metrics();
+}
+
+/** Why batches were cut: a metric of ours, Triton has none. */
+function countCuts(
+  models: readonly MeteredModel[],
+  labelNames: readonly string[],
+  registers: Registry[],
+): void {
+  if (models.length === 0) return;
+  const counter = new Counter({
+    name: "tritonjs_batch_cut_total",
+    help: "Number of batches that instances have taken, by the reason why they were cut",
+    labelNames: [...labelNames, "reason"].sort(),
+    registers,
+  });
+  for (const { labels, statistics } of models) {
+    for (const reason of CUT_REASONS) counter.inc({ ...labels, reason }, statistics.cuts.counts[reason]);
+  }
 }
 
 function microseconds(ns: number): number {

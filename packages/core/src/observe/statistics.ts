@@ -1,3 +1,6 @@
+import { CutLog } from "./cut-log.js";
+import type { LatencyMetrics } from "./latency/latency-metrics.js";
+
 /** A number of events and the nanoseconds they took together. */
 export interface Duration {
   count: number;
@@ -58,8 +61,14 @@ export class ModelStatistics {
   readonly computeOutput = zero();
   readonly cacheHit = zero();
   readonly cacheMiss = zero();
+  /** Lookups and insertions in which the response cache itself failed. */
+  cacheFailures = 0;
   readonly failures: Record<FailureReason, number> = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 };
+  /** Why batches were cut, where a batcher made them. */
+  readonly cuts = new CutLog();
   readonly batches = new Map<number, BatchStatistics>();
+  /** Distributions of latencies, on servers that keep them. */
+  latencies: LatencyMetrics | undefined;
 
   /** One execution of a batch of `batchSize` rows. */
   recordExecution(batchSize: number, times: ExecutionTimes, wallNow: number): void {
@@ -83,6 +92,7 @@ export class ModelStatistics {
     add(this.computeInput, times.inputEnd - times.start);
     add(this.computeInfer, times.inferEnd - times.inputEnd);
     add(this.computeOutput, times.end - times.inferEnd);
+    this.latencies?.success(queueStart, times);
   }
 
   /**
@@ -105,6 +115,7 @@ export class ModelStatistics {
     add(this.computeInput, inputMs);
     add(this.computeInfer, inferMs);
     add(this.computeOutput, outputMs);
+    this.latencies?.ensemble(queueMs, totalMs, { inputMs, inferMs, outputMs });
   }
 
   /** One request that the response cache answered. */
@@ -113,11 +124,13 @@ export class ModelStatistics {
     add(this.success, totalMs);
     add(this.queue, totalMs - lookupMs);
     add(this.cacheHit, lookupMs);
+    this.latencies?.cacheHit(lookupMs, totalMs);
   }
 
   /** One request that was looked for in vain and has been kept since; the time is that of both. */
   recordCacheMiss(milliseconds: number): void {
     add(this.cacheMiss, milliseconds);
+    this.latencies?.cacheMiss(milliseconds);
   }
 
   /** One request that failed after it was accepted. */

@@ -1,5 +1,7 @@
+import { Counter, Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
-import { metricsPage } from "../../src/observe/metrics.js";
+import type { MeteredModel } from "../../src/observe/metrics.js";
+import { MetricsPage } from "../../src/observe/metrics-page.js";
 import { type ExecutionTimes, ModelStatistics } from "../../src/observe/statistics.js";
 import { reportStatistics } from "../../src/service/statistics-report.js";
 
@@ -53,6 +55,10 @@ describe("statistics", () => {
   });
 });
 
+function metricsPage(models: readonly MeteredModel[]): Promise<string> {
+  return new MetricsPage(new Registry(), { allowCpuMetrics: false }).write(models);
+}
+
 describe("the metrics page", () => {
   it("has a series for each model with whole microseconds, all reasons of failure from the start", async () => {
     const statistics = new ModelStatistics();
@@ -86,5 +92,19 @@ describe("the metrics page", () => {
     expect(page).toContain("# TYPE nv_inference_count counter");
     expect(page).toContain("# TYPE nv_inference_pending_request_count gauge");
     expect(page).toContain("# HELP nv_inference_exec_count Number of model executions performed");
+  });
+
+  it("has metrics of the machine, which need no model", async () => {
+    const page = await new MetricsPage(new Registry(), {}).write([]);
+    const names = ["cpu_utilization", "cpu_memory_total_bytes", "cpu_memory_used_bytes"];
+    for (const name of names) expect(page).toMatch(new RegExp(`^nv_${name} [\\d.e+]+$`, "m"));
+    expect(page).toMatch(/^nv_cpu_memory_total_bytes [1-9]/m);
+  });
+
+  it("has the user's own metrics", async () => {
+    const own = new Registry();
+    new Counter({ name: "words_total", help: "Words seen", registers: [own] }).inc(3);
+    const page = await new MetricsPage(own, { allowCpuMetrics: false }).write([]);
+    expect(page).toContain("words_total 3");
   });
 });

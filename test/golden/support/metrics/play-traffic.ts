@@ -3,6 +3,8 @@ import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behav
 import { elements } from "../behaviours/tensors.js";
 import { cacheOf } from "../cache-of.js";
 import { bindModels, readModels } from "../served-models.js";
+import { customMetrics } from "./custom-metrics.js";
+import { metricsConfigOf } from "./metrics-config-of.js";
 import { type InferBody, repositoryModels, type TrafficCase, type TrafficStep } from "./traffic.js";
 
 /** Time between requests that do not wait for each other. */
@@ -34,8 +36,15 @@ export class TrafficServer {
   readonly #requests: InferenceRequest[] = [];
 
   constructor(recorded: TrafficCase) {
-    this.triton = new Triton({ clock: this.clock, responseCache: cacheOf(recorded.flags) });
+    this.triton = new Triton({
+      clock: this.clock,
+      responseCache: cacheOf(recorded.flags),
+      metricsConfig: metricsConfigOf(recorded.flags),
+    });
     const behaviours: Record<string, Behaviour> = { p: waitSeconds, q: waitSeconds };
+    if (recorded.repository["cus/config.pbtxt"] !== undefined) {
+      behaviours.cus = customMetrics(this.triton.metrics);
+    }
     bindModels(this.triton, readModels(repositoryModels(recorded.repository)), behaviours, (ms) =>
       this.#sleep(ms),
     );

@@ -1,0 +1,104 @@
+import { Summary } from "prom-client";
+import type { ComputeTimes, ExecutionTimes } from "../statistics.js";
+import { LatencyHistogram } from "./histogram.js";
+import type { ResolvedMetricsConfig } from "./metrics-config.js";
+
+/** The summaries by the end of their names, in Triton's order. */
+export const SUMMARIES = {
+  request: [
+    "nv_inference_request_summary_us",
+    "Summary of inference request duration in microseconds (includes cached requests)",
+  ],
+  queue: [
+    "nv_inference_queue_summary_us",
+    "Summary of inference queuing duration in microseconds (includes cached requests)",
+  ],
+  computeInput: [
+    "nv_inference_compute_input_summary_us",
+    "Cumulative compute input duration in microseconds (does not include cached requests)",
+  ],
+  computeInfer: [
+    "nv_inference_compute_infer_summary_us",
+    "Cumulative compute inference duration in microseconds (does not include cached requests)",
+  ],
+  computeOutput: [
+    "nv_inference_compute_output_summary_us",
+    "Cumulative inference compute output duration in microseconds (does not include cached requests)",
+  ],
+  cacheHit: [
+    "nv_cache_hit_summary_per_model",
+    "Summary of cache hit counts/durations per model, in microseconds.",
+  ],
+  cacheMiss: [
+    "nv_cache_miss_summary_per_model",
+    "Summary of cache miss counts/durations per model, in microseconds.",
+  ],
+} as const;
+
+type SummaryName = keyof typeof SUMMARIES;
+
+/** What a summary looks back on, as in tritonserver. */
+const WINDOW = { maxAgeSeconds: 60, ageBuckets: 5 };
+
+/** Upper bounds of the histogram of first responses, in milliseconds. */
+const FIRST_RESPONSE_BOUNDS = [100, 500, 2000, 5000];
+
+/**
+ * Distributions of the latencies of one model, for servers that ask for them. Each observation costs far more than
+ * a counter, which is why there are none by default.
+ */
+export class LatencyMetrics {
+  /** Time to the first response, in milliseconds. */
+  readonly firstResponse: LatencyHistogram | undefined;
+  readonly summaries = new Map<SummaryName, Summary>();
+
+  /**
+   * @param cached whether the model has a response cache: it then has summaries of that, and none of the request
+   * @param bounds the bounds of the histogram, if the model's configuration has some
+   */
+  constructor(config: ResolvedMetricsConfig, cached: boolean, bounds: readonly number[] | undefined) {
+    if (config.histogramLatencies) this.firstResponse = new LatencyHistogram(bounds ?? FIRST_RESPONSE_BOUNDS);
+    if (!config.summaryLatencies) return;
+    const without: readonly SummaryName[] = cached ? ["request"] : ["cacheHit", "cacheMiss"];
+    for (const key of Object.keys(SUMMARIES) as SummaryName[]) {
+      if (without.includes(key)) continue;
+      const [name, help] = SUMMARIES[key];
+      const percentiles = [...config.summaryQuantiles];
+      this.summaries.set(key, new Summary({ name, help, percentiles, ...WINDOW, registers: [] }));
+    }
+  }
+
+  /** A request that a model answered. Its first response is observed by whoever sends it. */
+  success(queueStart: number, times: ExecutionTimes): void {
+    this.#observe("request", times.end - queueStart);
+    this.#observe("queue", times.start - queueStart);
+    this.#observe("computeInput", times.inputEnd - times.start);
+    this.#observe("computeInfer", times.inferEnd - times.inputEnd);
+    this.#observe("computeOutput", times.end - times.inferEnd);
+  }
+
+  /** A request that an ensemble answered. */
+  ensemble(queueMs: number, totalMs: number, { inputMs, inferMs, outputMs }: ComputeTimes): void {
+    this.firstResponse?.observe(totalMs);
+    this.#observe("request", totalMs);
+    this.#observe("queue", queueMs);
+    this.#observe("computeInput", inputMs);
+    this.#observe("computeInfer", inferMs);
+    this.#observe("computeOutput", outputMs);
+  }
+
+  /** A request that the cache answered. */
+  cacheHit(lookupMs: number, totalMs: number): void {
+    this.firstResponse?.observe(totalMs);
+    this.#observe("queue", totalMs - lookupMs);
+    this.#observe("cacheHit", lookupMs);
+  }
+
+  cacheMiss(milliseconds: number): void {
+    this.#observe("cacheMiss", milliseconds);
+  }
+
+  #observe(name: SummaryName, milliseconds: number): void {
+    this.summaries.get(name)?.observe(Math.floor(Math.max(0, milliseconds) * 1000));
+  }
+}

@@ -1,0 +1,46 @@
+import { cpus, freemem, totalmem } from "node:os";
+import { Gauge, type Registry } from "prom-client";
+
+/**
+ * Metrics of the machine: how busy its processors were since they were last looked at, and its memory. There is no
+ * pinned memory in Node.js; its families say so, as those of a Triton without GPU do.
+ */
+export class MachineMetrics {
+  #before: ProcessorTimes | undefined;
+
+  /** Adds the families to a page. The utilization is 0 on the first one. */
+  addTo(registry: Registry): void {
+    const gauge = (name: string, help: string, value: number) =>
+      new Gauge({ name, help, registers: [registry] }).set(value);
+    const total = totalmem();
+    gauge("nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes", 0);
+    gauge("nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes", 0);
+    gauge("nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", this.#utilization());
+    gauge("nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", total);
+    gauge("nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", total - freemem());
+  }
+
+  #utilization(): number {
+    const now = processorTimes();
+    const before = this.#before;
+    this.#before = now;
+    if (before === undefined || now.total <= before.total) return 0;
+    return (now.busy - before.busy) / (now.total - before.total);
+  }
+}
+
+interface ProcessorTimes {
+  readonly busy: number;
+  readonly total: number;
+}
+
+/** Milliseconds of all processors together, since the machine was started. */
+function processorTimes(): ProcessorTimes {
+  let busy = 0;
+  let idle = 0;
+  for (const { times } of cpus()) {
+    busy += times.user + times.nice + times.sys + times.irq;
+    idle += times.idle;
+  }
+  return { busy, total: busy + idle };
+}
