@@ -1,8 +1,9 @@
+import { RequestRegions, SharedMemory } from "@tritonjs/core";
 import { describe, expect, test } from "vitest";
 import type { inference } from "#proto";
 import { inference as messages } from "#proto";
 import { decodeInferParameters } from "../src/decode/infer-parameters.js";
-import { decodeClassifications, requestedOutputNames } from "../src/decode/requested-outputs.js";
+import { decodeOutputForms, requestedOutputNames } from "../src/decode/requested-outputs.js";
 import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 
 type Parameter = inference.InferParameter.$Properties;
@@ -15,6 +16,10 @@ function decode(parameters: Record<string, Parameter>, forwarded = {}) {
 function outputs(parameters: Record<string, Parameter>) {
   const bytes = encodeMessage(messages.ModelInferRequest, { outputs: [{ name: "Y", parameters }] });
   return decodeMessage(messages.ModelInferRequest, bytes).outputs;
+}
+
+function forms(requested: ReturnType<typeof outputs>) {
+  return decodeOutputForms(requested, new RequestRegions(new SharedMemory(false)));
 }
 
 describe("request parameters", () => {
@@ -138,10 +143,8 @@ describe("requested outputs", () => {
   });
 
   test("may ask for classes", () => {
-    expect(decodeClassifications(outputs({ classification: { int64Param: 2 } }))).toEqual(
-      new Map([["Y", 2]]),
-    );
-    expect(decodeClassifications(outputs({ binary_data: { boolParam: true } }))).toEqual(new Map());
+    expect(forms(outputs({ classification: { int64Param: 2 } }))).toEqual(new Map([["Y", { classes: 2 }]]));
+    expect(forms(outputs({ binary_data: { boolParam: true } }))).toEqual(new Map());
   });
 
   test.each<[Parameter, string]>([
@@ -150,7 +153,7 @@ describe("requested outputs", () => {
     [{ stringParam: "2" }, "invalid value type for 'classification' parameter, expected int64_param"],
     [{ uint64Param: 2 }, "invalid value type for 'classification' parameter, expected int64_param"],
   ])("refuse a classification of %o", (parameter, text) => {
-    expect(() => decodeClassifications(outputs({ classification: parameter }))).toThrow(text);
+    expect(() => forms(outputs({ classification: parameter }))).toThrow(text);
   });
 
   test("do not take classes and shared memory together", () => {
@@ -159,7 +162,7 @@ describe("requested outputs", () => {
       shared_memory_region: { stringParam: "r" },
       shared_memory_byte_size: { int64Param: 4 },
     };
-    expect(() => decodeClassifications(outputs(parameters))).toThrow(
+    expect(() => forms(outputs(parameters))).toThrow(
       "output can't set both 'shared_memory_region' and 'classification'",
     );
   });

@@ -1,10 +1,13 @@
 import { status } from "@grpc/grpc-js";
+import { RequestRegions, SharedMemory } from "@tritonjs/core";
 import { describe, expect, test } from "vitest";
 import { inference } from "#proto";
 import { decodeInputs } from "../src/decode/infer-inputs.js";
 import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
 import { serve } from "./support/serve.js";
+
+const noRegions = new RequestRegions(new SharedMemory(false));
 
 type Contents = inference.InferTensorContents.$Properties;
 
@@ -14,7 +17,8 @@ function decode(datatype: string, contents: Contents | undefined, raw: Uint8Arra
     inputs: [{ name: "X", datatype, shape, contents }],
     rawInputContents: raw,
   });
-  return decodeInputs(decodeMessage(inference.ModelInferRequest, message), "[request id: r] ").get("X")!;
+  const decoded = decodeMessage(inference.ModelInferRequest, message);
+  return decodeInputs(decoded, "[request id: r] ", noRegions).get("X")!;
 }
 
 describe("typed contents", () => {
@@ -105,7 +109,7 @@ describe("inputs", () => {
         rawInputContents: [new Uint8Array(0)],
       }),
     );
-    expect(() => decodeInputs(message, "[request id: r] ")).toThrow(
+    expect(() => decodeInputs(message, "[request id: r] ", noRegions)).toThrow(
       "[request id: r] dimension 9223372036854775807 of input 'X' is beyond what a shape can hold",
     );
   });
@@ -137,7 +141,7 @@ describe("shared-memory parameters", () => {
       inputs: [{ name: "X", datatype: "INT32", shape: [1], parameters: values }],
       rawInputContents: [new Uint8Array(4)],
     });
-    return decodeInputs(decodeMessage(inference.ModelInferRequest, message), "");
+    return decodeInputs(decodeMessage(inference.ModelInferRequest, message), "", noRegions);
   };
   const region = { stringParam: "r" };
   const size = { int64Param: 4 };

@@ -1,4 +1,4 @@
-import type { ReadyModel } from "@tritonjs/core";
+import { type ReadyModel, RequestRegions, SharedMemory } from "@tritonjs/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeInferRequest, inferenceHeaderLength } from "../src/decode/infer-request.js";
@@ -6,6 +6,7 @@ import { decodeRawRequest } from "../src/decode/raw-request.js";
 import { identityConfig } from "./support/identity-service.js";
 
 const LIMIT = 1 << 20;
+const noRegions = new RequestRegions(new SharedMemory(false));
 
 function model(...config: Parameters<typeof identityConfig>): ReadyModel {
   return { name: config[0], version: 1, config: identityConfig(...config), labels: new Map() };
@@ -16,7 +17,7 @@ const input = { name: "IN", datatype: "INT32", shape: [1], data: [1] };
 
 function decode(request: unknown, binary: Uint8Array = new Uint8Array(0)) {
   const json = Buffer.from(typeof request === "string" ? request : JSON.stringify(request));
-  return decodeInferRequest(anyModel, Buffer.concat([json, binary]), json.length, LIMIT);
+  return decodeInferRequest(anyModel, Buffer.concat([json, binary]), json.length, LIMIT, noRegions);
 }
 
 describe("parameters", () => {

@@ -31,7 +31,12 @@ export type {
   StreamInferRequest,
   TensorInput,
 } from "./infer/infer-options.js";
-export { type ArrayOf, InferResult, type InferResultInit } from "./infer/infer-result.js";
+export {
+  type ArrayOf,
+  InferResult,
+  type InferResultInit,
+  type SharedMemoryOutput,
+} from "./infer/infer-result.js";
 export { InferenceServerClient } from "./inference-server-client.js";
 export { DecoupledModelClient } from "./model/decoupled-model-client.js";
 export { ModelClient } from "./model/model-client.js";

@@ -1,4 +1,4 @@
-import { type Shape, Tensor, TritonError } from "@tritonjs/core";
+import { type RequestRegions, type Shape, Tensor } from "@tritonjs/core";
 import type { inference } from "#proto";
 import { toDataType } from "./data-type.js";
 import { invalidArgument } from "./invalid-argument.js";
@@ -12,15 +12,20 @@ type InputTensor = inference.ModelInferRequest.InferInputTensor.$Properties;
  * inputs in order, and a surplus of them is ignored.
  *
  * @param logPrefix `[request id: x] `, the opening of texts about the request as a whole.
+ * @param regions Holds the shared memory that inputs name, until the caller releases it.
  * @throws TritonError INVALID_ARG for a name that comes twice, a dimension that no number can hold, and an
  * input whose data is missing, given twice or of another type; NOT_FOUND for an unknown shared-memory region.
  */
-export function decodeInputs(request: inference.ModelInferRequest, logPrefix: string): Map<string, Tensor> {
+export function decodeInputs(
+  request: inference.ModelInferRequest,
+  logPrefix: string,
+  regions: RequestRegions,
+): Map<string, Tensor> {
   const inputs = new Map<string, Tensor>();
   checkDeclarations(request.inputs, logPrefix);
   const raw = new RawContents(request.rawInputContents);
   for (const input of request.inputs) {
-    inputs.set(input.name ?? "", decodeInput(input, raw, request.modelName));
+    inputs.set(input.name ?? "", decodeInput(input, raw, request.modelName, regions));
   }
   return inputs;
 }
@@ -39,7 +44,12 @@ function checkDeclarations(inputs: readonly InputTensor[], logPrefix: string): v
   }
 }
 
-function decodeInput(input: InputTensor, raw: RawContents, modelName: string): Tensor {
+function decodeInput(
+  input: InputTensor,
+  raw: RawContents,
+  modelName: string,
+  regions: RequestRegions,
+): Tensor {
   const { name, contents } = input;
   const shape = (input.shape ?? []) as Shape;
   const datatype = toDataType(input.datatype ?? "");
@@ -49,7 +59,7 @@ function decodeInput(input: InputTensor, raw: RawContents, modelName: string): T
     if (contents != null) {
       throw invalidArgument(`unexpected 'content' provided when using shared memory for ${where}`);
     }
-    throw new TritonError("NOT_FOUND", `Unable to find shared memory region: '${range.region}'`);
+    return Tensor.fromBytes(datatype, shape, regions.hold(range).read());
   }
   if (contents != null) {
     if (raw.used) {

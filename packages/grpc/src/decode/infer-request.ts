@@ -1,13 +1,13 @@
-import { InferenceRequest, type Parameters, type ResponseHandler } from "@tritonjs/core";
+import { InferenceRequest, type Parameters, type RequestRegions, type ResponseHandler } from "@tritonjs/core";
 import type { inference } from "#proto";
 import { decodeInputs } from "./infer-inputs.js";
 import { decodeInferParameters } from "./infer-parameters.js";
-import { type Classifications, decodeClassifications, requestedOutputNames } from "./requested-outputs.js";
+import { decodeOutputForms, type OutputForms, requestedOutputNames } from "./requested-outputs.js";
 
 /** A request, and what its message says about how to answer. */
 export interface DecodedRequest {
   readonly request: InferenceRequest;
-  readonly classifications: Classifications;
+  readonly outputs: OutputForms;
   readonly enableEmptyFinalResponse: boolean;
 }
 
@@ -15,17 +15,19 @@ export interface DecodedRequest {
  * Makes the inference request of a message.
  *
  * @param forwarded Parameters made of headers.
+ * @param regions Holds the shared memory that the message names, until the caller releases it.
  * @throws TritonError INVALID_ARG, NOT_FOUND or UNSUPPORTED for the first fault found.
  */
 export function decodeInferRequest(
   message: inference.ModelInferRequest,
   forwarded: Parameters,
+  regions: RequestRegions,
   onResponse: ResponseHandler,
 ): DecodedRequest {
   const { enableEmptyFinalResponse, ...parameters } = decodeInferParameters(message.parameters, forwarded);
   const logPrefix = `[request id: ${message.id || "<id_unknown>"}] `;
-  const inputs = decodeInputs(message, logPrefix);
-  const classifications = decodeClassifications(message.outputs);
+  const inputs = decodeInputs(message, logPrefix, regions);
+  const outputs = decodeOutputForms(message.outputs, regions);
   const request = new InferenceRequest({
     ...parameters,
     modelName: message.modelName,
@@ -35,5 +37,5 @@ export function decodeInferRequest(
     requestedOutputs: requestedOutputNames(message.outputs),
     onResponse,
   });
-  return { request, classifications, enableEmptyFinalResponse };
+  return { request, outputs, enableEmptyFinalResponse };
 }

@@ -1,14 +1,22 @@
-import { TritonError } from "@tritonjs/core";
+import type { RegionRange, RequestRegions } from "@tritonjs/core";
 import type { inference } from "#proto";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
 
 type RequestedOutput = inference.ModelInferRequest.InferRequestedOutputTensor.$Properties;
 
-/** Outputs to return as classes: the number of classes by name. */
-export type Classifications = ReadonlyMap<string, number>;
+/** How an output is to be returned that is not to be in the answer as the model made it. */
+export interface OutputForm {
+  /** Number of classes to return instead of the tensor. */
+  readonly classes?: number;
+  /** Where in shared memory to put it. */
+  readonly range?: RegionRange;
+}
 
-const NO_CLASSIFICATIONS: Classifications = new Map();
+/** Forms of outputs by name. */
+export type OutputForms = ReadonlyMap<string, OutputForm>;
+
+const NO_FORMS: OutputForms = new Map();
 
 /** Names of the outputs that a request asks for, each once; empty for all. */
 export function requestedOutputNames(outputs: readonly RequestedOutput[]): string[] {
@@ -16,27 +24,31 @@ export function requestedOutputNames(outputs: readonly RequestedOutput[]): strin
 }
 
 /**
- * Reads how the requested outputs are to be returned.
+ * Reads how the requested outputs are to be returned. Of an output that is asked for twice the first form counts.
  *
+ * @param regions Holds the shared memory that outputs name, until the caller releases it.
  * @throws TritonError INVALID_ARG for wrong parameters, NOT_FOUND for an unknown shared-memory region.
  */
-export function decodeClassifications(outputs: readonly RequestedOutput[]): Classifications {
-  let classifications: Map<string, number> | undefined;
+export function decodeOutputForms(outputs: readonly RequestedOutput[], regions: RequestRegions): OutputForms {
+  let forms: Map<string, OutputForm> | undefined;
   for (const output of outputs) {
-    const range = decodeSharedMemoryRange(output);
-    const count = classificationCount(output);
-    if (range !== undefined) {
-      if (count !== undefined) {
-        throw invalidArgument("output can't set both 'shared_memory_region' and 'classification'");
-      }
-      throw new TritonError("NOT_FOUND", `Unable to find shared memory region: '${range.region}'`);
-    }
-    if (count === undefined) continue;
-    classifications ??= new Map();
+    const form = decodeForm(output, regions);
+    if (form === undefined) continue;
+    forms ??= new Map();
     const name = output.name ?? "";
-    if (!classifications.has(name)) classifications.set(name, count);
+    if (!forms.has(name)) forms.set(name, form);
   }
-  return classifications ?? NO_CLASSIFICATIONS;
+  return forms ?? NO_FORMS;
+}
+
+function decodeForm(output: RequestedOutput, regions: RequestRegions): OutputForm | undefined {
+  const range = decodeSharedMemoryRange(output);
+  const classes = classificationCount(output);
+  if (range === undefined) return classes === undefined ? undefined : { classes };
+  if (classes !== undefined) {
+    throw invalidArgument("output can't set both 'shared_memory_region' and 'classification'");
+  }
+  return { range: regions.hold(range) };
 }
 
 function classificationCount(output: RequestedOutput): number | undefined {

@@ -1,13 +1,6 @@
-import type { TritonError } from "@tritonjs/core";
+import type { RequestedRange, TritonError } from "@tritonjs/core";
 import type { inference } from "#proto";
 import { invalidArgument } from "./invalid-argument.js";
-
-/** The place in a registered region where a tensor is, or is to be written. */
-export interface SharedMemoryRange {
-  readonly region: string;
-  readonly offset: number | bigint;
-  readonly byteSize: number | bigint;
-}
 
 /** An input or a requested output, as far as its parameters go. */
 interface Parameterized {
@@ -24,7 +17,7 @@ const BYTE_SIZE = "shared_memory_byte_size";
  *
  * @throws TritonError INVALID_ARG for values of a wrong kind and for a range without a region or a size.
  */
-export function decodeSharedMemoryRange({ name, parameters }: Parameterized): SharedMemoryRange | undefined {
+export function decodeSharedMemoryRange({ name, parameters }: Parameterized): RequestedRange | undefined {
   const region = parameters?.[REGION];
   if (region !== undefined && region.parameterChoice !== "stringParam")
     throw wrongKind(REGION, name, "string_param");

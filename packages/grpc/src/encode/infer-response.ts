@@ -4,8 +4,11 @@ import { encodeParameters } from "./infer-parameter.js";
 
 type ResponseMessage = inference.ModelInferResponse.$Properties;
 
+/** An output as it is sent. */
+export type SentOutput = Pick<Tensor, "datatype" | "shape" | "bytes">;
+
 /** Changes an output before it is sent. */
-export type OutputFilter = (name: string, tensor: Tensor) => Tensor;
+export type OutputFilter = (name: string, tensor: Tensor) => SentOutput;
 
 /** A response as a message; the contents of its outputs are views of the tensors. */
 export function encodeInferResponse(response: InferenceResponse, filter: OutputFilter): ResponseMessage {

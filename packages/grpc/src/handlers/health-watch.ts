@@ -9,9 +9,6 @@ const { SERVING, NOT_SERVING } = HealthCheckResponse.ServingStatus;
 
 type Watcher = ResponseStream<grpc.health.v1.HealthCheckResponse.$Properties>;
 
-/** How often the state is looked at while somebody watches it. */
-const LOOK_EVERY_MS = 500;
-
 /** Health `Watch`: the state of the server now, and whenever it changes. */
 export function healthWatchMethods(service: InferenceService, shutdown: Shutdown): Method[] {
   const watch = new ReadinessWatch(service);
@@ -36,11 +33,11 @@ export function healthWatchMethods(service: InferenceService, shutdown: Shutdown
   ];
 }
 
-/** Tells watchers of the state of the service; one timer for all of them, none without them. */
+/** Tells watchers of the state of the service; listens to it while there are any. */
 class ReadinessWatch {
   readonly #service: InferenceService;
   readonly #told = new Map<Watcher, number>();
-  #timer: NodeJS.Timeout | undefined;
+  #stopListening: (() => void) | undefined;
 
   constructor(service: InferenceService) {
     this.#service = service;
@@ -48,14 +45,14 @@ class ReadinessWatch {
 
   add(watcher: Watcher): void {
     this.#tell(watcher, this.#status());
-    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    this.#stopListening ??= this.#service.onChange(() => this.#look());
   }
 
   remove(watcher: Watcher): void {
     this.#told.delete(watcher);
     if (this.#told.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#stopListening?.();
+    this.#stopListening = undefined;
   }
 
   #look(): void {

@@ -1,11 +1,18 @@
-import { type InferenceRequest, isDecoupled, type ReadyModel, TritonError } from "@tritonjs/core";
+import {
+  type InferenceRequest,
+  isDecoupled,
+  type ReadyModel,
+  RequestRegions,
+  type ResponseHandler,
+  TritonError,
+} from "@tritonjs/core";
 import type { inference } from "#proto";
 import { type DecodedRequest, decodeInferRequest } from "../decode/infer-request.js";
 import { encodeRefusal, encodeStreamReply } from "../encode/stream-reply.js";
 import type { DuplexStream } from "../transport/call.js";
-import { classifyOutputs } from "./classify-outputs.js";
 import type { InferContext } from "./infer-context.js";
 import { OrderedResponses, type Place } from "./ordered-responses.js";
+import { outputFilter } from "./output-filter.js";
 
 type RequestMessage = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
@@ -69,32 +76,48 @@ export class InferStream {
   }
 
   #infer(message: RequestMessage, model: ReadyModel, place: Place<StreamMessage> | undefined): void {
-    const decoded: DecodedRequest = decodeInferRequest(
-      message,
-      this.#context.forwardHeaders(this.#stream.headers),
-      (outcome, final) => {
-        if (final) this.#inFlight.delete(decoded.request);
-        if (this.#ended) return;
-        if (this.#endOnError && TritonError.is(outcome)) {
-          this.#end(outcome);
-          return;
-        }
-        const reply = encodeStreamReply(message, outcome, final, {
-          filter: classifyOutputs(model, decoded.classifications),
-          emptyFinal: place === undefined && decoded.enableEmptyFinalResponse,
-        });
-        if (reply !== undefined) this.#answer(place, reply);
-        if (final) this.#finish(place);
-      },
-    );
-    this.#inFlight.add(decoded.request);
-    if (this.#behind) decoded.request.pause();
+    const { service, forwardHeaders } = this.#context;
+    const regions = new RequestRegions(service.sharedMemory);
+    let decoded: DecodedRequest | undefined;
+    const onResponse: ResponseHandler = (outcome, final) => {
+      if (final) this.#inFlight.delete(decoded!.request);
+      try {
+        this.#reply(message, model, decoded!, outcome, final, place);
+      } finally {
+        if (final) regions.release();
+      }
+    };
     try {
-      this.#context.service.infer(decoded.request);
+      decoded = decodeInferRequest(message, forwardHeaders(this.#stream.headers), regions, onResponse);
+      this.#inFlight.add(decoded.request);
+      if (this.#behind) decoded.request.pause();
+      service.infer(decoded.request);
     } catch (error) {
-      this.#inFlight.delete(decoded.request);
+      regions.release();
+      if (decoded !== undefined) this.#inFlight.delete(decoded.request);
       throw error;
     }
+  }
+
+  #reply(
+    message: RequestMessage,
+    model: ReadyModel,
+    decoded: DecodedRequest,
+    outcome: Parameters<ResponseHandler>[0],
+    final: boolean,
+    place: Place<StreamMessage> | undefined,
+  ): void {
+    if (this.#ended) return;
+    if (this.#endOnError && TritonError.is(outcome)) {
+      this.#end(outcome);
+      return;
+    }
+    const reply = encodeStreamReply(message, outcome, final, {
+      filter: outputFilter(model, decoded.outputs),
+      emptyFinal: place === undefined && decoded.enableEmptyFinalResponse,
+    });
+    if (reply !== undefined) this.#answer(place, reply);
+    if (final) this.#finish(place);
   }
 
   #answer(place: Place<StreamMessage> | undefined, message: StreamMessage): void {

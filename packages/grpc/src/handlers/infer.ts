@@ -1,12 +1,12 @@
-import { type InferenceResponse, isDecoupled, TritonError } from "@tritonjs/core";
+import { type InferenceResponse, isDecoupled, RequestRegions, TritonError } from "@tritonjs/core";
 import { inference } from "#proto";
 import { decodeInferRequest } from "../decode/infer-request.js";
 import { encodeInferResponse } from "../encode/infer-response.js";
 import { encodeInferResponseParts } from "../encode/infer-response-parts.js";
 import type { Call } from "../transport/call.js";
 import { type Method, unary } from "../transport/method.js";
-import { classifyOutputs } from "./classify-outputs.js";
 import type { InferContext } from "./infer-context.js";
+import { outputFilter } from "./output-filter.js";
 import { inferencePath } from "./paths.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
@@ -41,25 +41,36 @@ function modelInfer(
   }
   return new Promise((resolve, reject) => {
     const outcomes: (InferenceResponse | TritonError)[] = [];
+    const regions = new RequestRegions(service.sharedMemory);
     let forget = (): void => {};
-    const { request, classifications } = decodeInferRequest(
-      message,
-      forwardHeaders(call.headers),
-      (outcome, final) => {
-        if (outcome !== undefined) outcomes.push(outcome);
-        if (!final) return;
-        forget();
-        try {
-          resolve(encodeInferResponse(single(outcomes), classifyOutputs(model, classifications)));
-        } catch (error) {
-          reject(error);
-        }
-      },
-    );
-    service.infer(request);
-    if (request.settled) return;
-    call.onClose(() => request.cancel());
-    forget = shutdown.onExpire((reason) => void request.cancel(reason));
+    const refuse = (error: unknown): void => {
+      regions.release();
+      reject(error);
+    };
+    try {
+      const { request, outputs } = decodeInferRequest(
+        message,
+        forwardHeaders(call.headers),
+        regions,
+        (outcome, final) => {
+          if (outcome !== undefined) outcomes.push(outcome);
+          if (!final) return;
+          forget();
+          try {
+            resolve(encodeInferResponse(single(outcomes), outputFilter(model, outputs)));
+            regions.release();
+          } catch (error) {
+            refuse(error);
+          }
+        },
+      );
+      service.infer(request);
+      if (request.settled) return;
+      call.onClose(() => request.cancel());
+      forget = shutdown.onExpire((reason) => void request.cancel(reason));
+    } catch (error) {
+      refuse(error);
+    }
   });
 }
 

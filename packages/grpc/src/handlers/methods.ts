@@ -45,7 +45,7 @@ export function protocolMethods(
     ...streamInferMethods(context),
     ...statisticsMethods(service),
     ...repositoryMethods(service),
-    ...sharedMemoryMethods(),
+    ...sharedMemoryMethods(service),
     ...logMethods(service),
     ...traceMethods(),
     ...(options.reflection ? reflectionMethods(shutdown) : []),

@@ -1,14 +1,14 @@
-import { type InferenceService, TritonError } from "@tritonjs/core";
+import { type InferenceService, type LoadParameters, TritonError } from "@tritonjs/core";
 import { inference } from "#proto";
 import { invalidArgument } from "../decode/invalid-argument.js";
 import { type Method, unary } from "../transport/method.js";
 import { inferencePath } from "./paths.js";
 
-type LoadParameters = Readonly<Record<string, inference.ModelRepositoryParameter.$Properties>>;
+type Parameters = Readonly<Record<string, inference.ModelRepositoryParameter.$Properties>>;
 
 const protocol = "model-repository";
 
-/** The model repository: `RepositoryIndex`; `RepositoryModelLoad` and `RepositoryModelUnload` are not allowed. */
+/** The model repository: `RepositoryIndex`, `RepositoryModelLoad`, `RepositoryModelUnload`. */
 export function repositoryMethods(service: InferenceService): Method[] {
   return [
     unary(
@@ -18,9 +18,9 @@ export function repositoryMethods(service: InferenceService): Method[] {
         request: inference.RepositoryIndexRequest,
         response: inference.RepositoryIndexResponse,
       },
-      ({ repositoryName, ready }) => {
+      async ({ repositoryName, ready }) => {
         refuseRepositoryName(repositoryName);
-        return { models: service.repositoryIndex(ready) };
+        return { models: await service.repositoryIndex(ready) };
       },
     ),
     unary(
@@ -30,10 +30,10 @@ export function repositoryMethods(service: InferenceService): Method[] {
         request: inference.RepositoryModelLoadRequest,
         response: inference.RepositoryModelLoadResponse,
       },
-      ({ repositoryName, parameters }) => {
+      async ({ repositoryName, modelName, parameters }) => {
         refuseRepositoryName(repositoryName);
-        checkLoadParameters(parameters);
-        throw notAllowed();
+        await service.loadModel(modelName, loadParameters(parameters));
+        return {};
       },
     ),
     unary(
@@ -43,10 +43,10 @@ export function repositoryMethods(service: InferenceService): Method[] {
         request: inference.RepositoryModelUnloadRequest,
         response: inference.RepositoryModelUnloadResponse,
       },
-      ({ repositoryName, parameters }) => {
+      async ({ repositoryName, modelName, parameters }) => {
         refuseRepositoryName(repositoryName);
-        checkUnloadParameters(parameters);
-        throw notAllowed();
+        await service.unloadModel(modelName, { unloadDependents: unloadsDependents(parameters) });
+        return {};
       },
     ),
   ];
@@ -57,22 +57,24 @@ function refuseRepositoryName(repositoryName: string): void {
   throw new TritonError("UNSUPPORTED", "'repository_name' specification is not supported");
 }
 
-function checkLoadParameters(parameters: LoadParameters): void {
-  for (const [key, { parameterChoice }] of Object.entries(parameters)) {
+function loadParameters(parameters: Parameters): LoadParameters {
+  const files = new Map<string, Uint8Array>();
+  let config: string | undefined;
+  for (const [key, { parameterChoice, stringParam, bytesParam }] of Object.entries(parameters)) {
     const expected = key === "config" ? "stringParam" : key.startsWith("file:") ? "bytesParam" : undefined;
     if (expected === undefined) throw invalidArgument(`unrecognized load parameter '${key}'.`);
     if (parameterChoice !== expected) {
       const kind = expected === "stringParam" ? "string_param" : "bytes_param";
       throw invalidArgument(`invalid value type for load parameter '${key}', expected ${kind}.`);
     }
+    if (key === "config") config = stringParam ?? "";
+    else files.set(key.slice("file:".length), bytesParam ?? new Uint8Array());
   }
+  return { config, files };
 }
 
-function checkUnloadParameters({ unload_dependents: dependents }: LoadParameters): void {
-  if (dependents === undefined || dependents.parameterChoice === "boolParam") return;
+function unloadsDependents({ unload_dependents: dependents }: Parameters): boolean {
+  if (dependents === undefined) return false;
+  if (dependents.parameterChoice === "boolParam") return dependents.boolParam ?? false;
   throw invalidArgument("invalid value type for 'unload_dependents' parameter, expected bool_param.");
-}
-
-function notAllowed(): TritonError {
-  return new TritonError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
 }

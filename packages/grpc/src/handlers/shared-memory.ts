@@ -1,12 +1,12 @@
-import { TritonError } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core";
 import { inference } from "#proto";
 import { type Method, unary } from "../transport/method.js";
 import { inferencePath } from "./paths.js";
 
 const protocol = "shared-memory";
 
-/** System and CUDA shared memory: no region is registered, and none can be. */
-export function sharedMemoryMethods(): Method[] {
+/** Regions of shared memory that clients register, of the system and of GPUs. */
+export function sharedMemoryMethods({ sharedMemory }: InferenceService): Method[] {
   return [
     unary(
       {
@@ -15,7 +15,7 @@ export function sharedMemoryMethods(): Method[] {
         request: inference.SystemSharedMemoryStatusRequest,
         response: inference.SystemSharedMemoryStatusResponse,
       },
-      ({ name }) => noRegions("system", name),
+      ({ name }) => ({ regions: byName(sharedMemory.systemStatus(name)) }),
     ),
     unary(
       {
@@ -24,7 +24,10 @@ export function sharedMemoryMethods(): Method[] {
         request: inference.SystemSharedMemoryRegisterRequest,
         response: inference.SystemSharedMemoryRegisterResponse,
       },
-      refuse,
+      async ({ name, key, offset, byteSize }) => {
+        await sharedMemory.registerSystem(name, { key, offset, byteSize });
+        return {};
+      },
     ),
     unary(
       {
@@ -33,7 +36,10 @@ export function sharedMemoryMethods(): Method[] {
         request: inference.SystemSharedMemoryUnregisterRequest,
         response: inference.SystemSharedMemoryUnregisterResponse,
       },
-      refuse,
+      ({ name }) => {
+        sharedMemory.unregisterSystem(name);
+        return {};
+      },
     ),
     unary(
       {
@@ -42,7 +48,7 @@ export function sharedMemoryMethods(): Method[] {
         request: inference.CudaSharedMemoryStatusRequest,
         response: inference.CudaSharedMemoryStatusResponse,
       },
-      ({ name }) => noRegions("cuda", name),
+      ({ name }) => ({ regions: byName(sharedMemory.cudaStatus(name)) }),
     ),
     unary(
       {
@@ -51,7 +57,7 @@ export function sharedMemoryMethods(): Method[] {
         request: inference.CudaSharedMemoryRegisterRequest,
         response: inference.CudaSharedMemoryRegisterResponse,
       },
-      refuse,
+      ({ name }) => sharedMemory.registerCuda(name),
     ),
     unary(
       {
@@ -60,19 +66,14 @@ export function sharedMemoryMethods(): Method[] {
         request: inference.CudaSharedMemoryUnregisterRequest,
         response: inference.CudaSharedMemoryUnregisterResponse,
       },
-      refuse,
+      ({ name }) => {
+        sharedMemory.unregisterCuda(name);
+        return {};
+      },
     ),
   ];
 }
 
-function noRegions(kind: string, name: string): { regions: Record<string, never> } {
-  if (name === "") return { regions: {} };
-  throw new TritonError("NOT_FOUND", `Unable to find ${kind} shared memory region: '${name}'`);
-}
-
-function refuse(): never {
-  throw new TritonError(
-    "UNSUPPORTED",
-    "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
-  );
+function byName<R extends { readonly name: string }>(regions: readonly R[]): Record<string, R> {
+  return Object.fromEntries(regions.map((region) => [region.name, region]));
 }

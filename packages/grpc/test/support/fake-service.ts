@@ -6,6 +6,7 @@ import {
   type ModelConfig,
   NO_PARAMETERS,
   type ReadyModel,
+  SharedMemory,
   type Tensor,
   TritonError,
 } from "@tritonjs/core";
@@ -45,12 +46,23 @@ export function responseTo(
 /** A service with one model, `m`, that keeps its requests; by default it answers with its inputs. */
 export class FakeService implements InferenceService {
   readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
+  readonly sharedMemory = new SharedMemory(false);
   readonly requests: InferenceRequest[] = [];
   live = true;
-  ready = true;
   config: ModelConfig;
   labels: ReadonlyMap<string, readonly string[]> = new Map();
+  readonly #listeners = new Set<() => void>();
+  #ready = true;
   #onInfer: (request: InferenceRequest) => void;
+
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  set ready(ready: boolean) {
+    this.#ready = ready;
+    for (const listener of this.#listeners) listener();
+  }
 
   constructor(
     config: Partial<ModelConfig> = {},
@@ -130,7 +142,24 @@ export class FakeService implements InferenceService {
     ];
   }
 
-  repositoryIndex(onlyReady: boolean) {
+  queue(): never {
+    throw new Error("no method of gRPC asks for it");
+  }
+
+  async loadModel(): Promise<void> {
+    throw new TritonError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
+  }
+
+  unloadModel(): Promise<void> {
+    return this.loadModel();
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async repositoryIndex(onlyReady: boolean) {
     const ready = { name: "m", version: "1", state: "READY" };
     return onlyReady ? [ready] : [ready, { name: "other" }];
   }

@@ -28,7 +28,7 @@ export type {
   SharedMemoryRange,
   TensorInput,
 } from "./infer/infer-options.js";
-export { type ArrayOf, InferResult } from "./infer/infer-result.js";
+export { type ArrayOf, InferResult, type SharedMemoryOutput } from "./infer/infer-result.js";
 export { InferenceServerClient } from "./inference-server-client.js";
 export type { JsonObject, JsonValue } from "./json/parse-json.js";
 export type { JsonSource } from "./json/write-json.js";

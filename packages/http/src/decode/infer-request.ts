@@ -1,4 +1,4 @@
-import { type InferenceRequestInit, type ReadyModel, TritonError } from "@tritonjs/core";
+import { type InferenceRequestInit, type ReadyModel, type RequestRegions, TritonError } from "@tritonjs/core";
 import { asText, find } from "../json/access.js";
 import { parseJson } from "../json/parse-json.js";
 import { InputReader } from "./request-inputs.js";
@@ -15,6 +15,7 @@ export interface DecodedRequest {
  * Decodes the body of an infer request: `headerLength` bytes of JSON, then the tensors that the JSON announces with
  * `binary_data_size`, in the order of the inputs.
  *
+ * @param regions holds the shared memory that the request names, until the caller releases it
  * @throws TritonError with Triton's code and text for the first fault.
  */
 export function decodeInferRequest(
@@ -22,13 +23,14 @@ export function decodeInferRequest(
   body: Uint8Array,
   headerLength: number,
   maxInputSize: number,
+  regions: RequestRegions,
 ): DecodedRequest {
   const json = parseJson(body.subarray(0, headerLength));
   const idJson = find(json, "id");
   const id = idJson === undefined ? "" : asText(idJson, "Unable to parse 'id'");
   const { custom, binaryOutput = false, ...parameters } = readRequestParameters(json);
-  const inputs = new InputReader(model, body.subarray(headerLength), maxInputSize).read(json, id);
-  const named = readRequestedOutputs(json, model.config.output.length);
+  const inputs = new InputReader(model, body.subarray(headerLength), maxInputSize, regions).read(json, id);
+  const named = readRequestedOutputs(json, model.config.output.length, regions);
   return {
     init: { id, inputs, requestedOutputs: [...named.keys()], parameters: custom, ...parameters },
     outputs: { named, others: { binary: binaryOutput, classes: 0 } },

@@ -1,28 +1,30 @@
-import { type ReadyModel, Tensor, TritonError } from "@tritonjs/core";
+import { type ReadyModel, type RequestRegions, Tensor, TritonError } from "@tritonjs/core";
 import { asArray, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
 import { datatypeOf, readJsonTensor } from "./read-json-tensor.js";
 import { readShape } from "./shape.js";
-import { sharedMemoryDisabled } from "./shared-memory.js";
+import { readRange } from "./shared-memory.js";
 import { checkTensorCount } from "./tensor-count.js";
 
 const SOURCES =
   "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', " +
   "'shared_memory_region' in 'parameters'. But";
 
-/** Reads the inputs of an infer request: tensors in the JSON, and those that follow it one after the other. */
+/** Reads the inputs of an infer request: tensors in the JSON, those that follow it one after the other, and those in shared memory. */
 export class InputReader {
   readonly #model: ReadyModel;
   readonly #binary: Uint8Array;
   readonly #maxInputSize: number;
+  readonly #regions: RequestRegions;
   #binaryUsed = 0;
 
   /** `binary` is what follows the JSON in the body. */
-  constructor(model: ReadyModel, binary: Uint8Array, maxInputSize: number) {
+  constructor(model: ReadyModel, binary: Uint8Array, maxInputSize: number, regions: RequestRegions) {
     this.#model = model;
     this.#binary = binary;
     this.#maxInputSize = maxInputSize;
+    this.#regions = regions;
   }
 
   /** @throws TritonError for the first fault, also when bytes are left over. */
@@ -60,8 +62,11 @@ export class InputReader {
       into.set(name, Tensor.fromBytes(datatypeOf(datatype), shape.map(Number), bytes));
       return;
     }
-    if (find(parameters, "shared_memory_region") !== undefined) {
-      throw sharedMemoryDisabled();
+    const range = readRange(parameters);
+    if (range !== undefined) {
+      const bytes = this.#regions.hold(range).read();
+      into.set(name, Tensor.fromBytes(datatypeOf(datatype), shape.map(Number), bytes));
+      return;
     }
     const scalar = this.#model.config.input.some((known) => known.name === name && known.dims.length === 0);
     into.set(name, readJsonTensor({ name, datatype, shape, scalar }, input, this.#maxInputSize));

@@ -1,8 +1,8 @@
-import { TritonError } from "@tritonjs/core";
+import { type RegionRange, type RequestRegions, TritonError } from "@tritonjs/core";
 import { asArray, asBoolean, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
-import { sharedMemoryDisabled } from "./shared-memory.js";
+import { readRange } from "./shared-memory.js";
 import { checkTensorCount } from "./tensor-count.js";
 
 /** How one output goes to the client. */
@@ -10,6 +10,8 @@ export interface OutputForm {
   readonly binary: boolean;
   /** Number of classes to return instead of the tensor; 0 for the tensor. */
   readonly classes: number;
+  /** Where in shared memory to put it; undefined for the answer. */
+  readonly range?: RegionRange;
 }
 
 /** How outputs go to the client: those asked for by name, and all others. */
@@ -24,7 +26,11 @@ export function sameForm(binary: boolean): OutputForms {
 }
 
 /** Reads `outputs` of an infer request. Of an output that is asked for twice the first form counts. */
-export function readRequestedOutputs(request: JsonValue, modelOutputs: number): Map<string, OutputForm> {
+export function readRequestedOutputs(
+  request: JsonValue,
+  modelOutputs: number,
+  regions: RequestRegions,
+): Map<string, OutputForm> {
   const named = new Map<string, OutputForm>();
   const json = find(request, "outputs");
   if (json === undefined) return named;
@@ -32,20 +38,23 @@ export function readRequestedOutputs(request: JsonValue, modelOutputs: number): 
   checkTensorCount("outputs", elements.length, modelOutputs);
   for (const output of elements) {
     const parameters = find(output, "parameters");
-    checkSharedMemory(parameters);
+    checkForm(parameters);
     const name = asText(member(output, "name", "Unable to parse 'name'"), "Unable to parse 'name'");
     const classes = find(parameters, "classification");
     const binary = find(parameters, "binary_data");
+    const range = readRange(parameters);
     const form: OutputForm = {
       classes: classes === undefined ? 0 : Number(asUnsigned(classes, "Unable to set 'classification'")),
       binary: binary === undefined ? false : asBoolean(binary, "Unable to parse 'binary_data'"),
+      ...(range === undefined ? {} : { range: regions.hold(range) }),
     };
     if (!named.has(name)) named.set(name, form);
   }
   return named;
 }
 
-function checkSharedMemory(parameters: JsonValue | undefined): void {
+/** An output in shared memory is there as the model returned it. */
+function checkForm(parameters: JsonValue | undefined): void {
   if (find(parameters, "shared_memory_region") === undefined) return;
   if (find(parameters, "classification") !== undefined) {
     throw new TritonError("INVALID_ARG", "Output can't set both 'shared_memory_region' and 'classification'");
@@ -54,5 +63,4 @@ function checkSharedMemory(parameters: JsonValue | undefined): void {
   if (binary !== undefined && asBoolean(binary, "Unable to set 'binary_data'")) {
     throw new TritonError("INVALID_ARG", "Output can't set both 'shared_memory_region' and 'binary_data'");
   }
-  throw sharedMemoryDisabled();
 }

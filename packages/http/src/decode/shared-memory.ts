@@ -1,9 +1,19 @@
-import { TritonError } from "@tritonjs/core";
+import type { RequestedRange } from "@tritonjs/core";
+import { asText, asUnsigned, find } from "../json/access.js";
+import type { JsonValue } from "../json/json-value.js";
 
-/** The error of every use of shared memory by a client while it is not allowed. */
-export function sharedMemoryDisabled(): TritonError {
-  return new TritonError(
-    "UNSUPPORTED",
-    "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
-  );
+/** Reads from the parameters of an input or output where in shared memory it is; undefined when it is not there. */
+export function readRange(parameters: JsonValue | undefined): RequestedRange | undefined {
+  const region = find(parameters, "shared_memory_region");
+  if (region === undefined) return undefined;
+  return {
+    region: asText(region, "Unable to parse 'shared_memory_region'"),
+    offset: readSize(parameters, "shared_memory_offset"),
+    byteSize: readSize(parameters, "shared_memory_byte_size"),
+  };
+}
+
+function readSize(parameters: JsonValue | undefined, name: string): number | bigint {
+  const size = find(parameters, name);
+  return size === undefined ? 0 : asUnsigned(size, `Unable to parse '${name}'`);
 }

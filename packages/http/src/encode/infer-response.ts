@@ -1,5 +1,5 @@
 import { classify, type InferenceResponse, type ReadyModel, type Tensor } from "@tritonjs/core";
-import type { OutputForms } from "../decode/requested-outputs.js";
+import type { OutputForm, OutputForms } from "../decode/requested-outputs.js";
 import { ByteWriter } from "../json/byte-writer.js";
 import { writeJson } from "../json/write-json.js";
 import { writeTensorData } from "./tensor-data.js";
@@ -15,9 +15,10 @@ export interface EncodedResponse {
 }
 
 /**
- * Encodes an answer with each output in the form that the client asked for.
+ * Encodes an answer with each output in the form that the client asked for. Those for shared memory are put there.
  *
- * @throws TritonError INVALID_ARG for an output that cannot take that form.
+ * @throws TritonError INVALID_ARG for an output that cannot take that form, INTERNAL for one that is larger than its
+ * place in shared memory.
  */
 export function encodeInferResponse(
   model: ReadyModel,
@@ -44,7 +45,8 @@ export function encodeInferResponse(
         ? output
         : classify(output, form.classes, model.config.maxBatchSize > 0, labels(model, name));
     writer.ascii(separator);
-    writeOutput(writer, name, tensor, form.binary);
+    form.range?.put(name, tensor.bytes);
+    writeOutput(writer, name, tensor, form);
     if (form.binary && tensor.byteLength > 0) tensors.push(tensor.bytes);
     separator = ",";
   }
@@ -52,11 +54,12 @@ export function encodeInferResponse(
   return { json: writer.bytes(), tensors };
 }
 
-function writeOutput(writer: ByteWriter, name: string, tensor: Tensor, binary: boolean): void {
+/** An output in shared memory has neither data nor a size. */
+function writeOutput(writer: ByteWriter, name: string, tensor: Tensor, { binary, range }: OutputForm): void {
   writer.ascii('{"name":').string(name);
   writer.ascii(`,"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(",")}]`);
   if (binary) writer.ascii(`,"parameters":{"binary_data_size":${tensor.byteLength}}`);
-  else {
+  else if (range === undefined) {
     writer.ascii(',"data":');
     writeTensorData(writer, tensor);
   }

@@ -83,7 +83,13 @@ export const schemas: { readonly [name: string]: PlainJson } = {
     byte_size: count,
     raw_handle: { type: "object" },
   }),
-  SharedMemoryStatus: { type: "array", items: { type: "object" } },
+  SharedMemoryStatus: {
+    type: "array",
+    items: object({ name: text, key: text, offset: count, device_id: count, byte_size: count }, [
+      "name",
+      "byte_size",
+    ]),
+  },
   TraceSettings: { type: "object" },
   LogSettings: object({
     log_file: text,

@@ -1,9 +1,9 @@
-import { isDecoupled, TritonError } from "@tritonjs/core";
+import { isDecoupled, RequestRegions, TritonError } from "@tritonjs/core";
 import { decompress, type RequestEncoding, requestEncoding } from "../decode/decompress.js";
 import { forwardHeaders } from "../decode/forwarded-headers.js";
 import { decodeInferRequest, inferenceHeaderLength } from "../decode/infer-request.js";
 import { decodeRawRequest } from "../decode/raw-request.js";
-import { encodeInferResponse } from "../encode/infer-response.js";
+import { type EncodedResponse, encodeInferResponse } from "../encode/infer-response.js";
 import { firstHeader } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";
 import { BODY_ALLOWANCE } from "../limits.js";
@@ -45,13 +45,19 @@ async function infer(exchange: Exchange): Promise<V2Response> {
     body.length,
   );
   exchange.errorType = "application/json";
-  const decoded =
-    headerLength === 0
-      ? decodeRawRequest(model, body, maxInputSize)
-      : decodeInferRequest(model, body, headerLength, maxInputSize);
-  const parameters = forwardHeaders(request.rawHeaders, exchange.forwardedHeaders, decoded.init.parameters);
-  const response = await runSingle(exchange, { ...decoded.init, parameters });
-  const encoded = encodeInferResponse(model, response, decoded.outputs, exchange.labels);
+  const regions = new RequestRegions(service.sharedMemory);
+  let encoded: EncodedResponse;
+  try {
+    const decoded =
+      headerLength === 0
+        ? decodeRawRequest(model, body, maxInputSize)
+        : decodeInferRequest(model, body, headerLength, maxInputSize, regions);
+    const parameters = forwardHeaders(request.rawHeaders, exchange.forwardedHeaders, decoded.init.parameters);
+    const response = await runSingle(exchange, { ...decoded.init, parameters });
+    encoded = encodeInferResponse(model, response, decoded.outputs, exchange.labels);
+  } finally {
+    regions.release();
+  }
   return inferResponse(encoded, firstHeader(request, "accept-encoding"));
 }
 

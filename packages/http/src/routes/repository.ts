@@ -1,8 +1,9 @@
-import { TritonError } from "@tritonjs/core";
-import { jsonResponse } from "../exchange/response.js";
-import { asBoolean, find } from "../json/access.js";
+import { type LoadParameters, TritonError } from "@tritonjs/core";
+import { emptyResponse, jsonResponse } from "../exchange/response.js";
+import { asBoolean, asBytes, find, members } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { parseJson } from "../json/parse-json.js";
+import { decodeText } from "../json/text.js";
 import type { Exchange, Route } from "./route.js";
 
 /** The model repository: which models there are, and in which state. */
@@ -14,7 +15,7 @@ export const repositoryRoutes: readonly Route[] = [
     errorType: "application/json",
     async handle(exchange) {
       const ready = find(await readOptionalJson(exchange), "ready");
-      const index = exchange.service.repositoryIndex(ready === undefined ? false : asBoolean(ready));
+      const index = await exchange.service.repositoryIndex(ready === undefined ? false : asBoolean(ready));
       return jsonResponse(
         index.map(({ name, version, state, reason }) => ({ name, version, state, reason })),
       );
@@ -27,8 +28,9 @@ export const repositoryRoutes: readonly Route[] = [
     errorType: "application/json",
     async handle(exchange) {
       refuseRepository(exchange);
-      await readOptionalJson(exchange);
-      throw controlNotAllowed();
+      const parameters = loadParameters(await readOptionalJson(exchange));
+      await exchange.service.loadModel(exchange.model, parameters);
+      return emptyResponse(200, "application/json");
     },
   },
   {
@@ -36,9 +38,11 @@ export const repositoryRoutes: readonly Route[] = [
     methods: ["POST"],
     group: "model-repository",
     errorType: "application/json",
-    handle(exchange) {
+    async handle(exchange) {
       refuseRepository(exchange);
-      throw controlNotAllowed();
+      const given = find(find(await readOptionalJson(exchange), "parameters"), "unload_dependents");
+      await exchange.service.unloadModel(exchange.model, { unloadDependents: given === true });
+      return emptyResponse(200, "application/json");
     },
   },
 ];
@@ -49,9 +53,27 @@ function refuseRepository({ repository }: Exchange): void {
   }
 }
 
-/** Models come and go with the program that binds them: clients cannot load or unload any. */
-function controlNotAllowed(): TritonError {
-  return new TritonError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
+/** What a model is to be loaded with: a configuration, and files in base64 by `file:<path>`. */
+function loadParameters(body: JsonValue | undefined): LoadParameters {
+  const given = find(body, "parameters");
+  if (given === undefined) return {};
+  const files = new Map<string, Uint8Array>();
+  let config: string | undefined;
+  for (const [name, value] of members(given)) {
+    const bytes = asBytes(value);
+    if (name === "config") config = decodeText(bytes);
+    else if (name.startsWith("file:")) files.set(name.slice("file:".length), fromBase64(name, bytes));
+    else throw new TritonError("INTERNAL", "unexpected error on creating Triton parameter");
+  }
+  return { config, files };
+}
+
+function fromBase64(name: string, bytes: Uint8Array): Uint8Array {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text)) {
+    throw new TritonError("INVALID_ARG", `load parameter '${name}' is no base64`);
+  }
+  return Buffer.from(text, "base64");
 }
 
 /** The JSON body of a request that may have none. */

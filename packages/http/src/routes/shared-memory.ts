@@ -1,29 +1,83 @@
 import { TritonError } from "@tritonjs/core";
-import { sharedMemoryDisabled } from "../decode/shared-memory.js";
-import { jsonResponse } from "../exchange/response.js";
-import type { Route } from "./route.js";
+import { emptyResponse, jsonResponse, type V2Response } from "../exchange/response.js";
+import { asText, asUnsigned, find } from "../json/access.js";
+import type { JsonValue } from "../json/json-value.js";
+import { parseJson } from "../json/parse-json.js";
+import type { Exchange, Route } from "./route.js";
 
-/** Shared memory of clients, which is not allowed: there are no regions, and none can be registered. */
-export const sharedMemoryRoutes: readonly Route[] = ["system", "cuda"].flatMap((kind) => [
-  {
-    path: new RegExp(`^/v2/${kind}sharedmemory(?:/region/(?<region>[^/]+))?/status$`),
-    methods: ["GET"],
+/** Regions of shared memory that clients register, of the system and of GPUs. */
+export const sharedMemoryRoutes: readonly Route[] = [
+  route("system", "status", "GET", ({ service, region }) =>
+    jsonResponse(
+      service.sharedMemory
+        .systemStatus(region)
+        .map(({ name, key, offset, byteSize }) => ({ name, key, offset, byte_size: byteSize })),
+    ),
+  ),
+  route("system", "register", "POST", registerSystem),
+  route("system", "unregister", "POST", ({ service, region }) => {
+    service.sharedMemory.unregisterSystem(region);
+    return emptyResponse(200, "application/json");
+  }),
+  route("cuda", "status", "GET", ({ service, region }) =>
+    jsonResponse(
+      service.sharedMemory
+        .cudaStatus(region)
+        .map(({ name, deviceId, byteSize }) => ({ name, device_id: deviceId, byte_size: byteSize })),
+    ),
+  ),
+  route("cuda", "register", "POST", ({ service, region }) => {
+    service.sharedMemory.checkAllowed();
+    checkNamed("cuda", region);
+    return service.sharedMemory.registerCuda(region);
+  }),
+  route("cuda", "unregister", "POST", ({ service, region }) => {
+    service.sharedMemory.unregisterCuda(region);
+    return emptyResponse(200, "application/json");
+  }),
+];
+
+async function registerSystem({
+  service: { sharedMemory },
+  region,
+  request,
+  maxInputSize,
+}: Exchange): Promise<V2Response> {
+  sharedMemory.checkAllowed();
+  checkNamed("system", region);
+  const json = parseJson(await request.readBody(maxInputSize));
+  const key = asText(field(json, "key"));
+  const offset = find(json, "offset");
+  await sharedMemory.registerSystem(region, {
+    key,
+    offset: offset === undefined ? 0 : asUnsigned(offset),
+    byteSize: asUnsigned(field(json, "byte_size")),
+  });
+  return emptyResponse(200, "application/json");
+}
+
+function route(
+  kind: "system" | "cuda",
+  action: "status" | "register" | "unregister",
+  method: "GET" | "POST",
+  handle: Route["handle"],
+): Route {
+  return {
+    path: new RegExp(`^/v2/${kind}sharedmemory(?:/region/(?<region>[^/]+))?/${action}$`),
+    methods: [method],
     group: "shared-memory",
     errorType: "application/json",
-    handle({ region }) {
-      if (region !== "") {
-        throw new TritonError("NOT_FOUND", `Unable to find ${kind} shared memory region: '${region}'`);
-      }
-      return jsonResponse([]);
-    },
-  } satisfies Route,
-  {
-    path: new RegExp(`^/v2/${kind}sharedmemory(?:/region/(?<region>[^/]+))?/(?:register|unregister)$`),
-    methods: ["POST"],
-    group: "shared-memory",
-    errorType: "application/json",
-    handle() {
-      throw sharedMemoryDisabled();
-    },
-  } satisfies Route,
-]);
+    handle,
+  };
+}
+
+function checkNamed(kind: string, region: string): void {
+  if (region !== "") return;
+  throw new TritonError("INVALID_ARG", `'region name' is necessary to register ${kind} shared memory region`);
+}
+
+function field(json: JsonValue, name: string): JsonValue {
+  const value = find(json, name);
+  if (value !== undefined) return value;
+  throw new TritonError("INVALID_ARG", `Shared memory register request has no '${name}' field`);
+}

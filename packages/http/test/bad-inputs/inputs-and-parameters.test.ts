@@ -62,13 +62,13 @@ describe("inputs and outputs", () => {
           { ...one, data: undefined, parameters: { shared_memory_region: "r", shared_memory_byte_size: 4 } },
         ],
       },
-      status: 501,
-      text: "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
+      status: 404,
+      text: "Unable to find shared memory region: 'r'",
     },
     "an output in shared memory": {
       body: { inputs: [one], outputs: [{ name: "OUT", parameters: { shared_memory_region: "r" } }] },
-      status: 501,
-      text: "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
+      status: 404,
+      text: "Unable to find shared memory region: 'r'",
     },
     "classification of a string": {
       body: { inputs: [one], outputs: [{ name: "OUT", parameters: { classification: "x" } }] },

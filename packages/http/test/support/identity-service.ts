@@ -4,6 +4,7 @@ import {
   Log,
   type ModelConfig,
   type ReadyModel,
+  SharedMemory,
   Tensor,
   TritonError,
   toConfigDataType,
@@ -47,6 +48,7 @@ export function identityConfig(
 /** A service of identity models. What it is asked to infer can be held back, to be answered by the test. */
 export class IdentityService implements InferenceService {
   readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
+  readonly sharedMemory = new SharedMemory(false);
   ready = true;
   /** Requests seen, oldest first. */
   readonly requests: InferenceRequest[] = [];
@@ -95,7 +97,23 @@ export class IdentityService implements InferenceService {
     return [];
   }
 
-  repositoryIndex() {
+  queue(): never {
+    throw new Error("no route asks for it");
+  }
+
+  async loadModel(): Promise<void> {
+    throw new TritonError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
+  }
+
+  unloadModel(): Promise<void> {
+    return this.loadModel();
+  }
+
+  onChange(): () => void {
+    return () => {};
+  }
+
+  async repositoryIndex() {
     return this.#models.map(({ name }) => ({ name, version: "1", state: "READY" }));
   }
 

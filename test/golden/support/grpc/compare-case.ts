@@ -9,9 +9,15 @@ import type { GrpcCase, JsonMessage } from "./grpc-case.js";
 import { playParallel } from "./play-parallel.js";
 import { playStream } from "./play-stream.js";
 import { findRpc } from "./protocol.js";
+import type { GrpcObjects } from "./shared-memory-objects.js";
 
 /** Replays one recorded case and tells how the server's side differs. */
-export async function compareGrpcCase(client: Client, recorded: GrpcCase, models: Models): Promise<string[]> {
+export async function compareGrpcCase(
+  client: Client,
+  recorded: GrpcCase,
+  models: Models,
+  objects: GrpcObjects,
+): Promise<string[]> {
   if (recorded.form === "parallel") return playParallel(client, recorded);
   if (recorded.events !== undefined) return playStream(client, recorded);
   const message =
@@ -25,7 +31,7 @@ export async function compareGrpcCase(client: Client, recorded: GrpcCase, models
     metadataOf(recorded),
     recorded.deadline_ms,
   );
-  const got = await result;
+  const got = objects.asRecorded(await result);
   if (recorded.flags?.includes("bug")) return checkSane(got);
   if (recorded.flags?.includes("version") && isNewerRefusal(recorded, got)) return [];
   return compareCall(likeRecorded(recorded, models), {

@@ -42,6 +42,15 @@ export interface GrpcCase {
   readonly flags?: readonly CaseFlag[];
   readonly group?: string;
   readonly note?: string;
+  /** What shared memory objects of the client hold before and after the call. */
+  readonly shm_before?: readonly RecordedObject[];
+  readonly shm_after?: readonly RecordedObject[];
+}
+
+/** The contents of a shared memory object, as base64. */
+export interface RecordedObject {
+  readonly key: string;
+  readonly bytes?: string;
 }
 
 /** Names of the models that a case addresses. */

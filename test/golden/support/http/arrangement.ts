@@ -15,8 +15,10 @@ export function arrangementOf(recorded: HttpCase, models: Models): Arrangement {
   const echoes = paths.some((path) => /^\/v2\/models\/(params_echo|llm|llm_batch)\//.test(path));
   return {
     both(body) {
+      if (Array.isArray(body) && recorded.repository === "explicit") return indexOf(recorded, body);
       if (Array.isArray(body)) return body.filter((row) => isListed(row, models));
       if (!(body instanceof Map)) return body;
+      withoutTraceback(body, "error");
       const arranged: JsonObject = new Map(body);
       const stats = arranged.get("model_stats");
       if (ofAllModels && Array.isArray(stats)) arranged.set("model_stats", namesOnly(stats, models));
@@ -41,6 +43,27 @@ export function arrangementOf(recorded: HttpCase, models: Models): Arrangement {
       return body;
     },
   };
+}
+
+/** The rows of the models that a case is about: what other cases did to other models is not replayed. */
+function indexOf(recorded: HttpCase, rows: JsonValue[]): JsonValue[] {
+  const named = stepsOf(recorded).map(({ request }) => /\/models\/([^/]+)/.exec(request.path)?.[1]);
+  return rows
+    .filter((row): row is JsonObject => row instanceof Map && named.includes(String(row.get("name"))))
+    .map(levelRow);
+}
+
+/** Unloading takes a moment or none, and a model without versions may say why there are none. */
+function levelRow(row: JsonObject): JsonObject {
+  withoutTraceback(row, "reason");
+  if (row.get("state") === "UNLOADING") row.set("state", "UNAVAILABLE").set("reason", "unloaded");
+  return row.has("version") ? row : new Map([["name", row.get("name") ?? null]]);
+}
+
+/** What a Python model raised comes with the lines of its code. */
+function withoutTraceback(body: JsonObject, key: string): void {
+  const value = body.get(key);
+  if (typeof value === "string") body.set(key, value.replace(/\n\nAt:\n[\s\S]*?\n?(?=;\n|$)/, ""));
 }
 
 /** Lists of all models leave out those that are not served. */

@@ -5,6 +5,7 @@ import { compareResponse, isNewerAnswer } from "./compare-response.js";
 import { type Address, exchange } from "./exchange.js";
 import { type HttpCase, type Step, stepsOf } from "./http-case.js";
 import type { HttpResponse } from "./parse-response.js";
+import { HttpObjects } from "./shared-memory-objects.js";
 
 /** Where the servers of the HTTP cases listen. */
 export interface Addresses {
@@ -18,12 +19,29 @@ export async function compareHttpCase(
   recorded: HttpCase,
   models: Models,
 ): Promise<string[]> {
+  if (!recorded.area.startsWith("shm")) return playSteps(addresses, recorded, models);
+  const objects = new HttpObjects();
+  await objects.fill();
+  try {
+    return await playSteps(addresses, recorded, models, objects);
+  } finally {
+    objects.destroy();
+  }
+}
+
+async function playSteps(
+  addresses: Addresses,
+  recorded: HttpCase,
+  models: Models,
+  objects?: HttpObjects,
+): Promise<string[]> {
   const steps = stepsOf(recorded);
   const together = steps.some((step) => step.start_ms !== undefined);
   const play = async (step: Step, index: number): Promise<string[]> => {
     await sleep(step.start_ms ?? step.wait_ms_before ?? 0);
     const address = step.request.port === "metrics" ? addresses.metrics : addresses.http;
-    const got = await exchange(address, step.request);
+    const answer = await exchange(address, objects?.toSend(step.request) ?? step.request);
+    const got = objects === undefined ? answer : objects.asRecorded(answer);
     const found = compareStep(recorded, step, got, models);
     return steps.length === 1 ? found : found.map((difference) => `step ${index}: ${difference}`);
   };

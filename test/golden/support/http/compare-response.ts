@@ -119,7 +119,12 @@ export function isNewerAnswer(newer: string | undefined, got: HttpResponse | und
   if (text.startsWith("(")) return true;
   const pattern = text
     .split("...")
-    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\bN\b/g, "\\d+"))
+    .map((part) =>
+      part
+        .replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+        .replace(/\bN\b/g, "\\d+")
+        .replace(/'[RK]'/g, "'[^']*'"),
+    )
     .join(".*");
   return new RegExp(`^${pattern}$`).test(errorText(got) ?? "");
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import {
   type ChannelOptions,
   Client,
@@ -57,6 +58,8 @@ export class Channel {
   readonly #clients = new Map<Compression | undefined, Client>();
 
   constructor(url: string, options: ClientOptions) {
+    // Any number of calls at a time end with the client.
+    setMaxListeners(0, this.#closed.signal);
     const { accessToken, headers } = options;
     this.#address = serverAddress(url, options.tls);
     this.#options = options;

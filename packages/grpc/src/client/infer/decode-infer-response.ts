@@ -11,7 +11,7 @@ import {
   Tensor,
   TritonError,
 } from "../core.js";
-import { InferResult } from "./infer-result.js";
+import { InferResult, type SharedMemoryOutput } from "./infer-result.js";
 
 type ResponseMessage = inference.ModelInferResponse.$Properties;
 type OutputMessage = inference.ModelInferResponse.InferOutputTensor.$Properties;
@@ -23,10 +23,12 @@ type OutputMessage = inference.ModelInferResponse.InferOutputTensor.$Properties;
  */
 export function decodeInferResponse(message: ResponseMessage): InferResult {
   const tensors = new Map<string, Tensor>();
+  const sharedMemoryOutputs = new Map<string, SharedMemoryOutput>();
   const raw = message.rawOutputContents ?? [];
   for (const [index, output] of (message.outputs ?? []).entries()) {
-    if (output.parameters?.shared_memory_region !== undefined) continue;
-    tensors.set(output.name ?? "", outputTensor(output, raw[index]));
+    const described = describe(output);
+    if (isElsewhere(described, raw[index])) sharedMemoryOutputs.set(output.name ?? "", described);
+    else tensors.set(output.name ?? "", outputTensor(output, described, raw[index]));
   }
   return new InferResult({
     id: message.id ?? "",
@@ -36,25 +38,36 @@ export function decodeInferResponse(message: ResponseMessage): InferResult {
       Object.entries(message.parameters ?? {}).map(([name, value]) => [name, parameterValue(value)]),
     ),
     tensors,
+    sharedMemoryOutputs,
   });
 }
 
-function outputTensor(
-  { name, datatype, shape, contents }: OutputMessage,
-  raw: Uint8Array | undefined,
-): Tensor {
+function describe({ name, datatype, shape }: OutputMessage): SharedMemoryOutput {
   if (!isDataType(datatype)) throw malformed(`output '${name}' has datatype '${datatype}'`);
   const dims = (shape ?? []) as Shape;
   if (!dims.every((dim) => Number.isSafeInteger(dim) && dim >= 0)) {
     throw malformed(`output '${name}' has shape ${shapeToString(dims)}`);
   }
+  return { datatype, shape: dims };
+}
+
+/** An output in shared memory has elements, and an empty entry among the raw contents. */
+function isElsewhere({ shape }: SharedMemoryOutput, raw: Uint8Array | undefined): boolean {
+  return raw?.byteLength === 0 && elementCount(shape) > 0;
+}
+
+function outputTensor(
+  { name, contents }: OutputMessage,
+  { datatype, shape }: SharedMemoryOutput,
+  raw: Uint8Array | undefined,
+): Tensor {
   const tensor =
     raw === undefined && contents != null
-      ? decodeTypedContents(contents, datatype, dims, `output '${name}'`)
-      : Tensor.fromBytes(datatype, dims, raw ?? new Uint8Array(0));
+      ? decodeTypedContents(contents, datatype, shape, `output '${name}'`)
+      : Tensor.fromBytes(datatype, shape, raw ?? new Uint8Array(0));
   if (!fits(tensor, datatype)) {
     const { byteLength } = tensor.bytes;
-    throw malformed(`output '${name}' of shape ${shapeToString(dims)} has ${byteLength} bytes`);
+    throw malformed(`output '${name}' of shape ${shapeToString(shape)} has ${byteLength} bytes`);
   }
   return tensor;
 }

@@ -3,6 +3,7 @@ import {
   type ElementsOf,
   type NdArrayOf,
   type Parameters,
+  type Shape,
   type Tensor,
   TritonError,
   toNdArray,
@@ -10,6 +11,12 @@ import {
 
 /** The ndarray of a tensor of data type `D`. */
 export type ArrayOf<D extends DataType> = NdArrayOf<{ name: string; dtype: D; shape: readonly number[] }>;
+
+/** What an answer says of an output that is in shared memory. */
+export interface SharedMemoryOutput {
+  readonly datatype: DataType;
+  readonly shape: Shape;
+}
 
 /** What an answer consists of. */
 export interface InferResultInit {
@@ -21,6 +28,8 @@ export interface InferResultInit {
   readonly parameters: Parameters;
   /** Outputs in the order of the answer, without those in shared memory. */
   readonly tensors: ReadonlyMap<string, Tensor>;
+  /** Outputs that the server has put into shared memory. */
+  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
 }
 
 /**
@@ -40,14 +49,16 @@ export class InferResult implements InferResultInit {
   readonly modelVersion: string;
   readonly parameters: Parameters;
   readonly tensors: ReadonlyMap<string, Tensor>;
+  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
   #outputs: Record<string, ArrayOf<DataType>> | undefined;
 
-  constructor({ id, modelName, modelVersion, parameters, tensors }: InferResultInit) {
+  constructor({ id, modelName, modelVersion, parameters, tensors, sharedMemoryOutputs }: InferResultInit) {
     this.id = id;
     this.modelName = modelName;
     this.modelVersion = modelVersion;
     this.parameters = parameters;
     this.tensors = tensors;
+    this.sharedMemoryOutputs = sharedMemoryOutputs;
   }
 
   /** ndarrays by output name. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { LoadModelOptions } from "../calls/repository-calls.js";
 import { onAbort } from "../channel/abort.js";
 import { cancelled } from "../channel/call-error.js";
@@ -32,6 +33,8 @@ export abstract class KnownModel {
    * @throws TritonError INVALID_ARG for what is no address.
    */
   constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
+    // Any number of calls at a time end with the client.
+    setMaxListeners(0, this.#closed.signal);
     this.modelName = modelName;
     this.#ownsServer = typeof server === "string";
     this.server = typeof server === "string" ? new InferenceServerClient(server, options) : server;

@@ -10,7 +10,7 @@ import {
 } from "../core.js";
 import { isObject, type JsonObject, type JsonValue, parseJson } from "../json/parse-json.js";
 import { excerpt } from "../transport/answer-error.js";
-import { InferResult } from "./infer-result.js";
+import { InferResult, type SharedMemoryOutput } from "./infer-result.js";
 
 /**
  * Decodes the answer to an inference, for those who received it themselves.
@@ -23,16 +23,18 @@ export function decodeInferResponse(body: Uint8Array, headers: Headers): InferRe
   const json = readJson(body.subarray(0, jsonLength));
   const binary = body.subarray(jsonLength);
   const tensors = new Map<string, Tensor>();
+  const sharedMemoryOutputs = new Map<string, SharedMemoryOutput>();
   let used = 0;
   for (const output of (json.outputs as JsonValue[]).map(readOutput)) {
     const { name, size = 0 } = output;
     if (size > binary.length - used) throw malformed(`output '${name}' ends behind the body`);
     const tensor = toTensor(output, binary.subarray(used, used + size));
     if (tensor !== undefined) tensors.set(name, tensor);
+    else sharedMemoryOutputs.set(name, { datatype: output.datatype, shape: output.shape });
     used += size;
   }
   if (used !== binary.length) throw malformed(`${binary.length - used} bytes belong to no output`);
-  return new InferResult({ json, tensors, headers });
+  return new InferResult({ json, tensors, sharedMemoryOutputs, headers });
 }
 
 function readLength(header: string | null, bodyLength: number): number {

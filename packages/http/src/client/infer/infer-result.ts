@@ -3,6 +3,7 @@ import {
   type ElementsOf,
   type NdArrayOf,
   type Parameters,
+  type Shape,
   type Tensor,
   TritonError,
   toNdArray,
@@ -12,10 +13,17 @@ import type { JsonObject } from "../json/parse-json.js";
 /** The ndarray of a tensor of data type `D`. */
 export type ArrayOf<D extends DataType> = NdArrayOf<{ name: string; dtype: D; shape: readonly number[] }>;
 
+/** What an answer says of an output that is in shared memory. */
+export interface SharedMemoryOutput {
+  readonly datatype: DataType;
+  readonly shape: Shape;
+}
+
 /** What an answer consists of. */
 export interface InferResultInit {
   readonly json: JsonObject;
   readonly tensors: ReadonlyMap<string, Tensor>;
+  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
   readonly headers: Headers;
 }
 
@@ -34,13 +42,16 @@ export class InferResult {
   /** The JSON of the answer as it came, without what followed it. */
   readonly json: JsonObject;
   readonly headers: Headers;
-  /** Outputs in the order of the answer. Those in shared memory are only in `json`. */
+  /** Outputs in the order of the answer, without those in shared memory. */
   readonly tensors: ReadonlyMap<string, Tensor>;
+  /** Outputs that the server has put into shared memory. */
+  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
   #outputs: Record<string, ArrayOf<DataType>> | undefined;
 
-  constructor({ json, tensors, headers }: InferResultInit) {
+  constructor({ json, tensors, sharedMemoryOutputs, headers }: InferResultInit) {
     this.json = json;
     this.tensors = tensors;
+    this.sharedMemoryOutputs = sharedMemoryOutputs;
     this.headers = headers;
   }
 

@@ -1,0 +1,103 @@
+import { constants } from "node:fs";
+import { TritonError } from "../errors/triton-error.js";
+
+/** What is called of the system's C library; {@link loadPosix} has it through koffi. */
+export interface Posix {
+  readonly pageSize: number;
+  /** Opens a shared memory object for reading and writing. Returns its descriptor, -1 when there is none. */
+  open(key: string): number;
+  /** Makes an object, or opens it when there is one and `exclusive` is false. Returns its descriptor or -1. */
+  create(key: string, exclusive: boolean): number;
+  /** Why the last call failed: a number of `os.constants.errno`. */
+  errno(): number;
+  /** Takes the name of an object away. Returns false when it had none. */
+  unlink(key: string): boolean;
+  /** Maps an object into memory. Returns the address, undefined when it cannot be mapped. */
+  map(descriptor: number, byteSize: number): bigint | undefined;
+  unmap(address: bigint, byteSize: number): void;
+  /** Copies between an array and mapped memory, whichever way. */
+  copy(to: Uint8Array | bigint, from: Uint8Array | bigint, byteSize: number): void;
+}
+
+/** What is used of koffi: its own types are not there for who has not installed it. */
+interface Koffi {
+  /** A library by name; `null` for what the process has loaded. */
+  load(name: string | null): NativeLibrary;
+  errno(): number;
+}
+
+interface NativeLibrary {
+  // biome-ignore lint/suspicious/noExplicitAny: what a function takes and returns stands in its definition.
+  func(definition: string): (...args: any[]) => any;
+}
+
+const OWNER_ONLY = 0o600;
+const PROT_READ_WRITE = 3;
+const MAP_SHARED = 1;
+const MAP_FAILED = 2n ** 64n - 1n;
+const FAILED = -1;
+
+let loaded: Promise<Posix> | undefined;
+
+/**
+ * The functions for shared memory of this system.
+ *
+ * @throws TritonError UNSUPPORTED on Windows, UNAVAILABLE when the package koffi is not installed.
+ */
+export function loadPosix(): Promise<Posix> {
+  loaded ??= bindPosix(() => import("koffi"), process.platform);
+  return loaded;
+}
+
+/** The same with koffi from elsewhere. */
+export async function bindPosix(importKoffi: () => Promise<Koffi>, platform: string): Promise<Posix> {
+  if (platform === "win32") {
+    throw new TritonError("UNSUPPORTED", "Shared memory feature is currently not supported on Windows");
+  }
+  try {
+    return toPosix(await importKoffi());
+  } catch (cause) {
+    throw new TritonError("UNAVAILABLE", "shared memory needs the package 'koffi': npm install koffi", {
+      cause,
+    });
+  }
+}
+
+function toPosix(koffi: Koffi): Posix {
+  const library = koffi.load(null);
+  const shm = shmLibrary(koffi);
+  const open = shm.func("int shm_open(const char *name, int flags, ...)");
+  const unlink = shm.func("int shm_unlink(const char *name)");
+  const map = library.func(
+    "void *mmap(void *at, size_t size, int protection, int flags, int fd, int64_t offset)",
+  );
+  const unmap = library.func("int munmap(void *at, size_t size)");
+  const copy = library.func("void *memcpy(void *to, void *from, size_t size)");
+  const openWith = (key: string, flags: number): number =>
+    key.includes("\0") ? FAILED : open(key, flags, "int", OWNER_ONLY);
+  return {
+    pageSize: library.func("int getpagesize()")(),
+    open: (key) => openWith(key, constants.O_RDWR),
+    create: (key, exclusive) =>
+      openWith(key, constants.O_RDWR | constants.O_CREAT | (exclusive ? constants.O_EXCL : 0)),
+    errno: () => koffi.errno(),
+    unlink: (key) => !key.includes("\0") && unlink(key) === 0,
+    map(descriptor, byteSize) {
+      const address = BigInt.asUintN(64, map(null, byteSize, PROT_READ_WRITE, MAP_SHARED, descriptor, 0));
+      return address === MAP_FAILED ? undefined : address;
+    },
+    unmap: (address, byteSize) => void unmap(address, byteSize),
+    copy: (to, from, byteSize) => void copy(to, from, byteSize),
+  };
+}
+
+/** Before version 2.34 of glibc, `shm_open` was in a library of its own. */
+function shmLibrary(koffi: Koffi): NativeLibrary {
+  const library = koffi.load(null);
+  try {
+    library.func("int shm_unlink(const char *name)");
+    return library;
+  } catch {
+    return koffi.load("librt.so.1");
+  }
+}

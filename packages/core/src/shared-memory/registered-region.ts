@@ -1,0 +1,76 @@
+import { TritonError } from "../errors/triton-error.js";
+import type { SharedObject } from "./shared-object.js";
+
+/** A registered region as clients see it. */
+export interface SystemRegionStatus {
+  readonly name: string;
+  /** Of the shared memory object: `/my_region`. */
+  readonly key: string;
+  /** Where in the object the region begins, in bytes. */
+  readonly offset: number;
+  readonly byteSize: number;
+}
+
+/** A part of a shared memory object that a client has registered, counted while requests use it. */
+export class RegisteredRegion {
+  /** Set when a client has unregistered the region while requests used it. */
+  awaitingUnregister = false;
+  #users = 0;
+  readonly #object: SharedObject;
+
+  constructor(
+    readonly status: SystemRegionStatus,
+    object: SharedObject,
+  ) {
+    this.#object = object;
+  }
+
+  get inUse(): boolean {
+    return this.#users > 0;
+  }
+
+  use(): void {
+    this.#users++;
+  }
+
+  endUse(): void {
+    this.#users--;
+  }
+
+  /**
+   * A copy of a range that lies in the region.
+   *
+   * @throws TritonError INVALID_ARG when the object has become too small for it, INTERNAL when there is no memory for
+   * the copy.
+   */
+  read(offset: number, byteSize: number): Uint8Array {
+    const bytes = this.#allocate(byteSize);
+    if (!this.#object.read(this.status.offset + offset, bytes)) throw this.#outOfRange();
+    return bytes;
+  }
+
+  /** @throws TritonError INVALID_ARG when the object has become too small for it, or has no memory for it. */
+  write(offset: number, bytes: Uint8Array): void {
+    if (!this.#object.write(this.status.offset + offset, bytes)) throw this.#outOfRange();
+  }
+
+  close(): void {
+    this.#object.close();
+  }
+
+  #allocate(byteSize: number): Uint8Array {
+    try {
+      return new Uint8Array(Buffer.allocUnsafeSlow(byteSize).buffer);
+    } catch (cause) {
+      const what = `${byteSize} bytes from shared memory region '${this.status.name}'`;
+      throw new TritonError("INTERNAL", `unable to allocate memory for ${what}`, { cause });
+    }
+  }
+
+  #outOfRange(): TritonError {
+    return new TritonError(
+      "INVALID_ARG",
+      `Invalid offset + byte size for shared memory region: '${this.status.name}'`,
+    );
+  }
+}

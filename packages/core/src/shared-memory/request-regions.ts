@@ -1,0 +1,85 @@
+import { TritonError } from "../errors/triton-error.js";
+import type { RegisteredRegion } from "./registered-region.js";
+import type { SharedMemory } from "./shared-memory.js";
+
+/** A place for a tensor, as a request says it: unsigned 64-bit numbers. */
+export interface RequestedRange {
+  /** Name of a registered region. */
+  readonly region: string;
+  /** Where in the region the tensor begins. */
+  readonly offset: number | bigint;
+  readonly byteSize: number | bigint;
+}
+
+/** A range of a region that a request holds. */
+export class RegionRange {
+  readonly #region: RegisteredRegion;
+  readonly #offset: number;
+  readonly #byteSize: number;
+
+  constructor(region: RegisteredRegion, offset: number, byteSize: number) {
+    this.#region = region;
+    this.#offset = offset;
+    this.#byteSize = byteSize;
+  }
+
+  /**
+   * A copy of what is there: nothing that the client does later changes it.
+   *
+   * @throws TritonError INVALID_ARG when the client has shrunk the memory object in the meantime.
+   */
+  read(): Uint8Array {
+    return this.#region.read(this.#offset, this.#byteSize);
+  }
+
+  /**
+   * Writes an output. What lies behind it in the range stays.
+   *
+   * @throws TritonError INTERNAL for an output that is larger than the range, INVALID_ARG when the client has shrunk the
+   * memory object in the meantime.
+   */
+  put(output: string, bytes: Uint8Array): void {
+    if (bytes.byteLength > this.#byteSize) {
+      throw new TritonError(
+        "INTERNAL",
+        `shared memory size specified with the request for output '${output}' (${this.#byteSize} bytes) should be ` +
+          `at least ${bytes.byteLength} bytes to hold the results`,
+      );
+    }
+    this.#region.write(this.#offset, bytes);
+  }
+}
+
+/** The regions that one request uses: they stay until it is done, also when they are unregistered before. */
+export class RequestRegions {
+  readonly #memory: SharedMemory;
+  #held: RegisteredRegion[] | undefined;
+
+  constructor(memory: SharedMemory) {
+    this.#memory = memory;
+  }
+
+  /**
+   * Holds the region of a tensor until {@link release}.
+   *
+   * @throws TritonError NOT_FOUND for an unknown region, INVALID_ARG for a range that is not in it.
+   */
+  hold(range: RequestedRange): RegionRange {
+    const { region, offset, byteSize } = this.#memory.find(range);
+    region.use();
+    this.#held ??= [];
+    this.#held.push(region);
+    return new RegionRange(region, offset, byteSize);
+  }
+
+  /** The request is done. Calling it twice is harmless. */
+  release(): void {
+    const held = this.#held;
+    if (held === undefined) return;
+    this.#held = undefined;
+    for (const region of held) {
+      region.endUse();
+      this.#memory.settle(region);
+    }
+  }
+}

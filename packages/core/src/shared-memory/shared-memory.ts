@@ -1,0 +1,209 @@
+import { TritonError } from "../errors/triton-error.js";
+import { loadPosix, type Posix } from "./posix.js";
+import { RegisteredRegion, type SystemRegionStatus } from "./registered-region.js";
+import type { RequestedRange } from "./request-regions.js";
+import { checkSharedMemoryKey } from "./shared-memory-key.js";
+import { sharedObject } from "./shared-object.js";
+
+/** A region that a client wants to register: unsigned 64-bit numbers. */
+export interface SystemRegionRequest {
+  /** Of the shared memory object: `/my_region`. */
+  readonly key: string;
+  /** Where in the object the region begins: a multiple of the system's page size. */
+  readonly offset: number | bigint;
+  readonly byteSize: number | bigint;
+}
+
+/** A region of a GPU's memory as clients see it. */
+export interface CudaRegionStatus {
+  readonly name: string;
+  readonly deviceId: number;
+  readonly byteSize: number;
+}
+
+/** Each region keeps a descriptor open: more would leave none for connections. */
+const MAX_REGIONS = 4096;
+const MAX_UINT64 = 2n ** 64n - 1n;
+
+/**
+ * Shared memory of clients: regions that they register, and in which requests then have inputs and outputs. Regions
+ * of a GPU are answered for as by a server without one.
+ */
+export class SharedMemory {
+  /** Whether clients may register regions. */
+  readonly allowed: boolean;
+  readonly #regions = new Map<string, RegisteredRegion>();
+  readonly #posix: () => Promise<Posix>;
+  readonly #maxRegions: number;
+
+  constructor(allowed: boolean, posix: () => Promise<Posix> = loadPosix, maxRegions = MAX_REGIONS) {
+    this.allowed = allowed;
+    this.#posix = posix;
+    this.#maxRegions = maxRegions;
+  }
+
+  /** @throws TritonError UNSUPPORTED unless clients may register and unregister regions. */
+  checkAllowed(): void {
+    if (this.allowed) return;
+    throw new TritonError(
+      "UNSUPPORTED",
+      "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
+    );
+  }
+
+  /**
+   * The region of a name, or all regions for an empty one, by name.
+   *
+   * @throws TritonError NOT_FOUND for an unknown region.
+   */
+  systemStatus(name: string): SystemRegionStatus[] {
+    if (name !== "") return [this.#named(name, "system").status];
+    return [...this.#regions.values()].map(({ status }) => status).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /**
+   * Makes a part of a shared memory object known under a name.
+   *
+   * @throws TritonError UNSUPPORTED when clients may not, or on Windows; UNAVAILABLE without the package koffi;
+   * ALREADY_EXISTS for a name that is taken; INVALID_ARG for a key that is reserved and for a range that is not in the
+   * object; INTERNAL for an object that cannot be opened.
+   */
+  async registerSystem(name: string, { key, offset, byteSize }: SystemRegionRequest): Promise<void> {
+    this.checkAllowed();
+    checkSharedMemoryKey(name, key);
+    const posix = await this.#posix();
+    if (this.#regions.has(name)) {
+      throw new TritonError("ALREADY_EXISTS", `shared memory region '${name}' already in manager`);
+    }
+    if (this.#regions.size >= this.#maxRegions) {
+      throw new TritonError("UNAVAILABLE", `there are ${this.#maxRegions} shared memory regions already`);
+    }
+    const descriptor = posix.open(key);
+    if (descriptor < 0) {
+      throw new TritonError("INTERNAL", `Unable to open shared memory region: '${key}'`);
+    }
+    const object = sharedObject(posix, descriptor);
+    try {
+      checkBounds(name, BigInt(offset), BigInt(byteSize), BigInt(object.byteSize()), BigInt(posix.pageSize));
+    } catch (error) {
+      object.close();
+      throw error;
+    }
+    const status = { name, key, offset: Number(offset), byteSize: Number(byteSize) };
+    this.#regions.set(name, new RegisteredRegion(status, object));
+  }
+
+  /**
+   * Forgets a region, or all of them for an empty name; unknown ones are forgotten already. A region that requests
+   * use stays until the last of them is done.
+   *
+   * @throws TritonError UNSUPPORTED when clients may not.
+   */
+  unregisterSystem(name: string): void {
+    this.checkAllowed();
+    if (name === "") {
+      this.close();
+      return;
+    }
+    const region = this.#regions.get(name);
+    if (region !== undefined) this.#unregister(region);
+  }
+
+  /** @throws TritonError NOT_FOUND for every region: there is none. */
+  cudaStatus(name: string): CudaRegionStatus[] {
+    if (name !== "") this.#named(name, "cuda");
+    return [];
+  }
+
+  /** @throws TritonError UNSUPPORTED when clients may not register regions, INVALID_ARG otherwise. */
+  registerCuda(name: string): never {
+    this.checkAllowed();
+    throw new TritonError(
+      "INVALID_ARG",
+      `failed to register CUDA shared memory region: '${name}', GPUs not supported`,
+    );
+  }
+
+  /** There are no such regions to forget. Throws UNSUPPORTED when clients may not. */
+  unregisterCuda(_name: string): void {
+    this.checkAllowed();
+  }
+
+  /** Finds the place of a tensor. For {@link RequestRegions}, which hold the region. */
+  find({ region: name, offset, byteSize }: RequestedRange): {
+    readonly region: RegisteredRegion;
+    readonly offset: number;
+    readonly byteSize: number;
+  } {
+    const region = this.#regions.get(name);
+    if (region === undefined) {
+      throw new TritonError("NOT_FOUND", `Unable to find shared memory region: '${name}'`);
+    }
+    const size = BigInt(region.status.byteSize);
+    const start = BigInt.asUintN(64, BigInt(offset));
+    const length = BigInt.asUintN(64, BigInt(byteSize));
+    if (start >= size) throw invalid(`Invalid offset for shared memory region: '${name}'`);
+    if (length > MAX_UINT64 - start) {
+      throw invalid(
+        `Integer overflow detected: byte_size (${length}) + offset (${start}) exceeds maximum value ` +
+          `(${MAX_UINT64}) for region '${name}'`,
+      );
+    }
+    if (length === 0n || length > size - start) {
+      throw invalid(`Invalid offset + byte size for shared memory region: '${name}'`);
+    }
+    return { region, offset: Number(start), byteSize: Number(length) };
+  }
+
+  /** Forgets a region that was only waiting for its last request. */
+  settle(region: RegisteredRegion): void {
+    if (region.awaitingUnregister && !region.inUse) this.#unregister(region);
+  }
+
+  /** Forgets all regions. */
+  close(): void {
+    for (const region of [...this.#regions.values()]) this.#unregister(region);
+  }
+
+  #unregister(region: RegisteredRegion): void {
+    if (region.inUse) {
+      region.awaitingUnregister = true;
+      return;
+    }
+    this.#regions.delete(region.status.name);
+    region.close();
+  }
+
+  #named(name: string, kind: "system" | "cuda"): RegisteredRegion {
+    const region = this.#regions.get(name);
+    if (region === undefined) {
+      throw new TritonError("NOT_FOUND", `Unable to find ${kind} shared memory region: '${name}'`);
+    }
+    if (kind === "cuda") {
+      throw new TritonError(
+        "NOT_FOUND",
+        `The region named '${name}' is registered as system shared memory, not CUDA shared memory`,
+      );
+    }
+    return region;
+  }
+}
+
+/** The region lies in the object, and begins where memory can be mapped. */
+function checkBounds(
+  name: string,
+  offset: bigint,
+  byteSize: bigint,
+  objectSize: bigint,
+  pageSize: bigint,
+): void {
+  const failed = `failed to register shared memory region '${name}'`;
+  const unmappable = invalid(`${failed}: unable to process address spaceInvalid argument`);
+  if (byteSize > MAX_UINT64 - offset) throw unmappable;
+  if (offset > objectSize || byteSize > objectSize - offset) throw invalid(`${failed}: invalid args`);
+  if (byteSize === 0n || offset % pageSize !== 0n) throw unmappable;
+}
+
+function invalid(message: string): TritonError {
+  return new TritonError("INVALID_ARG", message);
+}

@@ -1,0 +1,156 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { bindPosix, loadPosix } from "../../src/shared-memory/posix.js";
+import { RequestRegions } from "../../src/shared-memory/request-regions.js";
+import { SharedMemory } from "../../src/shared-memory/shared-memory.js";
+import { openMemory, openRegion } from "./open-memory.js";
+
+const MAX_UINT64 = 2n ** 64n - 1n;
+
+describe("a region", () => {
+  test("is known from its registration until it is unregistered", async () => {
+    const memory = openMemory();
+    const { key } = await openRegion(64);
+    await memory.registerSystem("b", { key, offset: 0, byteSize: 64 });
+    await memory.registerSystem("a", { key, offset: 0n, byteSize: 16n });
+    const a = { name: "a", key, offset: 0, byteSize: 16 };
+    const b = { name: "b", key, offset: 0, byteSize: 64 };
+    expect(memory.systemStatus("")).toEqual([a, b]);
+    expect(memory.systemStatus("b")).toEqual([b]);
+    await expect(memory.registerSystem("a", { key, offset: 0, byteSize: 4 })).rejects.toMatchObject({
+      code: "ALREADY_EXISTS",
+      message: "shared memory region 'a' already in manager",
+    });
+    memory.unregisterSystem("a");
+    memory.unregisterSystem("a");
+    expect(memory.systemStatus("")).toEqual([b]);
+    memory.unregisterSystem("");
+    expect(memory.systemStatus("")).toEqual([]);
+    expect(() => memory.systemStatus("b")).toThrow("Unable to find system shared memory region: 'b'");
+  });
+
+  test.each<[string, number | bigint, number | bigint, string]>([
+    ["larger than its object", 0, 65, "invalid args"],
+    ["that ends behind its object", 1, 64, "invalid args"],
+    ["that begins behind its object", 65, 0, "invalid args"],
+    ["of 2^64 - 1 bytes", 0, MAX_UINT64, "invalid args"],
+    ["whose end overflows", MAX_UINT64, 1, "unable to process address spaceInvalid argument"],
+    ["whose end overflows by far", MAX_UINT64, MAX_UINT64, "unable to process address spaceInvalid argument"],
+    ["of no bytes", 0, 0, "unable to process address spaceInvalid argument"],
+    ["that begins inside a page", 16, 16, "unable to process address spaceInvalid argument"],
+  ])("%s is refused", async (_what, offset, byteSize, reason) => {
+    const memory = openMemory();
+    const { key } = await openRegion(64);
+    await expect(memory.registerSystem("r", { key, offset, byteSize })).rejects.toMatchObject({
+      code: "INVALID_ARG",
+      message: `failed to register shared memory region 'r': ${reason}`,
+    });
+    expect(memory.systemStatus("")).toEqual([]);
+  });
+
+  test.each([
+    "/a/b",
+    "/../etc/passwd",
+    "..",
+    "/.",
+    "/no\0thing",
+    `/${"x".repeat(5000)}`,
+    "/tritonjs-no-such-object",
+  ])("of an object that cannot be opened, %j, is refused", async (key) => {
+    await expect(openMemory().registerSystem("r", { key, offset: 0, byteSize: 1 })).rejects.toMatchObject({
+      code: "INTERNAL",
+      message: `Unable to open shared memory region: '${key}'`,
+    });
+  });
+
+  test.each(["", "/", "///"])("of an object without a name, %j, is refused", async (key) => {
+    await expect(openMemory().registerSystem("r", { key, offset: 0, byteSize: 1 })).rejects.toMatchObject({
+      code: "INVALID_ARG",
+      message: `cannot register shared memory region 'r' - invalid shm key '${key}'`,
+    });
+  });
+
+  test.each(["", "/", "///"])("under a reserved key behind %j is refused", async (slashes) => {
+    const key = `${slashes}triton_python_backend_shm_region_1`;
+    await expect(openMemory().registerSystem("r", { key, offset: 0, byteSize: 1 })).rejects.toMatchObject({
+      code: "INVALID_ARG",
+      message:
+        `cannot register shared memory region 'r' with key '${key}' as the key contains the reserved prefix ` +
+        "'triton_python_backend_shm_region_'",
+    });
+  });
+
+  test("of a page's offset begins there", async () => {
+    const memory = openMemory();
+    const { pageSize } = await loadPosix();
+    const object = await openRegion(pageSize + 8);
+    object.write(Uint8Array.of(1, 2, 3, 4), pageSize);
+    await memory.registerSystem("r", { key: object.key, offset: pageSize, byteSize: 8 });
+    const regions = new RequestRegions(memory);
+    const range = regions.hold({ region: "r", offset: 1, byteSize: 2 });
+    expect([...range.read()]).toEqual([2, 3]);
+    range.put("y", Uint8Array.of(9));
+    expect([...object.read(pageSize, 4)]).toEqual([1, 9, 3, 4]);
+    regions.release();
+  });
+});
+
+describe("shared memory", () => {
+  test("that is not allowed has no regions and takes none", async () => {
+    const memory = new SharedMemory(false);
+    const disabled =
+      "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.";
+    expect(memory.systemStatus("")).toEqual([]);
+    await expect(memory.registerSystem("r", { key: "/k", offset: 0, byteSize: 1 })).rejects.toMatchObject({
+      code: "UNSUPPORTED",
+      message: disabled,
+    });
+    expect(() => memory.unregisterSystem("r")).toThrow(disabled);
+    expect(() => memory.registerCuda("r")).toThrow(disabled);
+    expect(() => memory.unregisterCuda("")).toThrow(disabled);
+  });
+
+  test("of GPUs is answered for as by a server without one", async () => {
+    const memory = openMemory();
+    const { key } = await openRegion(8);
+    await memory.registerSystem("r", { key, offset: 0, byteSize: 8 });
+    expect(memory.cudaStatus("")).toEqual([]);
+    expect(() => memory.cudaStatus("r")).toThrow(
+      "The region named 'r' is registered as system shared memory, not CUDA shared memory",
+    );
+    expect(() => memory.cudaStatus("s")).toThrow("Unable to find cuda shared memory region: 's'");
+    expect(() => memory.registerCuda("s")).toThrow(
+      "failed to register CUDA shared memory region: 's', GPUs not supported",
+    );
+    memory.unregisterCuda("r");
+    memory.unregisterCuda("");
+    expect(memory.systemStatus("r")).toHaveLength(1);
+  });
+
+  test("holds a limited number of regions", async () => {
+    const memory = new SharedMemory(true, loadPosix, 10);
+    onTestFinished(() => memory.close());
+    const { key } = await openRegion(8);
+    for (let i = 0; i < 10; i++) await memory.registerSystem(`r${i}`, { key, offset: 0, byteSize: 8 });
+    await expect(memory.registerSystem("r", { key, offset: 0, byteSize: 8 })).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: "there are 10 shared memory regions already",
+    });
+    memory.unregisterSystem("r7");
+    await memory.registerSystem("r", { key, offset: 0, byteSize: 8 });
+  });
+
+  test("says what is missing without koffi, and on Windows", async () => {
+    const missing = async (): Promise<never> => {
+      throw new Error("Cannot find package 'koffi'");
+    };
+    const memory = new SharedMemory(true, () => bindPosix(missing, "linux"));
+    await expect(memory.registerSystem("r", { key: "/k", offset: 0, byteSize: 1 })).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: "shared memory needs the package 'koffi': npm install koffi",
+    });
+    await expect(bindPosix(missing, "win32")).rejects.toMatchObject({
+      code: "UNSUPPORTED",
+      message: "Shared memory feature is currently not supported on Windows",
+    });
+  });
+});

@@ -1,0 +1,160 @@
+import { encodeBytes } from "@tritonjs/core";
+import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { grpc } from "@tritonjs/grpc";
+import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { flowers, irisModel } from "../support/iris.js";
+import { HeldModel } from "./support/held-model.js";
+import { openTriton, until } from "./support/open-triton.js";
+import { connectOver, openRegion, openShared, SOCKET_WAYS, sharedInput } from "./support/shared-regions.js";
+
+describe.each(SOCKET_WAYS)("over %s", (way) => {
+  test("inputs are read from regions and outputs written into them", async () => {
+    const client = await connectOver(openShared(), way);
+    const input = await openRegion(client, "in", 32);
+    const output = await openRegion(client, "out", 32);
+    input.write(Float32Array.of(0, 1, 2, 3));
+    const result = await client.infer("double", {
+      inputs: sharedInput(12, 3, 4),
+      outputs: [{ name: "y", sharedMemory: { region: "out", byteSize: 16, offset: 8 } }],
+    });
+    expect(result.tensors.size).toBe(0);
+    const { datatype, shape } = result.sharedMemoryOutputs.get("y")!;
+    expect({ datatype, shape }).toEqual({ datatype: "FP32", shape: [3] });
+    expect(output.tensor(datatype, shape, 8).elements).toEqual(Float32Array.of(2, 4, 6));
+    expect(output.read(20)).toEqual(new Uint8Array(12));
+    const back = await client.infer("double", { inputs: sharedInput(4, 1, 8) });
+    expect(back.elements("y", "FP32")).toEqual(Float32Array.of(4));
+    expect(back.sharedMemoryOutputs.size).toBe(0);
+    expect(await client.getSystemSharedMemoryStatus()).toMatchObject([{ name: "in" }, { name: "out" }]);
+    expect(await client.getSystemSharedMemoryStatus("out")).toEqual([
+      { name: "out", key: output.key, offset: 0, ...(way === "HTTP" ? { byte_size: 32 } : { byteSize: 32 }) },
+    ]);
+    await client.unregisterSystemSharedMemory("in");
+    await client.unregisterSystemSharedMemory();
+    expect(await client.getSystemSharedMemoryStatus()).toEqual([]);
+  });
+
+  test("strings are in regions as on the wire", async () => {
+    const client = await connectOver(openShared(), way);
+    const region = await openRegion(client, "in", 64);
+    const bytes = encodeBytes([Buffer.from("ab"), Buffer.from("")]);
+    region.write(bytes);
+    const inputs = (byteSize: number, count = 2) => ({
+      x: { datatype: "BYTES" as const, shape: [count], sharedMemory: { region: "in", byteSize } },
+    });
+    const outputs = [{ name: "y", sharedMemory: { region: "in", byteSize: 24, offset: 32 } }];
+    await client.infer("reverse", { inputs: inputs(bytes.length), outputs });
+    const { elements } = region.tensor("BYTES", [2], 32);
+    expect((elements as Uint8Array[]).map((element) => Buffer.from(element).toString())).toEqual(["", "ab"]);
+    await expect(client.infer("reverse", { inputs: inputs(64) })).rejects.toThrow(
+      "unexpected number of string elements 3",
+    );
+    await expect(client.infer("reverse", { inputs: inputs(3) })).rejects.toThrow(
+      "incomplete string length indicator",
+    );
+    await expect(client.infer("reverse", { inputs: inputs(6) })).rejects.toThrow(
+      "expected 2 string elements",
+    );
+    region.write(Uint32Array.of(0xffff_ffff));
+    await expect(client.infer("reverse", { inputs: inputs(10) })).rejects.toThrow("incomplete string data");
+  });
+
+  test("a model in worker threads has its inputs and outputs in regions", async () => {
+    const triton = openTriton({ allowClientSharedMemory: true });
+    const config = { maxBatchSize: 8 };
+    triton.bind({ modelName: "iris", inferFunc: onnxruntime({ model: irisModel }), config });
+    const client = await connectOver(triton, way);
+    const { inputs, outputs } = await client.getModelMetadata("iris");
+    const rows = Float32Array.from(flowers.slice(0, 2).flat());
+    const [inputName, outputName] = [
+      inputs![0]!.name!,
+      outputs!.find(({ datatype }) => datatype === "FP32")!.name!,
+    ];
+    const input = await openRegion(client, "in", rows.byteLength);
+    const output = await openRegion(client, "out", 256);
+    input.write(rows);
+    const sent = await client.infer("iris", {
+      inputs: { [inputName]: { datatype: "FP32", shape: [2, 4], data: rows } },
+    });
+    const shared = await client.infer("iris", {
+      inputs: {
+        [inputName]: {
+          datatype: "FP32",
+          shape: [2, 4],
+          sharedMemory: { region: "in", byteSize: rows.byteLength },
+        },
+      },
+      outputs: [{ name: outputName, sharedMemory: { region: "out", byteSize: 256 } }],
+    });
+    const { datatype, shape } = shared.sharedMemoryOutputs.get(outputName)!;
+    expect(output.tensor(datatype, shape).elements).toEqual(sent.elements(outputName));
+    expect(input.tensor("FP32", [8]).elements).toEqual(rows);
+  });
+
+  test("a region that is unregistered while a request uses it goes with the end of the request", async () => {
+    const triton = openTriton({ allowClientSharedMemory: true });
+    const held = new HeldModel(triton, { batching: false });
+    const client = await connectOver(triton, way);
+    const region = await openRegion(client, "r", 8);
+    region.write(Int32Array.of(21));
+    const sharedMemory = { region: "r", byteSize: 4 };
+    const answer = client.infer("held", {
+      inputs: { x: { datatype: "INT32", shape: [1], sharedMemory } },
+      outputs: [{ name: "y", sharedMemory: { ...sharedMemory, offset: 4 } }],
+    });
+    await held.reached(1);
+    await client.unregisterSystemSharedMemory("r");
+    expect(await client.getSystemSharedMemoryStatus("r")).toHaveLength(1);
+    region.write(Int32Array.of(5));
+    held.release();
+    await answer;
+    expect(region.tensor("INT32", [2]).elements).toEqual(Int32Array.of(5, 42));
+    expect(await client.getSystemSharedMemoryStatus()).toEqual([]);
+  });
+
+  test("a request that is given up lets go of its regions", async () => {
+    const triton = openTriton({ allowClientSharedMemory: true });
+    const held = new HeldModel(triton, { batching: false });
+    const client = await connectOver(triton, way);
+    await openRegion(client, "r", 8);
+    const leaves = new AbortController();
+    const answer = client.infer("held", {
+      inputs: { x: { datatype: "INT32", shape: [1], sharedMemory: { region: "r", byteSize: 4 } } },
+      signal: leaves.signal,
+    });
+    await held.reached(1);
+    await client.unregisterSystemSharedMemory();
+    expect(await client.getSystemSharedMemoryStatus()).toHaveLength(1);
+    leaves.abort();
+    await expect(answer).rejects.toMatchObject({ code: "CANCELLED" });
+    await until(async () => (await client.getSystemSharedMemoryStatus()).length === 0);
+  });
+});
+
+describe.each(["http2", "grpc-js"] as const)("on a stream over %s", (transport) => {
+  test("requests have inputs and outputs in regions, and let go of them", async () => {
+    const triton = openShared();
+    const { addresses } = await triton.serve({ frontends: [grpc({ port: 0, transport })] });
+    const client = new GrpcClient(addresses.grpc!.url);
+    onTestFinished(() => client.close());
+    const region = await openRegion(client, "in", 64);
+    region.write(Float32Array.of(1, 2));
+    const outputs = [{ name: "y", sharedMemory: { region: "in", byteSize: 8, offset: 32 } }];
+    const requests = [
+      { modelName: "double", requestId: "good", inputs: sharedInput(8), outputs },
+      { modelName: "double", requestId: "bad", inputs: sharedInput(100) },
+      { modelName: "double", requestId: "small", inputs: sharedInput(12), outputs },
+    ];
+    const texts: (string | undefined)[] = [];
+    for await (const { error } of client.streamInfer(requests)) texts.push(error?.message);
+    expect(texts).toEqual([
+      undefined,
+      "Invalid offset + byte size for shared memory region: 'in'",
+      expect.stringContaining("should be at least 12 bytes to hold the results"),
+    ]);
+    expect(region.tensor("FP32", [2], 32).elements).toEqual(Float32Array.of(2, 4));
+    await client.unregisterSystemSharedMemory();
+    expect(await client.getSystemSharedMemoryStatus()).toEqual([]);
+  });
+});

@@ -1,0 +1,61 @@
+import { randomUUID } from "node:crypto";
+import { sample, type Triton } from "@tritonjs/core";
+import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
+import { grpc } from "@tritonjs/grpc";
+import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
+import { http } from "@tritonjs/http";
+import { InferenceServerClient as HttpClient } from "@tritonjs/http/client";
+import { onTestFinished } from "vitest";
+import { openTriton } from "./open-triton.js";
+
+/** How a client with regions can reach a server. */
+export const SOCKET_WAYS = ["HTTP", "gRPC over http2", "gRPC over grpc-js"] as const;
+type Way = (typeof SOCKET_WAYS)[number];
+
+/** Serves over one transport, and gives its client. */
+export async function connectOver(triton: Triton, way: Way): Promise<HttpClient | GrpcClient> {
+  if (way === "HTTP") {
+    const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
+    return new HttpClient(addresses.http!.url);
+  }
+  const transport = way === "gRPC over http2" ? "http2" : "grpc-js";
+  const { addresses } = await triton.serve({ frontends: [grpc({ port: 0, transport })] });
+  const client = new GrpcClient(addresses.grpc!.url);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+/** A Triton that allows shared memory, with models that double numbers and turn strings around. */
+export function openShared(): Triton {
+  const triton = openTriton({ allowClientSharedMemory: true });
+  triton.bind({
+    modelName: "double",
+    inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+    outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
+    inferFunc: sample(({ x }) => ({ y: x.data.map((value) => 2 * value) })),
+  });
+  triton.bind({
+    modelName: "reverse",
+    inputs: [{ name: "x", dtype: "BYTES", shape: [-1] }],
+    outputs: [{ name: "y", dtype: "BYTES", shape: [-1] }],
+    inferFunc: sample(({ x }) => ({ y: [...(x.data as Uint8Array[])].reverse() })),
+  });
+  return triton;
+}
+
+/** A shared memory object for the length of a test, registered with the server. */
+export async function openRegion(
+  client: HttpClient | GrpcClient,
+  name: string,
+  byteSize: number,
+): Promise<SharedMemoryRegion> {
+  const region = await SharedMemoryRegion.create(`/tritonjs-${randomUUID().slice(0, 13)}`, byteSize);
+  onTestFinished(() => region.destroy());
+  await client.registerSystemSharedMemory(name, region);
+  return region;
+}
+
+/** The input of `double` in the region `in`. */
+export const sharedInput = (byteSize: number, count = byteSize / 4, offset = 0) => ({
+  x: { datatype: "FP32" as const, shape: [count], sharedMemory: { region: "in", byteSize, offset } },
+});
