@@ -45,7 +45,7 @@ describe("bind", () => {
     expect(thrownBy(() => triton.bind(specs))).toContain("model 'm' version 1 is bound already");
     triton.bind({ ...specs, modelVersion: 2 });
     await triton.infer("m", { x: [[1]] });
-    expect(triton.service.repositoryIndex(true).map(({ version }) => version)).toEqual(["1", "2"]);
+    expect((await triton.service.repositoryIndex(true)).map(({ version }) => version)).toEqual(["1", "2"]);
   });
 
   it("refuses after close", async () => {

@@ -5,10 +5,10 @@ import { importCompiled } from "../support/compile-fixture.js";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { thrownBy } from "../support/outcome.js";
 
-let triton = new Triton();
+let triton = new Triton({ gpus: [0, 1] });
 afterEach(async () => {
   await triton.close();
-  triton = new Triton();
+  triton = new Triton({ gpus: [0, 1] });
 });
 
 const echoSpecs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
@@ -155,7 +155,7 @@ describe("the context", () => {
         modelName: "m",
         modelVersion: 3,
         k: { stringValue: "v" },
-        instanceName: "m_0",
+        instanceName: "m_0_0",
         instanceIndex: 0,
         device: { kind: "KIND_GPU", id: 1 },
       },

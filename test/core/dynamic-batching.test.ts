@@ -1,6 +1,7 @@
-import { batch, Triton, VirtualClock } from "@tritonjs/core";
+import { batch, type InferOptions, Triton, VirtualClock } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { EchoModel, echo } from "../support/echo-model.js";
+import { outcomeOf } from "../support/outcome.js";
 
 async function served(config: Parameters<EchoModel["bind"]>[1] = {}, instances = 1) {
   const clock = new VirtualClock();
@@ -176,6 +177,52 @@ describe("answers in order", () => {
       await clock.settle();
       expect(answered).toEqual(preserveOrdering ? [1, 2] : [2, 1]);
     }
+  });
+});
+
+describe("an answer that is held back until earlier ones are out", () => {
+  /** The first request runs for ever, the second is answered in another instance. */
+  async function held(options: InferOptions) {
+    const config = { maxBatchSize: 1, batcher: { preserveOrdering: true } };
+    const { clock, model, handle } = await served(config, 2);
+    model.held = true;
+    const first = outcomeOf(echo(handle, 1));
+    await clock.settle();
+    model.held = false;
+    const second = outcomeOf(echo(handle, 2, options));
+    await clock.settle();
+    expect(model.batches).toEqual([[1], [2]]);
+    return { clock, model, handle, first, second };
+  }
+
+  it("can still be cancelled", async () => {
+    const giveUp = new AbortController();
+    const { clock, model, handle, first, second } = await held({ signal: giveUp.signal });
+    giveUp.abort();
+    expect(await second).toContain("CANCELLED");
+    model.releaseAll();
+    await clock.settle();
+    expect(await first).toBe("done");
+    expect(handle.statistics().inferenceStats).toMatchObject({ success: { count: 1 }, fail: { count: 1 } });
+  });
+
+  it("still runs out of time", async () => {
+    const { clock, model, first, second } = await held({ timeoutMicroseconds: 5000 });
+    await clock.advance(5);
+    expect(await second).toBe("UNAVAILABLE Request timeout expired");
+    model.releaseAll();
+    await clock.settle();
+    expect(await first).toBe("done");
+  });
+
+  it("is waited for when the model stops", async () => {
+    const { clock, model, handle, first, second } = await held({});
+    const unbound = handle.unbind();
+    await clock.settle();
+    model.releaseAll();
+    await clock.settle();
+    await unbound;
+    expect([await first, await second]).toEqual(["done", "done"]);
   });
 });
 

@@ -239,7 +239,7 @@ describe("the members of an ensemble", () => {
     await member.unbind();
     const text = "ensemble 'pipeline' depends on 'a' which has no loaded version";
     expect(await outcomeOf(infer(ensemble, 1))).toContain(text);
-    expect(triton.service.repositoryIndex(false)).toEqual([
+    expect(await triton.service.repositoryIndex(false)).toEqual([
       { name: "pipeline", version: "1", state: "UNAVAILABLE", reason: text },
     ]);
     expect(thrownBy(() => triton.service.model("pipeline", ""))).toContain(text);

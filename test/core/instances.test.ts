@@ -43,11 +43,11 @@ describe("instances", () => {
     const answers = [1, 2, 3].map((value) => echo(handle, value));
     await clock.settle();
     expect(await Promise.all(answers)).toEqual([1, 2, 3]);
-    expect(seen.sort()).toEqual(["m_0_0 0", "m_0_1 1", "m_1 2"]);
+    expect(seen.sort()).toEqual(["m_0_0 0", "m_0_1 1", "m_1_0 2"]);
     expect(handle.instances().map(({ name, kind, healthy }) => [name, kind, healthy])).toEqual([
       ["m_0_0", "KIND_CPU", true],
       ["m_0_1", "KIND_CPU", true],
-      ["m_1", "KIND_CPU", true],
+      ["m_1_0", "KIND_CPU", true],
     ]);
   });
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { type ModelOptions, Triton } from "@tritonjs/core";
 import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/core/onnxruntime";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { onnxModel } from "../../examples/quickstart/iris/onnx-writer.js";
+import { onnxModel } from "../../examples/onnx-writer/onnx-writer.js";
 import { identityOnnx, matrixOnnx } from "../support/onnx-models.js";
 import { outcomeOf, thrownBy } from "../support/outcome.js";
 
@@ -76,7 +76,7 @@ describe("a model file", () => {
     const handle = bind({ model });
     const outcome = await outcomeOf(handle.ready());
     expect(outcome).toMatch(/^INVALID_ARG the ONNX model given as bytes cannot be loaded: .*NoSuchOperator/);
-    const entry = triton.service.repositoryIndex(false).find(({ name }) => name === handle.name);
+    const entry = (await triton.service.repositoryIndex(false)).find(({ name }) => name === handle.name);
     expect(entry?.reason).toContain("NoSuchOperator");
   });
 });

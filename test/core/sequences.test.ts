@@ -116,7 +116,7 @@ describe("state of a sequence", () => {
     await next(handle, 1, { sequenceId: 1, sequenceStart: true });
     const sent = [-1, 2].map((value) => next(handle, value, { sequenceId: 1 }));
     expect(await outcomesOf(sent)).toEqual([
-      "INTERNAL instance 'sum' of model 'sum' crashed: exited with code 3",
+      "INTERNAL instance 'sum_0' of model 'sum' crashed: exited with code 3",
       "UNAVAILABLE an instance of model 'sum' broke down: its sequences have to start again",
     ]);
     expect(evicted).toEqual(["1: failed"]);

@@ -7,8 +7,8 @@ import { SeededRandom } from "../support/seeded-random.js";
 class Settlements {
   readonly ends: string[][] = [];
 
-  /** Sends one request; what becomes of it is written down. */
-  send(triton: Triton, value: number, rows: number, deadline?: number): InferenceRequest {
+  /** Sends one request; what becomes of it is written down. Undefined when it was refused: nobody has it then. */
+  send(triton: Triton, value: number, rows: number, deadline?: number): InferenceRequest | undefined {
     const ends: string[] = [];
     this.ends.push(ends);
     const request = new InferenceRequest({
@@ -23,10 +23,11 @@ class Settlements {
     });
     try {
       triton.service.infer(request);
+      return request;
     } catch (error) {
       ends.push(`refused ${TritonError.from(error).code}`);
+      return undefined;
     }
-    return request;
   }
 
   /** Number of requests by the way they ended. Fails when one did not end exactly once. */
@@ -76,7 +77,8 @@ describe("among answers, errors, cancellations, timeouts and close, every reques
     for (let step = 0; step < 400; step++) {
       for (let i = random.below(6); i > 0; i--) {
         const deadline = random.chance(0.2) ? clock.now() + 1 + random.below(10) : undefined;
-        open.push(settlements.send(triton, open.length, 1 + random.below(4), deadline));
+        const request = settlements.send(triton, settlements.ends.length, 1 + random.below(4), deadline);
+        if (request !== undefined) open.push(request);
       }
       for (let i = random.below(3); i > 0; i--) open[random.below(open.length)]?.cancel();
       if (step === 380) closed = triton.close();
@@ -101,7 +103,12 @@ describe("among answers, errors, cancellations, timeouts and close, every reques
     expect(success.count + fail.count + tally["refused UNAVAILABLE"]!).toBe(settlements.ends.length);
   });
 
-  it.each([1, 2])("with workers that crash, seed %i", async (seed) => {
+  it.each([
+    ["worker", 1],
+    ["worker", 2],
+    ["process", 3],
+    ["process", 4],
+  ] as const)("with instances in a %s that crashes, seed %i", async (isolation, seed) => {
     const random = new SeededRandom(seed);
     const triton = new Triton({ exitTimeoutSecs: 0 });
     const handle = triton.bind({
@@ -109,7 +116,7 @@ describe("among answers, errors, cancellations, timeouts and close, every reques
       inputs: echoInputs,
       outputs: echoOutputs,
       inferFunc: new URL("./fixtures/ends-on-demand.mjs", import.meta.url),
-      config: { maxBatchSize: 4, instanceGroup: { count: 2 } },
+      config: { maxBatchSize: 4, instanceGroup: { count: 2, isolation } },
     });
     await handle.ready();
     const settlements = new Settlements();
@@ -120,7 +127,10 @@ describe("among answers, errors, cancellations, timeouts and close, every reques
       [15, -3],
     ]);
     for (let step = 0; step < 24; step++) {
-      for (let i = 0; i < 10; i++) open.push(settlements.send(triton, 1 + open.length, 1 + random.below(3)));
+      for (let i = 0; i < 10; i++) {
+        const request = settlements.send(triton, 1 + open.length, 1 + random.below(3));
+        if (request !== undefined) open.push(request);
+      }
       const crash = crashes.get(step);
       if (crash !== undefined) settlements.send(triton, crash, 1);
       for (let i = random.below(4); i > 0; i--) open[random.below(open.length)]?.cancel();

@@ -136,6 +136,7 @@ describe("metrics", () => {
         "nv_inference_request_success",
         "nv_inference_request_failure",
         "nv_inference_count",
+        "tritonjs_batch_cut_total",
         "nv_inference_exec_count",
         "nv_inference_request_duration_us",
         "nv_inference_queue_duration_us",

@@ -34,14 +34,14 @@ describe("a worker that dies", () => {
   it("by process.exit() fails its own batch; what waits runs once it is back", async () => {
     const handle = await served();
     const sent = [1, EXIT, 2, 3].map((value) => echo(handle, value));
-    expect(await outcomesOf(sent)).toEqual(["done", crashed("m_0", "exited with code 3"), "done", "done"]);
+    expect(await outcomesOf(sent)).toEqual(["done", crashed("m_0_0", "exited with code 3"), "done", "done"]);
     expect(handle.instances()[0]!.healthy).toBe(true);
   });
 
   it("by an error that nobody catches fails its own batch with what was thrown", async () => {
     const handle = await served();
     expect(await outcomesOf([THROW_IN_A_TIMER, 2].map((value) => echo(handle, value)))).toEqual([
-      crashed("m_0", "thrown in a timer"),
+      crashed("m_0_0", "thrown in a timer"),
       "done",
     ]);
   });
@@ -72,7 +72,7 @@ describe("a worker that is started again", () => {
     const handle = await served({ clock });
     const sent = [EXIT, 1].map((value) => echo(handle, value));
     await clock.settle();
-    expect(await outcomeOf(sent[0]!)).toBe(crashed("m_0", "exited with code 3"));
+    expect(await outcomeOf(sent[0]!)).toBe(crashed("m_0_0", "exited with code 3"));
     expect(handle.instances()[0]!.healthy).toBe(false);
     await clock.advance(100);
     expect(await sent[1]).toBe(1);

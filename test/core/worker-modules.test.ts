@@ -52,7 +52,7 @@ describe("a module in a worker", () => {
       together: ["a", "b"],
       modelName: "report",
       modelVersion: 2,
-      instanceName: "report",
+      instanceName: "report_0",
       instanceIndex: 0,
       device: { kind: "KIND_CPU", id: 0 },
       maxBatchSize: 4,
@@ -158,7 +158,7 @@ describe("a module that cannot be used", () => {
     expect(await outcomeOf(echo(handle, 1))).toBe(
       "UNAVAILABLE model 'm' version 1 is not ready: the weights are missing",
     );
-    expect(triton.service.repositoryIndex(false)).toEqual([
+    expect(await triton.service.repositoryIndex(false)).toEqual([
       { name: "m", version: "1", state: "UNAVAILABLE", reason: "the weights are missing" },
     ]);
     expect(triton.service.isModelReady("m", "")).toBe(false);

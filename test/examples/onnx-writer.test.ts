@@ -6,7 +6,7 @@ import {
   type OnnxTensor,
   onnxElementTypes,
   onnxModel,
-} from "../../examples/quickstart/iris/onnx-writer.js";
+} from "../../examples/onnx-writer/onnx-writer.js";
 
 /** A model that gives out what it takes in. */
 function identityModel(elemType: OnnxElementType): OnnxModel {

@@ -1,5 +1,5 @@
 import type { DataType } from "@tritonjs/core";
-import { type OnnxElementType, onnxModel } from "../../examples/quickstart/iris/onnx-writer.js";
+import { type OnnxElementType, onnxModel } from "../../examples/onnx-writer/onnx-writer.js";
 
 /** ONNX's names of the data types that pass through Node. */
 export const onnxTypes: Readonly<Record<Exclude<DataType, "BF16">, OnnxElementType>> = {

@@ -1,6 +1,6 @@
+import { type OnnxTensor, onnxModel } from "@tritonjs-examples/onnx-writer";
 import { irisMeasurements, irisSpecies, parseIris } from "./iris-data.js";
 import { dot, type Matrix, transpose } from "./matrix.js";
-import { type OnnxTensor, onnxModel } from "./onnx-writer.js";
 import { trainClassifier } from "./train-classifier.js";
 
 const HIDDEN_UNITS = 8;

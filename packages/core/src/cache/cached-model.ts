@@ -1,9 +1,11 @@
 import type { Clock } from "../clock/clock.js";
-import type { TritonError } from "../errors/triton-error.js";
+import type { Deadline, DeadlineQueue } from "../clock/deadline-queue.js";
+import { TritonError } from "../errors/triton-error.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { NO_PARAMETERS } from "../request/parameters.js";
 import { copyTensor } from "../tensor/copy.js";
+import { CacheFailures } from "./cache-failures.js";
 import { cacheKey } from "./cache-key.js";
 import type { CachedOutputs, ResponseCache } from "./response-cache.js";
 
@@ -12,6 +14,7 @@ export interface CacheOwner {
   readonly name: string;
   readonly version: number;
   readonly clock: Clock;
+  readonly deadlines: DeadlineQueue;
   readonly statistics: ModelStatistics;
   /** Queues a request. Throws when it is refused. */
   enqueue(request: InferenceRequest): void;
@@ -19,39 +22,88 @@ export interface CacheOwner {
 
 /**
  * The response cache in front of one model: a request whose answer is known is answered at once, and of equal
- * requests that come while the first one runs, only that one runs.
+ * requests that come while the first one runs, only that one runs. Where the cache fails, requests run.
  *
  * ```
  * known     -> answer
  * under way -> wait for it; when it fails, the next of those that wait runs
  * new       -> run, keep the outputs
  * ```
+ *
+ * With a cache that answers later, a request is under way from its lookup on.
  */
 export class CachedModel {
   /** Requests that wait for an equal one under way, by key. */
   readonly #underWay = new Map<string, Set<InferenceRequest>>();
+  readonly #failures: CacheFailures;
 
   constructor(
     private readonly cache: ResponseCache,
     private readonly owner: CacheOwner,
-  ) {}
+  ) {
+    this.#failures = new CacheFailures(`${owner.name}/${owner.version}`, owner.clock, owner.statistics);
+  }
 
   /** Answers, parks or queues a request. Throws when it is refused. */
   infer(request: InferenceRequest): void {
     const { name, version, clock } = this.owner;
     const start = clock.now();
     const key = cacheKey(name, String(version), request);
-    const outputs = this.cache.get(key);
-    const lookupMs = clock.now() - start;
     const waiting = this.#underWay.get(key);
-    if (outputs !== undefined) {
-      this.#answer(request, outputs, lookupMs);
-    } else if (waiting !== undefined) {
+    if (waiting !== undefined) {
       waiting.add(request);
       request.holder = { remove: (gone) => waiting.delete(gone) };
-    } else {
-      this.#run(request, key, lookupMs);
+      return;
     }
+    const found = this.#lookUp(key);
+    if (found instanceof Promise) this.#lookUpLater(request, key, found, start);
+    else if (found === undefined) this.#run(request, key, clock.now() - start);
+    else this.#answer(request, found, clock.now() - start);
+  }
+
+  #lookUp(key: string): CachedOutputs | undefined | Promise<CachedOutputs | undefined> {
+    try {
+      return this.cache.get(key);
+    } catch (error) {
+      this.#failures.record("lookup", error);
+      return undefined;
+    }
+  }
+
+  /** Holds the request, and equal ones, until the cache has answered or taken too long. */
+  #lookUpLater(
+    request: InferenceRequest,
+    key: string,
+    found: Promise<CachedOutputs | undefined>,
+    start: number,
+  ): void {
+    const { clock, deadlines } = this.owner;
+    this.#underWay.set(key, new Set());
+    // Whoever gives the request up need not tell: it is looked at when the lookup is over.
+    request.holder = { remove() {} };
+    let timeout: Deadline | undefined;
+    let over = false;
+    const done = (outputs?: CachedOutputs, failure?: unknown) => {
+      if (over) return;
+      over = true;
+      timeout?.cancel();
+      if (failure !== undefined) this.#failures.record("lookup", failure);
+      const lookupMs = clock.now() - start;
+      request.holder = undefined;
+      if (outputs !== undefined) {
+        this.#answerAll(key, outputs);
+        this.#answer(request, outputs, lookupMs);
+      } else if (request.settled) {
+        this.#runNext(key);
+      } else {
+        this.#runLate(request, key, lookupMs);
+      }
+    };
+    const limitMs = this.cache.lookupTimeoutMs;
+    if (limitMs !== undefined) {
+      timeout = deadlines.add(start + limitMs, () => done(undefined, `no answer within ${limitMs} ms`));
+    }
+    found.then(done, (error: unknown) => done(undefined, error ?? "rejected"));
   }
 
   #run(request: InferenceRequest, key: string, lookupMs: number): void {
@@ -66,8 +118,20 @@ export class CachedModel {
     try {
       this.owner.enqueue(request);
     } catch (error) {
-      this.#underWay.delete(key);
+      request.onSettled = settled;
+      request.keepOutputs = undefined;
+      if (waiting.size === 0) this.#underWay.delete(key);
       throw error;
+    }
+  }
+
+  /** Runs a request whose sender has long been told that it is accepted: when it is refused, it ends with the error. */
+  #runLate(request: InferenceRequest, key: string, lookupMs: number): void {
+    try {
+      this.#run(request, key, lookupMs);
+    } catch (error) {
+      request.cancel(TritonError.from(error));
+      this.#runNext(key);
     }
   }
 
@@ -77,11 +141,19 @@ export class CachedModel {
     const copies = new Map([...outputs].map(([name, tensor]) => [name, copyTensor(tensor)]));
     let byteSize = 0;
     for (const tensor of copies.values()) byteSize += tensor.byteLength;
-    this.cache.set(key, copies, byteSize);
+    this.#insert(key, copies, byteSize);
     statistics.recordCacheMiss(lookupMs + clock.now() - start);
-    const waiting = this.#underWay.get(key);
-    this.#underWay.delete(key);
-    for (const request of waiting ?? []) this.#answer(request, copies, 0);
+    this.#answerAll(key, copies);
+  }
+
+  #insert(key: string, outputs: CachedOutputs, byteSize: number): void {
+    const failed = (error: unknown) => this.#failures.record("insertion", error);
+    try {
+      const inserted = this.cache.set(key, outputs, byteSize);
+      if (inserted instanceof Promise) inserted.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
   }
 
   /** The request under way failed: one of those that wait takes its place. */
@@ -94,11 +166,14 @@ export class CachedModel {
     }
     waiting.delete(next);
     next.holder = undefined;
-    try {
-      this.#run(next, key, 0);
-    } catch (error) {
-      next.cancel(error as TritonError);
-    }
+    this.#runLate(next, key, 0);
+  }
+
+  /** Answers those that wait for an equal request. */
+  #answerAll(key: string, outputs: CachedOutputs): void {
+    const waiting = this.#underWay.get(key);
+    this.#underWay.delete(key);
+    for (const request of waiting ?? []) this.#answer(request, outputs, 0);
   }
 
   #answer(request: InferenceRequest, outputs: CachedOutputs, lookupMs: number): void {

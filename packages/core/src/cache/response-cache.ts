@@ -1,29 +1,19 @@
-import { LRUCache } from "lru-cache";
 import type { Tensor } from "../tensor/tensor.js";
 
 /** Outputs by name, in the model's order. */
 export type CachedOutputs = ReadonlyMap<string, Tensor>;
 
-/** Keeps the outputs of requests by key. One cache serves all models of a Triton that ask for it. */
+/**
+ * Keeps the outputs of requests by key. One cache serves all models of a Triton that ask for it. It may answer at once or
+ * later. Whatever goes wrong in it, no request fails: one that cannot be looked up runs, outputs that cannot be kept are
+ * not.
+ */
 export interface ResponseCache {
-  get(key: string): CachedOutputs | undefined;
+  get(key: string): CachedOutputs | undefined | Promise<CachedOutputs | undefined>;
   /** @param byteSize bytes that the outputs hold */
-  set(key: string, outputs: CachedOutputs, byteSize: number): void;
-}
-
-/** Bytes that an entry takes besides its tensors: key, map, shapes. */
-const ENTRY_OVERHEAD_BYTES = 256;
-
-/** A cache in memory: the least recently used entries go when the byte size is reached. */
-export function memoryCache(byteSize: number): ResponseCache {
-  const entries = new LRUCache<string, { outputs: CachedOutputs; byteSize: number }>({
-    maxSize: byteSize,
-    sizeCalculation: (entry) => entry.byteSize + ENTRY_OVERHEAD_BYTES,
-  });
-  return {
-    get: (key) => entries.get(key)?.outputs,
-    set: (key, outputs, size) => {
-      entries.set(key, { outputs, byteSize: size });
-    },
-  };
+  set(key: string, outputs: CachedOutputs, byteSize: number): void | Promise<void>;
+  /** A lookup that takes longer counts as failed; the request runs. @default any time */
+  readonly lookupTimeoutMs?: number;
+  /** Lets go of what the cache holds. Called by `close()` of its Triton. */
+  close?(): void | Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
-import type { StyledInferFunc, TensorFunc } from "./infer-func.js";
-import { type MethodDecoratorContext, styled } from "./styled.js";
+import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import type { AnyTensorFunc, StyledInferFunc } from "./infer-func.js";
 
 /**
  * Makes a callback that gets the rows of all requests of a batch at once: for each input one ndarray whose
@@ -19,9 +19,9 @@ import { type MethodDecoratorContext, styled } from "./styled.js";
  * ```
  */
 export function batch<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-  fn: TensorFunc<I, O>,
+  fn: AnyTensorFunc<I, O>,
 ): StyledInferFunc<I, O>;
 export function batch<F extends (...args: never[]) => unknown>(method: F, context: MethodDecoratorContext): F;
-export function batch(fn: TensorFunc<[], []>, context?: MethodDecoratorContext): unknown {
-  return styled("batch", fn, context);
+export function batch(fn: unknown, context?: MethodDecoratorContext): unknown {
+  return decorate({ name: "batch" }, fn, context);
 }

@@ -25,6 +25,21 @@ export interface RequestInfo {
   readonly batchSize: number;
 }
 
+/** Where a request comes from. */
+export interface RequestScope {
+  /**
+   * Calls `fn` in the asynchronous context of whoever sent the request: an `AsyncLocalStorage` has the value there
+   * that it had when the request was made. In a worker it is a plain call: nothing of the kind crosses threads.
+   *
+   * @example
+   * ```ts
+   * const inferFunc = (requests) =>
+   *   requests.map((request) => request.runInContext(() => answer(request.inputs, tenant.getStore())));
+   * ```
+   */
+  runInContext<T>(fn: () => T): T;
+}
+
 /** The plain fields of a request, without what only the library looks at. */
 export function requestInfo(request: RequestInfo): RequestInfo {
   return {
@@ -78,5 +93,5 @@ export interface InferContext extends InstanceInfo, ModelCaller {
   /** Aborted when every request of the batch has been given up. */
   readonly signal: AbortSignal;
   /** The requests of the batch, in the order of their rows. */
-  readonly requests: readonly RequestInfo[];
+  readonly requests: readonly (RequestInfo & RequestScope)[];
 }

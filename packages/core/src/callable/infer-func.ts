@@ -1,7 +1,7 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
-import type { InferContext, RequestInfo } from "./infer-context.js";
+import type { InferContext, RequestInfo, RequestScope } from "./infer-context.js";
 import type { RESCHEDULE } from "./reschedule.js";
-import type { InputsOf, OutputsOf } from "./tensors-of.js";
+import type { InputsOf, OutputList, OutputsOf } from "./tensors-of.js";
 
 /** Answers one request of a decoupled model, also after the callback has returned. */
 export interface ResponseSender<O extends readonly TensorSpec[]> {
@@ -20,7 +20,8 @@ export interface ResponseSender<O extends readonly TensorSpec[]> {
 export interface InferRequest<
   I extends readonly TensorSpec[],
   O extends readonly TensorSpec[] = readonly TensorSpec[],
-> extends RequestInfo {
+> extends RequestInfo,
+    RequestScope {
   readonly inputs: InputsOf<I>;
   /** Aborted when this request is given up. */
   readonly signal: AbortSignal;
@@ -54,24 +55,42 @@ export type PlainInferFunc<I extends readonly TensorSpec[], O extends readonly T
 export type TensorFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> = (
   inputs: InputsOf<I>,
   context: InferContext,
-) => Answer<OutputsOf<O>>;
+) => Answer<OutputsOf<O> | OutputList<NoInfer<O>>>;
 
-/** How a callback wants its requests: all rows at once, one request's tensors, or the list of requests. */
-export type CallableStyle = "batch" | "sample" | "requests";
+/**
+ * How a callback wants its requests: all rows at once, one request's tensors, the list of requests, or step by step
+ * with those that come and go meanwhile.
+ */
+export type CallableStyle = "batch" | "sample" | "requests" | "stepwise";
 
-/** Marks functions made by `batch` and `sample`; shared between copies of the library and between threads. */
+/** Marks functions with their style, also with decorators around them; shared between copies of the library and threads. */
 export const callableStyle = Symbol.for("tritonjs.callableStyle");
 
 /**
- * A callback made by `batch` or `sample`: opaque, for `bind` alone to call. The call signature without parameters
- * is there for inference: TypeScript looks at what stands next to a call that returns a function before it looks
- * into the call, and takes the parameters of a plain callback from the only signature that has any.
+ * A callback made by `batch`, `sample`, or a decorator around them: opaque, for `bind` alone to call. The call
+ * signature without parameters is there for inference: TypeScript looks at what stands next to a call that returns a
+ * function before it looks into the call, and takes the parameters of a plain callback from the only signature that
+ * has any.
  */
 export interface StyledInferFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
   (): never;
-  readonly [callableStyle]: "batch" | "sample";
+  readonly [callableStyle]: CallableStyle;
   readonly [tensorFunc]?: TensorFunc<I, O>;
 }
+
+/**
+ * A function of tensors with decorators around it (`firstValue`, `padBatch`, ...): opaque, for `batch` and `sample` to
+ * take.
+ */
+export interface DecoratedTensorFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
+  (): never;
+  readonly [tensorFunc]?: TensorFunc<I, O>;
+}
+
+/** What `batch`, `sample` and the decorators inside of them take. */
+export type AnyTensorFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
+  | TensorFunc<I, O>
+  | DecoratedTensorFunc<I, O>;
 
 declare const tensorFunc: unique symbol;
 

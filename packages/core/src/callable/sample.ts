@@ -1,6 +1,6 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
-import type { StyledInferFunc, TensorFunc } from "./infer-func.js";
-import { type MethodDecoratorContext, styled } from "./styled.js";
+import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import type { AnyTensorFunc, StyledInferFunc } from "./infer-func.js";
 
 /** What is wrong with a model that has both a batch axis and a callback made with `sample`. */
 export const SAMPLE_TAKES_ONE =
@@ -16,12 +16,12 @@ export const SAMPLE_TAKES_ONE =
  * ```
  */
 export function sample<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-  fn: TensorFunc<I, O>,
+  fn: AnyTensorFunc<I, O>,
 ): StyledInferFunc<I, O>;
 export function sample<F extends (...args: never[]) => unknown>(
   method: F,
   context: MethodDecoratorContext,
 ): F;
-export function sample(fn: TensorFunc<[], []>, context?: MethodDecoratorContext): unknown {
-  return styled("sample", fn, context);
+export function sample(fn: unknown, context?: MethodDecoratorContext): unknown {
+  return decorate({ name: "sample" }, fn, context);
 }

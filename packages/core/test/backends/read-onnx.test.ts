@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type OnnxElementType, onnxModel } from "../../../../examples/quickstart/iris/onnx-writer.js";
+import { type OnnxElementType, onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import { describeOnnxModel } from "../../src/backends/onnxruntime/describe-model.js";
 import { thrownText } from "../support/requests.js";
 

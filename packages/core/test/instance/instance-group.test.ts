@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Payload } from "../../src/batch/payload.js";
 import { EqualInputsRule } from "../../src/batch/required-equal-inputs.js";
 import { VirtualClock } from "../../src/clock/virtual-clock.js";
+import { planInstances } from "../../src/config/instances.js";
 import { TritonError } from "../../src/errors/triton-error.js";
 import type { Execution, Executor } from "../../src/instance/executor.js";
 import { InstanceGroup } from "../../src/instance/instance-group.js";
@@ -39,7 +40,7 @@ class HeldExecutor implements Executor {
 async function busyGroup() {
   const clock = new VirtualClock();
   const executor = new HeldExecutor();
-  const instance = new ModelInstance({ name: "m_0", index: 0, kind: "KIND_CPU", deviceId: 0 }, executor, {
+  const instance = new ModelInstance(planInstances(modelConfig())[0]!, executor, {
     modelName: "m",
     modelVersion: "1",
     decoupled: false,

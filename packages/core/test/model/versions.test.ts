@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ModelRegistry, parseVersion } from "../../src/model/registry.js";
+import { parseVersion } from "../../src/model/parse-version.js";
+import { ModelRegistry } from "../../src/model/registry.js";
 import { thrownText } from "../support/requests.js";
 
 describe("a version in a request", () => {

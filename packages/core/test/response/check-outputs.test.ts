@@ -93,7 +93,7 @@ describe("a wrong result says what was declared and what came", () => {
 
   it("with another number of rows than the batch", () => {
     expect(fault({ ...good, y: ndarray(new Float32Array(9), [3, 3]) }, 2)).toBe(
-      "returned output 'y' with 3 rows for a batch of 2",
+      "INTERNAL Received output tensors with different batch sizes: y: (3, 3), label: (1, 1). Expected batch size: 2. ",
     );
   });
 
@@ -117,7 +117,9 @@ describe("tensors of a backend", () => {
     expect(tensorFault({ y: fp32([1, 3], [1, 2]) })).toBe(
       "returned output 'y' with 2 elements for shape [1,3]",
     );
-    expect(tensorFault({ y: ones(1, 3) }, 2)).toBe("returned output 'y' with 1 rows for a batch of 2");
+    expect(tensorFault({ y: ones(1, 3) }, 2)).toBe(
+      "INTERNAL Received output tensors with different batch sizes: y: (1, 3). Expected batch size: 2. ",
+    );
     expect(tensorFault({})).toBe("did not return output 'y', got []");
   });
 });

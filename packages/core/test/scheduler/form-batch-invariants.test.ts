@@ -29,7 +29,12 @@ describe("whatever waits", () => {
           maxQueueDelayMs: delay,
           equalInputs: new EqualInputsRule(modelConfig()),
         };
-        const decision = formBatch(queueOf(rows), { batchSize: base, requiredEqual: undefined }, now, rules);
+        const decision = formBatch(
+          queueOf(rows),
+          { batchSize: base, cost: 0, requiredEqual: undefined },
+          now,
+          rules,
+        );
         const taken = rows.slice(0, decision.take).reduce((sum, count) => sum + count, 0);
         if (decision.take > 0) expect(base + taken).toBeLessThanOrEqual(8);
         if (decision.take === 0) expect(decision.closePayload || decision.waitMs !== undefined).toBe(true);
@@ -51,7 +56,12 @@ describe("whatever waits", () => {
           maxQueueDelayMs: delay,
           equalInputs: new EqualInputsRule(modelConfig()),
         };
-        const decision = formBatch(queueOf(rows), { batchSize: 0, requiredEqual: undefined }, delay, rules);
+        const decision = formBatch(
+          queueOf(rows),
+          { batchSize: 0, cost: 0, requiredEqual: undefined },
+          delay,
+          rules,
+        );
         expect(decision.take).toBeGreaterThan(0);
       }),
     );

@@ -12,8 +12,8 @@ import { modelConfig } from "../support/model-config.js";
 import { queuedRequest, requestWith } from "../support/requests.js";
 import { ones } from "../support/tensors.js";
 
-const emptyPayload: PayloadView = { batchSize: 0, requiredEqual: undefined };
-const waitingPayload = (batchSize: number): PayloadView => ({ batchSize, requiredEqual: undefined });
+const emptyPayload: PayloadView = { batchSize: 0, cost: 0, requiredEqual: undefined };
+const waitingPayload = (batchSize: number): PayloadView => ({ batchSize, cost: 0, requiredEqual: undefined });
 
 function rules(
   given: Partial<BatchingRules> & { readonly inputs?: readonly TensorSpec[] } = {},
@@ -192,7 +192,7 @@ describe("shapes that differ", () => {
 
   it("are compared with what opened the payload", () => {
     const first = formBatch(queueOf(row(2)), emptyPayload, 0, rules({ inputs: variable }));
-    const payload: PayloadView = { batchSize: 1, requiredEqual: first.requiredEqual };
+    const payload: PayloadView = { batchSize: 1, cost: 0, requiredEqual: first.requiredEqual };
     expect(formBatch(queueOf(row(2)), payload, 0, rules({ inputs: variable })).take).toBe(1);
     expect(formBatch(queueOf(row(3)), payload, 0, rules({ inputs: variable }))).toMatchObject({
       take: 0,
@@ -235,5 +235,70 @@ describe("a decision", () => {
     const decide = () => formBatch(head, waitingPayload(2), 1, rules({ maxQueueDelayMs: 4 }));
     expect(decide()).toEqual(decide());
     expect(decide().take).toBe(3);
+  });
+});
+
+describe("the reason for which a batch is cut", () => {
+  const cut = (queue: RequestView, given: Parameters<typeof rules>[0] = {}, now = 0) =>
+    formBatch(queue, emptyPayload, now, rules(given)).cut;
+
+  it("is SIZE for a full batch, and where the next request would make it larger", () => {
+    expect([cut(rowsQueue(4, 4)), cut(rowsQueue(4, 3, 2)), cut(rowsQueue(8, 1))]).toEqual([
+      "SIZE",
+      "SIZE",
+      "SIZE",
+    ]);
+  });
+
+  it("is PREFERRED at a preferred size below the largest", () => {
+    expect(cut(rowsQueue(1, 1, 1), { preferredBatchSizes: [2] })).toBe("PREFERRED");
+  });
+
+  it("is DELAY when the oldest request has waited long enough", () => {
+    expect(cut(rowsQueue(1), { maxQueueDelayMs: 10 }, 10)).toBe("DELAY");
+  });
+
+  it("is SHAPE when the next request differs", () => {
+    expect(cut(queueOf(queuedRequest(1, 0, 2), queuedRequest(1, 0, 3)), { inputs: variable })).toBe("SHAPE");
+  });
+
+  it("is none while everything goes, or waits for more", () => {
+    expect([cut(rowsQueue(1, 1)), cut(rowsQueue(1), { maxQueueDelayMs: 10 })]).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+describe("the cost of a batch", () => {
+  const costQueue = (...costs: readonly number[]) =>
+    queueOf(
+      ...costs.map((cost) => {
+        const request = queuedRequest(1);
+        request.batchCost = cost;
+        return request;
+      }),
+    );
+  const bounded = rules({ maxBatchCost: 10, maxQueueDelayMs: 5 });
+
+  it("ends it before the request that would make it cost too much, without waiting for the delay", () => {
+    expect(formBatch(costQueue(4, 5, 3), emptyPayload, 0, bounded)).toMatchObject({
+      take: 2,
+      closePayload: true,
+      cut: "COST",
+    });
+  });
+
+  it("ends it when it costs as much as it may", () => {
+    expect(formBatch(costQueue(4, 6, 0), emptyPayload, 0, bounded)).toMatchObject({ take: 2, cut: "COST" });
+  });
+
+  it("counts what already waits in the payload, which closes when nothing more can join", () => {
+    const payload: PayloadView = { batchSize: 1, cost: 8, requiredEqual: undefined };
+    expect(formBatch(costQueue(3), payload, 0, bounded)).toMatchObject({
+      take: 0,
+      closePayload: true,
+      cut: "COST",
+    });
   });
 });

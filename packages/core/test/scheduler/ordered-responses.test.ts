@@ -45,4 +45,51 @@ describe("answers in order", () => {
     requests[1]!.respond(response, false);
     expect(delivered).toEqual(["0 response", "0 nothing", "1 response", "1 response"]);
   });
+
+  it("can still be given up while they are held back: the error is delivered at once, the answer never", () => {
+    const { requests, delivered } = admitted(3);
+    requests[2]!.respond(response);
+    requests[1]!.respond(response);
+    expect(requests[1]!.cancel()).toBe(true);
+    expect(delivered).toEqual(["1 CANCELLED the request was cancelled"]);
+    requests[0]!.respond(response);
+    expect(delivered).toEqual(["1 CANCELLED the request was cancelled", "0 response", "2 response"]);
+    expect(requests[2]!.cancel()).toBe(false);
+  });
+
+  it("are given once, though the model answers again while the first answer is held back", () => {
+    const { requests, delivered } = admitted(2);
+    expect(requests[1]!.respond(response)).toBe(true);
+    expect(requests[1]!.respond(response)).toBe(false);
+    requests[0]!.respond(response);
+    expect(delivered).toEqual(["0 response", "1 response"]);
+  });
+
+  it("stay in order when one that is delivered gives others up", () => {
+    const ordered = new OrderedResponses();
+    const delivered: string[] = [];
+    const requests: InferenceRequest[] = Array.from({ length: 4 }, (_, i) =>
+      requestWith(
+        {},
+        {
+          onResponse: (outcome) => {
+            delivered.push(`${i} ${outcomeText(outcome)}`);
+            if (i === 0) requests[1]!.cancel();
+          },
+        },
+      ),
+    );
+    for (const request of requests) {
+      ordered.admit(request);
+      request.startExecution();
+    }
+    for (const request of requests.slice(2)) request.respond(response);
+    requests[0]!.respond(response);
+    expect(delivered).toEqual([
+      "0 response",
+      "1 CANCELLED the request was cancelled",
+      "2 response",
+      "3 response",
+    ]);
+  });
 });

@@ -10,6 +10,8 @@ export interface ModelSketch {
   readonly options?: ModelOptions;
   readonly overrides?: Partial<ModelConfig>;
   readonly instances?: number;
+  /** GPUs of the machine; undefined for one without any driver. */
+  readonly gpus?: readonly number[];
 }
 
 /** A resolved configuration. */
@@ -24,6 +26,7 @@ export function modelConfig(sketch: ModelSketch = {}): ModelConfig {
     batchingByDefault: true,
     decoupledByDefault: false,
     defaultInstanceCount: sketch.instances ?? 1,
+    gpus: sketch.gpus,
     overrides: sketch.overrides,
   });
 }

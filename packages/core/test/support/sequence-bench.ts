@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { DeadlineQueue } from "../../src/clock/deadline-queue.js";
 import { VirtualClock } from "../../src/clock/virtual-clock.js";
+import { initialStates } from "../../src/config/initial-states.js";
 import { planInstances } from "../../src/config/instances.js";
 import type { ModelConfig } from "../../src/config/model-config.js";
 import type { Execution, ExecutionResult, Executor } from "../../src/instance/executor.js";
@@ -88,6 +90,7 @@ export class SequenceBench {
       this.clock,
     );
     this.scheduler = new SequenceBatchScheduler(this.config, this.instances, this.clock, this.deadlines, {
+      initialStates: initialStates(this.config, readFileSync).states,
       holdUntil: 0,
       backlogHoldUntil: 0,
       onEvict: ({ correlationId }, reason) => this.evictions.push(`${correlationId}: ${reason}`),

@@ -16,6 +16,8 @@ export interface ExecutionRecord {
 /** The calls of all models of a scenario, in the order in which they began. */
 export class ExecutionLog {
   executions: ExecutionRecord[] = [];
+  /** Number of executions of each instance. */
+  byInstance: Record<string, number> = {};
   readonly #clock: Clock;
   #started: number;
 
@@ -24,7 +26,8 @@ export class ExecutionLog {
     this.#started = clock.now();
   }
 
-  add(requests: readonly ExecutedRequest[], model: string | undefined): void {
+  add(requests: readonly ExecutedRequest[], model: string | undefined, instance: string): void {
+    this.byInstance[instance] = (this.byInstance[instance] ?? 0) + 1;
     const about_ms = this.#clock.now() - this.#started;
     this.executions.push({ ...(model === undefined ? {} : { model }), requests, about_ms });
   }
@@ -33,6 +36,7 @@ export class ExecutionLog {
   take(): ExecutionRecord[] {
     const taken = this.executions;
     this.executions = [];
+    this.byInstance = {};
     this.#started = this.#clock.now();
     return taken;
   }
@@ -81,6 +85,7 @@ export class Recorder {
     this.#log.add(
       requests.map((request) => describeRequest(request, this.#config)),
       this.#name,
+      instanceName,
     );
     return this.#execute(
       requests.map((request) => this.#addressed(request)),

@@ -1,0 +1,57 @@
+import { sequenceState, type Triton } from "@tritonjs/core";
+import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { onnxModel } from "@tritonjs-examples/onnx-writer";
+
+const inputs = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
+const outputs = [{ name: "sum", dtype: "FP32", shape: [1] }] as const;
+const maxSequenceIdleMicroseconds = 60_000_000;
+
+/** An accumulator that keeps its sum in an object of its own: a callback, no tensors involved. */
+export function bindAccumulator(triton: Triton) {
+  const totals = sequenceState(() => ({ sum: 0 }));
+  return triton.bind({
+    modelName: "accumulator",
+    inputs,
+    outputs,
+    inferFunc: (requests) =>
+      requests.map(({ sequence, inputs: { x } }) => {
+        const total = totals(sequence);
+        total.sum += x.get(0, 0);
+        return { sum: [[total.sum]] };
+      }),
+    config: { maxBatchSize: 16, sequence: { maxSequenceIdleMicroseconds } },
+    onSequenceEvict: ({ correlationId }, reason) =>
+      console.log(`sequence ${correlationId} is over: ${reason}`),
+  });
+}
+
+/** The same as an ONNX model, which cannot keep anything: what it gives as `total` it gets as `past` next time. */
+export function bindOnnxAccumulator(triton: Triton) {
+  return triton.bind({
+    modelName: "accumulator-onnx",
+    inputs,
+    outputs,
+    inferFunc: onnxruntime({ model: makeAccumulator() }),
+    config: {
+      maxBatchSize: 16,
+      sequence: {
+        maxSequenceIdleMicroseconds,
+        states: [{ input: "past", output: "total", dtype: "FP32", shape: [1], initial: [0] }],
+      },
+    },
+  });
+}
+
+function makeAccumulator(): Uint8Array {
+  const dims = ["batch", 1];
+  return onnxModel({
+    name: "accumulator",
+    opset: 13,
+    inputs: ["x", "past"].map((name) => ({ name, elemType: "FLOAT", dims })),
+    outputs: ["sum", "total"].map((name) => ({ name, elemType: "FLOAT", dims })),
+    nodes: [
+      { op: "Add", inputs: ["x", "past"], outputs: ["total"] },
+      { op: "Identity", inputs: ["total"], outputs: ["sum"] },
+    ],
+  });
+}

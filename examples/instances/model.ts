@@ -1,0 +1,14 @@
+import { batch } from "@tritonjs/core";
+
+/** What the model takes and gives. */
+export const inputs = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
+export const outputs = [{ name: "y", dtype: "FP32", shape: [1] }] as const;
+
+/** Square roots, from a library with faults: a negative number ends the process, infinity never comes to an end. */
+export default batch<typeof inputs, typeof outputs>(({ x }) => {
+  for (const value of x.data) {
+    if (value < 0) process.kill(process.pid, "SIGSEGV");
+    while (value === Number.POSITIVE_INFINITY);
+  }
+  return { y: x.data.map(Math.sqrt) };
+});

@@ -1,0 +1,1 @@
+export { type RedisCacheOptions, type RedisClient, redisCache } from "./redis-cache.js";

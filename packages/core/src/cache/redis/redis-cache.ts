@@ -1,0 +1,93 @@
+import { createRequire } from "node:module";
+import type { RedisClientOptions } from "@redis/client";
+import { TritonError } from "../../errors/triton-error.js";
+import { decodeOutputs, encodeOutputs } from "../encode-outputs.js";
+import type { ResponseCache } from "../response-cache.js";
+
+/** What is used of a client of Redis: one made with `createClient` of `redis` or `@redis/client`. */
+export interface RedisClient {
+  withTypeMapping(mapping: Record<number, unknown>): {
+    get(key: string): Promise<unknown>;
+    set(key: string, value: Buffer, options: { PX?: number }): Promise<unknown>;
+  };
+}
+
+/** What Redis calls a string of bytes: the byte before one in its protocol. */
+const BLOB_STRING = "$".charCodeAt(0);
+
+/** Options of `redisCache`. */
+export interface RedisCacheOptions {
+  /** `redis://` or `rediss://` with user, password and database, or `unix://` with a path. @default "redis://localhost:6379" */
+  readonly url?: string;
+  /** A connected client to use instead of one to `url`. It stays open: who made it closes it. */
+  readonly client?: RedisClient;
+  /**
+   * Goes before each key. The keys of two models of one name and version differ in nothing else: give deployments with
+   * other weights or code another prefix.
+   * @default "tritonjs:"
+   */
+  readonly keyPrefix?: string;
+  /** How long an entry is kept, in seconds; without it until Redis needs the room. @default none */
+  readonly ttlSeconds?: number;
+  /** A lookup that takes longer is given up, and the request runs. @default 1000 */
+  readonly lookupTimeoutMs?: number;
+}
+
+/**
+ * A response cache in Redis, shared by any number of processes. While Redis cannot be reached, requests run as if there were
+ * no cache; the connection comes back by itself.
+ *
+ * Eviction is that of the server: give it `maxmemory` and `maxmemory-policy allkeys-lru`.
+ *
+ * @throws TritonError UNAVAILABLE when no client is given and `@redis/client` is not installed.
+ * @example
+ * ```ts
+ * import { redisCache } from "@tritonjs/core/redis";
+ *
+ * const triton = new Triton({ responseCache: redisCache({ url: "redis://cache:6379", ttlSeconds: 3600 }) });
+ * ```
+ */
+export function redisCache(options: RedisCacheOptions = {}): ResponseCache {
+  const { keyPrefix = "tritonjs:", ttlSeconds, lookupTimeoutMs = 1000 } = options;
+  const own = options.client === undefined ? connect(options.url) : undefined;
+  const commands = (options.client ?? (own as unknown as RedisClient)).withTypeMapping({
+    [BLOB_STRING]: Buffer,
+  });
+  const expiry = ttlSeconds === undefined ? {} : { PX: Math.ceil(ttlSeconds * 1000) };
+  return {
+    lookupTimeoutMs,
+    async get(key) {
+      const bytes = await commands.get(keyPrefix + key);
+      return bytes instanceof Buffer ? decodeOutputs(bytes) : undefined;
+    },
+    async set(key, outputs) {
+      await commands.set(keyPrefix + key, encodeOutputs(outputs), expiry);
+    },
+    close: () => own?.destroy(),
+  };
+}
+
+function addressOf(url: string | undefined): RedisClientOptions {
+  if (url === undefined) return {};
+  return url.startsWith("unix://") ? { socket: { path: url.slice("unix://".length), tls: false } } : { url };
+}
+
+function connect(url: string | undefined) {
+  const { createClient } = load();
+  // Without a queue a command fails at once while there is no connection.
+  const client = createClient({ ...addressOf(url), disableOfflineQueue: true });
+  // Each request that could not be looked up counts as a failure: the connection need not say so as well.
+  client.on("error", () => {});
+  client.connect().catch(() => {});
+  return client;
+}
+
+function load(): typeof import("@redis/client") {
+  try {
+    return createRequire(import.meta.url)("@redis/client") as typeof import("@redis/client");
+  } catch (cause) {
+    const why = TritonError.from(cause).message.split("\n")[0];
+    const text = `@redis/client cannot be loaded (${why}); install it next to @tritonjs/core`;
+    throw new TritonError("UNAVAILABLE", text, { cause });
+  }
+}

@@ -1,0 +1,40 @@
+import type { TensorSpec } from "../config/tensor-spec.js";
+import type { DataType } from "../tensor/data-type.js";
+import type { TensorValue } from "../tensor/from-value.js";
+import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import type { InferFunc, StyledInferFunc } from "./infer-func.js";
+
+/** Specifications in which the inputs named `K` are always there. */
+export type Filled<I extends readonly TensorSpec[], K extends string> = {
+  readonly [P in keyof I]: I[P] extends { readonly name: K }
+    ? Omit<I[P], "optional"> & { readonly optional: false }
+    : I[P];
+};
+
+/** Made by `fillOptionals`: wraps a callback, or decorates a method. */
+export interface FillOptionals<K extends string> {
+  <const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+    fn: InferFunc<Filled<I, K>, O>,
+  ): StyledInferFunc<I, O>;
+  <F extends (...args: never[]) => unknown>(method: F, context: MethodDecoratorContext): F;
+}
+
+/**
+ * Gives optional inputs that a request lacks a default value, for each of its rows. Stands outermost, so that the
+ * decorators inside see requests that are alike.
+ *
+ * @param defaults ndarrays, typed arrays or nested arrays without the batch axis; `bind` refuses those that do not fit
+ * their input
+ * @example
+ * ```ts
+ * const inferFunc = fillOptionals({ temperature: [0.7] })(
+ *   batch(({ text, temperature }) => ({ answer: ask(text, temperature) })), // temperature: [rows, 1], always there
+ * );
+ * ```
+ */
+export function fillOptionals<const K extends string>(
+  defaults: Readonly<Record<K, TensorValue<DataType>>>,
+): FillOptionals<K> {
+  return ((fn: unknown, context?: MethodDecoratorContext) =>
+    decorate({ name: "fillOptionals", defaults }, fn, context)) as FillOptionals<K>;
+}

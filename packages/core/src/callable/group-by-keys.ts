@@ -1,0 +1,24 @@
+import type { TensorSpec } from "../config/tensor-spec.js";
+import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import type { InferFunc, StyledInferFunc } from "./infer-func.js";
+
+/**
+ * Calls the callback once for each set of inputs that requests of a batch have, and puts the results back in the order of
+ * the requests. Stands around `batch`, which needs requests with the same inputs. Requests with other inputs may
+ * then share a batch.
+ *
+ * @example
+ * ```ts
+ * const inferFunc = groupByKeys(batch(({ text, hint }) => ({ answer: ask(text, hint) }))); // hint: in all rows or in none
+ * ```
+ */
+export function groupByKeys<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  fn: InferFunc<I, O>,
+): StyledInferFunc<I, O>;
+export function groupByKeys<F extends (...args: never[]) => unknown>(
+  method: F,
+  context: MethodDecoratorContext,
+): F;
+export function groupByKeys(fn: unknown, context?: MethodDecoratorContext): unknown {
+  return decorate({ name: "groupByKeys" }, fn, context);
+}

@@ -1,0 +1,46 @@
+import type { TensorSpec } from "../config/tensor-spec.js";
+import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import type { InferContext } from "./infer-context.js";
+import type { AnyTensorFunc, DecoratedTensorFunc, TensorFunc } from "./infer-func.js";
+import type { seenAs } from "./tensors-of.js";
+
+/** The context among the inputs. */
+export interface ContextSpec {
+  readonly name: "tritonContext";
+  readonly dtype: "BYTES";
+  readonly shape: readonly [];
+  readonly [seenAs]: InferContext;
+}
+
+/** The name under which the context stands among the inputs. */
+export const TRITON_CONTEXT = "tritonContext";
+
+/**
+ * Puts the context among the inputs, as `tritonContext`: what a callback gets as its second argument anyway. Stands
+ * inside of `batch` or `sample`.
+ *
+ * @example
+ * ```ts
+ * const inferFunc = batch(
+ *   tritonContext(({ x, tritonContext }) => ({ y: scale(x, tritonContext.modelConfig.parameters.factor) })),
+ * );
+ * ```
+ */
+export function tritonContext<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  fn: AnyTensorFunc<readonly [...I, ContextSpec], O>,
+): DecoratedTensorFunc<I, O>;
+export function tritonContext<F extends (...args: never[]) => unknown>(
+  method: F,
+  context: MethodDecoratorContext,
+): F;
+export function tritonContext(fn: unknown, context?: MethodDecoratorContext): unknown {
+  return decorate(
+    { name: "tritonContext" },
+    fn,
+    context,
+    function (this: unknown, inputs: object, inferContext) {
+      const call = fn as TensorFunc<[], []>;
+      return call.call(this, { ...inputs, [TRITON_CONTEXT]: inferContext }, inferContext);
+    },
+  );
+}

@@ -1,0 +1,102 @@
+import { VirtualClock } from "../../src/clock/virtual-clock.js";
+import type { ModelOptions } from "../../src/config/model-options.js";
+import type { TensorSpec } from "../../src/config/tensor-spec.js";
+import { TritonError } from "../../src/errors/triton-error.js";
+import { InferenceRequest } from "../../src/request/inference-request.js";
+import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
+import type { Tensor } from "../../src/tensor/tensor.js";
+import { Triton } from "../../src/triton.js";
+import { outcomeText } from "./requests.js";
+import { ones } from "./tensors.js";
+
+/** What a bench is made of: a model `m` of batches of up to 4 rows unless it is told otherwise. */
+export interface BatcherBenchInit {
+  readonly batcher?: ModelOptions["batcher"];
+  readonly maxBatchSize?: number;
+  readonly inputs?: readonly TensorSpec[];
+  readonly instances?: number;
+  /** How long each batch takes. */
+  readonly execMs?: number;
+  readonly delayScheduler?: number;
+}
+
+/** What a request is made of, besides its id. */
+export interface SentRequest extends Partial<Omit<InferenceRequestInit, "inputs">> {
+  readonly rows?: number;
+  readonly columns?: number;
+  readonly inputs?: Readonly<Record<string, Tensor>>;
+}
+
+/** A model with a dynamic batcher that only writes its batches down, under a virtual clock. */
+export class BatcherBench {
+  readonly clock = new VirtualClock();
+  readonly triton: Triton;
+  /** Ids of the requests of each batch, and when it began: `a b @0`. */
+  readonly batches: string[] = [];
+  /** `id: what came of it @when`, in the order of the answers. */
+  readonly outcomes: string[] = [];
+  readonly handle;
+  execMs: number;
+
+  private constructor(init: BatcherBenchInit) {
+    this.triton = new Triton({ clock: this.clock, delayScheduler: init.delayScheduler ?? 0 });
+    this.execMs = init.execMs ?? 0;
+    const { batcher = {}, maxBatchSize = 4, instances = 1 } = init;
+    this.handle = this.triton.bind({
+      modelName: "m",
+      inputs: init.inputs ?? [{ name: "x", dtype: "FP32", shape: [2] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+      inferFunc: Array.from({ length: instances }, () => this.#run),
+      config: { batcher, maxBatchSize },
+    });
+  }
+
+  /** A bench whose model is loaded. */
+  static async open(init: BatcherBenchInit = {}): Promise<BatcherBench> {
+    const bench = new BatcherBench(init);
+    await bench.handle.ready();
+    return bench;
+  }
+
+  readonly #run = async (requests: readonly { readonly id: string; readonly batchSize: number }[]) => {
+    this.batches.push(`${requests.map(({ id }) => id).join(" ")} @${this.clock.now()}`);
+    if (this.execMs > 0) {
+      await new Promise<void>((resolve) => this.clock.setTimer(this.execMs, resolve));
+    }
+    return requests.map(({ batchSize }) => ({ y: new Float32Array(batchSize) }));
+  };
+
+  /** Sends a request; one that is refused has that as its outcome. */
+  send(id: string, { rows = 1, columns = 2, inputs, ...init }: SentRequest = {}): InferenceRequest {
+    const request = new InferenceRequest({
+      modelName: "m",
+      id,
+      onResponse: (outcome) => this.#note(id, outcomeText(outcome)),
+      ...init,
+      inputs: new Map(Object.entries(inputs ?? { x: ones(rows, columns) })),
+    });
+    try {
+      this.triton.service.infer(request);
+    } catch (error) {
+      this.#note(id, outcomeText(TritonError.from(error)));
+    }
+    return request;
+  }
+
+  /** Sends several at once. */
+  sendAll(ids: string, init: SentRequest = {}): InferenceRequest[] {
+    return ids.split(" ").map((id) => this.send(id, init));
+  }
+
+  /** Why the batches so far were cut, in their order. */
+  get cuts(): string[] {
+    return this.handle
+      .queue()
+      .recentCuts.map(({ reason }) => reason)
+      .reverse();
+  }
+
+  #note(id: string, what: string): void {
+    this.outcomes.push(`${id}: ${what} @${this.clock.now()}`);
+  }
+}

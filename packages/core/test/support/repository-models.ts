@@ -1,0 +1,16 @@
+import { emptyModelConfig } from "../../src/config/defaults.js";
+import type { ModelConfig } from "../../src/config/model-config.js";
+
+/** An ensemble with a step for each member; a plain model without any. */
+export function ensembleConfig(name: string, members: readonly string[]): ModelConfig {
+  const config = { ...emptyModelConfig(), name };
+  if (members.length === 0) return config;
+  const step = members.map((modelName) => ({
+    modelName,
+    modelVersion: -1,
+    inputMap: {},
+    outputMap: {},
+    modelNamespace: "",
+  }));
+  return { ...config, ensembleScheduling: { step } };
+}

@@ -1,0 +1,107 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { batch, sample, Triton } from "@tritonjs/core";
+import { afterEach, describe, expect, it } from "vitest";
+import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
+
+let triton = new Triton();
+afterEach(async () => {
+  await triton.close();
+  triton = new Triton();
+});
+
+const tenant = new AsyncLocalStorage<string>();
+const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
+const unbatched = { ...specs, config: { batching: false } } as const;
+
+describe("the asynchronous context of the caller", () => {
+  it("is that of each request of a batch in runInContext, and no caller's outside of it", async () => {
+    const seen: unknown[] = [];
+    const handle = triton.bind({
+      ...specs,
+      inferFunc: batch(async ({ x }, { requests }) => {
+        seen.push(tenant.getStore());
+        await Promise.resolve();
+        for (const request of requests) seen.push(request.runInContext(() => tenant.getStore()));
+        return { y: x };
+      }),
+    });
+    await handle.ready();
+    await Promise.all(["a", "b", "c"].map((name, i) => tenant.run(name, () => echo(handle, i))));
+    expect(seen).toEqual([undefined, "a", "b", "c"]);
+  });
+
+  it("is there for each request of a plain callback, and lasts through what it awaits", async () => {
+    const handle = triton.bind({
+      ...specs,
+      inferFunc: (requests) =>
+        Promise.all(
+          requests.map((request) =>
+            request.runInContext(async () => {
+              await Promise.resolve();
+              return { y: [[Number(tenant.getStore())]] };
+            }),
+          ),
+        ),
+    });
+    await handle.ready();
+    const sent = ["5", "7"].map((name) => tenant.run(name, () => echo(handle, 0)));
+    expect(await Promise.all(sent)).toEqual([5, 7]);
+  });
+
+  it("is where a callback made with sample runs, each step of a generator included", async () => {
+    const one = triton.bind({
+      ...unbatched,
+      inferFunc: sample(async () => ({ y: [Number(tenant.getStore())] })),
+    });
+    const many = triton.bind({
+      ...unbatched,
+      modelName: "many",
+      inferFunc: sample(async function* () {
+        yield { y: [Number(tenant.getStore())] };
+        await Promise.resolve();
+        yield { y: [Number(tenant.getStore()) + 1] };
+      }),
+    });
+    await tenant.run("3", async () => expect((await one.infer({ x: [0] })).y.data[0]).toBe(3));
+    const values: number[] = [];
+    const responses = tenant.run("4", () => many.stream({ x: [0] }));
+    await tenant.run("4", async () => {
+      for await (const { y } of responses) values.push(y.data[0]!);
+    });
+    expect(values).toEqual([4, 5]);
+  });
+
+  it("goes with a request from model to model, and through the steps of an ensemble", async () => {
+    triton.bind({
+      ...unbatched,
+      modelName: "who",
+      inferFunc: sample(() => ({ y: [Number(tenant.getStore())] })),
+    });
+    const calls = triton.bind({
+      ...unbatched,
+      modelName: "calls",
+      inferFunc: sample(({ x }, context) => context.infer<{ y: Int32Array }>("who", { x })),
+    });
+    const ensemble = triton.bindEnsemble({
+      ...specs,
+      modelName: "ensemble",
+      steps: [
+        { modelName: "who", inputMap: { x: "x" }, outputMap: { y: "middle" } },
+        { modelName: "calls", inputMap: { x: "middle" }, outputMap: { y: "y" } },
+      ],
+      config: { batching: false },
+    });
+    await tenant.run("8", async () => {
+      expect((await calls.infer({ x: [0] })).y.data[0]).toBe(8);
+      expect((await ensemble.infer({ x: [0] })).y.data[0]).toBe(8);
+    });
+  });
+
+  it("is a plain call in a worker", async () => {
+    const handle = triton.bind({
+      ...specs,
+      inferFunc: new URL("./fixtures/runs-in-context.mjs", import.meta.url),
+    });
+    expect(await tenant.run("x", () => echo(handle, 2))).toBe(4);
+  });
+});

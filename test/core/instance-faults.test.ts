@@ -1,0 +1,180 @@
+import { type InstanceGroupOptions, type Isolation, sample, Triton, VirtualClock } from "@tritonjs/core";
+import { afterEach, describe, expect, it } from "vitest";
+import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
+import { outcomeOf, outcomesOf } from "../support/outcome.js";
+
+const NEVER_SETTLES = -1;
+const THROWS_A_SYMBOL = -2;
+const LOOPS = -3;
+const EXHAUSTS_THE_HEAP = -4;
+const EXITS = -5;
+const ABORTS = -6;
+const KILLS_ITSELF = -7;
+const REJECTS_UNHEARD = -8;
+const FAULTS = -9;
+const CUTS_THE_LINE = -10;
+
+let triton: Triton;
+afterEach(() => triton.close());
+
+async function served(
+  isolation: Isolation,
+  group: InstanceGroupOptions = {},
+  options: ConstructorParameters<typeof Triton>[0] = {},
+): Promise<EchoHandle> {
+  triton = new Triton(options);
+  const handle = triton.bind({
+    modelName: "m",
+    inputs: echoInputs,
+    outputs: echoOutputs,
+    inferFunc: new URL("./fixtures/misbehaves.mjs", import.meta.url),
+    config: { maxBatchSize: 1, instanceGroup: { isolation, ...group } },
+  });
+  await handle.ready();
+  return handle;
+}
+
+/** What becomes of a request that misbehaves, and of the one behind it. */
+async function outcomes(handle: EchoHandle, value: number): Promise<string[]> {
+  return outcomesOf([value, 1].map((one) => echo(handle, one)));
+}
+
+const crashed = "INTERNAL instance 'm_0_0' of model 'm' crashed: ";
+
+describe.each(["inline", "worker", "process"] as const)("a callback of isolation '%s'", (isolation) => {
+  it("that throws what is no error fails its batch with it", async () => {
+    const handle = await served(isolation);
+    expect(await outcomes(handle, THROWS_A_SYMBOL)).toEqual(["INTERNAL Symbol(no error)", "done"]);
+  });
+
+  it("that never settles holds its own requests until their time is over, and does not keep close() from ending", async () => {
+    const clock = new VirtualClock();
+    const handle = await served(isolation, {}, { clock, exitTimeoutSecs: 5 });
+    const sent = outcomesOf([
+      echo(handle, NEVER_SETTLES, { timeoutMicroseconds: 100_000 }),
+      echo(handle, 1, { timeoutMicroseconds: 100_000 }),
+      echo(handle, 2),
+    ]);
+    await clock.advance(100);
+    const closed = triton.close();
+    await clock.advance(5000);
+    expect(await sent).toEqual([
+      "UNAVAILABLE Request timeout expired",
+      "UNAVAILABLE Request timeout expired",
+      "UNAVAILABLE model 'm' was stopped before the request was done",
+    ]);
+    await closed;
+  });
+});
+
+describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (isolation) => {
+  it("that exits fails its batch, and comes back", async () => {
+    const handle = await served(isolation);
+    expect(await outcomes(handle, EXITS)).toEqual([`${crashed}exited with code 7`, "done"]);
+  });
+
+  it("that leaves a rejection unheard fails its batch with it, and comes back", async () => {
+    const handle = await served(isolation);
+    expect(await outcomes(handle, REJECTS_UNHEARD)).toEqual([`${crashed}nobody hears this`, "done"]);
+  });
+
+  it("that exhausts its heap fails its batch, and comes back", async () => {
+    const handle = await served(isolation, { heapLimitMb: 32 });
+    const [failed, next] = await outcomes(handle, EXHAUSTS_THE_HEAP);
+    expect(failed).toMatch(isolation === "worker" ? /memory limit/ : /crashed: (was ended by SIG|exited)/);
+    expect(next).toBe("done");
+  });
+
+  it("is ended when a batch runs for too long", async () => {
+    const clock = new VirtualClock();
+    const handle = await served(isolation, { executionTimeoutMs: 1000 }, { clock });
+    const [loop, next] = [LOOPS, 1].map((value) => outcomeOf(echo(handle, value)));
+    await clock.advance(1000);
+    expect(await loop).toBe("UNAVAILABLE instance 'm_0_0' of model 'm' was ended: ran longer than 1000 ms");
+    await clock.advance(100);
+    expect(await next).toBe("done");
+  });
+
+  it("is ended when a batch runs on though nobody waits for it", async () => {
+    const clock = new VirtualClock();
+    const handle = await served(isolation, { abandonedTimeoutMs: 500 }, { clock });
+    const loop = outcomeOf(echo(handle, LOOPS, { timeoutMicroseconds: 100_000 }));
+    const next = outcomeOf(echo(handle, 1));
+    await clock.advance(100);
+    expect(await loop).toBe("UNAVAILABLE Request timeout expired");
+    expect(handle.instances()[0]).toMatchObject({ busy: true, healthy: true });
+    let answered = false;
+    void next.then(() => {
+      answered = true;
+    });
+    while (!answered) await clock.advance(500);
+    expect(await next).toBe("done");
+  });
+
+  it("that loops is ended by close()", async () => {
+    const handle = await served(isolation, {}, { exitTimeoutSecs: 0 });
+    const sent = outcomeOf(echo(handle, LOOPS));
+    await triton.close();
+    expect(await sent).toBe("UNAVAILABLE model 'm' was stopped before the request was done");
+  });
+});
+
+describe("a process", () => {
+  it.each([
+    ["aborts", ABORTS, "was ended by SIGABRT"],
+    ["is killed", KILLS_ITSELF, "was ended by SIGKILL"],
+    ["breaks down in native code", FAULTS, "was ended by SIGSEGV"],
+  ])("that %s fails its batch, and nothing else", async (_, value, how) => {
+    const handle = await served("process", { count: 2 });
+    const sent = [value, 1, 2, 3].map((one) => echo(handle, one));
+    expect(await outcomesOf(sent)).toEqual([`${crashed}${how}`, "done", "done", "done"]);
+  });
+
+  it("cannot send answers of its own, and ends when it cuts the line", async () => {
+    const handle = await served("process");
+    const [failed, next] = await outcomes(handle, CUTS_THE_LINE);
+    expect(failed).toContain(crashed);
+    expect(next).toBe("done");
+  });
+
+  it("is another one after each crash, and gone after close()", async () => {
+    const handle = await served("process");
+    const pid = () => Number(handle.instances()[0]!.details.pid);
+    const first = pid();
+    await outcomes(handle, EXITS);
+    const second = pid();
+    expect(second).not.toBe(first);
+    await triton.close();
+    for (const gone of [first, second]) expect(() => process.kill(gone, 0)).toThrow("ESRCH");
+  });
+});
+
+describe("limits that nothing could keep", () => {
+  it("are refused by bind, all at once", () => {
+    triton = new Triton();
+    const bind = () =>
+      triton.bind({
+        modelName: "m",
+        inputs: echoInputs,
+        outputs: echoOutputs,
+        inferFunc: sample(({ x }) => ({ y: x })),
+        config: {
+          batching: false,
+          instanceGroup: [
+            { isolation: "process" },
+            { executionTimeoutMs: 5, recycle: { afterRequests: -1 } },
+            { isolation: "cloud" as Isolation },
+          ],
+        },
+      });
+    expect(bind).toThrow(
+      [
+        "- config.instanceGroup.isolation is 'process', but this model can run inline only",
+        "- config.instanceGroup.executionTimeoutMs needs isolation 'worker' or 'process': nothing inline can be ended",
+        "- config.instanceGroup.afterRequests must be a number above 0, got -1",
+        "- config.instanceGroup.afterRequests needs isolation 'worker' or 'process': nothing inline can be ended",
+        "- config.instanceGroup.isolation must be one of inline, worker, process, got 'cloud'",
+      ].join("\n"),
+    );
+  });
+});

@@ -1,0 +1,126 @@
+import {
+  type BackendFactory,
+  callbackExecutor,
+  InferenceRequest,
+  Tensor,
+  Triton,
+  TritonError,
+} from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import { identityConfig, RepositoryOnDisk } from "../../support/repository-on-disk.js";
+
+const tensor = (name: string, type: string, dims: string) =>
+  `{ name: "${name}" data_type: TYPE_${type} dims: [ ${dims} ] }`;
+
+describe("the backends for tests", () => {
+  it("identity gives back what it gets, and zeros for inputs that were left out", async () => {
+    const config = `backend: "identity" max_batch_size: 4
+      input [ ${tensor("INPUT0", "FP32", "2")}, { name: "INPUT1" data_type: TYPE_INT32 dims: [ -1 ] optional: true } ]
+      output [ ${tensor("OUTPUT0", "FP32", "2")}, ${tensor("OUTPUT1", "INT32", "-1")} ]`;
+    await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": config, "m/1/": "" });
+    await using triton = new Triton({ modelRepository: models.path });
+    const { OUTPUT0, OUTPUT1 } = await triton.infer("m", { INPUT0: [[1, 2]] });
+    expect([[...OUTPUT0!.data], [...OUTPUT1!.data], OUTPUT1!.shape]).toEqual([[1, 2], [0], [1, 1]]);
+  });
+
+  it("repeat answers each element by itself", async () => {
+    const config = `backend: "repeat" model_transaction_policy { decoupled: true }
+      input [ ${tensor("IN", "INT32", "-1")}, ${tensor("DELAY", "UINT32", "-1")}, ${tensor("WAIT", "UINT32", "1")} ]
+      output [ ${tensor("OUT", "INT32", "1")}, ${tensor("IDX", "UINT32", "1")} ]`;
+    const inputs = { IN: int32(4, 5, 6), DELAY: uint32(0, 0, 0), WAIT: uint32(0) };
+    expect(await responses("repeat", config, inputs)).toEqual([[4], [5], [6]]);
+  });
+
+  it("square answers n times with n", async () => {
+    const config = `backend: "square" model_transaction_policy { decoupled: true }
+      input [ ${tensor("IN", "INT32", "1")} ] output [ ${tensor("OUT", "INT32", "1")} ]`;
+    expect(await responses("square", config, { IN: int32(3) })).toEqual([[3], [3], [3]]);
+    expect(await responses("square", config, { IN: int32(0) })).toEqual([]);
+  });
+
+  it.each([
+    [
+      "identity",
+      identityConfig().replace('"OUTPUT0" data_type: TYPE_FP32', '"OUTPUT0" data_type: TYPE_INT32'),
+      "expected input and output datatype to match, got TYPE_FP32 and TYPE_INT32",
+    ],
+    [
+      "identity",
+      identityConfig('parameters { key: "execute_delay_ms" value { string_value: "x" } }'),
+      "parameter 'execute_delay_ms' of model 'm' must be a whole number of at least 0, got 'x'",
+    ],
+    ["square", 'backend: "square"', "expected 1 input, got 0"],
+    [
+      "repeat",
+      'backend: "repeat" max_batch_size: 1',
+      "repeat backend only supports models with max_batch_size == 0",
+    ],
+  ])("%s refuses what it cannot serve", async (_name, config, reason) => {
+    await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": config, "m/1/": "" });
+    await using triton = new Triton({
+      modelRepository: models.path,
+      logger: { error() {}, warn() {}, info() {}, debug() {} },
+    });
+    await expect(triton.ready()).rejects.toThrow(reason);
+  });
+});
+
+it("a backend of one's own is told where its model is, and may complete its configuration", async () => {
+  const seen: string[] = [];
+  const doubling: BackendFactory = ({ name, version, directory, versionDirectory, settings }) => {
+    seen.push(`${name} ${version} ${versionDirectory.slice(directory.length)} ${settings.mode}`);
+    return {
+      backendName: "doubling",
+      platform: "",
+      describe: () => undefined,
+      completeConfig: (config) => {
+        config.addInput({ name: "x", dataType: "TYPE_FP32", dims: [-1] });
+        config.addOutput({ name: "y", dataType: "TYPE_FP32", dims: [-1] });
+        config.setMaxBatchSize(8);
+      },
+      createExecutor: (context) =>
+        callbackExecutor(
+          (requests: readonly { inputs: object }[]) => requests.map(() => ({ y: [[2]] })),
+          context,
+        ),
+    };
+  };
+  await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": 'backend: "doubling"', "m/3/": "" });
+  await using triton = new Triton({
+    modelRepository: models.path,
+    backends: { doubling },
+    backendConfig: { doubling: { mode: "fast" } },
+  });
+  const { y } = await triton.infer("m", { x: [[1]] });
+  expect([...y!.data]).toEqual([2]);
+  expect(seen).toEqual(["m 3 /3 fast"]);
+  expect(triton.service.modelConfig("m", "")).toMatchObject({ maxBatchSize: 8, input: [{ name: "x" }] });
+});
+
+/** What a decoupled model answers, response by response. */
+async function responses(name: string, config: string, inputs: Record<string, Tensor>): Promise<number[][]> {
+  await using models = await RepositoryOnDisk.create({
+    [`${name}/config.pbtxt`]: config,
+    [`${name}/1/`]: "",
+  });
+  await using triton = new Triton({ modelRepository: models.path });
+  await triton.ready();
+  return new Promise((resolve, reject) => {
+    const answers: number[][] = [];
+    const request = new InferenceRequest({
+      modelName: name,
+      inputs: new Map(Object.entries(inputs)),
+      onResponse: (outcome, final) => {
+        if (TritonError.is(outcome)) reject(outcome);
+        else if (outcome !== undefined)
+          answers.push([...(outcome.outputs.get("OUT")!.elements as Int32Array)]);
+        if (final) resolve(answers);
+      },
+    });
+    triton.service.infer(request);
+  });
+}
+
+const int32 = (...values: number[]) => Tensor.fromElements("INT32", [values.length], Int32Array.from(values));
+const uint32 = (...values: number[]) =>
+  Tensor.fromElements("UINT32", [values.length], Uint32Array.from(values));

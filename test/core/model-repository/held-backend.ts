@@ -1,0 +1,102 @@
+import { readdirSync } from "node:fs";
+import {
+  type BackendFactory,
+  type Execution,
+  type ExecutionResult,
+  type Executor,
+  TritonError,
+} from "@tritonjs/core";
+
+/** A backend whose models give back what they get when a test says so. */
+export class HeldBackend {
+  /** Instances made so far. */
+  created = 0;
+  /** What was in the directory of each version that was made. */
+  readonly files: string[][] = [];
+  #stopped = 0;
+  #open: (() => void)[] = [];
+  #loading: { readonly begun: Gate; readonly go: Gate } | undefined;
+  #next = gate();
+  #onStop = gate();
+
+  readonly factory: BackendFactory = ({ config, versionDirectory }) => {
+    if (config.parameters.mark?.stringValue === "broken")
+      throw new TritonError("INVALID_ARG", "the mark is broken");
+    this.files.push(readdirSync(versionDirectory));
+    return {
+      backendName: "held",
+      platform: "",
+      describe: () => undefined,
+      createExecutor: () => this.#executor(),
+    };
+  };
+
+  /** Resolves when a model has a request in its hands. */
+  async next(): Promise<void> {
+    if (this.#open.length === 0) await this.#next.open;
+    this.#next = gate();
+  }
+
+  answerAll(): void {
+    for (const answer of this.#open.splice(0)) answer();
+  }
+
+  /** Instances load from now on only when they are let. */
+  holdLoading(): void {
+    this.#loading = { begun: gate(), go: gate() };
+  }
+
+  async loading(): Promise<void> {
+    await this.#loading?.begun.open;
+  }
+
+  letLoad(): void {
+    this.#loading?.go.pass();
+    this.#loading = undefined;
+  }
+
+  /** Resolves when so many instances have stopped. */
+  async stopped(count: number): Promise<void> {
+    while (this.#stopped < count) await this.#onStop.open;
+  }
+
+  #executor(): Executor {
+    this.created++;
+    return {
+      details: {},
+      mustFinish: false,
+      start: async () => {
+        const loading = this.#loading;
+        loading?.begun.pass();
+        await loading?.go.open;
+      },
+      execute: (execution) => this.#execute(execution),
+      stop: async () => {
+        this.#stopped++;
+        this.#onStop.pass();
+        this.#onStop = gate();
+      },
+    } as Executor;
+  }
+
+  async #execute(execution: Execution): Promise<readonly ExecutionResult[]> {
+    await new Promise<void>((resolve) => {
+      this.#open.push(resolve);
+      this.#next.pass();
+    });
+    return execution.requests.map(({ inputs }) => new Map([["OUTPUT0", inputs.get("INPUT0")!]]));
+  }
+}
+
+interface Gate {
+  readonly open: Promise<void>;
+  pass(): void;
+}
+
+function gate(): Gate {
+  let pass: () => void = () => {};
+  const open = new Promise<void>((resolve) => {
+    pass = resolve;
+  });
+  return { open, pass: () => pass() };
+}

@@ -1,0 +1,179 @@
+import { Triton } from "@tritonjs/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { identityConfig, RepositoryOnDisk } from "../../support/repository-on-disk.js";
+import { HeldBackend } from "./held-backend.js";
+
+let models: RepositoryOnDisk;
+let held: HeldBackend;
+let triton: Triton;
+
+beforeEach(async () => {
+  models = await RepositoryOnDisk.create({ "m/config.pbtxt": heldConfig("1"), "m/1/": "" });
+  held = new HeldBackend();
+  triton = new Triton({
+    modelRepository: models.path,
+    modelControlMode: "explicit",
+    backends: { held: held.factory },
+    logger: { error() {}, warn() {}, info() {}, debug() {} },
+  });
+});
+afterEach(async () => {
+  held.answerAll();
+  await triton.close();
+  await models[Symbol.asyncDispose]();
+});
+
+function heldConfig(mark: string, more = ""): string {
+  const parameter = `parameters { key: "mark" value { string_value: "${mark}" } } ${more}`;
+  return identityConfig(parameter).replace("identity", "held");
+}
+
+const markOf = () => triton.service.modelConfig("m", "").parameters.mark?.stringValue;
+
+describe("a reload", () => {
+  it("serves from the old version until the new one is ready; requests at hand end on the old one", async () => {
+    await triton.loadModel("m");
+    const before = triton.infer("m", { INPUT0: [[1]] });
+    await held.next();
+    await models.write({ "m/config.pbtxt": heldConfig("2") });
+    held.holdLoading();
+    const reload = triton.loadModel("m");
+    await held.loading();
+    expect([markOf(), triton.service.isReady()]).toEqual(["1", true]);
+    held.letLoad();
+    await reload;
+    expect(markOf()).toBe("2");
+    const after = triton.infer("m", { INPUT0: [[2]] });
+    await held.next();
+    held.answerAll();
+    const results = await Promise.all([before, after]);
+    expect(results.map(({ OUTPUT0 }) => [...OUTPUT0!.data])).toEqual([[1], [2]]);
+    await held.stopped(1);
+  });
+
+  it("that fails leaves the old version in service, and is tried again", async () => {
+    await triton.loadModel("m");
+    await models.write({ "m/config.pbtxt": heldConfig("broken") });
+    const failure =
+      "load failed for model 'm': version 1 is at UNAVAILABLE state: Invalid argument: the mark is broken;\n";
+    await expect(triton.loadModel("m")).rejects.toThrow(failure);
+    await expect(triton.loadModel("m")).rejects.toThrow(failure);
+    expect([markOf(), triton.service.isReady()]).toEqual(["1", true]);
+    expect(await triton.service.repositoryIndex(false)).toEqual([
+      { name: "m", version: "1", state: "READY" },
+    ]);
+  });
+
+  it("that only changes instance groups happens in place", async () => {
+    await triton.loadModel("m");
+    await models.write({
+      "m/config.pbtxt": heldConfig("1", "instance_group [ { count: 3 kind: KIND_CPU } ]"),
+    });
+    await triton.loadModel("m");
+    expect(held.created).toBe(3);
+    expect(triton.service.modelConfig("m", "").instanceGroup[0]).toMatchObject({ name: "m_0", count: 3 });
+  });
+
+  it("of a model of which nothing has changed does nothing", async () => {
+    await triton.loadModel("m");
+    await triton.loadModel("m");
+    expect(held.created).toBe(1);
+  });
+
+  it("with a configuration of its own wins until the directory changes", async () => {
+    await triton.loadModel("m", { config: JSON.stringify(overrideConfig("mine")) });
+    await triton.loadModel("m");
+    expect(markOf()).toBe("mine");
+    await models.write({ "m/config.pbtxt": heldConfig("disk") });
+    await triton.loadModel("m");
+    expect(markOf()).toBe("disk");
+  });
+
+  it("with files of its own reads nothing from disk, and the next one nothing else", async () => {
+    const files = new Map([["7/note.txt", new TextEncoder().encode("hello")]]);
+    await triton.loadModel("m", { config: JSON.stringify(overrideConfig("mine")), files });
+    const [row] = await triton.service.repositoryIndex(true);
+    expect(row).toMatchObject({ name: "m", version: "7" });
+    expect(held.files.at(-1)).toEqual(["note.txt"]);
+    await triton.loadModel("m");
+    expect(markOf()).toBe("1");
+  });
+});
+
+describe("unloading", () => {
+  it("waits in process for the requests at hand", async () => {
+    await triton.loadModel("m");
+    const answer = triton.infer("m", { INPUT0: [[1]] });
+    await held.next();
+    const refused = new Promise<void>((resolve) => {
+      const stop = triton.service.onChange(() => {
+        if (triton.service.isModelReady("m", "")) return;
+        stop();
+        resolve();
+      });
+    });
+    let unloaded = false;
+    const unloading = triton.unloadModel("m").then(() => {
+      unloaded = true;
+    });
+    await refused;
+    await expect(triton.infer("m", { INPUT0: [[1]] })).rejects.toThrow(
+      "Request for unknown model: 'm' has no available versions",
+    );
+    expect(unloaded).toBe(false);
+    held.answerAll();
+    expect([...(await answer).OUTPUT0!.data]).toEqual([1]);
+    await unloading;
+    expect(await triton.service.repositoryIndex(false)).toEqual([
+      { name: "m", version: "1", state: "UNAVAILABLE", reason: "unloaded" },
+    ]);
+    expect(triton.service.isReady()).toBe(true);
+  });
+
+  it("ends with close() at the latest, requests at hand or not", async () => {
+    await using other = new Triton({
+      modelRepository: models.path,
+      modelControlMode: "explicit",
+      loadModel: ["m"],
+      backends: { held: held.factory },
+      exitTimeoutSecs: 0.01,
+    });
+    const answer = other.infer("m", { INPUT0: [[1]] });
+    answer.catch(() => {});
+    await held.next();
+    const unloading = other.unloadModel("m");
+    await other.close();
+    await expect(answer).rejects.toThrow("model 'm' was stopped before the request was done");
+    await unloading;
+  });
+});
+
+describe("control of models", () => {
+  it("is refused unless it is explicit", async () => {
+    await using closed = new Triton({ modelRepository: models.path, backends: { held: held.factory } });
+    const refusal = "explicit model load / unload is not allowed if polling is enabled";
+    await expect(closed.loadModel("m")).rejects.toThrow(refusal);
+    await expect(closed.unloadModel("m")).rejects.toThrow(refusal);
+  });
+
+  it.each(["", " ", "..", ".", "../m", "a/b", "m\0"])("refuses the name %j", async (name) => {
+    await expect(triton.loadModel(name)).rejects.toMatchObject({ code: "INVALID_ARG" });
+  });
+
+  it("loads several models side by side, each once", async () => {
+    await models.write({ "n/config.pbtxt": heldConfig("1"), "n/1/": "" });
+    await Promise.all([triton.loadModel("m"), triton.loadModel("n"), triton.loadModel("m")]);
+    expect(held.created).toBe(2);
+  });
+});
+
+function overrideConfig(mark: string) {
+  const tensor = { data_type: "TYPE_FP32", dims: [-1] };
+  return {
+    backend: "held",
+    max_batch_size: 4,
+    input: [{ name: "INPUT0", ...tensor }],
+    output: [{ name: "OUTPUT0", ...tensor }],
+    parameters: { mark: { string_value: mark } },
+  };
+}

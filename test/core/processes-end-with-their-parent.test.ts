@@ -1,0 +1,41 @@
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { Program } from "../support/program.js";
+import { repositoryRoot } from "../support/repository.js";
+
+const fixture = (name: string) => new URL(`./fixtures/${name}.mjs`, import.meta.url);
+
+/** The program's output is closed, and so its end told, when the processes that it has started are gone too. */
+function start(what: string, module: string): Program {
+  const program = fileURLToPath(fixture("serves-in-a-process"));
+  return Program.node(program, [what, fixture(module).href], repositoryRoot);
+}
+
+describe("a child process", () => {
+  it("ends when its parent is killed", async () => {
+    const program = start("idle", "misbehaves");
+    await program.untilItSays("serving");
+    program.signal("SIGKILL");
+    expect((await program.ended).signal).toBe("SIGKILL");
+  });
+
+  it("ends when its parent is killed while it is in a loop", async () => {
+    const program = start("loop", "misbehaves");
+    await program.untilItSays("serving");
+    program.signal("SIGKILL");
+    expect((await program.ended).signal).toBe("SIGKILL");
+  });
+
+  it("ends when its parent exits without closing", async () => {
+    expect((await start("exit", "misbehaves").ended).code).toBe(0);
+  });
+
+  it("writes to the output of its parent, however much, and is heard all the same", async () => {
+    const { code, stdout, stderr } = await start("flood", "floods-stdout").ended;
+    expect({ code, stderr, written: stdout.length }).toEqual({
+      code: 0,
+      stderr: "answered 5\n",
+      written: 5_000_000,
+    });
+  });
+});

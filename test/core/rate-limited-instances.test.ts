@@ -1,0 +1,126 @@
+import { type InstanceGroupOptions, Triton, type TritonOptions, VirtualClock } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
+import { outcomeOf } from "../support/outcome.js";
+
+/** Models whose batches wait to be let go, with these instance groups, under a rate limiter. */
+async function served(options: TritonOptions, ...models: readonly (readonly InstanceGroupOptions[])[]) {
+  const clock = new VirtualClock();
+  const triton = new Triton({ clock, rateLimit: "execution_count", ...options });
+  const model = new EchoModel();
+  const handles = models.map((instanceGroup, i) =>
+    triton.bind({
+      modelName: `m${i}`,
+      inputs: echoInputs,
+      outputs: echoOutputs,
+      inferFunc: model.callback(),
+      config: { maxBatchSize: 1, instanceGroup },
+    }),
+  );
+  for (const handle of handles) await handle.ready();
+  model.held = true;
+  return { clock, model, handles };
+}
+
+const needing = (name: string, count = 1, more: object = {}): InstanceGroupOptions => ({
+  rateLimiter: { resources: [{ name, count, ...more }] },
+});
+
+describe("instances under a rate limiter", () => {
+  it("of all models wait for what they share", async () => {
+    const { clock, model, handles } = await served({}, [needing("other")], [needing("R")], [needing("R")]);
+    const answers = handles.map((handle, i) => echo(handle, i));
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1]]);
+    model.release();
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1]]);
+    model.release();
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1], [2]]);
+    model.releaseAll();
+    await clock.settle();
+    expect(await Promise.all(answers)).toEqual([0, 1, 2]);
+  });
+
+  it("stand in one line, as in Triton: the first of it that has to wait holds up those behind it", async () => {
+    const { clock, model, handles } = await served({}, [needing("R")], [needing("R")], [needing("other")]);
+    for (const [i, handle] of handles.entries()) void echo(handle, i);
+    await clock.settle();
+    expect(model.batches).toEqual([[0]]);
+    model.release();
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1]]);
+    model.release();
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1], [2]]);
+    model.releaseAll();
+    await clock.settle();
+  });
+
+  it("run together when there is enough for several", async () => {
+    const { clock, model, handles } = await served({ rateLimitResources: [{ name: "R", count: 2 }] }, [
+      { ...needing("R"), count: 3 },
+    ]);
+    for (const value of [1, 2, 3]) void echo(handles[0]!, value);
+    await clock.settle();
+    expect(model.batches).toEqual([[1], [2]]);
+    model.releaseAll();
+    await clock.settle();
+    expect(model.batches).toEqual([[1], [2], [3]]);
+  });
+
+  it("have no use for a turn whose request was given up meanwhile", async () => {
+    const { clock, model, handles } = await served({}, [needing("R")], [needing("R")]);
+    const controller = new AbortController();
+    const first = echo(handles[0]!, 1);
+    await clock.settle();
+    const given = outcomeOf(echo(handles[1]!, 2, { signal: controller.signal }));
+    await clock.settle();
+    const last = echo(handles[0]!, 3);
+    await clock.settle();
+    controller.abort();
+    expect(await given).toBe("CANCELLED the request was cancelled");
+    model.releaseAll();
+    await clock.settle();
+    expect(await Promise.all([first, last])).toEqual([1, 3]);
+    expect(model.batches).toEqual([[1], [3]]);
+  });
+
+  it("that could never run keep their model from loading, and others are not touched", async () => {
+    const clock = new VirtualClock();
+    const resources = { rateLimitResources: [{ name: "R", count: 1 }] };
+    const triton = new Triton({ clock, rateLimit: "execution_count", ...resources });
+    const model = new EchoModel();
+    const bind = (modelName: string, group: InstanceGroupOptions) =>
+      triton.bind({
+        modelName,
+        inputs: echoInputs,
+        outputs: echoOutputs,
+        inferFunc: model.callback(),
+        config: { instanceGroup: group },
+      });
+    expect(await outcomeOf(bind("greedy", needing("R", 2)).ready())).toBe(
+      'INVALID_ARG Resource count for "R" is limited to 1 which will prevent scheduling of one or more model ' +
+        "instances, the minimum required count is 2",
+    );
+    expect(await outcomeOf(bind("modest", needing("R")).ready())).toBe("done");
+  });
+
+  it("give back what they have when they go", async () => {
+    const { clock, model, handles } = await served({}, [{ ...needing("R"), count: 2 }], [needing("R")]);
+    model.held = false;
+    await handles[0]!.updateInstances(1);
+    await handles[0]!.unbind();
+    const answer = echo(handles[1]!, 1);
+    await clock.settle();
+    expect(await answer).toBe(1);
+  });
+
+  it("do not wait at all when it is off", async () => {
+    const { clock, model, handles } = await served({ rateLimit: "off" }, [{ ...needing("R", 9), count: 2 }]);
+    for (const value of [1, 2]) void echo(handles[0]!, value);
+    await clock.settle();
+    expect(model.batches).toEqual([[1], [2]]);
+  });
+});

@@ -1,0 +1,63 @@
+import { type InstanceGroupOptions, Triton } from "@tritonjs/core";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
+
+async function served(instanceGroup: InstanceGroupOptions, fixture = "batch-double"): Promise<EchoHandle> {
+  const triton = new Triton();
+  onTestFinished(() => triton.close());
+  const handle = triton.bind({
+    modelName: "m",
+    inputs: echoInputs,
+    outputs: echoOutputs,
+    inferFunc: new URL(`./fixtures/${fixture}.mjs`, import.meta.url),
+    config: { maxBatchSize: 1, instanceGroup },
+  });
+  await handle.ready();
+  return handle;
+}
+
+const pid = (handle: EchoHandle) => handle.instances()[0]!.details.pid;
+
+describe("an instance that is recycled", () => {
+  it("after so many requests is replaced while it works on, and no request is lost", async () => {
+    const handle = await served({ isolation: "process", recycle: { afterRequests: 50 } });
+    const first = pid(handle);
+    const pids = new Set([first]);
+    let most = 0;
+    let value = 0;
+    while (pids.size < 3) {
+      const values = Array.from({ length: 20 }, () => value++);
+      expect(await Promise.all(values.map((one) => echo(handle, one)))).toEqual(values.map((one) => 2 * one));
+      pids.add(pid(handle));
+      most = Math.max(most, handle.instances().length);
+    }
+    expect(most).toBeLessThanOrEqual(2);
+    expect(handle.instances()[0]!.name).toBe("m_0_0");
+    expect(handle.statistics().inferenceStats).toMatchObject({
+      success: { count: value },
+      fail: { count: 0 },
+    });
+  });
+
+  it.each(["worker", "process"] as const)("(%s) is so when it holds too much memory", async (isolation) => {
+    const handle = await served({ isolation, recycle: { aboveMemoryMb: 1 } });
+    expect(await echo(handle, 1)).toBe(2);
+    expect(handle.instances()[0]!.memoryBytes).toBeGreaterThan(1024 * 1024);
+    // Each is above the bound after its first batch: the next one has not been measured yet.
+    while (handle.instances()[0]!.memoryBytes !== undefined) await echo(handle, 1);
+  });
+
+  it("keeps its place when no other can be loaded", async () => {
+    const handle = await served({ isolation: "worker", recycle: { afterRequests: 1 } }, "ends-on-demand");
+    const warned = new Promise<string>((resolve) => {
+      process.once("warning", ({ message }) => resolve(message));
+    });
+    process.env.TRITONJS_TEST_REFUSE_LOADING = "1";
+    onTestFinished(() => {
+      delete process.env.TRITONJS_TEST_REFUSE_LOADING;
+    });
+    await echo(handle, 1);
+    expect(await warned).toBe("instance 'm_0_0' of model 'm' could not be replaced: the weights are gone");
+    expect(await echo(handle, 2)).toBe(2);
+  });
+});

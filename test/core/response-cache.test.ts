@@ -1,0 +1,163 @@
+import {
+  type CachedOutputs,
+  type ResponseCache,
+  Triton,
+  type TritonOptions,
+  VirtualClock,
+} from "@tritonjs/core";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type EchoHandle, EchoModel, echo } from "../support/echo-model.js";
+import { outcomeOf, outcomesOf } from "../support/outcome.js";
+
+/** A cache whose lookups end when the test says so. */
+class SlowCache implements ResponseCache {
+  readonly lookupTimeoutMs: number | undefined;
+  readonly entries = new Map<string, CachedOutputs>();
+  readonly lookups: ((fault?: unknown) => void)[] = [];
+  closed = 0;
+
+  constructor(lookupTimeoutMs?: number) {
+    if (lookupTimeoutMs !== undefined) this.lookupTimeoutMs = lookupTimeoutMs;
+  }
+
+  get(key: string): Promise<CachedOutputs | undefined> {
+    return new Promise((resolve, reject) => {
+      this.lookups.push((fault) => (fault === undefined ? resolve(this.entries.get(key)) : reject(fault)));
+    });
+  }
+
+  async set(key: string, outputs: CachedOutputs): Promise<void> {
+    this.entries.set(key, outputs);
+  }
+
+  close(): void {
+    this.closed++;
+  }
+}
+
+const clock = new VirtualClock();
+let triton: Triton;
+let model: EchoModel;
+beforeEach(() => {
+  model = new EchoModel();
+  vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+});
+afterEach(async () => {
+  await triton.close();
+  vi.restoreAllMocks();
+});
+
+function bind(
+  responseCache: TritonOptions["responseCache"],
+  options: TritonOptions = {},
+): Promise<EchoHandle> {
+  triton = new Triton({ ...options, responseCache: responseCache! });
+  return model.bind(triton, { responseCache: true });
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+const settle = () => clock.advance(0);
+
+describe("a response cache that answers later", () => {
+  it("is asked once for equal requests that come meanwhile; one of them runs, all are answered", async () => {
+    const cache = new SlowCache();
+    const handle = await bind(cache, { clock });
+    const sent = [echo(handle, 1), echo(handle, 1), echo(handle, 1)];
+    await settle();
+    expect(cache.lookups).toHaveLength(1);
+    cache.lookups[0]!();
+    await settle();
+    expect(await Promise.all(sent)).toEqual([1, 1, 1]);
+    expect(model.batches).toEqual([[1]]);
+    const { cacheHit, cacheMiss, success } = handle.statistics().inferenceStats;
+    expect([cacheHit.count, cacheMiss.count, success.count]).toEqual([2, 1, 3]);
+  });
+
+  it("answers from what it finds, without an execution", async () => {
+    const cache = new SlowCache();
+    const handle = await bind(cache, { clock });
+    for (let round = 0; round < 2; round++) {
+      const sent = [echo(handle, 1), echo(handle, 1)];
+      await settle();
+      cache.lookups.shift()!();
+      await settle();
+      expect(await Promise.all(sent)).toEqual([1, 1]);
+    }
+    expect(model.batches).toEqual([[1]]);
+  });
+
+  it("lets requests go while it is asked; those that stay are run", async () => {
+    const cache = new SlowCache();
+    const handle = await bind(cache, { clock });
+    const given = new AbortController();
+    const sent = outcomesOf([echo(handle, 1, { signal: given.signal }), echo(handle, 1)]);
+    const late = outcomeOf(echo(handle, 2, { timeoutMicroseconds: 3000 }));
+    await settle();
+    given.abort();
+    await clock.advance(3);
+    expect(await late).toMatch(/^UNAVAILABLE/);
+    for (const lookup of cache.lookups.splice(0)) lookup();
+    await settle();
+    expect(await sent).toEqual(["CANCELLED the request was cancelled", "done"]);
+    expect(model.batches).toEqual([[1]]);
+  });
+
+  it("that takes longer than its limit, or fails, counts as failed; requests run", async () => {
+    const cache = new SlowCache(10);
+    const handle = await bind(cache, { clock });
+    const slow = echo(handle, 1);
+    await settle();
+    await clock.advance(10);
+    await settle();
+    expect(await slow).toBe(1);
+    cache.lookups.shift()!();
+    const broken = echo(handle, 2);
+    await settle();
+    cache.lookups.shift()!(new Error("gone"));
+    await settle();
+    expect(await broken).toBe(2);
+    expect(await triton.service.metrics()).toMatch(/^tritonjs_cache_failure_total\{[^}]*\} 2$/m);
+  });
+
+  it("is closed with its Triton", async () => {
+    const cache = new SlowCache();
+    await bind(cache, { clock });
+    await triton.close();
+    expect(cache.closed).toBe(1);
+  });
+});
+
+describe("a response cache that throws", () => {
+  it("fails no request, neither with a lookup nor with an insertion", async () => {
+    const handle = await bind({
+      get: () => {
+        throw new Error("no lookup");
+      },
+      set: () => {
+        throw new Error("no insertion");
+      },
+    });
+    expect(await echo(handle, 1)).toBe(1);
+    expect(await echo(handle, 1)).toBe(1);
+    expect(model.batches).toEqual([[1], [1]]);
+    expect(await triton.service.metrics()).toMatch(/^tritonjs_cache_failure_total\{[^}]*\} 4$/m);
+    expect(process.emitWarning).toHaveBeenCalledOnce();
+  });
+});
+
+describe("the response cache in memory", () => {
+  it("does not give answers of other shapes, outputs or parameters", async () => {
+    const handle = await bind({ byteSize: 1 << 20 });
+    await echo(handle, 1);
+    await echo(handle, 1, { parameters: { mode: "b" } });
+    await handle.infer({ x: [[1], [1]] });
+    await echo(handle, 1);
+    expect(model.batches).toEqual([[1], [1], [1, 1]]);
+  });
+
+  it("forgets what was used longest ago when it is full, and keeps no entry larger than itself", async () => {
+    const handle = await bind({ byteSize: 3 * 260 });
+    for (const value of [1, 2, 3, 1, 4, 1, 2]) await echo(handle, value);
+    expect(model.batches).toEqual([[1], [2], [3], [4], [2]]);
+  });
+});

@@ -1,0 +1,334 @@
+import {
+  done,
+  InferenceRequest,
+  type StepwiseModel,
+  stepwise,
+  Tensor,
+  Triton,
+  TritonError,
+  VirtualClock,
+} from "@tritonjs/core";
+import { afterEach, describe, expect, it } from "vitest";
+import { SeededRandom } from "../support/seeded-random.js";
+
+const inputs = [{ name: "n", dtype: "INT32", shape: [1] }] as const;
+const outputs = [
+  { name: "left", dtype: "INT32", shape: [1] },
+  { name: "together", dtype: "INT32", shape: [1] },
+] as const;
+interface Count {
+  left: number;
+}
+type Model = StepwiseModel<typeof inputs, typeof outputs, Count>;
+
+let triton: Triton;
+afterEach(() => triton.close());
+
+/** Counts down from `n`, one response a step; tells how many requests took the step together. */
+const countDown: Model = {
+  start: ({ n }) => ({ left: n.get(0) }),
+  step: (active) =>
+    active.map((state) => {
+      state.left--;
+      const result = { left: [state.left], together: [active.length] };
+      return state.left === 0 ? done(result) : result;
+    }),
+};
+
+function bind(model: Partial<Model> = {}, maxBatchSize = 4) {
+  triton = new Triton();
+  const inferFunc = stepwise<typeof inputs, typeof outputs, Count>({ ...countDown, ...model });
+  return triton.bind({ modelName: "steps", inputs, outputs, inferFunc, config: { maxBatchSize } });
+}
+
+type Handle = ReturnType<typeof bind>;
+
+/** All that a request is answered, `error code: text` last when it fails. */
+async function read(handle: Handle, n: number, options: { signal?: AbortSignal } = {}): Promise<unknown[]> {
+  const seen: unknown[] = [];
+  try {
+    for await (const { left } of handle.stream({ n: [[n]] }, options)) seen.push(left.get(0, 0));
+  } catch (error) {
+    seen.push(`${TritonError.from(error).code}: ${TritonError.from(error).message}`);
+  }
+  return seen;
+}
+
+describe("requests of a stepwise callback", () => {
+  it("run together, and each ends on its own", async () => {
+    const steps: number[][] = [];
+    const handle = bind({
+      step: (active, instance) => {
+        steps.push(active.map(({ left }) => left));
+        return countDown.step(active, instance);
+      },
+    });
+    const all = await Promise.all([1, 3, 2].map((n) => read(handle, n)));
+    expect(all).toEqual([[0], [2, 1, 0], [1, 0]]);
+    expect(steps).toEqual([[1, 3, 2], [2, 1], [1]]);
+    expect(handle.statistics().inferenceStats.success.count).toBe(3);
+  });
+
+  it("join between two steps those that run, and leave room for those that wait", async () => {
+    const steps: number[][] = [];
+    let second: Promise<unknown[]> | undefined;
+    const handle = bind(
+      {
+        step: (active, instance) => {
+          steps.push(active.map(({ left }) => left));
+          second ??= Promise.all([read(handle, 2), read(handle, 1)]);
+          return countDown.step(active, instance);
+        },
+      },
+      2,
+    );
+    expect(await read(handle, 4)).toEqual([3, 2, 1, 0]);
+    expect(await second).toEqual([[1, 0], [0]]);
+    // Never more than two; the third came in when the second had left.
+    expect(steps.map((step) => step.length)).toEqual([1, 2, 2, 2]);
+    expect(steps[3]).toEqual([1, 1]);
+  });
+
+  it("leave between two steps when they are given up, and what was kept for them is let go of", async () => {
+    const ended: number[] = [];
+    const controller = new AbortController();
+    const handle = bind({
+      start: ({ n }) => ({ left: n.get(0) }),
+      step: (active, instance) => {
+        if (active.some(({ left }) => left === 997)) controller.abort();
+        return countDown.step(active, instance);
+      },
+      end: ({ left }) => ended.push(left),
+    });
+    const seen = await read(handle, 1000, { signal: controller.signal });
+    expect(seen.at(-1)).toMatch(/^CANCELLED: /);
+    expect(await read(handle, 1)).toEqual([0]);
+    expect(ended).toEqual([996, 0]);
+  });
+
+  it("whose client is slow wait for it, and hold nobody up", async () => {
+    const handle = bind();
+    const slow = handle.stream({ n: [[10_000]] });
+    expect((await slow.next()).value?.left.get(0, 0)).toBe(9999);
+    expect(await read(handle, 50)).toHaveLength(50);
+    let took = 1;
+    for await (const { left } of slow) {
+      took++;
+      if (took === 40) break;
+      expect(left.get(0, 0)).toBe(10_000 - took);
+    }
+    expect(took).toBe(40);
+  });
+
+  it("may have steps without a response, and end without one", async () => {
+    const handle = bind({
+      step: (active) => active.map((state) => (--state.left > 0 ? undefined : done())),
+    });
+    expect(await read(handle, 3)).toEqual([]);
+  });
+
+  it("have one row", async () => {
+    const handle = bind();
+    await expect(handle.stream({ n: [[1], [2]] }).next()).rejects.toThrow(
+      "inference request to model 'steps' must specify batch-size 1: it runs step by step with others",
+    );
+  });
+});
+
+describe("a fault of a stepwise callback", () => {
+  it("in start ends the request alone", async () => {
+    const handle = bind({
+      start: async ({ n }) => {
+        if (n.get(0) === 13) throw new TritonError("INVALID_ARG", "not thirteen");
+        return { left: n.get(0) };
+      },
+    });
+    expect(await Promise.all([read(handle, 13), read(handle, 2)])).toEqual([
+      ["INVALID_ARG: not thirteen"],
+      [1, 0],
+    ]);
+  });
+
+  it("in step ends the requests of the step, and the next ones run", async () => {
+    const handle = bind({
+      step: (active, instance) => {
+        if (active.some(({ left }) => left === 7)) throw new Error("seven broke it");
+        return countDown.step(active, instance);
+      },
+    });
+    const broken = ["INTERNAL: seven broke it"];
+    expect(await Promise.all([read(handle, 7), read(handle, 2)])).toEqual([broken, broken]);
+    expect(await read(handle, 2)).toEqual([1, 0]);
+  });
+
+  it("for one request, as an error or as wrong tensors, ends that one", async () => {
+    const handle = bind({
+      step: (active, instance) => {
+        const results = [...(countDown.step(active, instance) as readonly never[])] as unknown[];
+        active.forEach(({ left }, i) => {
+          if (left === 7) results[i] = new TritonError("UNAVAILABLE", "not this one");
+          if (left === 17) results[i] = { left: [1, 2, 3], together: [1] };
+        });
+        return results as never;
+      },
+    });
+    const all = await Promise.all([read(handle, 9), read(handle, 19), read(handle, 3)]);
+    expect(all).toEqual([
+      [8, "UNAVAILABLE: not this one"],
+      [18, expect.stringMatching(/^INTERNAL: model 'steps' returned .*output 'left'/)],
+      [2, 1, 0],
+    ]);
+  });
+
+  it("in the number of results is told", async () => {
+    const handle = bind({ step: () => [] });
+    expect(await read(handle, 1)).toEqual([
+      "INTERNAL: step of model 'steps' must return a list with one result for each of 1 requests, got 0 results",
+    ]);
+  });
+
+  it("that never ends a step does not keep the model from closing", async () => {
+    triton = new Triton({ exitTimeoutSecs: 0 });
+    const inferFunc = stepwise<typeof inputs, typeof outputs, Count>({
+      ...countDown,
+      step: () => new Promise<never>(() => {}),
+    });
+    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc });
+    await handle.ready();
+    const answer = read(handle, 1);
+    await triton.close();
+    expect(await answer).toEqual([expect.stringMatching(/^UNAVAILABLE: /)]);
+  });
+});
+
+describe("a module with a stepwise callback", () => {
+  const module = new URL("./fixtures/steps.mjs", import.meta.url);
+
+  it("runs its loop in a worker", async () => {
+    triton = new Triton();
+    const config = { stepwise: true, maxBatchSize: 3 };
+    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
+    const together: number[] = [];
+    const lengths = await Promise.all(
+      [5, 40, 40, 40, 6].map(async (n) => {
+        let responses = 0;
+        for await (const answer of handle.stream({ n: [[n]] })) {
+          responses++;
+          together.push(answer.together.get(0, 0));
+        }
+        return responses;
+      }),
+    );
+    expect(lengths).toEqual([5, 40, 40, 40, 6]);
+    expect(Math.max(...together)).toBe(3);
+  });
+
+  it("lets given up requests leave", async () => {
+    triton = new Triton();
+    const config = { stepwise: true, maxBatchSize: 1 };
+    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
+    for await (const { left } of handle.stream({ n: [[1_000_000]] })) if (left.get(0, 0) < 999_990) break;
+    const last = [];
+    for await (const { left } of handle.stream({ n: [[2]] })) last.push(left.get(0, 0));
+    expect(last).toEqual([1, 0]);
+  });
+
+  it("has to be bound as such", async () => {
+    triton = new Triton();
+    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module });
+    await expect(handle.ready()).rejects.toThrow(
+      "model 'steps': a module with a callback made with stepwise() needs config.stepwise",
+    );
+  });
+});
+
+it("what contradicts a stepwise callback is refused at once", () => {
+  triton = new Triton();
+  const inferFunc = stepwise<typeof inputs, typeof outputs, Count>(countDown);
+  const config = { batching: false, decoupled: false, sequence: {} } as const;
+  expect(() => triton.bind({ modelName: "steps", inputs, outputs, inferFunc, config })).toThrow(
+    [
+      "cannot bind model 'steps':",
+      "- a stepwise callback needs config.maxBatchSize: the number of requests that it takes at a time",
+      "- a stepwise callback answers with any number of responses: config.decoupled must not be false",
+      "- a stepwise callback keeps what it needs from step to step: there can be no sequence batcher",
+    ].join("\n"),
+  );
+  expect(() =>
+    triton.bind({
+      modelName: "s",
+      inputs,
+      outputs,
+      inferFunc: (all) => all.map(() => new Error()),
+      config: { stepwise: true },
+    }),
+  ).toThrow("config.stepwise needs a callback made with stepwise()");
+});
+
+describe.each([1, 2, 3])("among answers, errors, cancellations, timeouts and close, seed %i", (seed) => {
+  it("every request of a stepwise callback settles once, and no step has more than it may", async () => {
+    const random = new SeededRandom(seed);
+    const clock = new VirtualClock();
+    triton = new Triton({ clock, exitTimeoutSecs: 0.02 });
+    let largest = 0;
+    let kept = 0;
+    const inferFunc = stepwise<typeof inputs, typeof outputs, Count>({
+      start: async ({ n }) => {
+        if (random.chance(0.2)) await clock.settle();
+        if (random.chance(0.05)) throw new TritonError("UNSUPPORTED", "not this one");
+        kept++;
+        return { left: n.get(0) };
+      },
+      step: async (active) => {
+        largest = Math.max(largest, active.length);
+        await new Promise<void>((resolve) => clock.setTimer(random.below(3), resolve));
+        if (random.chance(0.03)) throw new Error("the step broke");
+        return active.map((state) => {
+          if (random.chance(0.02)) return new TritonError("UNSUPPORTED", "not this one");
+          if (--state.left <= 0) return random.chance(0.5) ? done() : done({ left: [0], together: [1] });
+          return random.chance(0.2) ? undefined : { left: [state.left], together: [active.length] };
+        });
+      },
+      end: () => {
+        kept--;
+      },
+    });
+    const config = { maxBatchSize: 4, instanceGroup: { count: 2 } };
+    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc, config });
+    await handle.ready();
+    const ends: number[] = [];
+    const open: InferenceRequest[] = [];
+    const send = () => {
+      const index = ends.push(0) - 1;
+      const request = new InferenceRequest({
+        modelName: "steps",
+        inputs: new Map([["n", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1 + random.below(8)))]]),
+        deadline: random.chance(0.2) ? clock.now() + 1 + random.below(20) : undefined,
+        onResponse: (_outcome, final) => {
+          if (final) ends[index]!++;
+        },
+      });
+      try {
+        triton.service.infer(request);
+        open.push(request);
+      } catch {
+        ends[index]!++;
+      }
+    };
+    let closed: Promise<void> | undefined;
+    for (let i = 0; i < 300; i++) {
+      for (let count = random.below(4); count > 0; count--) send();
+      if (random.chance(0.3)) open[random.below(open.length)]?.cancel();
+      if (random.chance(0.2)) open[random.below(open.length)]?.pause();
+      if (random.chance(0.5)) for (const request of open) request.resume();
+      if (i === 280) closed = triton.close();
+      await clock.advance(random.below(3));
+    }
+    await clock.advance(1000);
+    await closed;
+    await clock.advance(1000);
+    expect(ends.filter((count) => count !== 1)).toEqual([]);
+    expect(largest).toBe(4);
+    expect(kept).toBe(0);
+  });
+});

@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Program } from "../support/program.js";
+import { repositoryRoot } from "../support/repository.js";
+
+/** Runs an example to its end and gives the lines that it says. */
+async function run(example: string): Promise<string[]> {
+  const program = Program.node(
+    join(repositoryRoot, "examples", example, "dist", "main.js"),
+    [],
+    repositoryRoot,
+  );
+  onTestFinished(() => program.signal("SIGKILL"));
+  const { code, stdout, stderr } = await program.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout.trimEnd().split("\n");
+}
+
+describe("the examples of more than one call", () => {
+  it("onnx-pipeline: text goes through a callback, an ONNX model and a callback", async () => {
+    expect(await run("onnx-pipeline")).toEqual([
+      "5.1,3.5,1.4,0.2: setosa (1.00)",
+      "6.4,3.2,4.5,1.5: versicolor (1.00)",
+      "7.7,2.6,6.9,2.3: virginica (1.00)",
+      "in ensemble 'iris-pipeline', a line has four numbers between commas, got '5.1,3.5,one'",
+    ]);
+  });
+
+  it("image-pipeline: one picture for a classifier and a segmenter", async () => {
+    const lines = await run("image-pipeline");
+    expect(lines.slice(0, 8).map((line) => [...new Set(line.split(" "))].join())).toEqual(
+      ["s", "s", "s", "s", "s", "s", "m", "b"], // biome-ignore format: rows of the mask
+    );
+    expect(lines[8]).toMatch(/^sky: (0\.[5-9]|1)/);
+    expect(lines.at(-1)).toBe("in ensemble 'picture', not a PPM picture: 10 bytes");
+  });
+
+  it("accumulator: sums go on from request to request, in a callback and in an ONNX model", async () => {
+    expect(await run("accumulator")).toEqual([
+      "accumulator: 6, 60, 0.75",
+      "accumulator-onnx: 6, 60, 0.75",
+      "inference request for sequence 4 to model 'accumulator' must specify the START flag on the first request of the " +
+        "sequence",
+    ]);
+  });
+
+  it("text-generator: 32 texts in one loop, the same over SSE and gRPC", async () => {
+    const lines = await run("text-generator");
+    expect(lines.slice(0, 4).map((line) => /^(Alice |The rabbit|Down |Oh dear)./.test(line))).toEqual(
+      [true, true, true, true], // biome-ignore format: each goes on
+    );
+    expect(lines[4]).toBe("SSE and gRPC agree");
+    const [, texts, steps, together] = /^(\d+) texts in (\d+) steps, up to (\d+) /
+      .exec(lines.at(-1)!)!
+      .map(Number);
+    expect(texts).toBe(32);
+    // One by one it would be 60 steps for each.
+    expect(steps).toBeLessThan(32 * 30);
+    expect(together).toBeGreaterThan(8);
+    expect(together).toBeLessThanOrEqual(32);
+  });
+});

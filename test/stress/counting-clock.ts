@@ -1,0 +1,25 @@
+import { type Timer, VirtualClock } from "@tritonjs/core";
+
+/** A virtual clock that knows how many timers are armed. */
+export class CountingClock extends VirtualClock {
+  readonly #armed = new Set<object>();
+
+  get armedTimers(): number {
+    return this.#armed.size;
+  }
+
+  override setTimer(delayMs: number, run: () => void): Timer {
+    const entry = {};
+    this.#armed.add(entry);
+    const timer = super.setTimer(delayMs, () => {
+      this.#armed.delete(entry);
+      run();
+    });
+    return {
+      cancel: () => {
+        this.#armed.delete(entry);
+        timer.cancel();
+      },
+    };
+  }
+}

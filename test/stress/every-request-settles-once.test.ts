@@ -1,0 +1,172 @@
+import { type ModelHandle, Triton } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import type { echoInputs, echoOutputs } from "../support/echo-model.js";
+import { SeededRandom } from "../support/seeded-random.js";
+import { CountingClock } from "./counting-clock.js";
+import { faultOf, sequenceKey } from "./oracle.js";
+import { type Ask, SentRequest } from "./sent-request.js";
+import { type StressModel, stressModels } from "./stress-models.js";
+
+/** `STRESS_SEEDS=200 npx vitest run test/stress` tries that many besides. */
+const extra = Number(process.env.STRESS_SEEDS ?? 0);
+const seeds = [1, 2, 3, 4, 5, 6, ...Array.from({ length: extra }, (_, i) => 1000 + i)];
+
+const STEPS = 250;
+const EXIT_TIMEOUT_SECS = 0.05;
+
+interface Served {
+  readonly model: StressModel;
+  readonly handle: ModelHandle<typeof echoInputs, typeof echoOutputs>;
+  readonly sent: SentRequest[];
+}
+
+class StressRun {
+  readonly random: SeededRandom;
+  readonly clock = new CountingClock();
+  readonly triton = new Triton({
+    clock: this.clock,
+    exitTimeoutSecs: EXIT_TIMEOUT_SECS,
+    responseCache: { byteSize: 4096 },
+  });
+  readonly models: readonly StressModel[];
+  /** What is bound now, by name, and what was before. */
+  readonly served = new Map<string, Served>();
+  readonly past: Served[] = [];
+  readonly sent: SentRequest[] = [];
+  readonly stoppedAt = new Map<string, number[]>();
+  readonly #sequences = new Map<string, { id: bigint; left: number }[]>();
+  #nextValue = 0;
+  #nextSequence = 1n;
+
+  constructor(seed: number) {
+    this.random = new SeededRandom(seed);
+    this.models = stressModels(this.triton, this.clock, this.random);
+    for (const model of this.models) this.bind(model);
+  }
+
+  bind(model: StressModel): void {
+    const served = { model, handle: model.bind(), sent: [] };
+    served.handle.ready().catch(() => {});
+    this.served.set(model.name, served);
+  }
+
+  send(): void {
+    const { random, clock } = this;
+    const model = this.models[random.below(this.models.length)]!;
+    // The cache sees values again; everybody else can be told apart by them. Members of the ensemble see value + 1.
+    const value = model.name === "cached" ? -1 - random.below(20) : 3 * this.#nextValue++;
+    const ask: Ask = {
+      model,
+      value: model.name === "cached" ? 1_000_000 - value : value,
+      rows: model.kind === "batch" || model.kind === "ensemble" ? 1 + random.below(3) : 1,
+      priority: random.below(model.levels + 1),
+      deadline: random.chance(0.15) ? clock.now() + 1 + random.below(12) : undefined,
+      sequence: model.kind === "sequence" ? this.#nextOfSequence(model) : undefined,
+      leavesAfter:
+        model.kind === "stream" && random.chance(0.2) ? 1 + random.below(3) : Number.POSITIVE_INFINITY,
+    };
+    const request = new SentRequest(ask, this.triton, () => clock.now());
+    this.sent.push(request);
+    this.served.get(model.name)!.sent.push(request);
+  }
+
+  #nextOfSequence(model: StressModel): Ask["sequence"] {
+    const open = this.#sequences.get(model.name) ?? [];
+    this.#sequences.set(model.name, open);
+    if (open.length < 6 && (open.length === 0 || this.random.chance(0.3))) {
+      const started = { id: this.#nextSequence++, left: this.random.below(5) };
+      if (started.left > 0) open.push(started);
+      return { id: started.id, start: true, end: started.left === 0 };
+    }
+    const at = this.random.below(open.length);
+    const sequence = open[at]!;
+    if (--sequence.left === 0) open.splice(at, 1);
+    return { id: sequence.id, start: false, end: sequence.left === 0 };
+  }
+
+  /** Takes a model out of service; it is bound again as soon as it is gone. */
+  rebind(): void {
+    const served = this.served.get(this.models[this.random.below(this.models.length)]!.name)!;
+    const { model, handle } = served;
+    if (this.past.includes(served)) return;
+    this.past.push(served);
+    this.#stops([model.name]);
+    void handle.unbind().then(() => {
+      if (!this.closing) this.bind(model);
+    });
+  }
+
+  closing = false;
+
+  close(): Promise<void> {
+    this.closing = true;
+    this.#stops(this.models.map(({ name }) => name));
+    return this.triton.close();
+  }
+
+  #stops(names: readonly string[]): void {
+    for (const name of names)
+      this.stoppedAt.set(name, [...(this.stoppedAt.get(name) ?? []), this.clock.now()]);
+  }
+
+  async run(): Promise<void> {
+    const { random, clock, sent } = this;
+    await Promise.all([...this.served.values()].map(({ handle }) => handle.ready()));
+    for (let step = 0; step < STEPS; step++) {
+      for (let i = random.below(8); i > 0; i--) this.send();
+      for (let i = random.below(3); i > 0; i--)
+        sent[sent.length - 1 - random.below(Math.min(40, sent.length))]?.cancel();
+      if (random.chance(0.02)) this.rebind();
+      if (random.chance(0.6)) await clock.advance(random.below(4));
+    }
+    const closed = this.close();
+    for (let i = 0; i < 5; i++) this.send();
+    await clock.advance(1000);
+    await closed;
+    await clock.advance(1000);
+  }
+
+  /** All requests whose end nothing explains. */
+  faults(): string[] {
+    const brokenSequences = new Set<string>();
+    for (const { ask, ends } of this.sent) {
+      const { sequence, model } = ask;
+      if (sequence !== undefined && ends[0]?.text !== "answered")
+        brokenSequences.add(sequenceKey(model.name, sequence.id));
+    }
+    const models = new Map(this.models.map((model) => [model.name, model]));
+    const around = { stoppedAt: this.stoppedAt, models, brokenSequences };
+    return this.sent.flatMap((request, i) => {
+      const fault = faultOf(request, around);
+      return fault === undefined
+        ? []
+        : [`request ${i} to ${request.ask.model.name} of ${request.ask.value}: ${fault}`];
+    });
+  }
+}
+
+describe("whatever happens to requests of all kinds of models at once", () => {
+  it.each(seeds)(
+    "each ends once, in a way that something explains, and nothing is left behind, seed %i",
+    async (seed) => {
+      const run = new StressRun(seed);
+      await run.run();
+      expect(run.faults()).toEqual([]);
+      expect(run.clock.armedTimers).toBe(0);
+      for (const { model, handle, sent } of new Set([...run.served.values(), ...run.past])) {
+        if (model.name === "first" || model.name === "second") continue;
+        const { success, fail } = handle.statistics().inferenceStats;
+        const accepted = sent.filter((request) => request.accepted).length;
+        expect([model.name, success.count + fail.count]).toEqual([model.name, accepted]);
+        const answered = sent.filter(({ ends }) => ends[0]!.text === "answered").length;
+        // An answer that was there, but held back for its turn, counts as success though its request was given up.
+        if (model.name === "ordered") expect(success.count).toBeGreaterThanOrEqual(answered);
+        else expect([model.name, success.count]).toEqual([model.name, answered]);
+      }
+      const ways = new Set(run.sent.map(({ ends }) => ends[0]!.text.split(" ")[0]));
+      expect([...ways].sort()).toEqual(
+        expect.arrayContaining(["CANCELLED", "INTERNAL", "UNAVAILABLE", "UNSUPPORTED", "answered"]),
+      );
+    },
+  );
+});

@@ -1,0 +1,69 @@
+import type { SentRequest } from "./sent-request.js";
+import { FAILURE, failsAlone, type StressModel, streamLength } from "./stress-models.js";
+
+/** What happened around the requests, as far as it excuses how they ended. */
+export interface Circumstances {
+  /** When a model began to be unbound, or everything to be closed: by name, all times. */
+  readonly stoppedAt: ReadonlyMap<string, readonly number[]>;
+  readonly models: ReadonlyMap<string, StressModel>;
+  /** Requests of each sequence that were given up, by model and id. */
+  readonly brokenSequences: ReadonlySet<string>;
+}
+
+export const sequenceKey = (model: string, id: bigint) => `${model}/${id}`;
+
+/** What is wrong with how a request ended; undefined when it could end so. */
+export function faultOf(request: SentRequest, around: Circumstances): string | undefined {
+  const { ask, ends, values, late } = request;
+  if (ends.length !== 1) return `ended ${ends.length} times`;
+  if (late > 0) return `heard ${late} responses after its end`;
+  const [{ text, at }] = ends as [{ text: string; at: number }];
+  const added = ask.model.kind === "ensemble" ? 2 : 1;
+  if (values.some((value) => value !== ask.value + added)) return `was answered with ${values}`;
+  const excuse = text === "answered" ? answered(request) : excused(request, text, at, around);
+  return excuse ? undefined : `ended with "${text}" at ${at}`;
+}
+
+/** Whether a request could be answered, and was in full. */
+function answered({ ask, values }: SentRequest): boolean {
+  const stages = ask.model.kind === "ensemble" ? [ask.value, ask.value + 1] : [ask.value];
+  if (stages.some(failsAlone)) return false;
+  return values.length === (ask.model.kind === "stream" ? streamLength(ask.value) : ask.rows);
+}
+
+function excused(request: SentRequest, text: string, at: number, around: Circumstances): boolean {
+  const { ask, cancelledAt } = request;
+  const { model, value, deadline, sequence } = ask;
+  const isEnsemble = model.kind === "ensemble";
+  const stopped = [model.name, ...(isEnsemble ? ["first", "second"] : [])].some((name) =>
+    around.stoppedAt.get(name)?.some((time) => time <= at),
+  );
+  const sequenceBroke =
+    sequence !== undefined && around.brokenSequences.has(sequenceKey(model.name, sequence.id));
+  const code = text.slice(0, text.indexOf(" "));
+  switch (code) {
+    case "CANCELLED":
+      return cancelledAt !== undefined || sequenceBroke;
+    case "UNAVAILABLE":
+      return stopped || model.rejects || sequenceBroke || (deadline !== undefined && deadline <= at);
+    case "UNSUPPORTED":
+      return (
+        text.endsWith(FAILURE.slice("UNSUPPORTED ".length)) &&
+        (failsAlone(value) || (isEnsemble && failsAlone(value + 1)))
+      );
+    case "INTERNAL":
+      if (!text.endsWith("the batch broke")) return false;
+      if (isEnsemble) {
+        const { models } = around;
+        return models.get("first")!.broken.has(value) || models.get("second")!.broken.has(value + 1);
+      }
+      return model.broken.has(value);
+    case "NOT_FOUND":
+      return stopped;
+    case "INVALID_ARG":
+      // The sequence is over: idle, given up, or its model was loaded again.
+      return sequence !== undefined && !sequence.start && text.includes("must specify the START flag");
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,73 @@
+import { InferenceRequest, Tensor, type Triton, TritonError } from "@tritonjs/core";
+import type { StressModel } from "./stress-models.js";
+
+/** What is asked of a model, and what else happens to the request. */
+export interface Ask {
+  readonly model: StressModel;
+  /** Decides what the model does; what it answers follows from it. */
+  readonly value: number;
+  readonly rows: number;
+  readonly priority: number;
+  /** When nobody waits any more, in milliseconds. */
+  readonly deadline: number | undefined;
+  readonly sequence: { readonly id: bigint; readonly start: boolean; readonly end: boolean } | undefined;
+  /** Responses of a stream after which its reader leaves. */
+  readonly leavesAfter: number;
+}
+
+/** One request and all that was heard of it. */
+export class SentRequest {
+  /** Each end that was heard, with its time: there has to be one. */
+  readonly ends: { readonly text: string; readonly at: number }[] = [];
+  readonly values: number[] = [];
+  /** Responses heard after the end. */
+  late = 0;
+  cancelledAt: number | undefined;
+  /** True unless it was refused at once. */
+  accepted = true;
+  readonly #request: InferenceRequest;
+
+  constructor(
+    readonly ask: Ask,
+    triton: Triton,
+    private readonly now: () => number,
+  ) {
+    const { model, value, rows, priority, deadline, sequence } = ask;
+    this.#request = new InferenceRequest({
+      modelName: model.name,
+      inputs: new Map([["x", Tensor.fromElements("INT32", [rows, 1], new Int32Array(rows).fill(value))]]),
+      priority,
+      ...(deadline === undefined ? {} : { deadline }),
+      ...(sequence && {
+        correlationId: sequence.id,
+        sequenceStart: sequence.start,
+        sequenceEnd: sequence.end,
+      }),
+      onResponse: (outcome, final) => {
+        if (this.ends.length > 0) this.late++;
+        if (outcome !== undefined && !TritonError.is(outcome)) {
+          this.values.push(...(outcome.outputs.get("y")!.elements as Int32Array));
+        }
+        if (final) this.#end(TritonError.is(outcome) ? `${outcome.code} ${outcome.message}` : "answered");
+        else if (this.values.length >= ask.leavesAfter) this.cancel();
+      },
+    });
+    try {
+      triton.service.infer(this.#request);
+    } catch (error) {
+      this.accepted = false;
+      const { code, message } = TritonError.from(error);
+      this.#end(`${code} ${message}`);
+    }
+  }
+
+  cancel(): void {
+    if (this.ends.length > 0) return;
+    this.cancelledAt ??= this.now();
+    this.#request.cancel();
+  }
+
+  #end(text: string): void {
+    this.ends.push({ text, at: this.now() });
+  }
+}
