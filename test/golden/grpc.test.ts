@@ -1,60 +1,105 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "@grpc/grpc-js";
 import { Triton } from "@tritonjs/core";
-import { type GrpcOptions, grpc } from "@tritonjs/grpc";
+import { grpc } from "@tritonjs/grpc";
 import { afterAll, describe } from "vitest";
 import { grpcBehaviours } from "./support/behaviours/grpc-models.js";
 import { connectTo } from "./support/grpc/client.js";
 import { compareGrpcCase } from "./support/grpc/compare-case.js";
 import { type GrpcCase, modelsOf } from "./support/grpc/grpc-case.js";
 import { serverOptions } from "./support/grpc/server-options.js";
+import { GrpcObjects } from "./support/grpc/shared-memory-objects.js";
 import { loadJson, loadLines } from "./support/load-cases.js";
+import { playedPython } from "./support/played-python.js";
+import { quietLogger } from "./support/quiet-logger.js";
 import { replay } from "./support/replay.js";
+import { RepositoryFolder } from "./support/repository-folder.js";
+import { repositoryOptions } from "./support/repository-options.js";
 import { bindModels, featuresNeeded, type RecordedModel, readModels } from "./support/served-models.js";
+import { pythonOfModels, repositoryFiles } from "./support/served-repository.js";
 
 interface ModelsFile {
   readonly models: Readonly<Record<string, RecordedModel>>;
+  readonly explicit_only_second_repository: Readonly<Record<string, RecordedModel>>;
   readonly servers: Readonly<Record<string, { readonly flags: readonly string[] }>>;
 }
 
-const { models: recordedModels, servers } = loadJson<ModelsFile>("grpc/models.json");
+const {
+  models: recordedModels,
+  explicit_only_second_repository: secondModels,
+  servers,
+} = loadJson<ModelsFile>("grpc/models.json");
 const models = readModels(recordedModels);
 
 /** All models behind a gRPC port, and its clients. */
 class Server {
-  readonly #triton = new Triton();
   readonly #clients = new Map<string, Client>();
-  readonly #url: Promise<string>;
+  readonly #folders: RepositoryFolder[] = [];
+  readonly #opened: Promise<{ readonly triton: Triton; readonly url: string }>;
 
-  constructor(options: GrpcOptions) {
-    bindModels(this.#triton, models, grpcBehaviours);
-    const serving = this.#triton.serve({ frontends: [grpc({ ...options, port: 0 })] });
-    this.#url = serving.then(({ addresses }) => addresses.grpc?.url ?? "");
+  constructor(flags: readonly string[]) {
+    this.#opened = this.#open(flags);
+  }
+
+  async #open(flags: readonly string[]) {
+    const isControlled = flags.includes("--model-control-mode=explicit");
+    const triton = isControlled ? await this.#withRepository(flags) : this.#withBoundModels();
+    const { addresses } = await triton.serve({ frontends: [grpc({ ...serverOptions(flags), port: 0 })] });
+    return { triton, url: addresses.grpc?.url ?? "" };
+  }
+
+  #withBoundModels(): Triton {
+    const triton = new Triton({ allowClientSharedMemory: true });
+    bindModels(triton, models, grpcBehaviours);
+    return triton;
+  }
+
+  /** The models in the folders that they were recorded with. */
+  async #withRepository(flags: readonly string[]): Promise<Triton> {
+    this.#folders.push(await RepositoryFolder.create(repositoryFiles(recordedModels)));
+    const paths = [this.#folders[0]!.path];
+    if (flags.some((flag) => flag.startsWith("second --model-repository"))) {
+      this.#folders.push(await RepositoryFolder.create(repositoryFiles(secondModels)));
+      paths.push(this.#folders[1]!.path);
+    }
+    if (flags.some((flag) => flag.endsWith("that does not exist"))) paths.push(`${paths[0]}-not-there`);
+    const wait = async (ms: number) => void (await sleep(ms));
+    return new Triton({
+      ...repositoryOptions(flags),
+      allowClientSharedMemory: true,
+      logger: quietLogger,
+      modelRepository: paths,
+      backends: { python: playedPython(pythonOfModels(grpcBehaviours), wait) },
+    });
   }
 
   /** A client for each kind of compression. */
   async clientFor(compression: GrpcCase["request_compression"]): Promise<Client> {
     const key = compression ?? "none";
-    const client = this.#clients.get(key) ?? connectTo(await this.#url, compression);
+    const client = this.#clients.get(key) ?? connectTo((await this.#opened).url, compression);
     this.#clients.set(key, client);
     return client;
   }
 
   async close(): Promise<void> {
     for (const client of this.#clients.values()) client.close();
-    await this.#triton.close();
+    await (await this.#opened).triton.close();
+    for (const folder of this.#folders) await folder.remove();
   }
 }
 
 describe("recorded gRPC calls", () => {
   const running = new Map<string, Server>();
+  const objects = new GrpcObjects();
 
   afterAll(async () => {
+    objects.destroy();
     for (const server of running.values()) await server.close();
   });
 
   /** One server for all cases that were recorded with one. */
   const serverFor = (profile: string): Server => {
-    const server = running.get(profile) ?? new Server(serverOptions(servers[profile]?.flags ?? []));
+    const server = running.get(profile) ?? new Server(servers[profile]?.flags ?? []);
     running.set(profile, server);
     return server;
   };
@@ -69,7 +114,7 @@ describe("recorded gRPC calls", () => {
     }),
     run: async (recorded) => {
       const client = await serverFor(recorded.server).clientFor(recorded.request_compression);
-      return compareGrpcCase(client, recorded, models);
+      return objects.around(recorded, (sent) => compareGrpcCase(client, sent, models, objects));
     },
   });
 });

@@ -1,27 +1,55 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import { afterAll, describe } from "vitest";
+import { repositoryBehaviours } from "./support/behaviours/explicit-models.js";
 import { httpBehaviours } from "./support/behaviours/http-models.js";
 import { type Addresses, compareHttpCase } from "./support/http/compare-case.js";
 import type { HttpCase } from "./support/http/http-case.js";
 import { httpSubject } from "./support/http/http-subject.js";
 import { serverOptions } from "./support/http/server-options.js";
 import { loadJson, loadLines } from "./support/load-cases.js";
+import { playedPython } from "./support/played-python.js";
+import { quietLogger } from "./support/quiet-logger.js";
 import { replay } from "./support/replay.js";
+import { RepositoryFolder } from "./support/repository-folder.js";
+import { repositoryOptions } from "./support/repository-options.js";
 import { bindModels, type RecordedModel, readModels } from "./support/served-models.js";
+import { pythonOfModels, repositoryFiles } from "./support/served-repository.js";
+
+const recordedModels = loadJson<Record<string, RecordedModel>>("http/models.json");
+
+/** The models of one of the two repositories. */
+const modelsOf = (repository: "explicit" | undefined) =>
+  Object.fromEntries(Object.entries(recordedModels).filter(([, model]) => model.repository === repository));
 
 /** The models of the repository that most cases were recorded with. */
-const models = readModels(
-  Object.fromEntries(
-    Object.entries(loadJson<Record<string, RecordedModel>>("http/models.json")).filter(
-      ([, model]) => model.repository === undefined,
-    ),
-  ),
-);
+const models = readModels(modelsOf(undefined));
+
+/** Plays a case that is about the repository against a repository of its own. */
+async function playOnRepository(recorded: HttpCase): Promise<readonly string[]> {
+  const { server_flags: flags = [] } = recorded;
+  const folder = await RepositoryFolder.create(repositoryFiles(modelsOf("explicit")));
+  const triton = new Triton({
+    ...repositoryOptions(flags),
+    logger: quietLogger,
+    modelRepository: folder.path,
+    backends: {
+      python: playedPython(pythonOfModels(repositoryBehaviours), async (ms) => void (await sleep(ms))),
+    },
+  });
+  try {
+    const { addresses } = await triton.serve({ frontends: [http({ ...serverOptions(flags), port: 0 })] });
+    return await compareHttpCase(addresses as unknown as Addresses, recorded, models);
+  } finally {
+    await triton.close();
+    await folder.remove();
+  }
+}
 
 /** All models behind HTTP and metrics ports. */
 async function startServer(options: HttpOptions): Promise<{ triton: Triton; addresses: Addresses }> {
-  const triton = new Triton();
+  const triton = new Triton({ allowClientSharedMemory: true });
   bindModels(triton, models, httpBehaviours);
   const frontends = [http({ ...options, port: 0 }), metrics({ port: 0 })];
   const { addresses } = await triton.serve({ frontends });
@@ -47,6 +75,9 @@ describe("recorded HTTP exchanges", () => {
   replay<HttpCase>({
     cases: loadLines("http/cases.jsonl"),
     subject: (recorded) => httpSubject(recorded, models),
-    run: async (recorded) => compareHttpCase((await serverFor(recorded)).addresses, recorded, models),
+    run: async (recorded) =>
+      recorded.repository === "explicit"
+        ? playOnRepository(recorded)
+        : compareHttpCase((await serverFor(recorded)).addresses, recorded, models),
   });
 });

@@ -25,34 +25,17 @@ interface Later {
  * Whoever builds that deletes the row.
  */
 const later: readonly Later[] = [
-  { needs: "implicit state", area: /^implicit_state/ },
-  { needs: "rate limiter", feature: "rate limiter", flag: /^--rate-limit/ },
-  { needs: "shape tensors", feature: "shape tensor" },
   { needs: "backends other than callbacks", feature: "other backend" },
-  { needs: "shared memory", area: /^shm|shared-memory/ },
-  {
-    needs: "model control",
-    operation: /^model (load|unload)$|^RepositoryModel(Load|Unload): OK$/,
-    flag: /second --model-repository/,
-    area: /^server-state|^not-ready|^repository-explicit/,
-  },
-  { needs: "metrics settings", flag: /^--metrics-/ },
-  { needs: "metrics of the user's own", area: /^(metrics|statistics)\/custom-metrics/ },
-  { needs: "model namespacing", flag: /^--model-namespacing/ },
+  { needs: "scripted traffic against a repository", area: /^(metrics|statistics)\/namespace$/ },
+  { needs: "the command line", operation: /^signal / },
 ];
 
 /** Protocol extensions that the server does not offer yet. */
-const laterExtensions: readonly string[] = [
-  "model_repository",
-  "model_repository(unload_dependents)",
-  "system_shared_memory",
-  "cuda_shared_memory",
-  "trace",
-];
+const laterExtensions: readonly string[] = ["trace"];
 
 /** Metrics that are not the models': of the machine, of memory pools that only a GPU server has, of the whole cache. */
 const laterMetrics =
-  /^nv_(cpu|pinned_memory)_|^nv_cache_(util|num_entries|num_hits|num_misses|num_lookups|num_evictions|lookup_duration|insertion_duration)\b/;
+  /^nv_cache_(util|num_entries|num_hits|num_misses|num_lookups|num_evictions|lookup_duration|insertion_duration)\b/;
 
 /** True when the metrics page has the series. */
 export function isSeriesServed(series: string): boolean {

@@ -10,6 +10,8 @@ import { featuresOf, type ModelFeature } from "./feature.js";
 export interface RecordedModel {
   readonly config_pbtxt: string;
   readonly versions?: readonly number[];
+  /** What it does, in words. */
+  readonly behaviour?: string;
   /** Further files of its directory by name. */
   readonly files?: Readonly<Record<string, string>>;
   readonly repository?: "explicit";

@@ -30,6 +30,17 @@ export interface BindOptions<I extends readonly TensorSpec[], O extends readonly
    */
   readonly modelConfig?: Partial<ModelConfig>;
   /**
+   * Whether callbacks have to return ndarrays of the declared data type and shape. Otherwise typed arrays and nested arrays
+   * will do as well, and are converted; names, shapes and data types are checked either way.
+   * @default false
+   */
+  readonly strict?: boolean;
+  /**
+   * Initial states of sequences, in their wire form, by the names that `initial_state.data_file` has in `modelConfig`.
+   * @default files of these paths
+   */
+  readonly stateFiles?: Readonly<Record<string, Uint8Array>>;
+  /**
    * Told of each sequence that is over without its END (idle, restarted, given up), once the callback has seen its
    * last request: time to let go of what is kept for it.
    */

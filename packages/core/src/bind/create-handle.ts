@@ -8,14 +8,21 @@ import { reportStatistics } from "../service/statistics-report.js";
 import { type BatchAxis, inferInProcess } from "./in-process.js";
 import type { InputValues } from "./in-process-tensors.js";
 import type { InferOptions } from "./infer-options.js";
+import type { InstanceChange } from "./instance-changes.js";
 import type { ModelHandle } from "./model-handle.js";
 import { streamInProcess } from "./stream-in-process.js";
+
+/** What a handle has others do. */
+export interface HandleActions {
+  unbind(): Promise<void>;
+  changeInstances(change: InstanceChange): Promise<void>;
+}
 
 /** The handle of a model version. */
 export function createHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
   model: ModelVersion,
   clock: Clock,
-  unbind: () => Promise<void>,
+  { unbind, changeInstances }: HandleActions,
 ): ModelHandle<I, O> {
   const { name, version, config } = model;
   const infer = (inputs: InputValuesOf<I>, options: InferOptions, axis: BatchAxis) =>
@@ -42,15 +49,23 @@ export function createHandle<const I extends readonly TensorSpec[], const O exte
       ) as AsyncGenerator<unknown> as AsyncGenerator<ResultOf<O>, void, void>,
     ready: () => model.ready,
     metadata: () => modelMetadata(config, [version]),
-    config: () => config,
+    config: () => model.config,
     statistics: () => reportStatistics(name, version, model.statistics),
+    queue: () => model.queue(),
     instances: () =>
-      model.instances.instances.map(({ placement, healthy, busy, executor }) => ({
-        ...placement,
+      model.instances.instances.map(({ placement, passive, healthy, busy, executor }) => ({
+        name: placement.name,
+        index: placement.index,
+        kind: placement.kind,
+        deviceId: placement.deviceId,
+        isolation: executor.isolation,
+        passive,
         healthy,
         busy,
+        memoryBytes: executor.memoryBytes,
         details: executor.details,
       })),
+    updateInstances: changeInstances,
     unbind,
   };
 }

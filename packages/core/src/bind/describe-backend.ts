@@ -1,7 +1,10 @@
 import { DEFAULT_MAX_BATCH_SIZE } from "../config/defaults.js";
+import type { ModelConfig } from "../config/model-config.js";
 import type { ModelOptions } from "../config/model-options.js";
+import { type ModelSequenceBatching, sequenceTensors } from "../config/sequence-batching.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { Backend, ModelDescription } from "../instance/backend.js";
+import { fromConfigDataType } from "../tensor/data-type.js";
 import { matchesShape, shapeToString } from "../tensor/shape.js";
 
 /** Specifications that follow from a model file. */
@@ -14,16 +17,25 @@ export interface BackendSpecs {
 
 /**
  * Brings together what a model file says and what `bind` was told: specifications that were not given are those
- * of the file, given ones must agree with it, and a batch axis must be variable in every tensor.
+ * of the file, given ones must agree with it, and a batch axis must be variable in every tensor. Tensors that the
+ * sequence batcher exchanges with the model are no specifications: clients neither send nor get them.
  */
 export function describeBackend(
   backend: Backend,
   inputs: readonly TensorSpec[] | undefined,
   outputs: readonly TensorSpec[] | undefined,
   options: ModelOptions,
+  sequences?: ModelSequenceBatching,
+  modelConfig: Partial<ModelConfig> = {},
 ): BackendSpecs {
   const description = backend.describe();
-  const fixed = tensorsOf(description).filter(({ spec }) => spec.shape[0] !== -1);
+  if (description === undefined) {
+    const batching = options.batching ?? (options.maxBatchSize ?? 0) > 0;
+    return { inputs: inputs ?? [], outputs: outputs ?? [], batchingByDefault: batching, problems: [] };
+  }
+  const shapeTensors = shapeTensorsOf([...(inputs ?? []), ...(outputs ?? [])], modelConfig);
+  const withRows = tensorsOf(description).filter(({ spec }) => !shapeTensors.has(spec.name));
+  const fixed = withRows.filter(({ spec }) => spec.shape[0] !== -1);
   const batching =
     options.batching ?? (options.maxBatchSize === undefined ? fixed.length === 0 : options.maxBatchSize > 0);
   const problems: string[] = [];
@@ -37,12 +49,30 @@ export function describeBackend(
       );
     }
   }
-  const strip = (spec: TensorSpec): TensorSpec => (batching ? { ...spec, shape: spec.shape.slice(1) } : spec);
-  if (inputs !== undefined) compare("input", inputs, description.inputs, batching, problems);
+  const strip = (spec: TensorSpec): TensorSpec =>
+    batching && !shapeTensors.has(spec.name) ? { ...spec, shape: spec.shape.slice(1) } : spec;
+  const made = (modelConfig.batchInput ?? []).flatMap(({ targetName }) => targetName);
+  const { inputs: sequenceInputs, outputs: sequenceOutputs } = sequenceTensors(sequences);
+  const clientInputs = description.inputs.filter(
+    ({ name }) => !sequenceInputs.includes(name) && !made.includes(name),
+  );
+  const ragged = [...(inputs ?? []), ...(modelConfig.input ?? [])].filter((input) => input.allowRaggedBatch);
+  problems.push(...raggedProblems(ragged, description));
+  const clientOutputs = description.outputs.filter(({ name }) => !sequenceOutputs.includes(name));
+  if (inputs !== undefined) compare("input", inputs, clientInputs, batching, problems);
   if (outputs !== undefined) compare("output", outputs, description.outputs, batching, problems);
+  const states = (sequences?.state ?? []).map(({ dataType, dims, ...names }) => ({
+    ...names,
+    dtype: fromConfigDataType(dataType)!,
+    shape: dims,
+  }));
+  const stateInputs = states.map(({ inputName: name, dtype, shape }) => ({ name, dtype, shape }));
+  const stateOutputs = states.map(({ outputName: name, dtype, shape }) => ({ name, dtype, shape }));
+  compare("state input", stateInputs, description.inputs, batching, problems);
+  compare("state output", stateOutputs, description.outputs, batching, problems);
   return {
-    inputs: inputs ?? description.inputs.map(strip),
-    outputs: outputs ?? description.outputs.map(strip),
+    inputs: inputs ?? clientInputs.map(strip),
+    outputs: outputs ?? clientOutputs.map(strip),
     batchingByDefault: batching,
     problems,
   };
@@ -74,7 +104,8 @@ function compare(
         `${kind} '${spec.name}' is given as ${spec.dtype}, in the model file it is ${actual.dtype}`,
       );
     }
-    const full = batching ? [-1, ...spec.shape] : spec.shape;
+    if (!hasOwnShape(spec)) continue;
+    const full = batching && !spec.isShapeTensor ? [-1, ...spec.shape] : spec.shape;
     if (!matchesShape(actual.shape, full) && !matchesShape(full, actual.shape)) {
       problems.push(
         `${kind} '${spec.name}' is given with shape ${shapeToString(full)}, in the model file it is ` +
@@ -87,4 +118,30 @@ function compare(
     if (!given.some((spec) => spec.name === name))
       problems.push(`the model file needs input '${name}', which is not given`);
   }
+}
+
+/** False for a tensor whose shape in the model file follows from those of a whole batch. */
+function hasOwnShape({ allowRaggedBatch, batchInput, batchOutput }: TensorSpec): boolean {
+  if (allowRaggedBatch || batchOutput?.kind === "BATCH_SCATTER_WITH_INPUT_SHAPE") return false;
+  return batchInput === undefined || batchInput.kind === "PADDING_MASK";
+}
+
+function shapeTensorsOf(specs: readonly TensorSpec[], { input = [], output = [] }: Partial<ModelConfig>) {
+  const all = [...specs, ...input, ...output];
+  return new Set(all.filter(({ isShapeTensor }) => isShapeTensor).map(({ name }) => name));
+}
+
+/** A model file takes a ragged input as the elements of all requests, in one dimension. */
+function raggedProblems(
+  ragged: readonly { readonly name: string; readonly optional?: boolean | undefined }[],
+  description: ModelDescription,
+): string[] {
+  const expected = "configuration expects model provides input with shape [-1]";
+  return ragged.flatMap(({ name, optional }) => {
+    if (optional)
+      return [`${expected} for ragged input '${name}', which is not supported for optional input`];
+    const shape = description.inputs.find((input) => input.name === name)?.shape;
+    if (shape === undefined || (shape.length === 1 && shape[0] === -1)) return [];
+    return [`${expected} for ragged input '${name}', model provides ${shapeToString(shape)}`];
+  });
 }

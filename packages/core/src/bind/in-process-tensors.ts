@@ -1,5 +1,7 @@
 import type { ModelConfig } from "../config/model-config.js";
 import type { InferenceResponse } from "../request/inference-response.js";
+import { NO_PARAMETERS } from "../request/parameters.js";
+import { withParameters } from "../response/response-parameters.js";
 import { copyTensor } from "../tensor/copy.js";
 import { fromConfigDataType } from "../tensor/data-type.js";
 import { tensorFromValue } from "../tensor/from-value.js";
@@ -33,22 +35,26 @@ export function toTensors(config: ModelConfig, values: InputValues, added: boole
       tensors.set(name, UNKNOWN_INPUT);
       continue;
     }
-    const shape = config.maxBatchSize > 0 && !added ? [-1, ...input.dims] : input.dims;
+    const hasRows = config.maxBatchSize > 0 && !input.isShapeTensor;
+    const shape = hasRows && !added ? [-1, ...input.dims] : input.dims;
     const what = `input '${name}' of model '${config.name}'`;
     const tensor = copyTensor(
       tensorFromValue(value, { what, datatype: fromConfigDataType(input.dataType)!, shape }),
     );
-    tensors.set(name, added ? tensor.reshaped([1, ...tensor.shape]) : tensor);
+    tensors.set(name, added && hasRows ? tensor.reshaped([1, ...tensor.shape]) : tensor);
   }
   return tensors;
 }
 
-/** @param added whether the batch axis is taken off again */
-export function toArrays(response: InferenceResponse, added: boolean): OutputArrays {
+/** @param added whether the batch axis is taken off again, from those that have one */
+export function toArrays(response: InferenceResponse, added: boolean, config?: ModelConfig): OutputArrays {
+  const isShapeTensor = (name: string) =>
+    config?.output.some((output) => output.isShapeTensor && output.name === name);
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {
-    const shape = added ? tensor.shape.slice(1) : tensor.shape;
+    const shape = added && !isShapeTensor(name) ? tensor.shape.slice(1) : tensor.shape;
     arrays[name] = toNdArray(copyTensor(tensor).reshaped(shape));
   }
-  return arrays;
+  const { parameters } = response;
+  return parameters === NO_PARAMETERS ? arrays : withParameters(arrays, parameters);
 }

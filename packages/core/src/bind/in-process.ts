@@ -35,7 +35,7 @@ export async function inferInProcess(
       else resolve(outcome);
     });
   });
-  return toArrays(response, added);
+  return toArrays(response, added, model.config);
 }
 
 function assertUnary({ name, config }: ModelVersion): void {

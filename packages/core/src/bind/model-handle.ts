@@ -1,17 +1,29 @@
 import type { InputValuesOf, ResultOf } from "../callable/tensors-of.js";
+import type { Isolation } from "../config/instance-hosting.js";
 import type { InstancePlacement } from "../config/instances.js";
 import type { ModelConfig } from "../config/model-config.js";
 import type { ModelMetadata } from "../config/model-metadata.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
+import type { QueueSnapshot } from "../model/queue-snapshot.js";
 import type { ModelStatisticsReport } from "../service/statistics-report.js";
 import type { InferOptions } from "./infer-options.js";
+import type { InstanceChange } from "./instance-changes.js";
 
 /** How one instance of a model is. */
 export interface InstanceStatus extends InstancePlacement {
+  /** Where it runs; undefined for a backend that does not say. */
+  readonly isolation: Isolation | undefined;
+  /** Loaded, and given no requests. */
+  readonly passive: boolean;
+  /** Memory that it held after its last batch, for groups that watch it: see `recycle`. */
+  readonly memoryBytes: number | undefined;
   /** Loaded and able to take a batch. */
   readonly healthy: boolean;
   readonly busy: boolean;
-  /** What there is to say about the loaded model: `executionProvider` of an ONNX model, for instance. */
+  /**
+   * What there is to say about the loaded model: `executionProvider` of an ONNX model, `pid` of an instance with
+   * isolation `process`.
+   */
   readonly details: Readonly<Record<string, string>>;
 }
 
@@ -54,7 +66,31 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
   metadata(): ModelMetadata;
   config(): ModelConfig;
   statistics(): ModelStatisticsReport;
+  /**
+   * What the requests of the model are waiting for: requests by priority level, batches, instances, and why the last
+   * batches were cut. Reads only, and costs little.
+   *
+   * @example
+   * ```ts
+   * const { queued, levels, recentCuts } = model.queue();
+   * console.log(queued, levels[0]?.oldestAgeMicroseconds, recentCuts[0]?.reason); // 3 1250 DELAY
+   * ```
+   */
+  queue(): QueueSnapshot;
   instances(): InstanceStatus[];
+  /**
+   * Changes the instances while they serve: to another number of the first group, or to other groups. Those that fit
+   * stay, missing ones are loaded before this resolves, and those that are too many end when they, and the sequences
+   * that they hold, are done. No request is lost.
+   *
+   * @throws TritonError INVALID_ARG for groups that cannot be, UNAVAILABLE unless the model is ready, and what loading
+   * an instance throws; then nothing has changed.
+   * @example
+   * ```ts
+   * await model.updateInstances(4);
+   * ```
+   */
+  updateInstances(instances: InstanceChange): Promise<void>;
   /** Takes the model out of service: requests at hand finish, then its instances stop. */
   unbind(): Promise<void>;
 }

@@ -1,16 +1,22 @@
+import { planVariableLength, type VariableLength } from "../batch/variable-length.js";
 import { SAMPLE_TAKES_ONE } from "../callable/sample.js";
-import { planInstances } from "../config/instances.js";
+import { initialStates } from "../config/initial-states.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { resolveConfig } from "../config/resolve-config.js";
+import { sequenceBatching } from "../config/sequence-options.js";
+import { stateFilesOf } from "../config/sequence-state-options.js";
 import { validateConfig } from "../config/validate-config.js";
 import { unknownKeys, validateOptions } from "../config/validate-options.js";
 import { isBackend } from "../instance/backend.js";
 import type { ExecutorFactory } from "../model/create-instances.js";
 import type { EvictionListener } from "../request/sequence-info.js";
+import type { Tensor } from "../tensor/tensor.js";
 import type { AnyBindOptions } from "./bind-options.js";
 import { bindError, identityProblems, labelsOf, specProblems } from "./binding-problems.js";
 import { describeBackend } from "./describe-backend.js";
+import { instanceProblems } from "./instance-changes.js";
 import { planExecutors } from "./plan-executors.js";
+import { planStepwise } from "./plan-stepwise.js";
 
 /** A binding that was found good. */
 export interface Binding {
@@ -19,7 +25,16 @@ export interface Binding {
   readonly config: ModelConfig;
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly createExecutor: ExecutorFactory;
+  /** What is wrong with other instance groups for the model. */
+  readonly instanceProblems?: (config: ModelConfig) => readonly string[];
+  readonly strict?: boolean | undefined;
+  /** Whether requests with other optional inputs may share a batch. */
+  readonly mixedInputs?: boolean;
   readonly onSequenceEvict?: EvictionListener | undefined;
+  /** Batches of requests whose lengths differ. */
+  readonly variableLength?: VariableLength | undefined;
+  /** What the sequences of a model with implicit state start with. */
+  readonly initialStates?: ReadonlyMap<string, Tensor>;
 }
 
 const BIND_KEYS = [
@@ -30,17 +45,21 @@ const BIND_KEYS = [
   "outputs",
   "config",
   "modelConfig",
+  "strict",
   "onSequenceEvict",
+  "stateFiles",
 ];
 
 /**
  * Checks what `bind` was given and turns it into a configuration and a way to make instances.
  *
+ * @param gpus numbers of the GPUs that there are; undefined without any driver
  * @throws TritonError INVALID_ARG with everything that is wrong, one fault a line.
  */
 export function planBinding(
   options: AnyBindOptions,
   isTaken: (name: string, version: number) => boolean,
+  gpus: readonly number[] | undefined,
 ): Binding {
   const { modelName, modelVersion = 1, config = {}, modelConfig } = options;
   const problems = [
@@ -50,15 +69,17 @@ export function planBinding(
   ];
   const misshapen = [...specProblems("inputs", options.inputs), ...specProblems("outputs", options.outputs)];
   if (misshapen.length > 0) throw bindError(modelName, [...problems, ...misshapen]);
-  const plan = planExecutors(options.inferFunc);
+  const plan = planExecutors(options.inferFunc, options.strict);
+  const stepwise = planStepwise(options.inferFunc, config);
   problems.push(...plan.problems);
   if (plan.generates && config.decoupled === false) {
     problems.push(
       "a generator function answers with any number of responses: config.decoupled must not be false",
     );
   }
+  const sequences = modelConfig?.sequenceBatching ?? (config.sequence && sequenceBatching(config.sequence));
   const specs = isBackend(options.inferFunc)
-    ? describeBackend(options.inferFunc, options.inputs, options.outputs, config)
+    ? describeBackend(options.inferFunc, options.inputs, options.outputs, config, sequences, modelConfig)
     : {
         inputs: options.inputs ?? [],
         outputs: options.outputs ?? [],
@@ -71,25 +92,29 @@ export function planBinding(
     modelName,
     inputs: specs.inputs,
     outputs: specs.outputs,
-    options: config,
-    decoupledByDefault: plan.generates,
+    options: stepwise?.options ?? config,
+    decoupledByDefault: plan.generates || stepwise !== undefined,
     backend: plan.backend,
     platform: plan.platform,
     batchingByDefault: specs.batchingByDefault,
     defaultInstanceCount: plan.defaultInstanceCount,
+    gpus,
     overrides: modelConfig,
   });
-  problems.push(...validateConfig(resolved));
-  if (!plan.batches && Math.max(resolved.maxBatchSize, config.maxBatchSize ?? 0) > 0) {
+  problems.push(...validateConfig(resolved, gpus));
+  const variable = planVariableLength(config.batcher || {}, specs.inputs, specs.outputs, resolved);
+  problems.push(...variable.problems);
+  if (typeof (config.batcher || {}).pad === "function" && plan.runsModule) {
+    problems.push("config.batcher.pad is a function, which cannot go to the thread of a module: give values");
+  }
+  const readFile = stateFilesOf(config.sequence?.states ?? []);
+  const initial = initialStates(resolved, (file) => options.stateFiles?.[file] ?? readFile(file));
+  problems.push(...initial.problems);
+  problems.push(...plan.problemsWith(resolved), ...(stepwise?.problemsWith(resolved) ?? []));
+  if (!plan.batches && resolved.maxBatchSize === 0 && (config.maxBatchSize ?? 0) > 0) {
     problems.push(SAMPLE_TAKES_ONE);
   }
-  const instances = planInstances(resolved).length;
-  if (plan.exactInstanceCount !== undefined && plan.exactInstanceCount !== instances) {
-    problems.push(
-      `inferFunc is a list of ${plan.exactInstanceCount} functions, one for each instance, but config.instanceGroup ` +
-        `asks for ${instances} instances`,
-    );
-  }
+  problems.push(...instanceProblems(resolved, plan));
   if (problems.length > 0) {
     throw bindError(modelName, problems);
   }
@@ -100,7 +125,12 @@ export function planBinding(
     version: modelVersion,
     config: resolved,
     labels,
-    createExecutor: plan.create,
+    instanceProblems: (changed) => instanceProblems(changed, plan),
+    createExecutor: stepwise?.create(plan.create) ?? plan.create,
+    strict: options.strict,
+    mixedInputs: plan.mixesInputs(resolved),
     onSequenceEvict,
+    initialStates: initial.states,
+    variableLength: variable.variableLength,
   };
 }

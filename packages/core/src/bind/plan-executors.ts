@@ -1,9 +1,14 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { callableProblems } from "../callable/callable-problems.js";
+import { takesMixedInputs } from "../callable/decorators.js";
 import { type AnyInferFunc, isGenerator, styleOf } from "../callable/infer-func.js";
+import type { Isolation } from "../config/instance-hosting.js";
+import type { ModelConfig } from "../config/model-config.js";
 import type { ExecutorContext } from "../instance/backend.js";
 import { isBackend } from "../instance/backend.js";
 import type { Executor } from "../instance/executor.js";
+import { importCallable } from "../instance/import-callable.js";
 import { InlineExecutor } from "../instance/inline-executor.js";
 import { WorkerExecutor } from "../instance/worker/worker-executor.js";
 import type { AnyBindOptions } from "./bind-options.js";
@@ -21,7 +26,17 @@ export interface ExecutorPlan {
   readonly generates: boolean;
   /** False for `sample` callbacks, which take one request at a time. */
   readonly batches: boolean;
+  /** True for a module, which runs in a worker. */
+  readonly runsModule?: boolean;
+  /** Where its instances can run, the default first; undefined for a backend that decides by itself. */
+  readonly isolations?: readonly Isolation[] | undefined;
+  /** True for native code, which cannot be cut off within a thread. */
+  readonly isNative: boolean;
   readonly problems: readonly string[];
+  /** Whether all callbacks take requests with other optional inputs in one batch. */
+  mixesInputs(config: ModelConfig): boolean;
+  /** What is wrong with the callbacks for a model of this configuration. */
+  problemsWith(config: ModelConfig): readonly string[];
   create(context: ExecutorContext): Executor;
 }
 
@@ -29,7 +44,7 @@ export interface ExecutorPlan {
 const JAVASCRIPT = "javascript";
 
 /** Reads `inferFunc` in all its forms. */
-export function planExecutors(inferFunc: AnyBindOptions["inferFunc"]): ExecutorPlan {
+export function planExecutors(inferFunc: AnyBindOptions["inferFunc"], strict = false): ExecutorPlan {
   if (isBackend(inferFunc)) {
     const { backendName, platform } = inferFunc;
     return {
@@ -38,19 +53,24 @@ export function planExecutors(inferFunc: AnyBindOptions["inferFunc"]): ExecutorP
       defaultInstanceCount: 1,
       generates: false,
       batches: true,
+      isolations: inferFunc.isolations,
+      isNative: true,
       problems: [],
+      mixesInputs: () => false,
+      problemsWith: () => [],
       create: (context) => inferFunc.createExecutor(context),
     };
   }
-  return inferFunc instanceof URL ? planModule(inferFunc) : planFunctions(inferFunc);
+  return inferFunc instanceof URL ? planModule(inferFunc, strict) : planFunctions(inferFunc);
 }
 
-function planModule(url: URL): ExecutorPlan {
+function planModule(url: URL, strict: boolean): ExecutorPlan {
   const missing = url.protocol === "file:" && !existsSync(fileURLToPath(url));
   const program = {
     entry: new URL("../instance/worker/callable-model.js", import.meta.url),
-    data: { module: url.href },
+    data: { module: url.href, strict },
     interruptible: true,
+    joins: true,
   };
   return {
     backend: JAVASCRIPT,
@@ -58,12 +78,19 @@ function planModule(url: URL): ExecutorPlan {
     defaultInstanceCount: 1,
     generates: false,
     batches: true,
+    runsModule: true,
+    isolations: ["worker", "process", "inline"],
+    isNative: false,
     problems: missing ? [`inferFunc: there is no module at ${url.href}`] : [],
+    mixesInputs: () => false,
+    problemsWith: () => [],
     create: (context) =>
-      new WorkerExecutor(program, {
-        ...context,
-        warn: (message) => process.emitWarning(message, "TritonWarning"),
-      }),
+      context.hosting.isolation === "inline"
+        ? new InlineExecutor(() => importCallable(url.href, context.info, strict))
+        : new WorkerExecutor(program, {
+            ...context,
+            warn: (message) => process.emitWarning(message, "TritonWarning"),
+          }),
   };
 }
 
@@ -80,9 +107,13 @@ function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): Execu
     ...(Array.isArray(inferFunc) ? { exactInstanceCount: functions.length } : {}),
     generates: callable && functions.some(isGenerator),
     batches: !samples,
+    isolations: ["inline"],
+    isNative: false,
     problems: callable
       ? []
       : ["inferFunc has to be a function, a list of functions, a URL of a module, or a backend"],
+    mixesInputs: (config) => functions.every((fn) => takesMixedInputs(fn, config)),
+    problemsWith: (config) => [...new Set(functions.flatMap((fn) => callableProblems(fn, config)))],
     create: ({ info, checker }) =>
       new InlineExecutor({ fn: functions[info.instanceIndex % functions.length]!, info, checker }),
   };

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
@@ -34,13 +35,17 @@ async function* responses(
   let failure: TritonError | undefined;
   let over = false;
   let wake = () => {};
+  let sent: InferenceRequest | undefined;
   const request = sendInProcess(model, clock, inputs, options, (outcome, final) => {
     if (TritonError.is(outcome)) failure = outcome;
     else if (outcome !== undefined) waiting.push(outcome);
     over ||= final || failure !== undefined;
-    request.pause();
+    sent?.pause();
     wake();
   });
+  sent = request;
+  // A callback may have answered before it let go of the thread.
+  if (waiting.length > 0) request.pause();
   try {
     for (;;) {
       const next = waiting.shift();

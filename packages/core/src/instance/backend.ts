@@ -1,6 +1,9 @@
 import type { InstanceInfo } from "../callable/infer-context.js";
 import type { Clock } from "../clock/clock.js";
+import type { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
+import type { InstanceHosting, Isolation } from "../config/instance-hosting.js";
 import type { InstancePlacement } from "../config/instances.js";
+import type { ModelConfig } from "../config/model-config.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { OutputChecker } from "../response/check-outputs.js";
 import type { Executor } from "./executor.js";
@@ -20,19 +23,73 @@ export interface ExecutorContext {
   readonly clock: Clock;
   /** Instances of the model altogether. */
   readonly instanceCount: number;
+  /** What the group of the instance asks for beyond Triton's own fields. */
+  readonly hosting: InstanceHosting;
+  /** Priority of a process, by the host policy. */
+  readonly nice?: number | undefined;
 }
 
-/** A way to run model files. `onnxruntime({ model })` makes one. */
+/**
+ * A way to run models of one kind. `onnxruntime({ model })` makes one for `bind`; for a model of a repository, the
+ * {@link BackendFactory} of its `backend` does.
+ *
+ * A version of a repository goes through its backend in this order: `checkConfig`, `completeConfig` or `describe`,
+ * then `createExecutor` for each instance. What any of them throws is the reason why the version is not loaded.
+ */
 export interface Backend {
   /** Triton's name of the backend: `onnxruntime`. */
   readonly backendName: string;
   /** Triton's platform string: `onnxruntime_onnx`. */
   readonly platform: string;
-  /** Reads the model's own description. Throws `TritonError` for a missing or broken file. */
-  describe(): ModelDescription;
+  /**
+   * Reads the model's own description, with which a configuration is completed; undefined when the files say nothing.
+   * Throws `TritonError` for a missing or broken file.
+   */
+  describe(): ModelDescription | undefined;
+  /** Refuses, by throwing, configurations of a repository that the backend cannot serve. */
+  checkConfig?(config: ModelConfig): void;
+  /** Completes a configuration of a repository in a way of its own, instead of from `describe`. */
+  completeConfig?(config: AutoCompleteConfig): void | Promise<void>;
+  /**
+   * Where it can run instances, its own choice first: it looks at `hosting.isolation`.
+   * @default wherever it likes, and groups cannot choose
+   */
+  readonly isolations?: readonly Isolation[];
   /** Makes the executor of one instance. */
   createExecutor(context: ExecutorContext): Executor;
 }
+
+/** A version of a model in a repository, as its backend is told of it. */
+export interface ModelSource {
+  readonly name: string;
+  readonly version: number;
+  /** Directory of the model. */
+  readonly directory: string;
+  /** Directory of the version. */
+  readonly versionDirectory: string;
+  /** The configuration as far as it is known before the model's file is read. */
+  readonly config: ModelConfig;
+  /** Settings of the backend: `backendConfig` of the server. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Writes a warning to the server's log. */
+  warn(this: void, message: string): void;
+}
+
+/**
+ * Makes the backend of one version of a model. What it throws is the reason why the version is not loaded.
+ *
+ * @example
+ * ```ts
+ * const shout: BackendFactory = ({ versionDirectory }) => ({
+ *   backendName: "shout",
+ *   platform: "",
+ *   describe: () => undefined,
+ *   createExecutor: (context) => new ShoutExecutor(versionDirectory, context),
+ * });
+ * new Triton({ modelRepository: "./models", backends: { shout } });
+ * ```
+ */
+export type BackendFactory = (source: ModelSource) => Backend | Promise<Backend>;
 
 /** True for a backend, as opposed to a function or a URL. */
 export function isBackend(value: unknown): value is Backend {

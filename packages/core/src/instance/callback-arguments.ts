@@ -15,6 +15,7 @@ export function toInferRequest(request: ExecutableRequest) {
   return {
     ...requestInfo(request),
     inputs: toArrays(request.inputs),
+    runInContext: <T>(fn: () => T) => request.runInContext(fn),
     get signal() {
       return request.signal;
     },

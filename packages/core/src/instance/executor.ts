@@ -1,11 +1,13 @@
+import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
-import type { RequestInfo } from "../callable/infer-context.js";
+import type { RequestInfo, RequestScope } from "../callable/infer-context.js";
 import type { ModelCaller } from "../callable/model-caller.js";
 import type { RESCHEDULE } from "../callable/reschedule.js";
+import type { Isolation } from "../config/instance-hosting.js";
 import type { TritonError } from "../errors/triton-error.js";
 
 /** A request as an executor sees it. */
-export interface ExecutableRequest extends RequestInfo {
+export interface ExecutableRequest extends RequestInfo, RequestScope {
   readonly inputs: Tensors;
   /** Rows that count towards the batch: at least 1. */
   readonly rows: number;
@@ -20,6 +22,8 @@ export interface Execution {
   readonly requests: readonly ExecutableRequest[];
   /** The inputs of all requests, where they are joined already. */
   readonly mergedInputs?: Tensors;
+  /** How they are joined, and the outputs divided again; undefined where that is by rows. */
+  readonly layout?: BatchLayout | undefined;
   /** Aborted when every request of the batch has been given up. Made when first asked for. */
   readonly signal: AbortSignal;
   /** Calls other models on behalf of the batch. */
@@ -47,12 +51,18 @@ export interface Execution {
 export type ExecutionResult = Tensors | TritonError | typeof RESCHEDULE;
 
 /**
- * Runs batches somewhere: on this thread, in a worker, in a process. It runs one at a time, and knows neither
- * queues nor statistics.
+ * Runs batches somewhere: on this thread, in a worker, in a process. It runs one at a time, unless it has `capacity`
+ * for more, and knows neither queues nor statistics.
  */
 export interface Executor {
+  /** Where it runs; absent for a backend that does not say. */
+  readonly isolation?: Isolation;
+  /** Memory that it held after its last batch, where that is watched. */
+  readonly memoryBytes?: number | undefined;
   /** What there is to say about the loaded model: `executionProvider`, for instance. */
   readonly details: Readonly<Record<string, string>>;
+  /** Batches that it takes at a time. @default 1 */
+  readonly capacity?: number;
   /** Gets ready to run; rejects when the model cannot be loaded. */
   start(): Promise<void>;
   /**
@@ -60,6 +70,8 @@ export interface Executor {
    * for a decoupled model. Rejects to fail all requests of the batch that are still open.
    */
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined>;
+  /** Resolves when no request is being answered that it has returned from: absent where that cannot be. */
+  drained?(): Promise<void>;
   /** Releases what the executor holds, after the batch at hand. */
   stop(): Promise<void>;
   /** True for native code, which cannot be cut off: whoever stops the executor waits for its batch. */

@@ -1,24 +1,37 @@
+import { AsyncResource } from "node:async_hooks";
 import type { Execution, ExecutionResult, Executor } from "./executor.js";
 import { type Callable, runCallable } from "./run-callable.js";
 import { runDecoupled } from "./run-decoupled.js";
 
-/** Runs a callback on this thread: for closures, which cannot go anywhere else. */
+/** Runs a callback on this thread: for closures, which cannot go anywhere else, and for modules that may stay here. */
 export class InlineExecutor implements Executor {
+  readonly isolation = "inline";
   readonly mustFinish = false;
   readonly details = {};
-  readonly #callable: Callable;
+  readonly #load: () => Promise<Callable>;
+  readonly #asyncContext = new AsyncResource("TritonInstance");
+  #callable: Callable | undefined;
 
-  constructor(callable: Callable) {
-    this.#callable = callable;
+  /** @param callable the callback, or what finds it */
+  constructor(callable: Callable | (() => Promise<Callable>)) {
+    this.#load = typeof callable === "function" ? callable : async () => callable;
   }
 
-  async start(): Promise<void> {}
+  async start(): Promise<void> {
+    this.#callable = await this.#load();
+  }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
-    if (!execution.decoupled) return runCallable(this.#callable, execution);
-    await runDecoupled(this.#callable, execution);
-    return undefined;
+    // Not in the context of whichever request made the batch start.
+    return this.#asyncContext.runInAsyncScope(() => this.#run(execution));
   }
 
   async stop(): Promise<void> {}
+
+  async #run(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    const callable = this.#callable!;
+    if (!execution.decoupled) return runCallable(callable, execution);
+    await runDecoupled(callable, execution);
+    return undefined;
+  }
 }

@@ -1,68 +1,128 @@
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
+import type { ExecutionObserver, InstanceGroupListener, PartsOwner } from "./instance-group-listener.js";
+import { InstanceLoader } from "./instance-loader.js";
 import type { ModelInstance } from "./model-instance.js";
-
-/** What a scheduler hears from the instances it feeds. */
-export interface InstanceGroupListener {
-  /** A queued payload was taken or given up, or an execution ended: there may be room for another payload. */
-  slotFreed(): void;
-  /** An instance broke down, or came back. */
-  healthChanged?(healthy: boolean): void;
-}
+import { PayloadQueue } from "./payload-queue.js";
+import type { RateLimiter } from "./rate-limiter/rate-limiter.js";
+import { StagedInstances } from "./rate-limiter/staged-instances.js";
 
 /**
  * All instances of a model version and the queue of payloads in front of them. An idle instance takes the
- * oldest payload; nothing is handed to a busy one.
+ * oldest payload; nothing is handed to a busy one. Instances come and go while it works.
  *
  * ```
- * scheduler --enqueue--> [payload, payload, ...] <--take-- idle instance
+ * scheduler --enqueue--> [payload, payload, ...] <--take-- idle instance, when the rate limiter lets it
  * ```
  */
 export class InstanceGroup {
-  readonly instances: readonly ModelInstance[];
-  /** How long a payload must have waited before an instance may join the next one to it; 0 for never. */
-  mergeAfterMs = 0;
-  maxBatchSize = 0;
   listener: InstanceGroupListener | undefined;
+  /** Set by a scheduler that learns how long executions take. */
+  observer: ExecutionObserver | undefined;
+  /** Called for an instance that has worked long enough, until it is replaced. */
+  onWorn: ((instance: ModelInstance) => void) | undefined;
+
+  /** Loads instances before they join, and releases them. */
+  readonly loader: InstanceLoader;
 
   readonly #clock: Clock;
-  /** A set keeps the order of arrival and lets a payload leave from any place. */
-  readonly #queue = new Set<Payload>();
+  readonly #limiter: RateLimiter | undefined;
+  readonly #queue = new PayloadQueue();
+  readonly #instances: ModelInstance[];
+  /** Those that take payloads: neither passive nor about to go. */
+  #serving: ModelInstance[];
+  readonly #staged: StagedInstances | undefined;
   #idleWaiters: (() => void)[] = [];
-  #parts: readonly InstanceGroup[] = [];
+  readonly #parts = new Map<ModelInstance, InstanceGroup>();
+  #partsOwner: PartsOwner | undefined;
 
-  constructor(instances: readonly ModelInstance[], clock: Clock) {
-    this.instances = instances;
+  constructor(instances: readonly ModelInstance[], clock: Clock, limiter?: RateLimiter) {
+    this.#instances = [...instances];
+    this.#serving = instances.filter((instance) => !instance.passive);
     this.#clock = clock;
-    for (const instance of instances) {
-      instance.executor.onHealth = (healthy, reason) => this.#healthChanged(instance, healthy, reason);
-    }
+    this.#limiter = limiter;
+    this.loader = new InstanceLoader(limiter);
+    this.#staged =
+      limiter &&
+      new StagedInstances(
+        limiter,
+        () => this.#queue.size,
+        (instance) => this.#runNext(instance),
+      );
+    for (const instance of instances) this.#watch(instance);
+  }
+
+  /** All instances, also those that take no payloads. */
+  get instances(): readonly ModelInstance[] {
+    return this.#instances;
+  }
+
+  /** Instances that take payloads. */
+  get serving(): readonly ModelInstance[] {
+    return this.#serving;
+  }
+
+  /** How long a payload must have waited before an instance may join the next one to it; 0 for never. */
+  set mergeAfterMs(value: number) {
+    this.#queue.mergeAfterMs = value;
+  }
+
+  set maxBatchSize(value: number) {
+    this.#queue.maxBatchSize = value;
   }
 
   /**
    * A group for each instance, with a queue of its own: for a scheduler that chooses the instance itself, and that
    * gives this group no payloads from then on.
    */
-  split(): readonly InstanceGroup[] {
-    this.#parts = this.instances.map((instance) => new InstanceGroup([instance], this.#clock));
-    return this.#parts;
+  split(owner?: PartsOwner): readonly InstanceGroup[] {
+    this.#partsOwner = owner;
+    return this.#serving.map((instance) => this.#part(instance));
   }
 
   /** Loads every instance; rejects with the first failure, after the others have been stopped. */
   async start(): Promise<void> {
-    const results = await Promise.allSettled(this.instances.map((instance) => instance.executor.start()));
+    const results = await Promise.allSettled(this.#instances.map((one) => this.loader.load(one)));
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) {
       await this.stop();
       throw TritonError.from(failed.reason);
     }
-    for (const instance of this.instances) instance.healthy = true;
+    for (const instance of this.#instances) instance.healthy = true;
     this.#dispatch();
   }
 
-  async stop(): Promise<void> {
-    await Promise.all(this.instances.map((instance) => instance.executor.stop()));
+  /** Takes in an instance that is loaded, in the place of another or at the end. */
+  join(instance: ModelInstance, replaced?: ModelInstance): void {
+    const at = replaced === undefined ? -1 : this.#instances.indexOf(replaced);
+    this.#instances.splice(at < 0 ? this.#instances.length : at, 0, instance);
+    this.#watch(instance);
+    instance.healthy = true;
+    if (!instance.passive) {
+      this.#serving = this.#instances.filter((one) => one === instance || this.#serving.includes(one));
+      if (this.#partsOwner !== undefined) this.#partsOwner.joined(this.#part(instance));
+    }
+    this.listener?.slotFreed();
+    this.#dispatch();
+  }
+
+  /** Gives an instance no more payloads. Resolves when what it had is done and it has been stopped. */
+  async retire(instance: ModelInstance): Promise<void> {
+    const part = this.#parts.get(instance);
+    if (part !== undefined) await this.#partsOwner?.left(part);
+    this.#serving = this.#serving.filter((one) => one !== instance);
+    (part ?? this).#staged?.unstage(instance);
+    this.#dispatch();
+    await (part ?? this).#idleOf((one) => one === instance);
+    await instance.executor.drained?.();
+    this.#parts.delete(instance);
+    if (this.#instances.includes(instance)) this.#instances.splice(this.#instances.indexOf(instance), 1);
+    await this.loader.release(instance);
+  }
+
+  stop(): Promise<void> {
+    return this.loader.stop(this.#instances);
   }
 
   /** Payloads that wait for an instance. */
@@ -70,24 +130,34 @@ export class InstanceGroup {
     return this.#queue.size;
   }
 
-  /** Instances that could take a payload now. */
+  /** The payloads that wait for any of the instances, the next one first. */
+  get waiting(): readonly Payload[] {
+    return this.#queue.all;
+  }
+
+  /** Those that wait for one instance alone, once the group has been split. */
+  waitingFor(instance: ModelInstance): readonly Payload[] {
+    return this.#parts.get(instance)?.waiting ?? [];
+  }
+
+  /** Payloads that the instances could take now: one for each idle instance, unless one takes several at a time. */
   get idleInstances(): number {
-    return this.instances.filter((instance) => instance.healthy && !instance.busy).length;
+    return this.#serving.reduce((sum, instance) => sum + instance.room, 0);
   }
 
   /** Why no instance can run anything; undefined while one can. */
   get unhealthyReason(): TritonError | undefined {
-    const reasons = this.instances.map((instance) => instance.unhealthyReason);
-    return reasons.every((reason) => reason !== undefined) ? reasons[0] : undefined;
+    let reason: TritonError | undefined;
+    for (const instance of this.#serving) {
+      if (instance.unhealthyReason === undefined) return undefined;
+      reason ??= instance.unhealthyReason;
+    }
+    if (reason !== undefined || this.#instances.length === 0) return reason;
+    return new TritonError("UNAVAILABLE", "all instances of the model are passive: none takes requests");
   }
 
   enqueue(payload: Payload): void {
-    payload.state = "queued";
-    payload.onEmpty = (empty) => {
-      this.#leave(empty);
-      this.listener?.slotFreed();
-    };
-    this.#queue.add(payload);
+    this.#queue.add(payload, () => this.listener?.slotFreed());
     this.#dispatch();
     const dead = this.unhealthyReason;
     if (dead !== undefined) payload.fail(dead);
@@ -95,73 +165,81 @@ export class InstanceGroup {
 
   /** Fails the requests of all payloads that wait. */
   failQueued(error: TritonError): void {
-    for (const payload of this.#queue) payload.fail(error);
+    this.#queue.fail(error);
   }
 
   /** Resolves when nothing runs any more, or nothing that must be waited for. */
   async idle(mustFinishOnly = false): Promise<void> {
-    await Promise.all(this.#parts.map((part) => part.idle(mustFinishOnly)));
-    if (this.#parts.length > 0) return;
-    const busy = () => this.instances.some((one) => one.busy && (one.executor.mustFinish || !mustFinishOnly));
+    await Promise.all([...this.#parts.values()].map((part) => part.idle(mustFinishOnly)));
+    if (this.#parts.size === 0) await this.#idleOf((one) => one.executor.mustFinish || !mustFinishOnly);
+  }
+
+  async #idleOf(counts: (instance: ModelInstance) => boolean): Promise<void> {
+    const busy = () => this.#instances.some((one) => one.busy && counts(one));
     while (busy()) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
   }
 
+  #part(instance: ModelInstance): InstanceGroup {
+    const part = new InstanceGroup([instance], this.#clock, this.#limiter);
+    part.onWorn = (worn) => this.onWorn?.(worn);
+    this.#parts.set(instance, part);
+    return part;
+  }
+
+  #watch(instance: ModelInstance): void {
+    instance.executor.onHealth = (healthy, reason) => this.#healthChanged(instance, healthy, reason);
+  }
+
   #dispatch(): void {
-    for (const instance of this.instances) {
-      if (!instance.healthy || instance.busy) continue;
-      const payload = this.#take();
-      if (payload === undefined) return;
-      void this.#run(instance, payload);
+    if (this.#staged !== undefined) {
+      this.#staged.stage(this.#serving);
+      return;
     }
+    for (let next = this.#idlest; next !== undefined; next = this.#idlest) {
+      if (!this.#runNext(next)) return;
+    }
+  }
+
+  /** The first of the instances with the most room; undefined when none has any. */
+  get #idlest(): ModelInstance | undefined {
+    let idlest: ModelInstance | undefined;
+    for (const instance of this.#serving) {
+      if (instance.room > (idlest?.room ?? 0)) idlest = instance;
+    }
+    return idlest;
+  }
+
+  #runNext(instance: ModelInstance): boolean {
+    const payload = this.#queue.take(this.#clock.now());
+    if (payload !== undefined) void this.#run(instance, payload);
+    return payload !== undefined;
   }
 
   async #run(instance: ModelInstance, payload: Payload): Promise<void> {
-    instance.busy = true;
+    instance.running++;
+    this.observer?.started(instance, payload, this.#clock.now());
     this.listener?.slotFreed();
     await instance.run(payload);
-    instance.busy = false;
-    this.listener?.slotFreed();
-    this.#dispatch();
+    instance.running--;
+    this.observer?.ended(instance, this.#clock.now());
+    if (instance.worn) this.onWorn?.(instance);
+    if (instance.lease !== undefined) this.#limiter?.release(instance.lease, () => this.#freed());
+    else this.#freed();
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
-  /** The oldest payload, joined by those that waited too long to stay small. */
-  #take(): Payload | undefined {
-    const payload = this.#head;
-    if (payload === undefined) return undefined;
-    this.#leave(payload);
-    if (this.mergeAfterMs > 0 && !payload.saturated) this.#mergeInto(payload);
-    return payload;
-  }
-
-  #mergeInto(payload: Payload): void {
-    const now = this.#clock.now();
-    for (let next = this.#head; next !== undefined; next = this.#head) {
-      if (next.saturated || now - next.oldestQueueStart <= this.mergeAfterMs) return;
-      if (payload.batchSize + next.batchSize > this.maxBatchSize || !payload.accepts(next)) return;
-      this.#leave(next);
-      payload.absorb(next);
-    }
-  }
-
-  get #head(): Payload | undefined {
-    return this.#queue.values().next().value;
-  }
-
-  #leave(payload: Payload): void {
-    payload.state = "taken";
-    payload.onEmpty = undefined;
-    this.#queue.delete(payload);
+  #freed(): void {
+    this.listener?.slotFreed();
+    this.#dispatch();
   }
 
   #healthChanged(instance: ModelInstance, healthy: boolean, reason?: TritonError): void {
     instance.healthy = healthy;
     instance.unhealthyReason = healthy ? undefined : reason;
+    if (!healthy) this.#staged?.unstage(instance);
     this.listener?.healthChanged?.(healthy);
-    if (healthy) {
-      this.#dispatch();
-      return;
-    }
+    this.#dispatch();
+    if (healthy) return;
     const dead = this.unhealthyReason;
     if (dead !== undefined) this.failQueued(dead);
   }

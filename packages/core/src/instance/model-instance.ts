@@ -1,8 +1,9 @@
 import type { Payload } from "../batch/payload.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
-import type { InstancePlacement } from "../config/instances.js";
+import type { PlannedInstance } from "../config/instances.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ExecutionResult, Executor } from "./executor.js";
+import type { RateLimitedInstance } from "./rate-limiter/rate-limiter.js";
 import { type InstanceOwner, RequestExecution } from "./request-execution.js";
 
 /** One instance of a model: takes a payload, has its executor run it, and sees to it that each request is answered. */
@@ -11,28 +12,66 @@ export class ModelInstance {
   healthy = false;
   /** Why it cannot. */
   unhealthyReason: TritonError | undefined;
-  busy = false;
+  /** Payloads at work. */
+  running = 0;
+  /** The same, themselves. */
+  readonly atWork = new Set<Payload>();
+  /** Its place with the rate limiter, while it is loaded and there is one. */
+  lease: RateLimitedInstance | undefined;
+  /** True while another is made to take its place. */
+  beingReplaced = false;
+  /** Requests that it has run. */
+  #served = 0;
   readonly #owner: InstanceOwner;
 
   constructor(
-    readonly placement: InstancePlacement,
+    readonly placement: PlannedInstance,
     readonly executor: Executor,
     owner: InstanceOwner,
   ) {
     this.#owner = owner;
   }
 
+  /** True while a payload is at work. */
+  get busy(): boolean {
+    return this.running > 0;
+  }
+
+  /** Payloads that it could take besides those at work. */
+  get room(): number {
+    return this.healthy ? (this.executor.capacity ?? 1) - this.running : 0;
+  }
+
+  /** True for an instance that is loaded, but takes no payloads. */
+  get passive(): boolean {
+    return this.placement.group.passive;
+  }
+
+  /** True when it is time for another to take its place. */
+  get worn(): boolean {
+    const recycle = this.placement.group.hosting?.recycle;
+    if (recycle === undefined || this.beingReplaced) return false;
+    const { afterRequests = Number.POSITIVE_INFINITY, aboveMemoryMb = Number.POSITIVE_INFINITY } = recycle;
+    return this.#served >= afterRequests || (this.executor.memoryBytes ?? 0) > aboveMemoryMb * 1024 * 1024;
+  }
+
   /** Runs a payload to its end. The promise never rejects. */
   async run(payload: Payload): Promise<void> {
     const { requests } = payload;
     const { clock, statistics } = this.#owner;
+    const { cut } = payload;
+    if (cut !== undefined) statistics.cuts.record(cut, payload.batchSize);
     for (const request of requests) {
+      request.batchCut = cut;
       request.startExecution();
       if (request.ready) statistics.pendingCount--;
     }
+    this.#served += requests.length;
+    this.atWork.add(payload);
     const execution = new RequestExecution(requests, this.#owner);
     const results = await this.#execute(execution);
     execution.end();
+    this.atWork.delete(payload);
     let batchSize = 0;
     for (const request of requests) batchSize += request.rows;
     statistics.recordExecution(batchSize, execution.times, clock.wallNow());

@@ -1,10 +1,11 @@
+import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
 import type { CallModels, CallOrigin, ModelCaller } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ExecutionTimes, ModelStatistics } from "../observe/statistics.js";
-import type { InferenceRequest } from "../request/inference-request.js";
-import { NO_PARAMETERS } from "../request/parameters.js";
+import type { AnswerCounter, InferenceRequest } from "../request/inference-request.js";
+import { parametersOf } from "../response/response-parameters.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { Execution } from "./executor.js";
 
@@ -21,15 +22,19 @@ export interface InstanceOwner {
   /** Names of all outputs, in the model's order. */
   readonly outputNames: readonly string[];
   readonly callModels: CallModels;
+  /** How requests are joined to a batch; undefined where that is by rows. */
+  readonly layout?: BatchLayout | undefined;
 }
 
 /** The execution of a payload's requests: takes the times, answers the requests, counts. */
-export class RequestExecution implements Execution, CallOrigin {
+export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
   readonly #start: number;
   #inputEnd: number | undefined;
   #inferEnd: number | undefined;
   #ended: ExecutionTimes | undefined;
   #controller: AbortController | undefined;
+  /** Requests whose first response was sent, where that is measured. */
+  #responded: Set<InferenceRequest> | undefined;
   readonly #rescheduled = new Set<InferenceRequest>();
 
   constructor(
@@ -37,6 +42,10 @@ export class RequestExecution implements Execution, CallOrigin {
     private readonly owner: InstanceOwner,
   ) {
     this.#start = owner.clock.now();
+  }
+
+  get layout(): BatchLayout | undefined {
+    return this.owner.layout;
   }
 
   get models(): ModelCaller {
@@ -65,7 +74,7 @@ export class RequestExecution implements Execution, CallOrigin {
       const controller = new AbortController();
       this.#controller = controller;
       const check = () => {
-        if (this.requests.every((request) => request.settled)) {
+        if (this.requests.every((request) => request.answered)) {
           controller.abort(this.requests.find((request) => request.ready)?.cancelReason);
         }
       };
@@ -97,7 +106,7 @@ export class RequestExecution implements Execution, CallOrigin {
 
   isOpen(index: number): boolean {
     const request = this.requests[index]!;
-    return !request.settled && !this.#rescheduled.has(request);
+    return !request.answered && !this.#rescheduled.has(request);
   }
 
   writable(index: number): Promise<void> | undefined {
@@ -106,29 +115,27 @@ export class RequestExecution implements Execution, CallOrigin {
 
   send(index: number, outputs: Tensors, final = false): void {
     const request = this.requests[index]!;
-    if (request.settled && request.keepOutputs === undefined) return;
+    request.keepStates?.(outputs);
+    if (request.answered && request.keepOutputs === undefined) return;
     const selected = this.#select(outputs, request.requestedOutputs);
-    if (!request.settled && final) this.#countSuccess(request);
+    if (this.owner.statistics.latencies !== undefined) this.#observeFirstResponse(request);
+    if (final) request.counter = this;
     request.keepOutputs?.(selected);
     const { modelName, modelVersion } = this.owner;
-    request.respond(
-      { modelName, modelVersion, id: request.id, parameters: NO_PARAMETERS, outputs: selected },
-      final,
-    );
+    const parameters = parametersOf(outputs);
+    request.respond({ modelName, modelVersion, id: request.id, parameters, outputs: selected }, final);
   }
 
   sendError(index: number, error: TritonError, final = false): void {
     const request = this.requests[index]!;
-    if (request.settled) return;
-    if (final) {
-      this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
-    }
+    if (request.answered) return;
+    if (final) request.counter = this;
     request.respondError(error, final);
   }
 
   reschedule(index: number): void {
     const request = this.requests[index]!;
-    if (request.settled) return;
+    if (request.answered) return;
     if (!this.owner.iterative) {
       const { modelName } = this.owner;
       const text = `model '${modelName}' rescheduled a request, which needs sequence batching with iterative sequences`;
@@ -141,14 +148,27 @@ export class RequestExecution implements Execution, CallOrigin {
 
   /** True when the model wants to see the request again. */
   isRescheduled(request: InferenceRequest): boolean {
-    return this.#rescheduled.has(request) && !request.settled;
+    return this.#rescheduled.has(request) && !request.answered;
   }
 
   finish(index: number): void {
     const request = this.requests[index]!;
-    if (request.settled || this.#rescheduled.has(request)) return;
-    this.#countSuccess(request);
+    if (request.answered || this.#rescheduled.has(request)) return;
+    request.counter = this;
     request.finish();
+  }
+
+  answered(request: InferenceRequest, error: TritonError | undefined): void {
+    if (error === undefined) this.#countSuccess(request);
+    else this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
+  }
+
+  #observeFirstResponse(request: InferenceRequest): void {
+    this.#responded ??= new Set();
+    if (request.answered || this.#responded.has(request)) return;
+    this.#responded.add(request);
+    const { clock, statistics } = this.owner;
+    statistics.latencies?.firstResponse?.observe(clock.now() - request.queueStart);
   }
 
   #countSuccess(request: InferenceRequest): void {

@@ -1,12 +1,14 @@
-import { mergeInputs } from "../batch/merge-inputs.js";
-import { splitOutputs } from "../batch/split-outputs.js";
+import { requestDecoratorsOf } from "../callable/decorators.js";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, type PlainInferFunc, styleOf, type TensorFunc } from "../callable/infer-func.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
+import { STEPWISE_IS_TOLD } from "../callable/stepwise.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { OutputChecker } from "../response/check-outputs.js";
 import { contextOf, toArrays, toInferRequest } from "./callback-arguments.js";
 import type { ExecutableRequest, Execution, ExecutionResult } from "./executor.js";
+import { divideOutputs, joinInputs } from "./join-batch.js";
+import { runDecorated } from "./run-decorated.js";
 
 /** A callback with what it takes to run it. */
 export interface Callable {
@@ -20,6 +22,14 @@ export async function runCallable(
   callable: Callable,
   execution: Execution,
 ): Promise<readonly ExecutionResult[]> {
+  const decorators = requestDecoratorsOf(callable.fn);
+  if (decorators.length === 0) return runStyled(callable, execution);
+  const { modelConfig } = callable.info;
+  const run = (part: Execution) => runStyled(callable, part);
+  return (await runDecorated(decorators, modelConfig, execution, run))!;
+}
+
+function runStyled(callable: Callable, execution: Execution): Promise<readonly ExecutionResult[]> {
   switch (styleOf(callable.fn)) {
     case "batch":
       return runBatch(callable, execution);
@@ -27,6 +37,8 @@ export async function runCallable(
       return runSample(callable, execution);
     case "requests":
       return runRequests(callable, execution);
+    case "stepwise":
+      throw new TritonError("INTERNAL", `model '${callable.info.modelName}': ${STEPWISE_IS_TOLD}`);
   }
 }
 
@@ -35,12 +47,11 @@ async function runBatch(
   execution: Execution,
 ): Promise<readonly ExecutionResult[]> {
   const { requests } = execution;
-  const inputs = execution.mergedInputs ?? mergeInputs(requests.map((request) => request.inputs));
+  const inputs = joinInputs(execution);
   execution.inputsReady();
   const value = await (fn as unknown as TensorFunc<[], []>)(toArrays(inputs), contextOf(info, execution));
   execution.outputsReady();
-  const rows = requests.map((request) => request.rows);
-  return splitOutputs(checker.fromCallback(value, totalRows(requests), requestedBy(requests)), rows);
+  return divideOutputs(execution, checker.fromTensorFunc(value, totalRows(requests), requestedBy(requests)));
 }
 
 /** Rows of the whole batch. */
@@ -59,13 +70,36 @@ async function runSample(
   execution: Execution,
 ): Promise<readonly ExecutionResult[]> {
   const request = execution.requests[0]!;
+  const inputs = toArrays(joinInputs(execution));
   execution.inputsReady();
-  const value = await (fn as unknown as TensorFunc<[], []>)(
-    toArrays(request.inputs),
-    contextOf(info, execution),
-  );
+  const call = fn as unknown as TensorFunc<[], []>;
+  const value = await request.runInContext(() => call(inputs, contextOf(info, execution)));
   execution.outputsReady();
-  return [checker.fromCallback(value, request.rows, request.requestedOutputs)];
+  return divideOutputs(execution, checker.fromTensorFunc(value, request.rows, request.requestedOutputs));
+}
+
+/**
+ * The results of a plain callback.
+ *
+ * @throws TritonError INTERNAL unless there is one for each request.
+ */
+export function resultsOf(values: unknown, model: string, count: number): readonly unknown[] {
+  if (!Array.isArray(values)) {
+    const got = values === null ? "null" : typeof values;
+    throw new TritonError(
+      "INTERNAL",
+      `Outputs returned by \`${model}\` model callable must be list of response dicts with ndarrays. ` +
+        `Got outputs=${got} instead. A function of tensors is wrapped in batch() or sample().`,
+    );
+  }
+  if (values.length !== count) {
+    throw new TritonError(
+      "INTERNAL",
+      `Number of outputs returned by \`${model}\` inference callable (${values.length}) does not match number of ` +
+        `requests (${count}) received from Triton.`,
+    );
+  }
+  return values;
 }
 
 async function runRequests(
@@ -77,15 +111,7 @@ async function runRequests(
   execution.inputsReady();
   const values: unknown = await (fn as PlainInferFunc<[], []>)(seen as never, contextOf(info, execution));
   execution.outputsReady();
-  if (!Array.isArray(values) || values.length !== requests.length) {
-    const got = Array.isArray(values) ? `${values.length} results` : typeof values;
-    throw new TritonError(
-      "INTERNAL",
-      `model '${info.modelName}' must return a list with one result for each of ${requests.length} requests, ` +
-        `got ${got}; a function of tensors is wrapped in batch() or sample()`,
-    );
-  }
-  return values.map((value: unknown, i) => {
+  return resultsOf(values, info.modelName, requests.length).map((value: unknown, i) => {
     if (value === RESCHEDULE) return RESCHEDULE;
     if (value instanceof Error) return TritonError.from(value);
     try {

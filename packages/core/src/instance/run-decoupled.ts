@@ -1,12 +1,16 @@
-import { mergeInputs } from "../batch/merge-inputs.js";
-import { splitOutputs } from "../batch/split-outputs.js";
+import { requestDecoratorsOf } from "../callable/decorators.js";
+import type { RequestScope } from "../callable/infer-context.js";
 import type { PlainInferFunc, ResponseSender, TensorFunc } from "../callable/infer-func.js";
 import { styleOf } from "../callable/infer-func.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
 import { TritonError } from "../errors/triton-error.js";
 import { contextOf, toArrays, toInferRequest } from "./callback-arguments.js";
+import { EventLoopTurns } from "./event-loop-turns.js";
 import type { Execution } from "./executor.js";
-import { type Callable, totalRows } from "./run-callable.js";
+import { divideOutputs, joinInputs } from "./join-batch.js";
+import { type Callable, resultsOf, totalRows } from "./run-callable.js";
+import { runDecorated } from "./run-decorated.js";
+import { runStepwise } from "./stepwise/run-stepwise.js";
 
 /**
  * Runs a callback of a decoupled model, whose requests are answered by any number of responses: those that a
@@ -16,6 +20,15 @@ import { type Callable, totalRows } from "./run-callable.js";
  * all requests of the batch have been given up.
  */
 export async function runDecoupled(callable: Callable, execution: Execution): Promise<void> {
+  const decorators = requestDecoratorsOf(callable.fn);
+  if (decorators.length === 0) return runStyled(callable, execution);
+  await runDecorated(decorators, callable.info.modelConfig, execution, async (part) => {
+    await runStyled(callable, part);
+    return undefined;
+  });
+}
+
+function runStyled(callable: Callable, execution: Execution): Promise<void> {
   switch (styleOf(callable.fn)) {
     case "batch":
       return runBatch(callable, execution);
@@ -23,17 +36,19 @@ export async function runDecoupled(callable: Callable, execution: Execution): Pr
       return runSample(callable, execution);
     case "requests":
       return runRequests(callable, execution);
+    case "stepwise":
+      runStepwise(callable, execution);
+      return Promise.resolve();
   }
 }
 
 async function runBatch({ fn, info, checker }: Callable, execution: Execution): Promise<void> {
   const { requests } = execution;
-  const inputs = execution.mergedInputs ?? mergeInputs(requests.map((request) => request.inputs));
-  const rows = requests.map((request) => request.rows);
+  const inputs = joinInputs(execution);
   execution.inputsReady();
   const value = (fn as unknown as TensorFunc<[], []>)(toArrays(inputs), contextOf(info, execution));
   await forEachStep(value, execution, (outputs) => {
-    const split = splitOutputs(checker.fromCallback(outputs, totalRows(requests), []), rows);
+    const split = divideOutputs(execution, checker.fromTensorFunc(outputs, totalRows(requests), []));
     for (let i = 0; i < requests.length; i++) execution.send(i, split[i]!);
   });
   finishAll(execution);
@@ -41,11 +56,15 @@ async function runBatch({ fn, info, checker }: Callable, execution: Execution): 
 
 async function runSample({ fn, info, checker }: Callable, execution: Execution): Promise<void> {
   const request = execution.requests[0]!;
+  const inputs = toArrays(joinInputs(execution));
   execution.inputsReady();
-  const value = (fn as unknown as TensorFunc<[], []>)(toArrays(request.inputs), contextOf(info, execution));
-  await forEachStep(value, execution, (outputs) => {
-    execution.send(0, checker.fromCallback(outputs, request.rows, request.requestedOutputs));
-  });
+  const call = fn as unknown as TensorFunc<[], []>;
+  const value = request.runInContext(() => call(inputs, contextOf(info, execution)));
+  const send = (outputs: unknown) => {
+    const checked = checker.fromTensorFunc(outputs, request.rows, request.requestedOutputs);
+    execution.send(0, divideOutputs(execution, checked)[0]!);
+  };
+  await forEachStep(value, execution, send, request);
   finishAll(execution);
 }
 
@@ -64,23 +83,24 @@ async function runRequests(callable: Callable, execution: Execution): Promise<vo
     return;
   }
   await forEachStep(value, execution, (results) => {
-    if (!Array.isArray(results) || results.length !== requests.length) {
-      const got = Array.isArray(results) ? `${results.length} results` : typeof results;
-      throw new TritonError(
-        "INTERNAL",
-        `model '${info.modelName}' must yield lists with one entry for each of ${requests.length} requests, got ${got}`,
-      );
-    }
-    for (let i = 0; i < requests.length; i++) sendResult(callable, execution, i, results[i]);
+    const each = resultsOf(results, info.modelName, requests.length);
+    for (let i = 0; i < requests.length; i++) sendResult(callable, execution, i, each[i]);
   });
   finishAll(execution);
 }
 
-/** Hands each step of a callback's answer to `send`: what it yields, or the one value that it returns. */
+const HERE: RequestScope = { runInContext: (fn) => fn() };
+
+/**
+ * Hands each step of a callback's answer to `send`: what it yields, or the one value that it returns.
+ *
+ * @param scope whose context a generator runs in; each of its steps does
+ */
 async function forEachStep(
   value: unknown,
   execution: Execution,
   send: (step: unknown) => void,
+  scope: RequestScope = HERE,
 ): Promise<void> {
   const settled = await value;
   const iterator = iteratorOf(settled);
@@ -89,13 +109,21 @@ async function forEachStep(
     send(settled);
     return;
   }
+  const turns = new EventLoopTurns();
+  const end = () => scope.runInContext(() => iterator.return?.());
   for (;;) {
-    const { done, value: step } = await iterator.next();
+    const { done, value: step } = await scope.runInContext(() => iterator.next());
     if (done) break;
-    send(step);
+    try {
+      send(step);
+    } catch (error) {
+      await end();
+      throw error;
+    }
     await allWritable(execution);
+    if (turns.overdue) await turns.next();
     if (!anyOpen(execution)) {
-      await iterator.return?.();
+      await end();
       break;
     }
   }

@@ -1,13 +1,16 @@
+import { BatchLayout } from "../batch/batch-layout.js";
+import type { VariableLength } from "../batch/variable-length.js";
 import type { CallModels } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
-import { planInstances } from "../config/instances.js";
+import { type HostPolicies, hostPolicyOf } from "../config/host-policy.js";
 import { isDecoupled, type ModelConfig } from "../config/model-config.js";
 import type { ExecutorContext } from "../instance/backend.js";
 import type { Executor } from "../instance/executor.js";
-import { InstanceGroup } from "../instance/instance-group.js";
 import { ModelInstance } from "../instance/model-instance.js";
+import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import { OutputChecker } from "../response/check-outputs.js";
+import { LiveInstances, type MakeInstance } from "./live-instances.js";
 
 /** Makes the executor of one instance. */
 export type ExecutorFactory = (context: ExecutorContext) => Executor;
@@ -21,12 +24,20 @@ export interface InstancesInit {
   readonly statistics: ModelStatistics;
   readonly createExecutor: ExecutorFactory;
   readonly callModels: CallModels;
+  /** Decides whose turn it is, over all models; undefined when any idle instance may run. */
+  readonly rateLimiter?: RateLimiter | undefined;
+  readonly hostPolicies?: HostPolicies | undefined;
+  /** Whether callbacks have to return ndarrays of which nothing is converted. */
+  readonly strict?: boolean | undefined;
+  /** Batches of requests whose lengths differ. */
+  readonly variableLength?: VariableLength | undefined;
 }
 
 /** All instances that the configuration asks for; an ensemble has none. */
-export function createInstances(init: InstancesInit): InstanceGroup {
+export function createInstances(init: InstancesInit): LiveInstances {
   const { name, version, config, clock, statistics, createExecutor, callModels } = init;
-  const checker = new OutputChecker(config);
+  const checker = new OutputChecker(config, init.strict);
+  const layout = new BatchLayout(config, init.variableLength?.padding);
   const owner = {
     modelName: name,
     modelVersion: String(version),
@@ -36,19 +47,21 @@ export function createInstances(init: InstancesInit): InstanceGroup {
     statistics,
     outputNames: config.output.map((output) => output.name),
     callModels,
+    layout: layout.isPlain ? undefined : layout,
   };
-  const placements = planInstances(config);
-  const instances = placements.map((placement) => {
+  const make: MakeInstance = (placement, modelConfig, instanceCount) => {
     const info = {
       modelName: name,
       modelVersion: version,
-      modelConfig: config,
+      modelConfig,
       instanceName: placement.name,
       instanceIndex: placement.index,
       device: { kind: placement.kind, id: placement.deviceId },
     };
-    const executor = createExecutor({ placement, info, checker, clock, instanceCount: placements.length });
-    return new ModelInstance(placement, executor, owner);
-  });
-  return new InstanceGroup(instances, clock);
+    const hosting = placement.group.hosting ?? {};
+    const nice = hostPolicyOf(placement, init.hostPolicies ?? {})?.nice;
+    const context = { placement, info, checker, clock, instanceCount, hosting, nice };
+    return new ModelInstance(placement, createExecutor(context), owner);
+  };
+  return new LiveInstances(config, clock, make, init.rateLimiter);
 }

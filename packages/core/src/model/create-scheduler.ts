@@ -1,15 +1,20 @@
+import { readFileSync } from "node:fs";
+import type { VariableLength } from "../batch/variable-length.js";
 import type { Clock } from "../clock/clock.js";
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
+import { initialStates } from "../config/initial-states.js";
 import type { ModelConfig } from "../config/model-config.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { EvictionListener } from "../request/sequence-info.js";
 import { DirectScheduler } from "../scheduler/direct/direct-scheduler.js";
 import { DynamicBatchScheduler } from "../scheduler/dynamic-batch/dynamic-batch-scheduler.js";
+import { GroupingScheduler } from "../scheduler/dynamic-batch/grouping-scheduler.js";
 import { EnsembleScheduler } from "../scheduler/ensemble/ensemble-scheduler.js";
 import type { FindMember } from "../scheduler/ensemble/member.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import { SequenceBatchScheduler } from "../scheduler/sequence-batch/sequence-batch-scheduler.js";
+import type { Tensor } from "../tensor/tensor.js";
 
 /** What a scheduler may need of its model. */
 export interface SchedulerContext {
@@ -22,7 +27,13 @@ export interface SchedulerContext {
   readonly holdUntil: number;
   readonly backlogHoldUntil: number;
   readonly onSequenceEvict?: EvictionListener | undefined;
+  /** What the sequences of a model with implicit state start with. @default as the configuration says */
+  readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
   readonly findMember: FindMember;
+  /** Whether the model takes requests with other optional inputs in one batch. */
+  readonly mixedInputs?: boolean | undefined;
+  /** Batches of requests whose lengths differ. */
+  readonly variableLength?: VariableLength | undefined;
 }
 
 /** The scheduler that a configuration asks for. */
@@ -31,9 +42,16 @@ export function createScheduler(context: SchedulerContext): Scheduler {
   if (config.ensembleScheduling !== undefined) return new EnsembleScheduler(context);
   if (config.sequenceBatching !== undefined) {
     const { backlogHoldUntil, onSequenceEvict: onEvict } = context;
-    const options = { holdUntil, backlogHoldUntil, onEvict };
+    const given = context.initialStates ?? initialStates(config, readFileSync).states;
+    const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
     return new SequenceBatchScheduler(config, instances, clock, deadlines, options);
   }
   if (config.dynamicBatching === undefined) return new DirectScheduler(instances);
-  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil);
+  const { variableLength } = context;
+  if (variableLength !== undefined) {
+    const { grouping, padded } = variableLength;
+    return new GroupingScheduler(config, instances, clock, deadlines, grouping, padded, holdUntil);
+  }
+  const { mixedInputs: mixed } = context;
+  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed });
 }

@@ -15,7 +15,7 @@ export interface MemberView {
 
 /** The model of a step: one that is ready before one that is loading, before any other; undefined for none. */
 export type MemberOf = (
-  step: Pick<ModelEnsembleStep, "modelName" | "modelVersion">,
+  step: Pick<ModelEnsembleStep, "modelName" | "modelVersion"> & Partial<ModelEnsembleStep>,
 ) => MemberView | undefined;
 
 /** What the members of an ensemble make of its state. */

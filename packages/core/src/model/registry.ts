@@ -1,60 +1,110 @@
 import { TritonError } from "../errors/triton-error.js";
 import type { MemberOf } from "./ensemble-members.js";
-import type { ModelVersion } from "./model-version.js";
+import { ModelVersion } from "./model-version.js";
+import { parseVersion } from "./parse-version.js";
+import { isReady, notFound, pickVersion, type Versions } from "./pick-version.js";
+import type { RegisteredVersion } from "./registered-version.js";
 
 /** All model versions by name, and the look-ups of the protocol with Triton's texts. */
 export class ModelRegistry {
-  readonly #models = new Map<string, Map<number, ModelVersion>>();
+  /** By name, then by namespace. */
+  readonly #models = new Map<string, Map<string, Versions>>();
   readonly #ensembles = new Set<ModelVersion>();
+  /** Versions that were replaced and still have requests to answer. */
+  readonly #retired = new Set<ModelVersion>();
+  readonly #listeners = new Set<() => void>();
   #following = false;
 
-  add(model: ModelVersion): void {
-    let versions = this.#models.get(model.name);
-    if (versions === undefined) {
-      versions = new Map();
-      this.#models.set(model.name, versions);
+  /** @param namespacing true when models of several repositories may have one name */
+  constructor(readonly namespacing = false) {}
+
+  /** Takes a version in; one of the same number gives its place up. */
+  add(version: RegisteredVersion): void {
+    const spaces = getOrAdd(this.#models, version.name, () => new Map<string, Versions>());
+    const versions = getOrAdd(spaces, version.namespace, (): Versions => new Map());
+    const previous = versions.get(version.version);
+    versions.set(version.version, version);
+    if (previous instanceof ModelVersion && previous !== version) this.#release(previous);
+    if (version instanceof ModelVersion) {
+      if (version.isEnsemble) this.#ensembles.add(version);
+      version.onStateChange = () => this.#changed();
     }
-    versions.set(model.version, model);
-    if (model.isEnsemble) this.#ensembles.add(model);
-    model.onStateChange = () => this.#tellEnsembles();
-    this.#tellEnsembles();
+    this.#changed();
   }
 
-  remove(model: ModelVersion): void {
-    const versions = this.#models.get(model.name);
-    versions?.delete(model.version);
-    if (versions?.size === 0) this.#models.delete(model.name);
-    this.#ensembles.delete(model);
-    model.onStateChange = undefined;
-    this.#tellEnsembles();
+  remove(version: RegisteredVersion): void {
+    const spaces = this.#models.get(version.name);
+    const versions = spaces?.get(version.namespace);
+    if (versions?.get(version.version) === version) versions.delete(version.version);
+    if (versions?.size === 0) spaces!.delete(version.namespace);
+    if (spaces?.size === 0) this.#models.delete(version.name);
+    if (version instanceof ModelVersion) this.#release(version);
+    this.#changed();
+  }
+
+  /** Keeps a version that is out of look-ups in sight until it is unloaded, for `models`. */
+  retire(model: ModelVersion, unloaded: Promise<void>): void {
+    this.#retired.add(model);
+    void unloaded.finally(() => this.#retired.delete(model));
+  }
+
+  /** Calls back whenever a version comes, goes or changes its state. @returns what ends that */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   has(name: string, version: number): boolean {
-    return this.#models.get(name)?.has(version) ?? false;
+    return this.#models.get(name)?.get("")?.has(version) ?? false;
   }
 
   /** All versions of all models, by name and then by version. */
-  all(): ModelVersion[] {
+  all(): RegisteredVersion[] {
     return [...this.#models.keys()].sort().flatMap((name) => this.versions(name));
   }
 
-  /** All versions of one model, ascending. */
-  versions(name: string): ModelVersion[] {
-    return [...(this.#models.get(name)?.values() ?? [])].sort((a, b) => a.version - b.version);
+  /** Versions of the models that the program binds. */
+  bound(): ModelVersion[] {
+    return this.models().filter((model) => model.directory === undefined);
+  }
+
+  /** True for a model that the program binds. */
+  isBound(name: string): boolean {
+    return this.versions(name, "").some((one) => one instanceof ModelVersion && one.directory === undefined);
+  }
+
+  /** Every model that there is, also those that are about to end. */
+  models(): ModelVersion[] {
+    return [...this.all().filter((one) => one instanceof ModelVersion), ...this.#retired];
+  }
+
+  /** Versions that are ready, by name and then by version; of all models, or of the named one. */
+  ready(name?: string): ModelVersion[] {
+    return (name === undefined ? this.all() : this.versions(name)).filter(isReady);
+  }
+
+  /** All versions of one model, ascending; of one namespace, or of all. */
+  versions(name: string, namespace?: string): RegisteredVersion[] {
+    const spaces = this.#models.get(name);
+    if (spaces === undefined) return [];
+    const found = namespace === undefined ? [...spaces.values()] : [spaces.get(namespace) ?? new Map()];
+    return found.flatMap((versions: Versions) => ascending(versions));
   }
 
   /** True while a version of a model is loading. */
   isLoading(name: string): boolean {
-    return this.versions(name).some((model) => model.state === "LOADING");
+    return this.versions(name).some((one) => one.state === "LOADING");
   }
 
   /** Resolves when no version of a model is loading any more; does not care how loading went. */
   async loading(name: string): Promise<void> {
-    for (const model of this.versions(name)) if (model.state === "LOADING") await model.ready.catch(() => {});
+    for (const one of this.versions(name)) {
+      if (one.state === "LOADING" && one instanceof ModelVersion) await one.ready.catch(() => {});
+    }
   }
 
   /**
-   * Resolves when every model is ready.
+   * Resolves when every bound model is ready.
    *
    * @throws TritonError UNAVAILABLE that names every model that failed to load, and why, and every ensemble that
    * lacks a member.
@@ -63,11 +113,12 @@ export class ModelRegistry {
     const failures: string[] = [];
     const failed = ({ name, version }: ModelVersion, reason: string) =>
       failures.push(`model '${name}' version ${version}: ${reason}`);
-    for (const model of this.all()) {
+    const bound = this.bound();
+    for (const model of bound) {
       if (!model.isEnsemble)
         await model.ready.catch((error) => failed(model, TritonError.from(error).message));
     }
-    for (const model of this.#ensembles) if (model.state !== "READY") failed(model, model.reason);
+    for (const model of bound) if (model.isEnsemble && model.state !== "READY") failed(model, model.reason);
     if (failures.length > 0) throw new TritonError("UNAVAILABLE", `failed to load ${failures.join("; ")}`);
   }
 
@@ -75,27 +126,11 @@ export class ModelRegistry {
    * The version that a request means: the one it names, or the highest that is ready.
    *
    * @throws TritonError NOT_FOUND for an unknown model or version, UNAVAILABLE for one that is not ready,
-   * INVALID_ARG for a version that is not a number.
+   * INVALID_ARG for a version that is not a number, and for a name that several repositories have.
    */
   find(name: string, requested: string): ModelVersion {
-    const versions = this.#models.get(name);
     const version = parseVersion(requested);
-    if (versions === undefined) throw unknown(`'${name}' is not found`);
-    if (version === undefined) {
-      const ready = this.versions(name).filter((model) => model.state === "READY");
-      const latest = ready.at(-1);
-      if (latest === undefined) throw unknown(`'${name}' has no available versions${this.#whyNot(name)}`);
-      return latest;
-    }
-    const model = versions.get(Number(version));
-    if (model === undefined) throw unknown(`'${name}' version ${version} is not found`);
-    if (model.state !== "READY") {
-      throw new TritonError(
-        "UNAVAILABLE",
-        `Request for unknown model: '${name}' version ${version} is not at ready state${this.#whyNot(name)}`,
-      );
-    }
-    return model;
+    return pickVersion(name, this.#resolve(name), version);
   }
 
   /**
@@ -103,33 +138,59 @@ export class ModelRegistry {
    *
    * @throws TritonError UNAVAILABLE for one that is gone: the ensemble's client did not ask for it.
    */
-  findMember(name: string, version: string): ModelVersion {
+  findMember(name: string, version: string, namespace: string): ModelVersion {
     try {
-      return this.find(name, version);
+      const versions = this.#models.get(name)?.get(namespace);
+      return versions === undefined
+        ? this.find(name, version)
+        : pickVersion(name, versions, parseVersion(version));
     } catch (error) {
       throw new TritonError("UNAVAILABLE", TritonError.from(error).message, { cause: error });
     }
   }
 
   /** The model of a step of an ensemble. */
-  readonly memberOf: MemberOf = ({ modelName, modelVersion }) => {
-    const versions = this.versions(modelName)
+  readonly memberOf: MemberOf = ({ modelName, modelVersion, modelNamespace }) => {
+    const preferred = this.versions(modelName, modelNamespace ?? "");
+    const versions = (preferred.length > 0 ? preferred : this.versions(modelName))
+      .filter((one) => one instanceof ModelVersion)
       .filter(({ version }) => modelVersion === -1 || version === modelVersion)
       .reverse();
-    return (
-      versions.find((model) => model.state === "READY") ??
-      versions.find((model) => model.state === "LOADING") ??
-      versions[0]
-    );
+    return versions.find(isReady) ?? versions.find((one) => one.state === "LOADING") ?? versions[0];
   };
 
-  /** What keeps an ensemble from being ready. */
-  #whyNot(name: string): string {
-    const reasons = this.versions(name).map((model) => (model.isEnsemble ? model.reason : ""));
-    return reasons
-      .filter((reason) => reason !== "")
-      .map((reason) => `: ${reason}`)
-      .join("");
+  #resolve(name: string): Versions {
+    const spaces = this.#models.get(name);
+    if (spaces === undefined) throw this.#unknown(`'${name}' is not found`);
+    if (!this.namespacing) return spaces.get("")!;
+    const live = [...spaces.values()].filter((versions) =>
+      [...versions.values()].some((one) => one.reason !== "unloaded"),
+    );
+    if (live.length === 1) return live[0]!;
+    if (live.length === 0) {
+      throw new TritonError("NOT_FOUND", `Identifier of model '${name}' is not found in global map`);
+    }
+    throw new TritonError(
+      "INVALID_ARG",
+      `There are ${live.length} identifiers of model '${name}' in global map, model namespace must be provided to ` +
+        "resolve ambiguity.",
+    );
+  }
+
+  #unknown(what: string): TritonError {
+    return this.namespacing
+      ? new TritonError("INVALID_ARG", `Request for unknown model: ${what}`)
+      : notFound(what);
+  }
+
+  #release(model: ModelVersion): void {
+    model.onStateChange = undefined;
+    this.#ensembles.delete(model);
+  }
+
+  #changed(): void {
+    this.#tellEnsembles();
+    for (const listener of this.#listeners) listener();
   }
 
   /** Lets ensembles look at their members until none of them changes: one may be part of another. */
@@ -148,34 +209,15 @@ export class ModelRegistry {
   }
 }
 
-/**
- * Reads a version as C++ `stol` does: leading space and sign, then as many digits as there are; the rest is not
- * looked at. Undefined for an empty string.
- *
- * @throws TritonError INVALID_ARG when there is no 64-bit number, or a negative one.
- */
-export function parseVersion(text: string): bigint | undefined {
-  if (text === "") return undefined;
-  const digits = /^\s*([+-]?)0*(\d+)/.exec(text);
-  const version = digits === null ? MAX_VERSION + 1n : BigInt(digits[2]!.slice(0, 20));
-  if (version > MAX_VERSION) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `failed to get model version from specified version string '${text}' (details: stol), ` +
-        "version should be an integral value > 0",
-    );
-  }
-  if (digits![1] === "-" && version > 0n) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `invalid model version specified '${text}' , version should be an integral value > 0`,
-    );
-  }
-  return version;
+function ascending(versions: Versions): RegisteredVersion[] {
+  return [...versions.values()].sort((a, b) => a.version - b.version);
 }
 
-const MAX_VERSION = 2n ** 63n - 1n;
-
-function unknown(what: string): TritonError {
-  return new TritonError("NOT_FOUND", `Request for unknown model: ${what}`);
+function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
 }

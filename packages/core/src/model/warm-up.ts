@@ -1,7 +1,7 @@
 import { Payload } from "../batch/payload.js";
 import type { ModelConfig, ModelWarmup } from "../config/model-config.js";
+import { sequenceTensors } from "../config/sequence-batching.js";
 import { TritonError } from "../errors/triton-error.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { RequestValidator } from "../request/validate-request.js";
@@ -9,23 +9,21 @@ import type { Tensor } from "../tensor/tensor.js";
 import { warmupRequests } from "./warmup-requests.js";
 
 /**
- * Runs every warmup sample through every instance, before the model serves. The executions are in the statistics,
+ * Runs every warmup sample through an instance, before it serves. The executions are in the statistics,
  * as in Triton.
  *
  * @throws TritonError for the first sample that fails: the model is then not loaded.
  */
 export async function warmUp(
   config: ModelConfig,
-  instances: InstanceGroup,
+  instance: ModelInstance,
   validator: RequestValidator,
   statistics: ModelStatistics,
   now: () => number,
 ): Promise<void> {
-  for (const instance of instances.instances) {
-    for (const sample of config.modelWarmup) {
-      for (let run = 0; run < Math.max(1, sample.count); run++) {
-        await runSample(config, instance, sample, validator, statistics, now);
-      }
+  for (const sample of config.modelWarmup) {
+    for (let run = 0; run < Math.max(1, sample.count); run++) {
+      await runSample(config, instance, sample, validator, statistics, now);
     }
   }
 }
@@ -48,7 +46,7 @@ async function runSample(
     const { inputs } = request;
     request.inputs = withoutControls(config, inputs);
     validator.validate(request);
-    request.inputs = inputs;
+    request.inputs = new Map([...inputs, ...request.inputs]);
     request.queueStart = now();
     statistics.pendingCount++;
     payload.add(request);
@@ -66,11 +64,11 @@ async function runSample(
   }
 }
 
-/** A sample of a sequence model may bring control tensors, which clients may not. */
+/** A sample of a sequence model may bring control tensors and states, which clients may not. */
 function withoutControls(
   { sequenceBatching }: ModelConfig,
   inputs: ReadonlyMap<string, Tensor>,
 ): ReadonlyMap<string, Tensor> {
-  const controls = sequenceBatching?.controlInput.map(({ name }) => name) ?? [];
+  const { inputs: controls } = sequenceTensors(sequenceBatching);
   return new Map([...inputs].filter(([name]) => !controls.includes(name)));
 }

@@ -24,13 +24,17 @@ export function warmupRequests(
   const inputs = new Map(
     Object.entries(sample.inputs).map(([name, input]) => [
       name,
-      warmupTensor(name, input, config.maxBatchSize > 0),
+      warmupTensor(name, input, config.maxBatchSize > 0 && !isShapeTensor(config, name)),
     ]),
   );
   return Array.from(
     { length: sample.batchSize },
     () => new InferenceRequest({ modelName: config.name, inputs, onResponse }),
   );
+}
+
+function isShapeTensor(config: ModelConfig, name: string): boolean {
+  return config.input.some((input) => input.name === name && input.isShapeTensor);
 }
 
 function warmupTensor(name: string, input: WarmupInput, batched: boolean): Tensor {
@@ -52,6 +56,7 @@ function warmupTensor(name: string, input: WarmupInput, batched: boolean): Tenso
 }
 
 function warmupBytes(datatype: DataType, count: number, input: WarmupInput): Uint8Array {
+  if (input.inputData !== undefined) return new Uint8Array(input.inputData);
   if (input.inputDataFile !== undefined) return fileBytes(input.inputDataFile, datatype, count);
   // Random text would be of random length: BYTES are empty elements in either case.
   if (datatype === "BYTES") return encodeBytes(Array.from({ length: count }, () => new Uint8Array()));

@@ -12,9 +12,26 @@ export interface RequestView {
   after(request: InferenceRequest): InferenceRequest | undefined;
 }
 
+/** How full one priority level is. */
+export interface LevelStatus {
+  /** 1 is the highest; 0 for a queue without levels. */
+  readonly priorityLevel: number;
+  /** Waiting requests, delayed ones included. */
+  readonly queued: number;
+  /** Those whose timeout passed under the DELAY action. */
+  readonly delayed: number;
+  /** Rows of all of them. */
+  readonly rows: number;
+  /** When the oldest of them came, on the model's clock in milliseconds. */
+  readonly oldestQueueStart: number;
+}
+
 /** The requests of one priority level. */
 interface Level {
   readonly priority: number;
+  /** Requests of the level in this queue and in those that it shares its limits with. */
+  readonly shared: QueueTotals;
+  readonly own: QueueTotals;
   readonly policy: ModelQueuePolicy;
   readonly unexpired: RequestQueue;
   /** Those whose timeout passed under the DELAY action: they run after all others of the level. */
@@ -38,14 +55,20 @@ export class PriorityQueue implements RequestView {
   readonly #batching: ModelDynamicBatching;
   readonly #deadlines: DeadlineQueue;
   readonly #now: () => number;
+  readonly #sharedLevels: Map<number, QueueTotals> | undefined;
 
-  /** @param onExpired called after a timeout has changed the queue */
+  /**
+   * @param onExpired called after a timeout has changed the queue
+   * @param sharedLevels totals by level, for queues whose size limits hold for all of them together
+   */
   constructor(
     batching: ModelDynamicBatching,
     deadlines: DeadlineQueue,
     now: () => number,
     private readonly onExpired: () => void,
+    sharedLevels?: Map<number, QueueTotals>,
   ) {
+    this.#sharedLevels = sharedLevels;
     this.#batching = batching;
     this.#deadlines = deadlines;
     this.#now = now;
@@ -59,6 +82,26 @@ export class PriorityQueue implements RequestView {
   /** Rows of all waiting requests. */
   get rows(): number {
     return this.#totals.rows;
+  }
+
+  /** The levels that have requests, the highest first. */
+  get levels(): LevelStatus[] {
+    return this.#levels
+      .filter(({ own }) => own.size > 0)
+      .map(({ priority, own, unexpired, delayed }) => {
+        let oldestQueueStart = unexpired.head?.queueStart ?? Number.POSITIVE_INFINITY;
+        // Delayed requests stand in the order in which their time ran out.
+        for (let one = delayed.head; one !== undefined; one = one.next) {
+          oldestQueueStart = Math.min(oldestQueueStart, one.queueStart);
+        }
+        return {
+          priorityLevel: priority,
+          queued: own.size,
+          delayed: delayed.size,
+          rows: own.rows,
+          oldestQueueStart,
+        };
+      });
   }
 
   /**
@@ -93,7 +136,7 @@ export class PriorityQueue implements RequestView {
   push(request: InferenceRequest): void {
     const level = this.#levelOf(request);
     const { maxQueueSize } = level.policy;
-    if (maxQueueSize > 0 && level.unexpired.size + level.delayed.size >= maxQueueSize) {
+    if (maxQueueSize > 0 && level.shared.size >= maxQueueSize) {
       throw new TritonError("UNAVAILABLE", `${request.logPrefix}Exceeds maximum queue size`);
     }
     level.unexpired.push(request);
@@ -137,15 +180,28 @@ export class PriorityQueue implements RequestView {
     return found ?? this.#openLevel(priority);
   }
 
+  /** What the queues that share their limits have of a level together. */
+  #totalsOfAll(priority: number): QueueTotals | undefined {
+    if (this.#sharedLevels === undefined) return undefined;
+    const found = this.#sharedLevels.get(priority) ?? { size: 0, rows: 0 };
+    this.#sharedLevels.set(priority, found);
+    return found;
+  }
+
   #openLevel(priority: number): Level {
     const { priorityQueuePolicy, defaultQueuePolicy: shared } = this.#batching;
+    const own: QueueTotals = { size: 0, rows: 0 };
+    const ofAll = this.#totalsOfAll(priority);
+    const totals = ofAll === undefined ? [this.#totals, own] : [this.#totals, own, ofAll];
     const level: Level = {
       priority,
+      own,
+      shared: ofAll ?? own,
       policy: priorityQueuePolicy[priority] ?? shared ?? defaultQueuePolicy(),
-      unexpired: new RequestQueue(this.#totals),
-      delayed: new RequestQueue(this.#totals),
+      unexpired: new RequestQueue(...totals),
+      delayed: new RequestQueue(...totals),
     };
-    const inUse = this.#levels.filter(({ unexpired, delayed }) => unexpired.size + delayed.size > 0);
+    const inUse = this.#levels.filter((one) => one.own.size > 0);
     this.#levels = [...inUse, level].sort((a, b) => a.priority - b.priority);
     return level;
   }

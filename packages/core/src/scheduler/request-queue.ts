@@ -16,9 +16,12 @@ export class RequestQueue implements RequestHolder {
   #head: InferenceRequest | undefined;
   #tail: InferenceRequest | undefined;
   #size = 0;
+  readonly #totals: readonly QueueTotals[];
 
   /** @param totals kept up to date beside the queue's own size */
-  constructor(private readonly totals: QueueTotals = { size: 0, rows: 0 }) {}
+  constructor(...totals: readonly QueueTotals[]) {
+    this.#totals = totals;
+  }
 
   /** Waiting requests. */
   get size(): number {
@@ -37,8 +40,10 @@ export class RequestQueue implements RequestHolder {
     else this.#tail.next = request;
     this.#tail = request;
     this.#size++;
-    this.totals.size++;
-    this.totals.rows += request.rows;
+    for (const totals of this.#totals) {
+      totals.size++;
+      totals.rows += request.rows;
+    }
     request.holder = this;
   }
 
@@ -53,7 +58,9 @@ export class RequestQueue implements RequestHolder {
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
     this.#size--;
-    this.totals.size--;
-    this.totals.rows -= request.rows;
+    for (const totals of this.#totals) {
+      totals.size--;
+      totals.rows -= request.rows;
+    }
   }
 }

@@ -1,5 +1,6 @@
 import type { TritonError } from "../errors/triton-error.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import type { LevelStatus } from "./priority-queue.js";
 
 /**
  * Decides which requests run together and when. It owns a request from `enqueue` until an instance takes it;
@@ -10,6 +11,8 @@ export interface Scheduler {
   enqueue(request: InferenceRequest): void;
   /** Requests that wait and have not been handed to the instances. */
   readonly queuedCount: number;
+  /** The same by priority level, for schedulers that have levels; only those at which requests wait. */
+  readonly levels?: readonly LevelStatus[];
   /** Refuses new requests from now on. Those that wait still run. */
   stop(): void;
   /** Fails every request that waits. */

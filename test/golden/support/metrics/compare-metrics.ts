@@ -24,7 +24,9 @@ export function compareMetrics(page: string, lines: readonly string[]): string[]
       const other = got.get(series);
       if (other === undefined) return [`${series}: expected ${value}, got no such series`];
       const masked = value === MASKED || OF_MACHINE.test(series) || series.includes("_duration_us");
-      return masked || Object.is(Number(value), Number(other)) ? [] : [`${series}: expected ${value}, got ${other}`];
+      return masked || Object.is(Number(value), Number(other))
+        ? []
+        : [`${series}: expected ${value}, got ${other}`];
     });
 }
 

@@ -3,9 +3,11 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import { identity, toInferFunc } from "../behaviours/behaviour.js";
+import { OnnxGraph } from "../behaviours/onnx-graph.js";
 import { ExecutionLog, Recorder } from "../behaviours/recorder.js";
 import { cacheOf } from "../cache-of.js";
 import { type ParsedConfig, parseConfigText } from "../config-text.js";
+import { rateLimitOf } from "../rate-limit-of.js";
 import { type Arrival, Client } from "./client.js";
 import type { Outcome, Scenario } from "./scenario.js";
 import { statisticsRecord } from "./statistics-record.js";
@@ -16,8 +18,13 @@ const GROUP_GAP_MS = 12;
 /** Longest that anything in a scenario waits after its last action. */
 const LAST_WAIT_MS = 12_000;
 
+/** Step of the clock while a model may run in real time. */
+const GRAPH_STEP_MS = 10;
+
 /** Step of the clock while a model loads. */
 const LOAD_STEP_MS = 10;
+
+type AnyHandle = ReturnType<typeof bindModel>;
 
 /** Plays a scenario on a virtual clock and tells what came of it. */
 export async function play(scenario: Scenario): Promise<Outcome> {
@@ -29,33 +36,67 @@ export async function play(scenario: Scenario): Promise<Outcome> {
     delayScheduler: Number(held ?? 0),
     backlogDelayScheduler: Number(heldBacklog ?? 0),
     responseCache: cacheOf(scenario.server_flags),
+    ...rateLimitOf(scenario.server_flags),
   });
   const log = new ExecutionLog(clock);
+  const graph = graphOf(scenario);
+  const served: { handle: AnyHandle; readonly bind: () => AnyHandle }[] = [];
   for (const model of modelsOf(scenario)) {
     const isRecorder = scenario.model_behaviour.startsWith("recorder");
     const name = scenario.extra_models && model.name;
-    const { inferFunc } = isRecorder ? new Recorder(model.config, clock, log, name) : identityModel(model);
-    await load(bindModel(triton, model, inferFunc), clock);
+    const { inferFunc } = isRecorder
+      ? new Recorder(model.config, clock, log, name)
+      : (graph ?? identityModel(model));
+    const bind = () => bindModel(triton, model, inferFunc, stateFilesOf(scenario));
+    const handle = bind();
+    served.push({ handle, bind });
+    await load(handle, clock);
   }
   const loadExecutions = log.take();
   const started = clock.now();
   const client = new Client(triton, scenario.id, clock);
   for (const action of scenario.actions) {
-    await clock.advance(started + action.at_ms - clock.now());
-    client.act(action);
+    await pass(clock, started + action.at_ms, graph);
+    if (action.do === "unload") for (const { handle } of served) void handle.unbind();
+    else if (action.do === "load") for (const one of served) one.handle = one.bind();
+    else client.act(action);
   }
-  await clock.advance(LAST_WAIT_MS);
+  await pass(clock, clock.now() + LAST_WAIT_MS, graph);
   const reports = modelsOf(scenario).map(({ name }) => triton.service.statistics(name, "")[0]);
   const records = reports.map((report) => [report?.name, statisticsRecord(report)]);
   const outcome: Outcome = {
     ...(loadExecutions.length > 0 ? { load_executions: loadExecutions } : {}),
     executions: log.executions,
+    executions_by_instance: log.byInstance,
     responses: client.responses,
     arrival_order: groups(client.arrivals),
     statistics: scenario.extra_models ? Object.fromEntries(records) : records[0]?.[1],
   };
   await triton.close();
   return outcome;
+}
+
+/** Moves the clock to a time; in small steps where a model runs in real time, which the clock then waits for. */
+async function pass(clock: VirtualClock, until: number, graph: OnnxGraph | undefined): Promise<void> {
+  await graph?.settle(clock);
+  while (graph !== undefined && until - clock.now() > GRAPH_STEP_MS) {
+    await clock.advance(GRAPH_STEP_MS);
+    await graph.settle(clock);
+  }
+  await clock.advance(until - clock.now());
+  await graph?.settle(clock);
+}
+
+/** The ONNX graph that the model of a scenario is. */
+function graphOf({ id, config_pbtxt: text, files = {} }: Scenario): OnnxGraph | undefined {
+  const graph = files["1/model.onnx"];
+  return graph === undefined ? undefined : new OnnxGraph(graph, parseConfigText(text, id));
+}
+
+/** The files with initial states, by name. */
+function stateFilesOf({ files = {} }: Scenario): Record<string, Uint8Array> {
+  const paths = Object.keys(files).filter((path) => path.startsWith("initial_state/"));
+  return Object.fromEntries(paths.map((path) => [basename(path), Buffer.from(files[path]!, "hex")]));
 }
 
 /** A model of a scenario. */
@@ -82,9 +123,10 @@ function bindModel(
   triton: Triton,
   { name: modelName, config: modelConfig }: ScenarioModel,
   inferFunc: unknown,
+  stateFiles?: Readonly<Record<string, Uint8Array>>,
 ) {
   return modelConfig.ensembleScheduling === undefined
-    ? triton.bind({ modelName, inferFunc: inferFunc as never, modelConfig })
+    ? triton.bind({ modelName, inferFunc: inferFunc as never, modelConfig, stateFiles })
     : triton.bindEnsemble({ modelName, modelConfig });
 }
 
@@ -125,10 +167,10 @@ function withWarmupFiles({ files = {} }: Scenario, config: ParsedConfig): Parsed
 /** Why the model of a scenario cannot be bound or loaded; `undefined` when it can. */
 export async function refusalOf(scenario: Scenario): Promise<string | undefined> {
   const clock = new VirtualClock();
-  const triton = new Triton({ clock });
+  const triton = new Triton({ clock, ...rateLimitOf(scenario.server_flags) });
   try {
     for (const model of modelsOf(scenario)) {
-      await load(bindModel(triton, model, identityModel(model).inferFunc), clock);
+      await load(bindModel(triton, model, identityModel(model).inferFunc, stateFilesOf(scenario)), clock);
     }
   } catch (error) {
     return TritonError.from(error).message;

@@ -55,6 +55,8 @@ export interface Outcome {
   readonly load_executions?: readonly ExecutionRecord[];
   readonly executions: readonly ExecutionRecord[];
   readonly responses: readonly ResponseRecord[];
+  /** In place of executions, where only their number at each instance is certain. */
+  readonly executions_by_instance?: Readonly<Record<string, number>>;
   /** Ids in the order of their answers; answers less than 12 ms apart share a group. A text: not compared. */
   readonly arrival_order: readonly (readonly string[])[] | string;
   /** By model in scenarios with several. */

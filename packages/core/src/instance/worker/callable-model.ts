@@ -1,10 +1,9 @@
+import { BatchLayout } from "../../batch/batch-layout.js";
+import type { PaddingRules } from "../../batch/padding-rules.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
-import { type AnyInferFunc, styleOf } from "../../callable/infer-func.js";
-import { SAMPLE_TAKES_ONE } from "../../callable/sample.js";
-import { TritonError } from "../../errors/triton-error.js";
-import { OutputChecker } from "../../response/check-outputs.js";
 import type { ExecutableRequest, Execution } from "../executor.js";
+import { importCallable } from "../import-callable.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
 import { SequencesOfSlots } from "./sequences-of-slots.js";
@@ -12,18 +11,8 @@ import type { WorkerBatch, WorkerModel, WorkerResult } from "./worker-model.js";
 
 /** Entry of workers that run a user's module: its default export is the callback. */
 export async function load(data: unknown, info: InstanceInfo): Promise<WorkerModel> {
-  const { module } = data as { module: string };
-  const fn: unknown = ((await import(module)) as { default?: unknown }).default;
-  if (typeof fn !== "function") {
-    throw new TritonError(
-      "INVALID_ARG",
-      `model '${info.modelName}': the module ${module} must export its callback as default, got ${typeof fn}`,
-    );
-  }
-  const callable = { fn: fn as AnyInferFunc, info, checker: new OutputChecker(info.modelConfig) };
-  if (styleOf(callable.fn) === "sample" && info.modelConfig.maxBatchSize > 0) {
-    throw new TritonError("INVALID_ARG", `model '${info.modelName}': ${SAMPLE_TAKES_ONE}`);
-  }
+  const { module, strict } = data as { module: string; strict?: boolean };
+  const callable = await importCallable(module, info, strict);
   const sequences = new SequencesOfSlots();
   return {
     ownsOutputs: false,
@@ -36,18 +25,21 @@ export async function load(data: unknown, info: InstanceInfo): Promise<WorkerMod
 
 async function execute(
   callable: Callable,
-  { inputs, requests, models, stream }: WorkerBatch,
+  { inputs, parts, padding, requests, models, stream }: WorkerBatch,
 ): Promise<WorkerResult | undefined> {
-  const perRequest = splitOutputs(
-    inputs,
-    requests.map((request) => request.rows),
-  );
+  const rows = requests.map((request) => request.rows);
+  const perRequest = parts ?? splitOutputs(inputs, rows);
+  const joined = parts === undefined ? { mergedInputs: inputs } : { layout: layoutOf(callable, padding) };
   const executables = requests.map(
-    (request, i): ExecutableRequest => ({ ...request, inputs: perRequest[i]! }),
+    (request, i): ExecutableRequest => ({
+      ...request,
+      inputs: perRequest[i]!,
+      runInContext: (fn) => fn(),
+    }),
   );
   const execution: Execution = {
     requests: executables,
-    mergedInputs: inputs,
+    ...joined,
     models,
     decoupled: stream !== undefined,
     get signal() {
@@ -65,6 +57,14 @@ async function execute(
   if (stream === undefined) return { separate: await runCallable(callable, execution) };
   await runDecoupled(callable, execution);
   return undefined;
+}
+
+let layout: BatchLayout | undefined;
+
+/** The same for all batches of the worker's model. */
+function layoutOf({ info }: Callable, padding: PaddingRules | undefined): BatchLayout {
+  layout ??= new BatchLayout(info.modelConfig, padding);
+  return layout;
 }
 
 /** Aborted when all of the signals are. */

@@ -1,4 +1,5 @@
 import type { CallOptions, CallOutputs, ModelCaller } from "../../callable/model-caller.js";
+import { responseParameters } from "../../response/response-parameters.js";
 import { type FromWorker, packError, type ToWorker } from "./messages.js";
 import { packValues } from "./wire-values.js";
 
@@ -52,7 +53,10 @@ export class CallsOfWorker {
       ({ done, value }) => {
         if (done) this.#open.delete(call);
         const transfer: ArrayBuffer[] = [];
-        const outputs = done || value === undefined ? {} : { outputs: packValues(value, transfer) };
+        const outputs =
+          done || value === undefined
+            ? {}
+            : { outputs: packValues(value, transfer), parameters: responseParameters(value) };
         this.post({ type: "answer", call, ...outputs }, transfer);
       },
       (thrown) => {

@@ -1,6 +1,8 @@
 import ndarray from "ndarray";
 import type { CallInputs, CallOptions, CallOutputs, ModelCaller } from "../../callable/model-caller.js";
 import { TritonError } from "../../errors/triton-error.js";
+import { NO_PARAMETERS } from "../../request/parameters.js";
+import { withParameters } from "../../response/response-parameters.js";
 import { type FromWorker, type ToWorker, unpackError } from "./messages.js";
 import { packValues } from "./wire-values.js";
 
@@ -91,10 +93,10 @@ export class CallsToModels {
         reject(new TritonError("CANCELLED", "the request was cancelled", { cause: signal?.reason }));
       };
       signal?.addEventListener("abort", abort, { once: true });
-      this.#waiting.set(call, ({ outputs, error }) => {
+      this.#waiting.set(call, ({ outputs, parameters = NO_PARAMETERS, error }) => {
         signal?.removeEventListener("abort", abort);
         if (error !== undefined) reject(unpackError(error));
-        else resolve(outputs && toArrays(outputs));
+        else resolve(outputs && withParameters(toArrays(outputs), parameters));
       });
     });
   }

@@ -1,13 +1,16 @@
+import type { PaddingRules } from "../../batch/padding-rules.js";
 import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
 import type { CallOptions } from "../../callable/model-caller.js";
 import type { ErrorCode } from "../../errors/code.js";
 import { TritonError } from "../../errors/triton-error.js";
+import type { Parameters } from "../../request/parameters.js";
+import { OutputsWithParameters, type ResponseParameters } from "../../response/response-parameters.js";
 import type { DataType } from "../../tensor/data-type.js";
 import { Tensor } from "../../tensor/tensor.js";
 
 /*
- * What travels between the main thread and a worker: one message a batch each way, tensors as their bytes,
- * whose buffers are transferred and not copied.
+ * What travels between the main thread and a worker, which is a thread or a process: one message a batch each way,
+ * tensors as their bytes, whose buffers are transferred to a thread and not copied.
  */
 
 /** A tensor on its way. */
@@ -24,8 +27,26 @@ export interface WireError {
   readonly message: string;
 }
 
+/** The inputs of a batch on their way. */
+export interface WireInputs {
+  /** Joined. */
+  readonly inputs: readonly WireTensor[];
+  /** True when they are not joined by rows: the batch cannot be divided again. */
+  readonly indivisible?: boolean;
+  /** Instead of `inputs`, those of each request, to be joined by the worker. */
+  readonly parts?: readonly (readonly WireTensor[])[];
+  /** How they are padded when they are joined. */
+  readonly padding?: PaddingRules | undefined;
+}
+
+/** Outputs on their way, with the parameters that go with them. */
+export interface WireOutputs {
+  readonly tensors: readonly WireTensor[];
+  readonly parameters?: ResponseParameters;
+}
+
 /** What became of one request; "again" when the model wants to see it once more. */
-export type WireResult = readonly WireTensor[] | WireError | "again";
+export type WireResult = WireOutputs | WireError | "again";
 
 /** What a worker is started with. */
 export interface WorkerInit {
@@ -33,16 +54,17 @@ export interface WorkerInit {
   readonly entry: string;
   readonly data: unknown;
   readonly info: InstanceInfo;
+  /** Whether to tell after each batch how much memory is in use. */
+  readonly reportMemory: boolean;
 }
 
 export type ToWorker =
-  | {
+  | (WireInputs & {
       readonly type: "execute";
       /** Number of the batch: responses of a decoupled model may come after the next one has begun. */
       readonly batch: number;
-      readonly inputs: readonly WireTensor[];
       readonly requests: readonly (RequestInfo & { readonly rows: number })[];
-    }
+    })
   /** The request at `index` of a batch was given up. */
   | { readonly type: "cancel"; readonly batch: number; readonly index: number }
   /** One more response of the request at `index` has been taken by its consumer. */
@@ -52,6 +74,7 @@ export type ToWorker =
       readonly type: "answer";
       readonly call: number;
       readonly outputs?: Readonly<Record<string, unknown>>;
+      readonly parameters?: Parameters;
       readonly error?: WireError;
     }
   | { readonly type: "stop" };
@@ -59,9 +82,11 @@ export type ToWorker =
 export type FromWorker =
   | { readonly type: "ready"; readonly details: Readonly<Record<string, string>> }
   | { readonly type: "warning"; readonly message: string }
+  /** Memory in use, told before the answer to a batch. */
+  | { readonly type: "memory"; readonly bytes: number }
   | { readonly type: "failed"; readonly error: WireError }
   /** Outputs of the whole batch, to be split. */
-  | { readonly type: "merged"; readonly outputs: readonly WireTensor[] }
+  | { readonly type: "merged"; readonly outputs: WireOutputs }
   /** Outputs or an error for each request. */
   | { readonly type: "separate"; readonly results: readonly WireResult[] }
   | { readonly type: "error"; readonly error: WireError }
@@ -87,7 +112,7 @@ export type FromWorker =
       readonly batch: number;
       readonly index: number;
       readonly final: boolean;
-      readonly outputs?: readonly WireTensor[];
+      readonly outputs?: WireOutputs;
       readonly error?: WireError;
       /** The model wants to see the request again. */
       readonly again?: boolean;
@@ -111,6 +136,21 @@ export function unpackTensors(tensors: readonly WireTensor[]): Map<string, Tenso
   return new Map(
     tensors.map(({ name, datatype, shape, bytes }) => [name, Tensor.fromBytes(datatype, shape, bytes)]),
   );
+}
+
+/** Packs outputs as {@link packTensors} does. */
+export function packOutputs(
+  outputs: ReadonlyMap<string, Tensor>,
+  transfer: ArrayBuffer[],
+  owned: boolean,
+): WireOutputs {
+  const tensors = packTensors(outputs, transfer, owned);
+  return outputs instanceof OutputsWithParameters ? { tensors, parameters: outputs.parameters } : { tensors };
+}
+
+export function unpackOutputs({ tensors, parameters }: WireOutputs): Map<string, Tensor> {
+  const outputs = unpackTensors(tensors);
+  return parameters === undefined ? outputs : new OutputsWithParameters(outputs, parameters);
 }
 
 export function packError(thrown: unknown): WireError {

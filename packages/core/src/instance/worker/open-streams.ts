@@ -1,10 +1,11 @@
 import type { TritonError } from "../../errors/triton-error.js";
 import type { Execution } from "../executor.js";
-import { type FromWorker, unpackError, unpackTensors } from "./messages.js";
+import { type FromWorker, unpackError, unpackOutputs } from "./messages.js";
 
 /** Batches of a decoupled model that a worker is still answering, on the main thread's side. */
 export class OpenStreams {
   readonly #executions = new Map<number, Execution>();
+  #emptyWaiters: (() => void)[] = [];
 
   add(batch: number, execution: Execution): void {
     this.#executions.set(batch, execution);
@@ -20,7 +21,7 @@ export class OpenStreams {
     const execution = this.#executions.get(batch);
     if (execution === undefined) return;
     if (error !== undefined) execution.sendError(index, unpackError(error), final);
-    else if (outputs !== undefined) execution.send(index, unpackTensors(outputs), final);
+    else if (outputs !== undefined) execution.send(index, unpackOutputs(outputs), final);
     else if (again) execution.reschedule(index);
     else execution.finish(index);
     if (final) {
@@ -35,7 +36,14 @@ export class OpenStreams {
   /** Drops a batch when none of its requests is open any more. */
   forgetWhenOver(batch: number): void {
     const execution = this.#executions.get(batch);
-    if (execution?.requests.every((_, i) => !execution.isOpen(i))) this.#executions.delete(batch);
+    if (!execution?.requests.every((_, i) => !execution.isOpen(i))) return;
+    this.#executions.delete(batch);
+    if (this.#executions.size === 0) for (const resolve of this.#emptyWaiters.splice(0)) resolve();
+  }
+
+  /** Resolves when every batch is answered. */
+  async whenEmpty(): Promise<void> {
+    if (this.#executions.size > 0) await new Promise<void>((resolve) => this.#emptyWaiters.push(resolve));
   }
 
   /** Ends every open request with an error. */
@@ -44,5 +52,6 @@ export class OpenStreams {
       for (let i = 0; i < execution.requests.length; i++) execution.sendError(i, error, true);
     }
     this.#executions.clear();
+    for (const resolve of this.#emptyWaiters.splice(0)) resolve();
   }
 }

@@ -1,127 +1,109 @@
-import { Worker } from "node:worker_threads";
-import { mergeInputs } from "../../batch/merge-inputs.js";
-import { splitOutputs } from "../../batch/split-outputs.js";
-import { type InstanceInfo, requestInfo } from "../../callable/infer-context.js";
-import { RESCHEDULE } from "../../callable/reschedule.js";
-import type { Clock, Timer } from "../../clock/clock.js";
+import { requestInfo } from "../../callable/infer-context.js";
+import type { Timer } from "../../clock/clock.js";
+import type { Isolation } from "../../config/instance-hosting.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { OutputChecker } from "../../response/check-outputs.js";
-import type { ExecutableRequest, Execution, ExecutionResult, Executor } from "../executor.js";
+import type { Execution, ExecutionResult, Executor } from "../executor.js";
+import { joinInputs } from "../join-batch.js";
 import { CallsOfWorker } from "./calls-of-worker.js";
-import {
-  type FromWorker,
-  packTensors,
-  type ToWorker,
-  unpackError,
-  unpackTensors,
-  type WireResult,
-  type WorkerInit,
-} from "./messages.js";
+import type { Channel } from "./channel.js";
+import { type FromWorker, packTensors, unpackError, type WireInputs, type WorkerInit } from "./messages.js";
 import { OpenStreams } from "./open-streams.js";
-
-/** What a worker runs, and how it may be ended. */
-export interface WorkerProgram {
-  /** Module that exports `load(data, info)`. */
-  readonly entry: URL;
-  /** Handed to `load`; must survive structured cloning. */
-  readonly data: unknown;
-  /** False for native code, which must not be cut off: ending the thread would abort the process. */
-  readonly interruptible: boolean;
-}
-
-/** What a worker executor needs from outside. */
-export interface WorkerContext {
-  readonly info: InstanceInfo;
-  readonly checker: OutputChecker;
-  readonly clock: Clock;
-  /** Shows a warning that comes from the worker. */
-  readonly warn: (message: string) => void;
-}
-
-const FIRST_RESTART_MS = 100;
-const LAST_RESTART_MS = 30_000;
+import { openProcess } from "./process-channel.js";
+import { readAnswer, type WorkerAnswer } from "./read-answer.js";
+import { Restarts } from "./restarts.js";
+import { openThread } from "./thread-channel.js";
+import type { WorkerContext, WorkerProgram } from "./worker-program.js";
 
 interface Running {
   readonly batch: number;
   readonly execution: Execution;
+  /** Ends the worker when the batch takes too long. */
+  limit: Timer | undefined;
   resolve(results: readonly ExecutionResult[] | undefined): void;
-  reject(error: TritonError): void;
+  reject(error: unknown): void;
 }
 
 /**
- * Runs batches in a worker thread. A worker that dies fails the batch it had and nothing else, and is started
- * again after a pause that doubles with each failure.
+ * Runs batches in a worker: a thread or a child process. A worker that dies fails the batch it had and nothing else,
+ * and is started again after a pause that doubles with each failure.
  */
 export class WorkerExecutor implements Executor {
+  readonly isolation: Isolation;
   readonly mustFinish: boolean;
   details: Readonly<Record<string, string>> = {};
+  memoryBytes: number | undefined;
   onHealth: Executor["onHealth"];
   readonly #program: WorkerProgram;
   readonly #context: WorkerContext;
-  #worker: Worker | undefined;
+  #channel: Channel | undefined;
+  #ready = false;
+  #onGone: (() => void) | undefined;
   #running: Running | undefined;
-  #stopped = false;
-  #restart: Timer | undefined;
-  #restartDelayMs = FIRST_RESTART_MS;
+  #endedFor: TritonError | undefined;
+  readonly #restarts: Restarts;
   #nextBatch = 0;
   readonly #streams = new OpenStreams();
   readonly #calls = new CallsOfWorker(
-    (message, transfer) => this.#post(message, transfer),
+    (message, transfer) => this.#channel?.post(message, transfer),
     (batch) => (this.#running?.batch === batch ? this.#running.execution : this.#streams.get(batch))?.models,
   );
 
   constructor(program: WorkerProgram, context: WorkerContext) {
     this.#program = program;
     this.#context = context;
-    this.mustFinish = !program.interruptible;
+    this.isolation = context.hosting?.isolation === "process" ? "process" : "worker";
+    this.mustFinish = this.isolation === "worker" && !program.interruptible;
+    this.#restarts = new Restarts(
+      context.clock,
+      () => this.start(),
+      (healthy, reason) => this.onHealth?.(healthy, reason),
+    );
   }
 
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
+      const { info, hosting, nice, warn } = this.#context;
       const init: WorkerInit = {
         entry: this.#program.entry.href,
         data: this.#program.data,
-        info: this.#context.info,
+        info,
+        reportMemory: hosting?.recycle?.aboveMemoryMb !== undefined,
       };
-      const worker = new Worker(new URL("./worker-main.js", import.meta.url), {
-        workerData: init,
-        name: this.#context.info.instanceName,
-      });
-      this.#worker = worker;
-      let ready = false;
-      let fault: unknown;
-      worker.on("message", (message: FromWorker) => {
-        if (message.type === "ready") {
-          ready = true;
-          this.details = message.details;
-          resolve();
-        } else if (message.type === "warning") {
-          this.#context.warn(`model '${this.#context.info.modelName}': ${message.message}`);
-        } else if (message.type === "failed") {
-          fault = unpackError(message.error);
-          // The module may have left a timer or a socket open, which would keep the thread alive.
-          if (this.#program.interruptible) void worker.terminate();
-        } else if (message.type === "response") {
-          const { batch, index } = message;
-          this.#streams.respond(message, () => this.#post({ type: "taken", batch, index }));
-        } else if (message.type === "call" || message.type === "next" || message.type === "end") {
-          this.#calls.take(message);
-        } else {
-          this.#finish(message);
-        }
-      });
-      worker.on("error", (error) => {
-        fault = error;
-      });
-      worker.on("exit", (exitCode) => {
-        if (this.#worker === worker) this.#worker = undefined;
-        const died = this.#describeDeath(fault, exitCode);
-        if (!ready) reject(died);
-        else if (!this.#stopped) this.#crashed(died);
-        this.#running?.reject(died);
-        this.#streams.fail(died);
-        this.#calls.endAll();
-      });
+      this.#ready = false;
+      let failure: TritonError | undefined;
+      const open = this.isolation === "process" ? openProcess : openThread;
+      const channel = open(
+        init,
+        { heapLimitMb: hosting?.heapLimitMb, nice },
+        {
+          message: (message) => {
+            if (message.type === "ready") {
+              this.#ready = true;
+              this.details = { ...channel.details, ...message.details };
+              resolve();
+            } else if (message.type === "warning") {
+              warn(`model '${info.modelName}': ${message.message}`);
+            } else if (message.type === "failed") {
+              failure = unpackError(message.error);
+              // The module may have left a timer or a socket open, which would keep the worker alive.
+              if (!this.mustFinish) channel.kill();
+            } else {
+              this.#take(message);
+            }
+          },
+          gone: (how, fault) => {
+            this.#channel = undefined;
+            const died = failure ?? this.#describeDeath(fault, how);
+            if (this.#ready) this.#restarts.crashed(died);
+            else reject(died);
+            this.#running?.reject(died);
+            this.#streams.fail(died);
+            this.#calls.endAll();
+            this.#onGone?.();
+          },
+        },
+      );
+      this.#channel = channel;
     });
   }
 
@@ -129,120 +111,139 @@ export class WorkerExecutor implements Executor {
     return new Promise((resolve, reject) => {
       const { requests } = execution;
       const batch = this.#nextBatch++;
-      if (execution.decoupled) this.#streams.add(batch, execution);
       const transfer: ArrayBuffer[] = [];
-      const merged = mergeInputs(requests.map((request) => request.inputs));
-      const inputs = packTensors(merged, transfer, requests.length > 1);
+      const inputs = this.#pack(execution, transfer);
+      if (execution.decoupled) this.#streams.add(batch, execution);
       execution.inputsReady();
-      this.#running = {
+      const done = () => {
+        running.limit?.cancel();
+        this.#running = undefined;
+      };
+      const running: Running = {
         batch,
         execution,
+        limit: this.#limit("ran longer than", this.#context.hosting?.executionTimeoutMs),
         resolve: (results) => {
-          this.#running = undefined;
+          done();
           resolve(results);
         },
         reject: (error) => {
-          this.#running = undefined;
+          done();
           reject(error);
         },
       };
-      this.#post(
+      this.#running = running;
+      this.#channel?.post(
         {
           type: "execute",
           batch,
-          inputs,
+          ...inputs,
           requests: requests.map((one) => ({ ...requestInfo(one), rows: one.rows })),
         },
         transfer,
       );
+      let open = requests.length;
       requests.forEach((request, index) => {
         request.onCancel = () => {
-          this.#post({ type: "cancel", batch, index });
+          this.#channel?.post({ type: "cancel", batch, index }, []);
           this.#streams.forgetWhenOver(batch);
+          if (--open === 0 && this.#running === running) this.#abandoned(running);
         };
       });
     });
   }
 
+  drained(): Promise<void> {
+    return this.#streams.whenEmpty();
+  }
+
+  #pack(execution: Execution, transfer: ArrayBuffer[]): WireInputs {
+    const { requests, layout } = execution;
+    if (layout !== undefined && this.#program.joins) {
+      const parts = requests.map(({ inputs }) => packTensors(inputs, transfer, false));
+      return { inputs: [], parts, padding: layout.padding };
+    }
+    const inputs = packTensors(joinInputs(execution), transfer, requests.length > 1 && layout === undefined);
+    return layout === undefined ? { inputs } : { inputs, indivisible: true };
+  }
+
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#restart?.cancel();
-    const worker = this.#worker;
-    if (worker === undefined) return;
-    const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-    if (this.#program.interruptible) void worker.terminate();
-    else this.#post({ type: "stop" });
-    await exited;
+    this.#restarts.stop();
+    const channel = this.#channel;
+    if (channel === undefined) return;
+    const gone = new Promise<void>((resolve) => {
+      const before = this.#onGone;
+      this.#onGone = () => {
+        before?.();
+        resolve();
+      };
+    });
+    if (this.mustFinish) channel.post({ type: "stop" }, []);
+    else if (this.#ready && this.#running === undefined) channel.end();
+    else channel.kill();
+    await gone;
   }
 
-  #post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
-    this.#worker?.postMessage(message, transfer);
+  #take(message: Exclude<FromWorker, { type: "ready" | "warning" | "failed" }>): void {
+    switch (message.type) {
+      case "memory":
+        this.memoryBytes = message.bytes;
+        break;
+      case "response": {
+        const { batch, index } = message;
+        this.#streams.respond(message, () => this.#channel?.post({ type: "taken", batch, index }, []));
+        break;
+      }
+      case "call":
+      case "next":
+      case "end":
+        this.#calls.take(message);
+        break;
+      default:
+        this.#finish(message);
+    }
   }
 
-  #finish(message: Extract<FromWorker, { type: "merged" | "separate" | "error" | "returned" }>): void {
+  #finish(answer: WorkerAnswer): void {
     const running = this.#running;
     if (running === undefined) return;
-    const { requests } = running.execution;
-    if (!running.execution.decoupled) for (const request of requests) request.onCancel = undefined;
+    const { requests, decoupled } = running.execution;
+    if (!decoupled) for (const request of requests) request.onCancel = undefined;
     running.execution.outputsReady();
-    this.#restartDelayMs = FIRST_RESTART_MS;
-    if (message.type === "error") {
-      running.reject(unpackError(message.error));
-      return;
-    }
-    if (message.type === "returned") {
-      running.resolve(undefined);
-      return;
-    }
-    if (message.type === "separate") {
-      running.resolve(message.results.map((one, i) => this.#separate(one, requests[i]!)));
-      return;
-    }
+    this.#restarts.worked();
     try {
-      const rows = requests.map((request) => request.rows);
-      const total = rows.reduce((sum, n) => sum + n, 0);
-      running.resolve(
-        splitOutputs(this.#context.checker.check(unpackTensors(message.outputs), total, []), rows),
-      );
+      running.resolve(readAnswer(answer, running.execution, this.#context.checker));
     } catch (error) {
       running.reject(TritonError.from(error));
     }
   }
 
-  #separate(result: WireResult, request: ExecutableRequest): ExecutionResult {
-    if (result === "again") return RESCHEDULE;
-    if ("code" in result) return unpackError(result);
-    try {
-      return this.#context.checker.check(unpackTensors(result), request.rows, request.requestedOutputs);
-    } catch (error) {
-      return TritonError.from(error);
-    }
+  /** Nobody waits for the batch any more: it may run on for a while. */
+  #abandoned(running: Running): void {
+    const limitMs = this.#context.hosting?.abandonedTimeoutMs;
+    if (limitMs === undefined) return;
+    running.limit?.cancel();
+    running.limit = this.#limit("its requests were given up, and it ran on for", limitMs);
   }
 
-  #describeDeath(fault: unknown, exitCode: number): TritonError {
-    if (TritonError.is(fault)) return fault;
-    const why = fault === undefined ? `exited with code ${exitCode}` : TritonError.from(fault).message;
+  #limit(what: string, limitMs: number | undefined): Timer | undefined {
+    if (limitMs === undefined || this.mustFinish) return undefined;
+    return this.#context.clock.setTimer(limitMs, () => {
+      this.#endedFor = new TritonError("UNAVAILABLE", `${this.#name} was ended: ${what} ${limitMs} ms`);
+      this.#channel?.kill();
+    });
+  }
+
+  get #name(): string {
     const { instanceName, modelName } = this.#context.info;
-    return new TritonError("INTERNAL", `instance '${instanceName}' of model '${modelName}' crashed: ${why}`, {
-      cause: fault,
-    });
+    return `instance '${instanceName}' of model '${modelName}'`;
   }
 
-  /** The first time the queue waits for the restart; a restart that fails too makes the instance unhealthy. */
-  #crashed(error: TritonError, restartFailed = false): void {
-    this.onHealth?.(
-      false,
-      restartFailed ? new TritonError("UNAVAILABLE", error.message, { cause: error }) : undefined,
-    );
-    const delayMs = this.#restartDelayMs;
-    this.#restartDelayMs = Math.min(delayMs * 2, LAST_RESTART_MS);
-    this.#restart = this.#context.clock.setTimer(delayMs, () => {
-      this.start().then(
-        () => this.onHealth?.(true),
-        (failure) => {
-          if (!this.#stopped) this.#crashed(TritonError.from(failure), true);
-        },
-      );
-    });
+  #describeDeath(fault: unknown, how: string): TritonError {
+    const ended = this.#endedFor;
+    this.#endedFor = undefined;
+    if (ended !== undefined) return ended;
+    const why = fault === undefined ? how : TritonError.from(fault).message;
+    return new TritonError("INTERNAL", `${this.#name} crashed: ${why}`, { cause: fault });
   }
 }

@@ -1,4 +1,5 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
+import type { PaddingRules } from "../../batch/padding-rules.js";
 import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
 import type { ModelCaller } from "../../callable/model-caller.js";
 import type { Execution, ExecutionResult } from "../executor.js";
@@ -9,11 +10,17 @@ export type ResponseStream = Pick<
   "isOpen" | "writable" | "send" | "sendError" | "finish" | "reschedule"
 >;
 
-/** A batch inside a worker: the inputs of all requests joined along the batch axis. */
+/** A batch inside a worker: the inputs of all requests joined. */
 export interface WorkerBatch {
   /** Set for a decoupled model: answers go there, and `execute` resolves to undefined. */
   readonly stream?: ResponseStream;
   readonly inputs: Tensors;
+  /** True when they are not joined by rows: the batch cannot be divided again. */
+  readonly indivisible: boolean;
+  /** Instead of `inputs`, those of each request, for a program that `joins` them itself. */
+  readonly parts?: readonly Tensors[] | undefined;
+  /** How they are padded when they are joined. */
+  readonly padding?: PaddingRules | undefined;
   /** Calls other models on behalf of the batch. */
   readonly models: ModelCaller;
   readonly requests: readonly (RequestInfo & { readonly rows: number; readonly signal: AbortSignal })[];

@@ -1,6 +1,6 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { TritonError } from "../../errors/triton-error.js";
-import { type FromWorker, packError, packTensors } from "./messages.js";
+import { type FromWorker, packError, packOutputs } from "./messages.js";
 import type { ResponseStream } from "./worker-model.js";
 
 /** Responses of one request on their way to its consumer, before the model is asked to wait. */
@@ -76,7 +76,7 @@ export class WorkerStream implements ResponseStream {
 
   send(index: number, outputs: Tensors, final = false): void {
     const transfer: ArrayBuffer[] = [];
-    this.#post(index, { final, outputs: packTensors(outputs, transfer, false) }, transfer);
+    this.#post(index, { final, outputs: packOutputs(outputs, transfer, false) }, transfer);
   }
 
   sendError(index: number, error: TritonError, final = false): void {

@@ -4,13 +4,31 @@ import type { Clock, Timer } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import type { ModelConfig, ModelDynamicBatching } from "../../config/model-config.js";
 import type { TritonError } from "../../errors/triton-error.js";
-import type { InstanceGroup, InstanceGroupListener } from "../../instance/instance-group.js";
+import type { InstanceGroup } from "../../instance/instance-group.js";
+import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
+import type { CutReason } from "../../observe/cut-log.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
-import { PriorityQueue } from "../priority-queue.js";
+import { type LevelStatus, PriorityQueue } from "../priority-queue.js";
+import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
+import { AdaptiveBatching } from "./adaptive/adaptive-batching.js";
 import { type BatchDecision, type BatchingRules, formBatch } from "./form-batch.js";
 import { OrderedResponses } from "./ordered-responses.js";
+
+/** What a batcher is told besides its configuration, when it is one of several or knows of lengths. */
+export interface BatcherShare {
+  /** Most that the requests of a batch may cost together. */
+  readonly maxBatchCost?: number | undefined;
+  /** Inputs that are brought to one shape later: theirs may differ between the requests of a batch. */
+  readonly padded?: ReadonlySet<string> | undefined;
+  /** Whether requests with other optional inputs may share a batch: the model divides it by itself. */
+  readonly mixed?: boolean | undefined;
+  /** Keeps the answers of all of the batchers in order. */
+  readonly ordered?: OrderedResponses | undefined;
+  /** Requests by priority level, over all of the batchers: what a level's size limit counts. */
+  readonly levels?: Map<number, QueueTotals> | undefined;
+}
 
 /** Payloads formed ahead for each instance, so that none waits for the batcher. */
 const PAYLOADS_AHEAD_PER_INSTANCE = 2;
@@ -29,15 +47,18 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   readonly #clock: Clock;
   readonly #queue: PriorityQueue;
   readonly #ordered: OrderedResponses | undefined;
+  #adaptive: AdaptiveBatching | undefined;
   #rules: BatchingRules;
   #payload = new Payload();
-  #payloadClosed = false;
+  #payloadClosed = true;
   #timer: Timer | undefined;
   #timerAt = 0;
   #wakeAtRows = 0;
   #looking = false;
   #lookDeferred = false;
   #stopped = false;
+  /** The delay is off although the configuration has one. */
+  #flushing = false;
   /** Requests to wait for before the first batch, once: a hold for tests. */
   #holdUntil: number;
 
@@ -47,6 +68,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     clock: Clock,
     deadlines: DeadlineQueue,
     holdUntil = 0,
+    { maxBatchCost, padded, mixed, ordered, levels }: BatcherShare = {},
   ) {
     const batching: ModelDynamicBatching = config.dynamicBatching!;
     this.#instances = instances;
@@ -57,14 +79,19 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
       deadlines,
       () => clock.now(),
       () => this.#look(),
+      levels,
     );
     this.#rules = {
       maxBatchSize: Math.max(1, config.maxBatchSize),
       preferredBatchSizes: [...new Set(batching.preferredBatchSize)].sort((a, b) => a - b),
       maxQueueDelayMs: batching.maxQueueDelayMicroseconds / 1000,
-      equalInputs: new EqualInputsRule(config),
+      equalInputs: new EqualInputsRule(config, padded, mixed),
+      ...(maxBatchCost === undefined ? {} : { maxBatchCost }),
     };
-    this.#ordered = batching.preserveOrdering ? new OrderedResponses() : undefined;
+    this.#ordered = batching.preserveOrdering ? (ordered ?? new OrderedResponses()) : undefined;
+    if (batching.targetLatencyMs !== undefined) {
+      this.#adaptive = new AdaptiveBatching(batching.targetLatencyMs, this.#rules.maxBatchSize, instances);
+    }
     instances.mergeAfterMs = this.#rules.maxQueueDelayMs;
     instances.maxBatchSize = config.maxBatchSize;
     instances.listener = this;
@@ -74,12 +101,23 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#queue.size;
   }
 
+  get levels(): readonly LevelStatus[] {
+    return this.#queue.levels;
+  }
+
+  /** The request whose turn it is next; undefined when none waits. */
+  get head(): InferenceRequest | undefined {
+    return this.#queue.head;
+  }
+
   enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
+    this.#adaptive?.admit(request, this.#queue, this.#clock.now());
     this.#queue.push(request);
-    if (this.#lookDeferred || !this.#slotAvailable) return;
+    if (this.#lookDeferred || !this.hasSlot) return;
     // While the queue waits for more rows, a request below that number cannot change the decision.
-    const waiting = this.#timer !== undefined && !this.#rules.equalInputs.comparesShapes;
+    const rowsDecide = !this.#rules.equalInputs.comparesShapes && this.#rules.maxBatchCost === undefined;
+    const waiting = this.#timer !== undefined && rowsDecide;
     if (waiting && !this.#payloadIsOver && this.#queue.rows < this.#wakeAtRows) return;
     this.#lookDeferred = true;
     this.#clock.defer(() => {
@@ -97,9 +135,16 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     this.hurry();
   }
 
+  /** The hold for tests is over. */
+  release(): void {
+    this.#holdUntil = 0;
+    this.#look();
+  }
+
   /** Nobody else will come: nothing waits for others any more. */
   hurry(): void {
     this.#holdUntil = 0;
+    this.#flushing ||= this.#rules.maxQueueDelayMs > 0;
     this.#rules = { ...this.#rules, maxQueueDelayMs: 0 };
     this.#look();
   }
@@ -109,8 +154,10 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     this.#instances.failQueued(error);
   }
 
-  get #slotAvailable(): boolean {
-    if (!this.#queue.allowsPrefetch) return this.#instances.idleInstances > this.#instances.queuedPayloads;
+  /** Whether another payload may be formed now. */
+  get hasSlot(): boolean {
+    if (this.#adaptive !== undefined || !this.#queue.allowsPrefetch)
+      return this.#instances.idleInstances > this.#instances.queuedPayloads;
     return this.#instances.queuedPayloads < PAYLOADS_AHEAD_PER_INSTANCE * this.#instances.instances.length;
   }
 
@@ -123,11 +170,13 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     if (this.#looking) return;
     this.#looking = true;
     try {
-      while (this.#queue.size > 0 && this.#queue.size >= this.#holdUntil && this.#slotAvailable) {
+      while (this.#queue.size > 0 && this.#queue.size >= this.#holdUntil && this.hasSlot) {
         this.#holdUntil = 0;
         if (this.#payloadIsOver) this.#openPayload();
-        const decision = formBatch(this.#queue, this.#payload, this.#clock.now(), this.#rules);
-        this.#apply(decision);
+        const now = this.#clock.now();
+        const rules = this.#adaptive?.rules(this.#queue, this.#rules, now) ?? this.#rules;
+        const decision = formBatch(this.#queue, this.#payload, now, rules);
+        this.#apply(decision, rules);
         if (decision.waitMs !== undefined) {
           this.#arm(decision.waitMs);
           return;
@@ -141,15 +190,19 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
 
   #openPayload(): void {
     this.#payload = new Payload();
+    this.#payload.cut = "INSTANCE";
+    this.#payload.maxCost = this.#rules.maxBatchCost ?? Number.POSITIVE_INFINITY;
     this.#payloadClosed = false;
     this.#wakeAtRows = 0;
   }
 
-  #apply(decision: BatchDecision): void {
+  #apply(decision: BatchDecision, rules: BatchingRules): void {
     const payload = this.#payload;
     this.#payloadClosed ||= decision.closePayload;
     this.#wakeAtRows = decision.wakeAtRows;
     payload.saturated ||= decision.saturatePayload;
+    if (decision.cut !== undefined) payload.cut = decision.cut;
+    else if (this.#flushing && decision.take > 0) payload.cut = "FLUSH";
     if (decision.take === 0) return;
     payload.requiredEqual = decision.requiredEqual;
     for (let i = 0; i < decision.take; i++) {
@@ -158,7 +211,14 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
       this.#ordered?.admit(request);
       payload.add(request);
     }
+    if (rules !== this.#rules) payload.cut = this.#cutOfPlan(payload);
     if (payload.state === "forming") this.#instances.enqueue(payload);
+  }
+
+  /** Sizes and delays of a plan are adaptive batching's own; only the largest size is the configuration's. */
+  #cutOfPlan({ cut, batchSize }: Payload): CutReason | undefined {
+    if (cut !== "SIZE" && cut !== "PREFERRED" && cut !== "DELAY") return cut;
+    return batchSize >= this.#rules.maxBatchSize ? "SIZE" : "POLICY";
   }
 
   #arm(waitMs: number): void {

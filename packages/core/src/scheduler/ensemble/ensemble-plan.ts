@@ -6,6 +6,8 @@ export interface PlannedStep {
   readonly modelName: string;
   /** Empty for the highest version that is ready. */
   readonly modelVersion: string;
+  /** Which of several models of that name is meant; empty when it need not be said. */
+  readonly modelNamespace: string;
   /** Inputs of the model, each with the tensor of the ensemble that it gets. */
   readonly inputs: readonly (readonly [input: string, tensor: string])[];
   /** Tensors of the ensemble by the names of the model's outputs. */
@@ -38,6 +40,7 @@ export class EnsemblePlan {
       index,
       modelName: step.modelName,
       modelVersion: step.modelVersion === -1 ? "" : String(step.modelVersion),
+      modelNamespace: step.modelNamespace,
       inputs: Object.entries(step.inputMap),
       outputs: new Map(Object.entries(step.outputMap)),
     }));

@@ -2,16 +2,18 @@ import type { Clock } from "../../clock/clock.js";
 import { isDecoupled, type ModelConfig } from "../../config/model-config.js";
 import { timeoutError } from "../../errors/timeout-error.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { ComputeTimes, ModelStatistics } from "../../observe/statistics.js";
+import type { ModelStatistics } from "../../observe/statistics.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
 import type { InferenceResponse } from "../../request/inference-response.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import type { EnsemblePlan, EnsembleSelection, PlannedStep } from "./ensemble-plan.js";
-import { dimsOf, EnsembleTensor } from "./ensemble-tensor.js";
+import { innerDimsOf } from "./ensemble-tensor.js";
 import type { FindMember } from "./member.js";
 import { Frame, StepCall } from "./step-call.js";
 import type { StepLimit } from "./step-limit.js";
 import { sequenceParameters, stepRequest } from "./step-request.js";
+import { plainSequence, type StepSequence, sequenceAfter, sequenceOf } from "./step-sequence.js";
+import { SummedTimes } from "./summed-times.js";
 
 /** What all requests of one ensemble share. */
 export interface EnsembleOwner {
@@ -48,7 +50,7 @@ export class EnsembleRun {
   #answered = false;
   #over = false;
   #readerIsBehind = false;
-  readonly #computed = { inputMs: 0, inferMs: 0, outputMs: 0 };
+  readonly #computed = new SummedTimes();
 
   constructor(
     private readonly request: InferenceRequest,
@@ -62,17 +64,12 @@ export class EnsembleRun {
   start(): void {
     const { request } = this;
     request.onCancel = () => this.#giveUp(request.cancelReason!);
-    const frame = new Frame();
-    for (const [name, tensor] of request.inputs) this.#put(frame, name, tensor, request.batchSize);
+    const frame = new Frame(this.#selection.readers);
+    for (const [name, tensor] of request.inputs) frame.put(name, tensor, request.batchSize);
     for (const name of this.owner.plan.optionalInputs) {
-      if (!frame.tensors.has(name)) this.#put(frame, name, undefined, request.batchSize);
+      if (!frame.tensors.has(name)) frame.put(name, undefined, request.batchSize);
     }
     this.#proceed(frame, [...frame.tensors.keys()]);
-  }
-
-  #put(frame: Frame, name: string, tensor: Tensor | undefined, batchSize: number): void {
-    const readers = this.#selection.readers.get(name);
-    if (readers !== undefined) frame.tensors.set(name, new EnsembleTensor(tensor, batchSize, readers));
   }
 
   /** Goes on after tensors of a frame have come to exist, or a step has ended. */
@@ -116,19 +113,22 @@ export class EnsembleRun {
     const { config, version, findMember, clock } = this.owner;
     let call: StepCall | undefined;
     try {
-      const member = findMember(step.modelName, step.modelVersion);
+      const member = findMember(step.modelName, step.modelVersion, step.modelNamespace);
+      const read = step.inputs.map(([, tensor]) => tensor);
+      const sequence = sequenceOf(read, frame.tensors, plainSequence(this.request));
       const request = stepRequest({
         parent: this.request,
         caller: `${config.name}/${version}`,
         member,
         step,
+        sequence,
         tensors: frame.tensors,
         requestedOutputs: this.#selection.requestedOutputs.get(step)!,
         now: clock.now(),
         onResponse: (outcome, final) => this.#responded(call!, outcome, final),
       });
-      request.onComputed = (times) => this.#addTimes(times);
-      call = new StepCall(step, frame, member, request, this.#readerIsBehind);
+      request.onComputed = (times) => this.#computed.add(times);
+      call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind);
       this.#calls.add(call);
       member.infer(request);
       return true;
@@ -156,12 +156,19 @@ export class EnsembleRun {
   /** Puts what a step answered where the steps after it find it. An output that was left out is not given. */
   #take(call: StepCall, response: InferenceResponse): void {
     const { step, member, request } = call;
+    let sequence: StepSequence;
+    try {
+      sequence = sequenceAfter(call.sequence, response.parameters);
+    } catch (error) {
+      this.#fail(TritonError.from(error));
+      return;
+    }
     const opens = isDecoupled(member.config);
-    const frame = opens ? new Frame(call) : call.frame;
+    const frame = opens ? new Frame(this.#selection.readers, call) : call.frame;
     const names: string[] = [];
     for (const output of request.requestedOutputs) {
       const name = step.outputs.get(output)!;
-      this.#put(frame, name, response.outputs.get(output), request.batchSize);
+      frame.put(name, response.outputs.get(output), request.batchSize, sequence);
       names.push(name);
     }
     this.#proceed(frame, names);
@@ -173,13 +180,14 @@ export class EnsembleRun {
     const { config, version } = owner;
     const outputs = new Map<string, Tensor>();
     for (const name of this.#selection.outputs) {
-      const tensor = frame.tensors.get(name)!.take(dimsOf(config.output, name), config.maxBatchSize > 0);
+      const tensor = frame.tensors.get(name)!.take(innerDimsOf(config.output, name), config.maxBatchSize > 0);
       if (tensor !== undefined) outputs.set(name, tensor);
     }
     this.#answered = true;
     if (final) this.#succeed();
     request.keepOutputs?.(outputs);
-    const parameters = sequenceParameters(request, outputs);
+    const sequence = sequenceOf([...outputs.keys()].reverse(), frame.tensors, request);
+    const parameters = sequenceParameters(sequence, outputs);
     request.respond(
       { modelName: config.name, modelVersion: version, id: request.id, parameters, outputs },
       final,
@@ -209,12 +217,6 @@ export class EnsembleRun {
     };
     tell(true);
     void wait.then(() => tell(false));
-  }
-
-  #addTimes({ inputMs, inferMs, outputMs }: ComputeTimes): void {
-    this.#computed.inputMs += inputMs;
-    this.#computed.inferMs += inferMs;
-    this.#computed.outputMs += outputMs;
   }
 
   #succeed(): void {

@@ -2,6 +2,7 @@ import type { ModelConfig } from "../../config/model-config.js";
 import { copyTensor } from "../../tensor/copy.js";
 import { matchesShape } from "../../tensor/shape.js";
 import type { Tensor } from "../../tensor/tensor.js";
+import type { StepSequence } from "./step-sequence.js";
 
 /**
  * A tensor between the steps of an ensemble. Its last reader is handed the tensor itself, those before it get
@@ -14,11 +15,13 @@ export class EnsembleTensor {
   /**
    * @param tensor undefined for an optional input that was not given, or an output that a model left out
    * @param batchSize rows along the batch axis; 0 for a tensor without one
+   * @param sequence of the steps that read it; undefined for a tensor of the ensemble's own request
    */
   constructor(
     tensor: Tensor | undefined,
     private readonly batchSize: number,
     readers: number,
+    readonly sequence?: StepSequence,
   ) {
     this.#tensor = tensor;
     this.#readers = readers;
@@ -42,6 +45,14 @@ export function dimsOf(
   name: string,
 ): readonly number[] {
   return tensors.find((tensor) => tensor.name === name)?.dims ?? [];
+}
+
+/** Dimensions of an input or output of the ensemble itself, as its steps see them. */
+export function innerDimsOf(
+  tensors: ModelConfig["input"] | ModelConfig["output"],
+  name: string,
+): readonly number[] {
+  return tensors.find((tensor) => tensor.name === name)?.reshape?.shape ?? dimsOf(tensors, name);
 }
 
 /**

@@ -13,4 +13,4 @@ export interface EnsembleMember {
  * Looks a member up; an empty version stands for the highest that is ready. Throws `TritonError` for one that is
  * not ready.
  */
-export type FindMember = (name: string, version: string) => EnsembleMember;
+export type FindMember = (name: string, version: string, namespace: string) => EnsembleMember;

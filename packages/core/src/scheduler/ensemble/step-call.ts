@@ -1,7 +1,9 @@
 import type { InferenceRequest } from "../../request/inference-request.js";
+import type { Tensor } from "../../tensor/tensor.js";
 import type { PlannedStep } from "./ensemble-plan.js";
-import type { EnsembleTensor } from "./ensemble-tensor.js";
+import { EnsembleTensor } from "./ensemble-tensor.js";
 import type { EnsembleMember } from "./member.js";
+import type { StepSequence } from "./step-sequence.js";
 
 /** Responses of a decoupled step whose further steps are under way, before the step has to wait. */
 const WINDOW = 16;
@@ -13,8 +15,21 @@ export class Frame {
   active = 0;
   #counted = false;
 
-  /** @param source the decoupled step whose response opened the frame */
-  constructor(readonly source?: StepCall) {}
+  /**
+   * @param readers how many times each tensor is read; one that nobody reads is not kept
+   * @param source the decoupled step whose response opened the frame
+   */
+  constructor(
+    private readonly readers: ReadonlyMap<string, number>,
+    readonly source?: StepCall,
+  ) {}
+
+  /** @param sequence of the steps that read the tensor, where it comes from another step */
+  put(name: string, tensor: Tensor | undefined, batchSize: number, sequence?: StepSequence): void {
+    const readers = this.readers.get(name);
+    if (readers === undefined) return;
+    this.tensors.set(name, new EnsembleTensor(tensor, batchSize, readers, sequence));
+  }
 
   /** The first steps of the frame have been launched. */
   opened(): void {
@@ -47,6 +62,8 @@ export class StepCall {
     readonly frame: Frame,
     readonly member: EnsembleMember,
     readonly request: InferenceRequest,
+    /** Of its request, whatever the member's scheduler makes of it. */
+    readonly sequence: StepSequence,
     readerIsBehind: boolean,
   ) {
     this.#readerIsBehind = readerIsBehind;

@@ -5,6 +5,7 @@ import type { Tensor } from "../../tensor/tensor.js";
 import type { PlannedStep } from "./ensemble-plan.js";
 import { dimsOf, type EnsembleTensor } from "./ensemble-tensor.js";
 import type { EnsembleMember } from "./member.js";
+import type { StepSequence } from "./step-sequence.js";
 
 /** What the request of a step is made of. */
 export interface StepRequestInit {
@@ -14,6 +15,7 @@ export interface StepRequestInit {
   readonly caller: string;
   readonly member: EnsembleMember;
   readonly step: PlannedStep;
+  readonly sequence: StepSequence;
   readonly tensors: ReadonlyMap<string, EnsembleTensor>;
   readonly requestedOutputs: readonly string[];
   /** Milliseconds on the model's clock. */
@@ -39,10 +41,9 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     priority: parent.priority,
     timeoutMicroseconds: remainingMicroseconds(parent, now),
     deadline: parent.deadline,
-    correlationId: parent.correlationId,
-    sequenceStart: parent.sequenceStart,
-    sequenceEnd: parent.sequenceEnd,
+    ...init.sequence,
     callers: [...parent.callers, caller],
+    asyncContext: parent.asyncContext,
     onResponse: init.onResponse,
   });
 }
@@ -53,9 +54,9 @@ function remainingMicroseconds({ timeoutMicroseconds, queueStart }: InferenceReq
   return Math.max(1, Math.round(timeoutMicroseconds - (now - queueStart) * 1000));
 }
 
-/** What the answers of ensembles say about the sequence of their request, also when it is part of none. */
+/** What the answers of ensembles say about the sequence they are part of, also when it is none. */
 export function sequenceParameters(
-  { correlationId = 0n, sequenceStart, sequenceEnd }: InferenceRequest,
+  { correlationId = 0n, sequenceStart, sequenceEnd }: StepSequence,
   outputs: ReadonlyMap<string, Tensor>,
 ): Parameters {
   if (outputs.size === 0) return NO_PARAMETERS;

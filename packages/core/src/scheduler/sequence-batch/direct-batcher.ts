@@ -4,7 +4,8 @@ import { EqualInputsRule } from "../../batch/required-equal-inputs.js";
 import type { Clock, Timer } from "../../clock/clock.js";
 import type { ModelConfig } from "../../config/model-config.js";
 import type { TritonError } from "../../errors/triton-error.js";
-import type { InstanceGroup, InstanceGroupListener } from "../../instance/instance-group.js";
+import type { InstanceGroup } from "../../instance/instance-group.js";
+import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
 import type { ControlInputs } from "./control-inputs.js";
 import { type DirectRules, formDirectBatch } from "./form-direct-batch.js";
 import { nullInputs, nullRequest } from "./null-request.js";
@@ -17,6 +18,8 @@ import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
  */
 export class DirectBatcher implements SlotBatcher, InstanceGroupListener {
   readonly slots: Slot[] = [];
+  atWork = 0;
+  onEmpty: (() => void) | undefined;
   readonly queuedCount = 0;
   readonly #instance: InstanceGroup;
   readonly #owner: SlotOwner;
@@ -46,6 +49,10 @@ export class DirectBatcher implements SlotBatcher, InstanceGroupListener {
       equalInputs: new EqualInputsRule(config),
     };
     instance.listener = this;
+  }
+
+  get healthy(): boolean {
+    return this.#instance.instances[0]!.healthy;
   }
 
   changed(): void {
@@ -78,15 +85,16 @@ export class DirectBatcher implements SlotBatcher, InstanceGroupListener {
   #look(): void {
     if (this.#owner.held || this.#instance.idleInstances === 0) return;
     this.#timer?.cancel();
-    const heads = this.slots.map((slot) => slot.sequence?.head);
+    const heads = this.slots.map((slot) => this.#owner.head(slot));
     const { rows, waitMs } = formDirectBatch(heads, this.#clock.now(), this.#rules);
     if (waitMs !== undefined) this.#timer = this.#clock.setTimer(waitMs, () => this.#look());
     if (rows.length > 0) this.#run(rows);
   }
 
   #run(rows: readonly boolean[]): void {
-    const first = this.slots[rows.indexOf(true)]!.sequence!.head!;
-    const missing = rows.includes(false) ? this.#nullInputsLike(first.inputs) : undefined;
+    const slot = this.slots[rows.indexOf(true)]!;
+    const first = slot.sequence!.head!;
+    const missing = rows.includes(false) ? this.#nullInputsLike(this.#owner.head(slot)!.inputs) : undefined;
     const payload = new Payload();
     payload.saturated = true;
     rows.forEach((runs, i) => {

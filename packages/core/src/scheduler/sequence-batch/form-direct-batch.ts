@@ -1,5 +1,5 @@
 import type { EqualInputsRule } from "../../batch/required-equal-inputs.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { WaitingRequest } from "./implicit-states.js";
 
 /** Sums of fractional milliseconds may miss by this much. */
 const CLOCK_ERROR_MS = 1e-6;
@@ -36,7 +36,7 @@ export interface DirectDecision {
  * @param heads for each slot the request whose turn is next
  */
 export function formDirectBatch(
-  heads: readonly (InferenceRequest | undefined)[],
+  heads: readonly (WaitingRequest | undefined)[],
   now: number,
   rules: DirectRules,
 ): DirectDecision {

@@ -13,6 +13,9 @@ import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
  */
 export class OldestBatcher implements SlotBatcher {
   readonly slots: Slot[] = [];
+  atWork = 0;
+  onEmpty: (() => void) | undefined;
+  readonly #instance: InstanceGroup;
   readonly #owner: SlotOwner;
   readonly #clock: Clock;
   readonly #inner: DynamicBatchScheduler;
@@ -29,6 +32,7 @@ export class OldestBatcher implements SlotBatcher {
     deadlines: DeadlineQueue,
     holdUntil: number,
   ) {
+    this.#instance = instance;
     this.#owner = owner;
     this.#clock = clock;
     const { preferredBatchSize, maxQueueDelayMicroseconds, preserveOrdering } =
@@ -54,6 +58,10 @@ export class OldestBatcher implements SlotBatcher {
         else this.#lose();
       },
     };
+  }
+
+  get healthy(): boolean {
+    return this.#instance.instances[0]!.healthy;
   }
 
   get queuedCount(): number {

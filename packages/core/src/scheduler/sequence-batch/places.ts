@@ -1,20 +1,33 @@
 import { FreeSlots } from "./free-slots.js";
 import type { Sequence } from "./sequence.js";
-import type { Slot } from "./slot.js";
+import type { Slot, SlotBatcher } from "./slot.js";
 
 /**
- * Who has which slot, and who waits for one. A sequence gets the lowest free slot, or joins the backlog; a slot that
- * is left goes to the sequence that has waited longest.
+ * Who has which slot, and who waits for one. A sequence gets the lowest free slot, of an instance that is up if there
+ * is any, or joins the backlog; a slot that is left goes to the sequence that has waited longest. Slots come and go
+ * with their instances.
  */
 export class Places {
   readonly #free = new FreeSlots();
+  /** Free slots at instances that were down when they were looked at. */
+  #aside: Slot[] = [];
+  readonly #closed = new WeakSet<SlotBatcher>();
   readonly #backlog = new Set<Sequence>();
   readonly #onAssigned: (sequence: Sequence) => void;
 
   /** @param onAssigned called when a sequence has got its slot */
-  constructor(slots: readonly Slot[], onAssigned: (sequence: Sequence) => void) {
-    for (const slot of slots) this.#free.add(slot);
+  constructor(onAssigned: (sequence: Sequence) => void) {
     this.#onAssigned = onAssigned;
+  }
+
+  /** There is an instance more: those who wait get its slots. */
+  open({ slots }: SlotBatcher): void {
+    for (const slot of slots) this.#give(slot);
+  }
+
+  /** The slots of an instance are given away no more; who has one keeps it. */
+  close(batcher: SlotBatcher): void {
+    this.#closed.add(batcher);
   }
 
   /** Sequences without a slot, in the order in which they came. */
@@ -24,7 +37,7 @@ export class Places {
 
   /** Gives a new sequence the lowest free slot, or a place in the backlog. */
   enter(sequence: Sequence): void {
-    const slot = this.#free.take();
+    const slot = this.#takeFree();
     if (slot === undefined) this.#backlog.add(sequence);
     else this.#assign(slot, sequence);
   }
@@ -36,6 +49,11 @@ export class Places {
     if (slot === undefined) return;
     sequence.slot = undefined;
     slot.sequence = undefined;
+    this.#give(slot);
+  }
+
+  #give(slot: Slot): void {
+    if (this.#closed.has(slot.batcher)) return;
     const next = this.#backlog.values().next().value;
     if (next === undefined) {
       this.#free.add(slot);
@@ -44,6 +62,17 @@ export class Places {
     this.#backlog.delete(next);
     this.#assign(slot, next);
     slot.batcher.changed(slot);
+  }
+
+  #takeFree(): Slot | undefined {
+    for (const slot of this.#aside) this.#free.add(slot);
+    this.#aside = [];
+    for (let slot = this.#free.take(); slot !== undefined; slot = this.#free.take()) {
+      if (this.#closed.has(slot.batcher)) continue;
+      if (slot.batcher.healthy) return slot;
+      this.#aside.push(slot);
+    }
+    return this.#aside.shift();
   }
 
   #assign(slot: Slot, sequence: Sequence): void {

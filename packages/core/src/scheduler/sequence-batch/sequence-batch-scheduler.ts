@@ -4,14 +4,18 @@ import type { ModelConfig } from "../../config/model-config.js";
 import { sequenceSlots } from "../../config/sequence-batching.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
+import type { PartsOwner } from "../../instance/instance-group-listener.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
+import type { Tensor } from "../../tensor/tensor.js";
 import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
 import { admittedId, hasCorrelationId, startMissingError } from "./admission.js";
 import { ControlInputs } from "./control-inputs.js";
 import { DirectBatcher } from "./direct-batcher.js";
+import { ImplicitStates, type WaitingRequest } from "./implicit-states.js";
+import { checkEmpty, InstanceBatchers } from "./instance-batchers.js";
 import { OldestBatcher } from "./oldest-batcher.js";
 import { Places } from "./places.js";
 import { Sequence, type SequenceOwner } from "./sequence.js";
@@ -25,6 +29,8 @@ export interface SequenceSchedulerOptions {
   readonly backlogHoldUntil: number;
   /** Called when a sequence is over without its END, once no instance has a request of it. */
   readonly onEvict?: EvictionListener | undefined;
+  /** What sequences start with, by name of the state's input. */
+  readonly initialStates: ReadonlyMap<string, Tensor>;
 }
 
 /**
@@ -37,7 +43,7 @@ export interface SequenceSchedulerOptions {
  *                                    the oldest gets the slot <-------+
  * ```
  */
-export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner {
+export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner, PartsOwner {
   /** A hold for tests. */
   held: boolean;
   readonly #modelName: string;
@@ -47,8 +53,10 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
   readonly #deadlines: DeadlineQueue;
   readonly #options: SequenceSchedulerOptions;
   readonly #controls: ControlInputs;
-  readonly #batchers: readonly SlotBatcher[];
-  readonly #places: Places;
+  /** Set for a model with implicit state. */
+  readonly #states: ImplicitStates | undefined;
+  readonly #batchers: InstanceBatchers;
+  readonly #places = new Places((sequence) => this.#assigned(sequence));
   /** Sequences that take requests, in slots and in the backlog. */
   readonly #open = new Map<bigint | string, Sequence>();
   readonly #totals: QueueTotals = { size: 0, rows: 0 };
@@ -70,28 +78,33 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     this.#deadlines = deadlines;
     this.#options = options;
     this.#controls = new ControlInputs(config);
-    const groups = instances.split();
-    const slotCount = sequenceSlots(config);
+    if (sequences.state.length > 0) {
+      this.#states = new ImplicitStates(config, options.initialStates);
+    }
     this.held = options.holdUntil > 0 && sequences.oldest === undefined;
-    this.#batchers = groups.map((group, index) => {
-      const batcher =
+    this.#batchers = new InstanceBatchers(
+      (group) =>
         sequences.oldest === undefined
           ? new DirectBatcher(config, group, this, this.#controls, clock)
-          : new OldestBatcher(config, group, this, clock, deadlines, options.holdUntil);
-      for (let number = 0; number < slotCount; number++) {
-        const rank = number * groups.length + index;
-        batcher.slots.push({ batcher, number, rank, sequence: undefined });
-      }
-      return batcher;
-    });
-    this.#places = new Places(
-      this.#batchers.flatMap((batcher) => batcher.slots),
-      (sequence) => this.#assigned(sequence),
+          : new OldestBatcher(config, group, this, clock, deadlines, options.holdUntil),
+      sequenceSlots(config),
+      this.#places,
     );
+    for (const group of instances.split(this)) this.#batchers.open(group);
+  }
+
+  joined(part: InstanceGroup): void {
+    this.#batchers.open(part);
+  }
+
+  left(part: InstanceGroup): Promise<void> {
+    return this.#batchers.close(part);
   }
 
   get queuedCount(): number {
-    return this.#batchers.reduce((sum, batcher) => sum + batcher.queuedCount, this.#totals.size);
+    let count = this.#totals.size;
+    for (const batcher of this.#batchers) count += batcher.queuedCount;
+    return count;
   }
 
   enqueue(request: InferenceRequest): void {
@@ -116,13 +129,14 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
   }
 
   failQueued(error: TritonError): void {
-    const inSlots = this.#batchers.flatMap((batcher) => batcher.slots.map((slot) => slot.sequence));
+    const batchers = [...this.#batchers];
+    const inSlots = batchers.flatMap((batcher) => batcher.slots.map((slot) => slot.sequence));
     for (const sequence of [...inSlots, ...this.#places.backlog]) {
       if (sequence === undefined) continue;
       sequence.failAll(error);
       this.#close(sequence, "failed");
     }
-    for (const batcher of this.#batchers) batcher.failQueued(error);
+    for (const batcher of batchers) batcher.failQueued(error);
   }
 
   gaveUp(sequence: Sequence): void {
@@ -137,11 +151,24 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     }
   }
 
+  head({ sequence }: Slot): WaitingRequest | undefined {
+    const head = sequence?.head;
+    if (head === undefined || this.#states === undefined) return head;
+    return this.#states.withStates(head, sequence?.info);
+  }
+
   take(slot: Slot): InferenceRequest {
     const sequence = slot.sequence!;
     const request = sequence.take(slot);
     request.inputs = this.#controls.addTo(request.inputs, request);
-    request.onReleased = (again) => this.#released(sequence, request, again);
+    this.#states?.attach(request);
+    const { batcher } = slot;
+    batcher.atWork++;
+    request.onReleased = (again) => {
+      batcher.atWork--;
+      this.#released(sequence, request, again);
+      checkEmpty(batcher);
+    };
     this.#settle(sequence);
     return request;
   }
@@ -226,9 +253,11 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
   #settle(sequence: Sequence): void {
     if (!sequence.over) return;
     sequence.expiry?.cancel();
-    const hadSlot = sequence.slot !== undefined;
+    const { slot } = sequence;
     this.#places.leave(sequence);
-    if (hadSlot) sequence.retire();
+    if (slot === undefined) return;
+    sequence.retire();
+    checkEmpty(slot.batcher);
   }
 
   #released(sequence: Sequence, request: InferenceRequest, again: boolean): void {

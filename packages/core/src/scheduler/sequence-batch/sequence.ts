@@ -70,6 +70,11 @@ export class Sequence implements RequestHolder {
     return this.#info !== undefined;
   }
 
+  /** The sequence as the model knows it; undefined while the model has seen no request of it. */
+  get info(): SequenceInfo | undefined {
+    return this.#info;
+  }
+
   /** Nothing waits and nothing can come. */
   get over(): boolean {
     return !this.open && this.#waiting.size === 0;

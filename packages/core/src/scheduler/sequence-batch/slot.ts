@@ -1,5 +1,6 @@
 import type { TritonError } from "../../errors/triton-error.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
+import type { WaitingRequest } from "./implicit-states.js";
 import type { Sequence } from "./sequence.js";
 
 /** A place for one sequence at one instance. */
@@ -14,7 +15,13 @@ export interface Slot {
 
 /** Makes batches of what waits in the slots of one instance. */
 export interface SlotBatcher {
-  readonly slots: readonly Slot[];
+  readonly slots: Slot[];
+  /** False while the instance is down. */
+  readonly healthy: boolean;
+  /** Requests that have left their sequence and are not done. */
+  atWork: number;
+  /** Set when the instance is to go: called when no sequence and no request is left. */
+  onEmpty: (() => void) | undefined;
   /** Something changed in a slot: a request came, or another sequence. */
   changed(slot: Slot): void;
   /** Nobody else will come: nothing waits for others any more. */
@@ -28,7 +35,9 @@ export interface SlotBatcher {
 export interface SlotOwner {
   /** True while nothing may run: a hold for tests. */
   readonly held: boolean;
-  /** The first request of a slot's sequence leaves for the instance, with its controls. */
+  /** The request whose turn is next in a slot, with the states that it would get. */
+  head(slot: Slot): WaitingRequest | undefined;
+  /** The first request of a slot's sequence leaves for the instance, with its controls and states. */
   take(slot: Slot): InferenceRequest;
   /** The instance broke down, and what it knew about its sequences is lost. */
   lost(batcher: SlotBatcher): void;

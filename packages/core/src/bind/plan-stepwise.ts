@@ -1,0 +1,60 @@
+import { styleOf } from "../callable/infer-func.js";
+import { isDecoupled, type ModelConfig } from "../config/model-config.js";
+import type { ModelOptions } from "../config/model-options.js";
+import { isBackend } from "../instance/backend.js";
+import { StepwiseExecutor } from "../instance/stepwise/stepwise-executor.js";
+import type { ExecutorFactory } from "../model/create-instances.js";
+import type { AnyBindOptions } from "./bind-options.js";
+
+/** What continuous batching changes about a binding. */
+export interface StepwisePlan {
+  /** Options to resolve: requests come to the loop one by one. */
+  readonly options: ModelOptions;
+  problemsWith(config: ModelConfig): string[];
+  create(executor: ExecutorFactory): ExecutorFactory;
+}
+
+/** How a model is served whose requests run step by step; undefined for any other. */
+export function planStepwise(
+  inferFunc: AnyBindOptions["inferFunc"],
+  options: ModelOptions,
+): StepwisePlan | undefined {
+  const listed = Array.isArray(inferFunc) ? inferFunc : [inferFunc];
+  const functions = listed.filter((one) => typeof one === "function");
+  const count = functions.filter((fn) => styleOf(fn) === "stepwise").length;
+  if (count === 0 && !options.stepwise) return undefined;
+  const mixed = isBackend(inferFunc) || count !== functions.length;
+  return {
+    options: { batcher: false, ...options },
+    problemsWith: (config) => [
+      ...(mixed ? ["config.stepwise needs a callback made with stepwise(), in each function of a list"] : []),
+      ...stepwiseProblems(config, options),
+    ],
+    create: (executor) => (context) =>
+      new StepwiseExecutor(executor(context), context.info.modelConfig.maxBatchSize),
+  };
+}
+
+function stepwiseProblems(config: ModelConfig, { stepwise, batcher }: ModelOptions): string[] {
+  const problems: string[] = [];
+  if (stepwise === false) problems.push("config.stepwise is false, but the callback is made with stepwise()");
+  if (config.maxBatchSize < 1) {
+    problems.push(
+      "a stepwise callback needs config.maxBatchSize: the number of requests that it takes at a time",
+    );
+  }
+  if (!isDecoupled(config)) {
+    problems.push(
+      "a stepwise callback answers with any number of responses: config.decoupled must not be false",
+    );
+  }
+  if (batcher || config.dynamicBatching !== undefined) {
+    problems.push("a stepwise callback makes its batches itself: there can be no dynamic batcher");
+  }
+  if (config.sequenceBatching !== undefined) {
+    problems.push(
+      "a stepwise callback keeps what it needs from step to step: there can be no sequence batcher",
+    );
+  }
+  return problems;
+}

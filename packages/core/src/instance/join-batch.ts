@@ -1,0 +1,22 @@
+import { mergeInputs, type Tensors } from "../batch/merge-inputs.js";
+import { splitOutputs } from "../batch/split-outputs.js";
+import { divideParameters } from "../response/response-parameters.js";
+import type { Execution } from "./executor.js";
+
+/** The inputs of an execution for a model that takes the batch as a whole. */
+export function joinInputs({ requests, mergedInputs, layout }: Execution): Tensors {
+  if (mergedInputs !== undefined) return mergedInputs;
+  const inputs = requests.map((request) => request.inputs);
+  return layout === undefined ? mergeInputs(inputs) : layout.merge(inputs);
+}
+
+/** The outputs of such a model for each request. */
+export function divideOutputs(
+  { requests, layout }: Pick<Execution, "requests" | "layout">,
+  outputs: Tensors,
+): Tensors[] {
+  const rows = requests.map((request) => request.rows);
+  const inputs = requests.map((request) => request.inputs);
+  const divided = layout === undefined ? splitOutputs(outputs, rows) : layout.split(outputs, inputs, rows);
+  return divideParameters(outputs, divided);
+}

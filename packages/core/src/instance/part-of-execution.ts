@@ -1,0 +1,77 @@
+import type { BatchLayout } from "../batch/batch-layout.js";
+import type { Tensors } from "../batch/merge-inputs.js";
+import type { ModelCaller } from "../callable/model-caller.js";
+import type { TritonError } from "../errors/triton-error.js";
+import type { ExecutableRequest, Execution } from "./executor.js";
+
+/** Which part of an execution comes first, and which last: the times of the whole are taken there. */
+export interface PartPosition {
+  readonly first: boolean;
+  readonly last: boolean;
+}
+
+/** Some of the requests of an execution, as an execution of their own. */
+export class PartOfExecution implements Execution {
+  readonly requests: readonly ExecutableRequest[];
+
+  /**
+   * @param indices positions in the whole, in the order of the part
+   * @param requests what is seen of them; the requests of the whole unless given
+   */
+  constructor(
+    private readonly whole: Execution,
+    private readonly indices: readonly number[],
+    private readonly position: PartPosition,
+    requests?: readonly ExecutableRequest[],
+  ) {
+    this.requests = requests ?? indices.map((index) => whole.requests[index]!);
+  }
+
+  get signal(): AbortSignal {
+    return this.whole.signal;
+  }
+
+  get models(): ModelCaller {
+    return this.whole.models;
+  }
+
+  get layout(): BatchLayout | undefined {
+    return this.whole.layout;
+  }
+
+  get decoupled(): boolean {
+    return this.whole.decoupled;
+  }
+
+  inputsReady(): void {
+    if (this.position.first) this.whole.inputsReady();
+  }
+
+  outputsReady(): void {
+    if (this.position.last) this.whole.outputsReady();
+  }
+
+  isOpen(index: number): boolean {
+    return this.whole.isOpen(this.indices[index]!);
+  }
+
+  writable(index: number): Promise<void> | undefined {
+    return this.whole.writable(this.indices[index]!);
+  }
+
+  send(index: number, outputs: Tensors, final?: boolean): void {
+    this.whole.send(this.indices[index]!, outputs, final);
+  }
+
+  sendError(index: number, error: TritonError, final?: boolean): void {
+    this.whole.sendError(this.indices[index]!, error, final);
+  }
+
+  finish(index: number): void {
+    this.whole.finish(this.indices[index]!);
+  }
+
+  reschedule(index: number): void {
+    this.whole.reschedule(this.indices[index]!);
+  }
+}

@@ -1,0 +1,63 @@
+import type { Payload } from "../batch/payload.js";
+import type { TritonError } from "../errors/triton-error.js";
+
+/** Payloads that wait for an instance, in the order of their arrival. */
+export class PayloadQueue {
+  /** How long a payload must have waited before the next one may be joined to it; 0 for never. */
+  mergeAfterMs = 0;
+  maxBatchSize = 0;
+  /** A set keeps the order of arrival and lets a payload leave from any place. */
+  readonly #queue = new Set<Payload>();
+
+  get size(): number {
+    return this.#queue.size;
+  }
+
+  /** Those that wait, the next one first. */
+  get all(): readonly Payload[] {
+    return [...this.#queue];
+  }
+
+  /** @param onLeft called when the payload leaves because its last request was given up */
+  add(payload: Payload, onLeft: () => void): void {
+    payload.state = "queued";
+    payload.onEmpty = (empty) => {
+      this.#leave(empty);
+      onLeft();
+    };
+    this.#queue.add(payload);
+  }
+
+  /** The oldest payload, joined by those that waited too long to stay small. */
+  take(now: number): Payload | undefined {
+    const payload = this.#head;
+    if (payload === undefined) return undefined;
+    this.#leave(payload);
+    if (this.mergeAfterMs > 0 && !payload.saturated) this.#mergeInto(payload, now);
+    return payload;
+  }
+
+  /** Ends the requests of all payloads. */
+  fail(error: TritonError): void {
+    for (const payload of this.#queue) payload.fail(error);
+  }
+
+  get #head(): Payload | undefined {
+    return this.#queue.values().next().value;
+  }
+
+  #mergeInto(payload: Payload, now: number): void {
+    for (let next = this.#head; next !== undefined; next = this.#head) {
+      if (next.saturated || now - next.oldestQueueStart <= this.mergeAfterMs) return;
+      if (payload.batchSize + next.batchSize > this.maxBatchSize || !payload.accepts(next)) return;
+      this.#leave(next);
+      payload.absorb(next);
+    }
+  }
+
+  #leave(payload: Payload): void {
+    payload.state = "taken";
+    payload.onEmpty = undefined;
+    this.#queue.delete(payload);
+  }
+}

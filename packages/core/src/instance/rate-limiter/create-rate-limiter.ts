@@ -1,0 +1,28 @@
+import { TritonError } from "../../errors/triton-error.js";
+import { RateLimiter } from "./rate-limiter.js";
+import type { RateLimitResource } from "./resource-pools.js";
+
+/**
+ * The rate limiter that the options ask for; undefined when it is off.
+ *
+ * @throws TritonError INVALID_ARG for options that mean nothing
+ */
+export function createRateLimiter(
+  mode: "execution_count" | "off" = "off",
+  resources: readonly RateLimitResource[] = [],
+): RateLimiter | undefined {
+  if (mode !== "execution_count" && mode !== "off") {
+    throw new TritonError(
+      "INVALID_ARG",
+      `rateLimit must be 'execution_count' or 'off', got '${String(mode)}'`,
+    );
+  }
+  const wrong = resources.find(({ count }) => !Number.isSafeInteger(count) || count < 0);
+  if (wrong !== undefined) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `rateLimitResources: there cannot be ${wrong.count} of resource '${wrong.name}'`,
+    );
+  }
+  return mode === "off" ? undefined : new RateLimiter(resources);
+}

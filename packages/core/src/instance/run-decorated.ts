@@ -1,0 +1,90 @@
+import type { Tensors } from "../batch/merge-inputs.js";
+import type { Defaults, RequestDecorator } from "../callable/decorators.js";
+import { defaultTensors } from "../callable/default-tensors.js";
+import { requestInfo } from "../callable/infer-context.js";
+import type { ModelConfig } from "../config/model-config.js";
+import { TritonError } from "../errors/triton-error.js";
+import { repeatRows } from "../tensor/repeat-rows.js";
+import type { ExecutableRequest, Execution, ExecutionResult } from "./executor.js";
+import { PartOfExecution } from "./part-of-execution.js";
+
+type Results = readonly ExecutionResult[] | undefined;
+type Run = (execution: Execution) => Promise<Results>;
+
+/**
+ * Runs a batch through the decorators that see its requests, outermost first, and hands what comes out to `run`: once,
+ * or once for each group that a decorator makes.
+ *
+ * @returns a result for each request of the batch, or undefined when the execution is answered as it goes
+ */
+export async function runDecorated(
+  decorators: readonly RequestDecorator[],
+  config: ModelConfig,
+  execution: Execution,
+  run: Run,
+): Promise<Results> {
+  const [decorator, ...inner] = decorators;
+  if (decorator === undefined) return run(execution);
+  const next: Run = (part) => runDecorated(inner, config, part, run);
+  return decorator.name === "groupByKeys"
+    ? runGroups(execution, next)
+    : next(filled(execution, decorator.defaults, config));
+}
+
+async function runGroups(execution: Execution, run: Run): Promise<Results> {
+  const groups = groupsOf(execution.requests);
+  if (groups.length === 1) return run(execution);
+  const results: ExecutionResult[] = [];
+  for (const [i, indices] of groups.entries()) {
+    const part = new PartOfExecution(execution, indices, { first: i === 0, last: i === groups.length - 1 });
+    try {
+      const own = await run(part);
+      for (const [at, index] of indices.entries()) if (own !== undefined) results[index] = own[at]!;
+    } catch (thrown) {
+      // What is wrong with one group is not wrong with the others.
+      const error = TritonError.from(thrown);
+      for (const [at, index] of indices.entries()) {
+        if (execution.decoupled) part.sendError(at, error, true);
+        else results[index] = error;
+      }
+    }
+  }
+  return execution.decoupled ? undefined : results;
+}
+
+/** Positions of the requests that have the same inputs, groups and positions in order. */
+function groupsOf(requests: readonly ExecutableRequest[]): number[][] {
+  const groups = new Map<string, number[]>();
+  for (const [index, { inputs }] of requests.entries()) {
+    const key = JSON.stringify([...inputs.keys()].sort());
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [index]);
+    else group.push(index);
+  }
+  return [...groups.values()];
+}
+
+function filled(execution: Execution, defaults: Defaults, config: ModelConfig): Execution {
+  const { requests } = execution;
+  const names = Object.keys(defaults);
+  if (requests.every(({ inputs }) => names.every((name) => inputs.has(name)))) return execution;
+  const { tensors } = defaultTensors(defaults, config);
+  const withDefaults = requests.map((request): ExecutableRequest => {
+    const inputs = new Map(request.inputs) as Map<string, never> & Tensors;
+    for (const [name, tensor] of tensors) {
+      if (inputs.has(name)) continue;
+      inputs.set(name, repeatRows(tensor, config.maxBatchSize > 0 ? request.rows : undefined) as never);
+    }
+    return {
+      ...requestInfo(request),
+      rows: request.rows,
+      inputs,
+      runInContext: (fn) => request.runInContext(fn),
+      get signal() {
+        return request.signal;
+      },
+    };
+  });
+  const all = requests.map((_, index) => index);
+  return new PartOfExecution(execution, all, { first: true, last: true }, withDefaults);
+}

@@ -1,0 +1,124 @@
+import type { Tensors } from "../../batch/merge-inputs.js";
+import type { TritonError } from "../../errors/triton-error.js";
+import type { ExecutableRequest, Execution, ExecutionResult, Executor } from "../executor.js";
+
+/**
+ * Lets requests join those that are at work in an instance: takes as many batches at a time as the model's batch has
+ * rows, hands them on one by one, and is done with each when all of its requests are over.
+ *
+ * The executor inside runs the loop, on this thread or elsewhere: its `execute` comes back as soon as the loop has the
+ * requests.
+ */
+export class StepwiseExecutor implements Executor {
+  readonly #inner: Executor;
+  #handingOver: Promise<unknown> = Promise.resolve();
+
+  /** @param capacity requests at a time */
+  constructor(
+    inner: Executor,
+    readonly capacity: number,
+  ) {
+    this.#inner = inner;
+  }
+
+  get details(): Executor["details"] {
+    return this.#inner.details;
+  }
+
+  get mustFinish(): boolean {
+    return this.#inner.mustFinish;
+  }
+
+  set onHealth(listener: Executor["onHealth"]) {
+    this.#inner.onHealth = listener;
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#inner.stop();
+  }
+
+  async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    const watched = new WatchedExecution(execution);
+    const handedOver = this.#handingOver.then(() => this.#inner.execute(watched));
+    this.#handingOver = handedOver.catch(() => {});
+    await handedOver;
+    await watched.over();
+    return undefined;
+  }
+}
+
+/** An execution that tells when all of its requests are over. */
+class WatchedExecution implements Execution {
+  readonly requests: readonly ExecutableRequest[];
+  readonly decoupled = true;
+  #tell: (() => void) | undefined;
+
+  constructor(private readonly execution: Execution) {
+    this.requests = execution.requests;
+  }
+
+  /** Resolves when no request is open any more. Called once, when nobody sets `onCancel` of the requests any more. */
+  over(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#tell = () => {
+        if (this.requests.every((_, i) => !this.isOpen(i))) resolve();
+      };
+      for (const request of this.requests) {
+        const { onCancel } = request;
+        request.onCancel = () => {
+          onCancel?.();
+          this.#tell?.();
+        };
+      }
+      this.#tell();
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.execution.signal;
+  }
+
+  get models(): Execution["models"] {
+    return this.execution.models;
+  }
+
+  inputsReady(): void {
+    this.execution.inputsReady();
+  }
+
+  outputsReady(): void {
+    this.execution.outputsReady();
+  }
+
+  isOpen(index: number): boolean {
+    return this.execution.isOpen(index);
+  }
+
+  writable(index: number): Promise<void> | undefined {
+    return this.execution.writable(index);
+  }
+
+  send(index: number, outputs: Tensors, final?: boolean): void {
+    this.execution.send(index, outputs, final);
+    this.#tell?.();
+  }
+
+  sendError(index: number, error: TritonError, final?: boolean): void {
+    this.execution.sendError(index, error, final);
+    this.#tell?.();
+  }
+
+  finish(index: number): void {
+    this.execution.finish(index);
+    this.#tell?.();
+  }
+
+  reschedule(index: number): void {
+    this.execution.reschedule(index);
+    this.#tell?.();
+  }
+}

@@ -1,0 +1,46 @@
+import type { Clock, Timer } from "../../clock/clock.js";
+import { TritonError } from "../../errors/triton-error.js";
+
+const FIRST_PAUSE_MS = 100;
+const LAST_PAUSE_MS = 30_000;
+
+/** Starts a worker again that has died, after a pause that doubles with each failure. */
+export class Restarts {
+  #timer: Timer | undefined;
+  #pauseMs = FIRST_PAUSE_MS;
+  #over = false;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly start: () => Promise<void>,
+    private readonly onHealth: (healthy: boolean, reason?: TritonError) => void,
+  ) {}
+
+  /** The worker does its work: the next pause is a short one again. */
+  worked(): void {
+    this.#pauseMs = FIRST_PAUSE_MS;
+  }
+
+  /** The first time what waits may wait for the restart; a restart that fails too makes the instance unhealthy. */
+  crashed(error: TritonError, restartFailed = false): void {
+    if (this.#over) return;
+    this.onHealth(
+      false,
+      restartFailed ? new TritonError("UNAVAILABLE", error.message, { cause: error }) : undefined,
+    );
+    const pauseMs = this.#pauseMs;
+    this.#pauseMs = Math.min(pauseMs * 2, LAST_PAUSE_MS);
+    this.#timer = this.clock.setTimer(pauseMs, () => {
+      this.start().then(
+        () => this.onHealth(true),
+        (failure) => this.crashed(TritonError.from(failure), true),
+      );
+    });
+  }
+
+  /** The worker shall not come back. */
+  stop(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+  }
+}

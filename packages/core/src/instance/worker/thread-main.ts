@@ -1,0 +1,13 @@
+import { parentPort, workerData } from "node:worker_threads";
+import type { ToWorker, WorkerInit } from "./messages.js";
+import { serveModel } from "./serve-model.js";
+
+/* The program of a worker thread. */
+
+const port = parentPort!;
+
+await serveModel(workerData as WorkerInit, {
+  post: (message, transfer) => port.postMessage(message, transfer),
+  onMessage: (listener) => void port.on("message", (message: ToWorker) => listener(message)),
+  close: () => port.close(),
+});

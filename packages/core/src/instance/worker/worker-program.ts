@@ -1,0 +1,32 @@
+import type { InstanceInfo } from "../../callable/infer-context.js";
+import type { Clock } from "../../clock/clock.js";
+import type { InstanceHosting } from "../../config/instance-hosting.js";
+import type { OutputChecker } from "../../response/check-outputs.js";
+
+/** What a worker runs, and how it may be ended. */
+export interface WorkerProgram {
+  /** Module that exports `load(data, info)`. */
+  readonly entry: URL;
+  /** Handed to `load`; must survive structured cloning. */
+  readonly data: unknown;
+  /** False for native code: ending the thread that it runs on would abort this process. */
+  readonly interruptible: boolean;
+  /**
+   * Whether it joins requests itself where that is not by rows: a callback may want them one by one.
+   * @default false: it gets them joined
+   */
+  readonly joins?: boolean;
+}
+
+/** What a worker executor needs from outside. */
+export interface WorkerContext {
+  readonly info: InstanceInfo;
+  readonly checker: OutputChecker;
+  readonly clock: Clock;
+  /** `isolation` "process" for a child process, anything else for a thread. */
+  readonly hosting?: InstanceHosting;
+  /** Priority of a child process. */
+  readonly nice?: number | undefined;
+  /** Shows a warning that comes from the worker. */
+  readonly warn: (message: string) => void;
+}

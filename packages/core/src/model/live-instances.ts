@@ -1,0 +1,125 @@
+import type { Clock } from "../clock/clock.js";
+import { instanceSignature, type PlannedInstance, planInstances } from "../config/instances.js";
+import type { ModelConfig } from "../config/model-config.js";
+import { TritonError } from "../errors/triton-error.js";
+import { InstanceGroup } from "../instance/instance-group.js";
+import type { ModelInstance } from "../instance/model-instance.js";
+import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
+
+/** Makes an instance of a model of this configuration, one of `count`. */
+export type MakeInstance = (planned: PlannedInstance, config: ModelConfig, count: number) => ModelInstance;
+
+/** After a replacement that failed, the worn instance works on for so long before another is tried. */
+const RETRY_REPLACEMENT_MS = 30_000;
+
+/**
+ * The instances of a model version while it serves: their number changes, and worn ones are replaced. The new ones are
+ * loaded and warm before old ones get nothing more to do, and these end when what they have is done.
+ */
+export class LiveInstances {
+  readonly group: InstanceGroup;
+  readonly #clock: Clock;
+  readonly #make: MakeInstance;
+  #config: ModelConfig;
+  /** Changes are made one after the other. */
+  #changes: Promise<unknown> = Promise.resolve();
+  #leaving = new Set<ModelInstance>();
+  /** Warms an instance up; set by whoever knows how. */
+  warmUp: (instance: ModelInstance) => Promise<void> = async () => {};
+
+  constructor(config: ModelConfig, clock: Clock, make: MakeInstance, limiter: RateLimiter | undefined) {
+    this.#config = config;
+    this.#clock = clock;
+    this.#make = make;
+    const planned = planInstances(config);
+    this.group = new InstanceGroup(
+      planned.map((one) => make(one, config, planned.length)),
+      clock,
+      limiter,
+    );
+    this.group.onWorn = (instance) => this.#replaceLater(instance);
+  }
+
+  /** Loads all instances and warms them up. */
+  async start(): Promise<void> {
+    await this.group.start();
+    for (const instance of this.group.serving) await this.warmUp(instance);
+  }
+
+  /**
+   * Goes over to the instance groups of another configuration, which is like this one in all else. Instances that it
+   * has a use for stay; resolves when the others are ready. Those that are too many end when they are done.
+   *
+   * @throws TritonError of an instance that cannot be loaded: then nothing has changed
+   */
+  update(config: ModelConfig): Promise<void> {
+    return this.#next(async () => {
+      const free = this.group.instances.filter((instance) => !this.#leaving.has(instance));
+      const planned = planInstances(config);
+      const missing: PlannedInstance[] = [];
+      for (const one of planned) {
+        const signature = instanceSignature(one);
+        const known = free.findIndex(({ placement }) => instanceSignature(placement) === signature);
+        if (known < 0) missing.push(one);
+        else free.splice(known, 1);
+      }
+      const made = missing.map((one) => this.#make(one, config, planned.length));
+      const results = await Promise.allSettled(made.map((instance) => this.#load(instance)));
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed !== undefined) {
+        await Promise.all(made.map((instance) => this.group.loader.release(instance)));
+        throw TritonError.from(failed.reason);
+      }
+      this.#config = config;
+      for (const instance of made) this.group.join(instance);
+      for (const instance of free) this.#retire(instance);
+    });
+  }
+
+  #replaceLater(worn: ModelInstance): void {
+    worn.beingReplaced = true;
+    void this.#next(() => this.#replace(worn)).catch((error) => {
+      process.emitWarning(
+        `instance '${worn.placement.name}' of model '${this.#config.name}' could not be replaced: ` +
+          TritonError.from(error).message,
+        "TritonWarning",
+      );
+      this.#clock.setTimer(RETRY_REPLACEMENT_MS, () => {
+        worn.beingReplaced = false;
+      });
+    });
+  }
+
+  async #replace(worn: ModelInstance): Promise<void> {
+    const isGone = () =>
+      this.group.loader.stopped || !this.group.instances.includes(worn) || this.#leaving.has(worn);
+    if (isGone()) return;
+    const fresh = this.#make(worn.placement, this.#config, this.group.instances.length);
+    try {
+      await this.#load(fresh);
+    } catch (error) {
+      await this.group.loader.release(fresh);
+      if (this.group.loader.stopped) return;
+      throw error;
+    }
+    this.group.join(fresh, worn);
+    this.#retire(worn);
+  }
+
+  async #load(instance: ModelInstance): Promise<void> {
+    await this.group.loader.load(instance);
+    if (!instance.passive) await this.warmUp(instance);
+    if (this.group.loader.stopped) throw new TritonError("UNAVAILABLE", "the model was stopped meanwhile");
+  }
+
+  #retire(instance: ModelInstance): void {
+    this.#leaving.add(instance);
+    void this.group.retire(instance).finally(() => this.#leaving.delete(instance));
+  }
+
+  #next(change: () => Promise<void>): Promise<void> {
+    const done = this.#changes.then(change);
+    this.#changes = done.catch(() => {});
+    return done;
+  }
+}

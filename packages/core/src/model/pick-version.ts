@@ -1,0 +1,49 @@
+import { TritonError } from "../errors/triton-error.js";
+import { ModelVersion } from "./model-version.js";
+import type { RegisteredVersion } from "./registered-version.js";
+
+/** Versions of one model by number. */
+export type Versions = Map<number, RegisteredVersion>;
+
+/**
+ * The version that a request means: the one it names, or the highest that is ready.
+ *
+ * @throws TritonError NOT_FOUND for a version that there is not, or when none is ready, UNAVAILABLE for one that is not
+ * ready.
+ */
+export function pickVersion(name: string, versions: Versions, version: bigint | undefined): ModelVersion {
+  if (version === undefined) {
+    const latest = latestReady(versions);
+    if (latest !== undefined) return latest;
+    throw notFound(`'${name}' has no available versions${whyNot([...versions.values()])}`);
+  }
+  const model = versions.get(Number(version));
+  if (model === undefined) throw notFound(`'${name}' version ${version} is not found`);
+  if (isReady(model)) return model;
+  const text = `Request for unknown model: '${name}' version ${version} is not at ready state`;
+  throw new TritonError("UNAVAILABLE", text + whyNot([model]));
+}
+
+export function isReady(version: RegisteredVersion): version is ModelVersion {
+  return version.state === "READY" && version instanceof ModelVersion;
+}
+
+export function notFound(what: string): TritonError {
+  return new TritonError("NOT_FOUND", `Request for unknown model: ${what}`);
+}
+
+function latestReady(versions: Versions): ModelVersion | undefined {
+  let latest: ModelVersion | undefined;
+  for (const one of versions.values()) {
+    if (isReady(one) && (latest === undefined || one.version > latest.version)) latest = one;
+  }
+  return latest;
+}
+
+/** What keeps a bound ensemble from being ready. */
+function whyNot(versions: readonly RegisteredVersion[]): string {
+  return versions
+    .filter(({ isEnsemble, reason }) => isEnsemble && reason !== "" && reason !== "unloaded")
+    .map(({ reason }) => `: ${reason}`)
+    .join("");
+}

@@ -1,0 +1,54 @@
+/** Share of the old that a window leaves: about the last 40 windows count. */
+const KEEP = 0.975;
+/** Empty windows after which nothing is known any more. */
+const FORGOTTEN = 200;
+
+/** How rows arrive: how many, and how unevenly. Counts those of windows of time. */
+export class ArrivalRate {
+  readonly #windowMs: number;
+  #windowEnd: number | undefined;
+  #count = 0;
+  #weight = 0;
+  #mean = 0;
+  #variance = 0;
+
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs;
+  }
+
+  /** Counts rows that arrive now. */
+  add(rows: number, now: number): void {
+    this.#roll(now);
+    this.#count += rows;
+  }
+
+  /** Rows per millisecond; 0 while nothing is known. */
+  rowsPerMs(now: number): number {
+    this.#roll(now);
+    return this.#mean / this.#windowMs;
+  }
+
+  /** Variance of the rows of a window over their number: 1 when they know nothing of each other, more in bursts. */
+  get dispersion(): number {
+    return this.#mean > 0 ? Math.max(1, this.#variance / this.#mean) : 1;
+  }
+
+  #roll(now: number): void {
+    if (this.#windowEnd === undefined || now - this.#windowEnd > FORGOTTEN * this.#windowMs) {
+      this.#windowEnd = now + this.#windowMs;
+      this.#count = 0;
+      this.#weight = 0;
+      this.#mean = 0;
+      this.#variance = 0;
+    }
+    while (now >= this.#windowEnd) {
+      this.#weight = this.#weight * KEEP + 1;
+      const step = 1 / this.#weight;
+      const off = this.#count - this.#mean;
+      this.#mean += step * off;
+      this.#variance = (1 - step) * (this.#variance + step * off * off);
+      this.#count = 0;
+      this.#windowEnd += this.#windowMs;
+    }
+  }
+}

@@ -1,0 +1,89 @@
+/** Share of the old that an observation leaves: about the last 30 batches count. */
+const KEEP = 0.97;
+/** Observations after which nothing is expected of the first ones, which are often slow, any more. */
+const COLD_OBSERVATIONS = 20;
+/** An outlier counts as no more than this share above what was expected, while there were few. */
+const LEAST_SURPRISE = 0.5;
+/** How fast the typical deviation is learnt. */
+const SPREAD_STEP = 0.05;
+/** How much variety of batch sizes, relative to their mean, it takes to believe a new slope. */
+const SLOPE_PRIOR = 0.01;
+
+/** What a batch takes: `fixedMs + perRowMs * rows`. */
+export interface DurationCurve {
+  /** Milliseconds that any batch takes, however small. */
+  readonly fixedMs: number;
+  /** Milliseconds that each row adds. */
+  readonly perRowMs: number;
+  /** Typical deviation of a batch from the curve, relative: 0.1 for one tenth. */
+  readonly spread: number;
+}
+
+/** What is known of the durations of batches: a curve, and the sums that it is fitted to. */
+export interface DurationFit extends DurationCurve {
+  readonly observations: number;
+  readonly weight: number;
+  readonly meanRows: number;
+  readonly meanMs: number;
+  readonly rowsVariance: number;
+  readonly covariance: number;
+}
+
+/** Milliseconds that a batch of that many rows is expected to take. */
+export function expectedMs(curve: DurationCurve, rows: number): number {
+  return curve.fixedMs + curve.perRowMs * rows;
+}
+
+/**
+ * The fit after another batch: least squares that forget, and that keep their head.
+ *
+ * - An outlier is cut to what the usual deviation makes plausible; a lasting change soon becomes plausible.
+ * - While all batches have one size, only the scale is learnt; the ratio of fixed to per-row time stays what it was.
+ * - The first batches are often slow: much faster ones after them outweigh them.
+ * - Neither part of the curve becomes negative.
+ */
+export function learnDuration(fit: DurationFit | undefined, rows: number, durationMs: number): DurationFit {
+  if (fit === undefined) return firstFit(rows, durationMs);
+  const expected = Math.max(expectedMs(fit, rows), Number.MIN_VALUE);
+  const surprise = durationMs / expected - 1;
+  const observed = Math.min(durationMs, expected * (1 + Math.max(LEAST_SURPRISE, 4 * fit.spread)));
+  const weight = fit.weight * KEEP + 1;
+  const wasCold = fit.observations < COLD_OBSERVATIONS && surprise < -LEAST_SURPRISE;
+  const step = wasCold ? Math.max(0.5, 1 / weight) : 1 / weight;
+  const rowsOff = rows - fit.meanRows;
+  const msOff = observed - fit.meanMs;
+  const meanRows = fit.meanRows + step * rowsOff;
+  const meanMs = fit.meanMs + step * msOff;
+  const rowsVariance = (1 - step) * (fit.rowsVariance + step * rowsOff * rowsOff);
+  const covariance = (1 - step) * (fit.covariance + step * rowsOff * msOff);
+  const prior = SLOPE_PRIOR * meanRows * meanRows;
+  const priorSlope = (fit.perRowMs * meanMs) / Math.max(expectedMs(fit, meanRows), Number.MIN_VALUE);
+  const slope = (covariance + prior * priorSlope) / (rowsVariance + prior);
+  const perRowMs = Math.min(Math.max(0, slope), meanMs / meanRows);
+  return {
+    fixedMs: meanMs - perRowMs * meanRows,
+    perRowMs,
+    spread: fit.spread + SPREAD_STEP * (Math.min(1, Math.abs(surprise)) - fit.spread),
+    observations: fit.observations + 1,
+    weight,
+    meanRows,
+    meanMs,
+    rowsVariance,
+    covariance,
+  };
+}
+
+/** One batch says nothing about the slope: half of its time is taken to be fixed. */
+function firstFit(rows: number, durationMs: number): DurationFit {
+  return {
+    fixedMs: durationMs / 2,
+    perRowMs: durationMs / 2 / rows,
+    spread: 0,
+    observations: 1,
+    weight: 1,
+    meanRows: rows,
+    meanMs: durationMs,
+    rowsVariance: 0,
+    covariance: 0,
+  };
+}

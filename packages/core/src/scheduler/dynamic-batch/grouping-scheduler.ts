@@ -1,0 +1,152 @@
+import type { BatchGrouping } from "../../batch/variable-length.js";
+import type { Clock } from "../../clock/clock.js";
+import type { DeadlineQueue } from "../../clock/deadline-queue.js";
+import type { ModelConfig } from "../../config/model-config.js";
+import type { BatchKey } from "../../config/variable-length-options.js";
+import type { TritonError } from "../../errors/triton-error.js";
+import type { InstanceGroup } from "../../instance/instance-group.js";
+import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+import type { LevelStatus } from "../priority-queue.js";
+import type { QueueTotals } from "../request-queue.js";
+import type { Scheduler } from "../scheduler.js";
+import { classifyRequest } from "./classify-request.js";
+import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
+import { OrderedResponses } from "./ordered-responses.js";
+
+/** Groups without work that may be kept before they are looked through. */
+const IDLE_GROUPS = 64;
+
+/**
+ * Dynamic batching of requests in groups (`batchBy`), and bounded by cost. Each group has a batcher of its own, with
+ * its own queue, delay and payload, so that a request of one group never ends or delays a batch of another; all of
+ * them feed the same instances, and the group goes first whose next request would go first in one queue. A group lives
+ * while it has requests.
+ *
+ * ```
+ * request --batchBy, cost--> group "128": dynamic batcher --+
+ *                            group "512": dynamic batcher --+--> payloads --> instances
+ * ```
+ */
+export class GroupingScheduler implements Scheduler, InstanceGroupListener {
+  readonly #groups = new Map<BatchKey | undefined, DynamicBatchScheduler>();
+  readonly #levels = new Map<number, QueueTotals>();
+  readonly #ordered = new OrderedResponses();
+  #looking = false;
+  #lookAgain = false;
+  #stopped = false;
+  #sweepAt = IDLE_GROUPS;
+  /** Requests to wait for, in all groups together, before the first batch. */
+  #holdUntil: number;
+
+  constructor(
+    private readonly config: ModelConfig,
+    private readonly instances: InstanceGroup,
+    private readonly clock: Clock,
+    private readonly deadlines: DeadlineQueue,
+    private readonly grouping: BatchGrouping,
+    private readonly padded: ReadonlySet<string>,
+    holdUntil = 0,
+  ) {
+    this.#holdUntil = holdUntil;
+    instances.listener = this;
+  }
+
+  get queuedCount(): number {
+    let count = 0;
+    for (const { size } of this.#levels.values()) count += size;
+    return count;
+  }
+
+  /** The levels over all groups, the highest first. */
+  get levels(): readonly LevelStatus[] {
+    const merged = new Map<number, LevelStatus>();
+    for (const group of this.#groups.values()) {
+      for (const level of group.levels) {
+        const known = merged.get(level.priorityLevel);
+        merged.set(level.priorityLevel, known === undefined ? level : together(known, level));
+      }
+    }
+    return [...merged.values()].sort((a, b) => a.priorityLevel - b.priorityLevel);
+  }
+
+  enqueue(request: InferenceRequest): void {
+    classifyRequest(request, this.grouping);
+    this.#groupOf(request.batchKey).enqueue(request);
+    if (this.#holdUntil === 0 || this.queuedCount < this.#holdUntil) return;
+    this.#holdUntil = 0;
+    for (const group of this.#inTurn()) group.release();
+  }
+
+  /** The batchers of all groups look for work, those first whose requests would go first in one queue. */
+  slotFreed(): void {
+    this.#lookAgain = true;
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      while (this.#lookAgain) {
+        this.#lookAgain = false;
+        for (const group of this.#inTurn()) if (group.hasSlot) group.slotFreed();
+      }
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#holdUntil = 0;
+    for (const group of this.#groups.values()) group.stop();
+  }
+
+  failQueued(error: TritonError): void {
+    for (const group of this.#groups.values()) group.failQueued(error);
+    this.instances.failQueued(error);
+  }
+
+  #groupOf(key: BatchKey | undefined): DynamicBatchScheduler {
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    this.#sweep();
+    const { config, instances, clock, deadlines, padded } = this;
+    const { maxBatchCost } = this.grouping;
+    const share = { maxBatchCost, padded, levels: this.#levels, ordered: this.#ordered };
+    const held = this.#holdUntil > 0 ? Number.POSITIVE_INFINITY : 0;
+    const group = new DynamicBatchScheduler(config, instances, clock, deadlines, held, share);
+    // Each batcher thinks that it is the only one.
+    instances.listener = this;
+    if (this.#stopped) group.stop();
+    this.#groups.set(key, group);
+    return group;
+  }
+
+  /** Lets go of groups that have nothing to do, when there are twice as many groups as there were busy ones. */
+  #sweep(): void {
+    if (this.#groups.size < this.#sweepAt) return;
+    for (const [key, group] of this.#groups) if (group.queuedCount === 0) this.#groups.delete(key);
+    this.#sweepAt = 2 * this.#groups.size + IDLE_GROUPS;
+  }
+
+  #inTurn(): DynamicBatchScheduler[] {
+    const withLevels = this.config.dynamicBatching!.priorityLevels > 0;
+    return [...this.#groups.values()]
+      .filter((group) => group.head !== undefined)
+      .map((group) => ({
+        group,
+        level: withLevels ? group.levels[0]!.priorityLevel : 0,
+        start: group.head!.queueStart,
+      }))
+      .sort((a, b) => a.level - b.level || a.start - b.start)
+      .map(({ group }) => group);
+  }
+}
+
+function together(a: LevelStatus, b: LevelStatus): LevelStatus {
+  return {
+    priorityLevel: a.priorityLevel,
+    queued: a.queued + b.queued,
+    delayed: a.delayed + b.delayed,
+    rows: a.rows + b.rows,
+    oldestQueueStart: Math.min(a.oldestQueueStart, b.oldestQueueStart),
+  };
+}

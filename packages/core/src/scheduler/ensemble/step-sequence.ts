@@ -1,0 +1,62 @@
+import { TritonError } from "../../errors/triton-error.js";
+import type { Parameters, ParameterValue } from "../../request/parameters.js";
+import type { EnsembleTensor } from "./ensemble-tensor.js";
+
+/** The sequence that a request of a step belongs to, and where in it the request stands. */
+export interface StepSequence {
+  readonly correlationId: bigint | string | undefined;
+  readonly sequenceStart: boolean;
+  readonly sequenceEnd: boolean;
+}
+
+/** What a request says about its sequence, and nothing else. */
+export function plainSequence({ correlationId, sequenceStart, sequenceEnd }: StepSequence): StepSequence {
+  return { correlationId, sequenceStart, sequenceEnd };
+}
+
+/**
+ * The sequence of a step's request: that of the first of its tensors which comes from another step, or that of the
+ * ensemble's request.
+ */
+export function sequenceOf(
+  names: Iterable<string>,
+  tensors: ReadonlyMap<string, EnsembleTensor>,
+  request: StepSequence,
+): StepSequence {
+  for (const name of names) {
+    const sequence = tensors.get(name)?.sequence;
+    if (sequence !== undefined) return sequence;
+  }
+  return request;
+}
+
+/**
+ * The sequence of the steps that come after a response: that of the step itself, unless the response has the parameters
+ * `sequence_id`, `sequence_start` or `sequence_end`. With any of them, a flag that is not given is off.
+ *
+ * @throws TritonError INVALID_ARG for a parameter of another kind.
+ */
+export function sequenceAfter(step: StepSequence, parameters: Parameters): StepSequence {
+  const { sequence_id: id, sequence_start: start, sequence_end: end } = parameters;
+  if (id === undefined && start === undefined && end === undefined) return step;
+  return {
+    correlationId: id === undefined ? step.correlationId : toId(id),
+    sequenceStart: toFlag("sequence_start", start),
+    sequenceEnd: toFlag("sequence_end", end),
+  };
+}
+
+function toId(value: ParameterValue): bigint | string {
+  if (typeof value === "string" || typeof value === "bigint") return value;
+  if (typeof value === "number" && Number.isInteger(value)) return BigInt.asUintN(64, BigInt(value));
+  throw new TritonError(
+    "INVALID_ARG",
+    "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
+  );
+}
+
+function toFlag(name: string, value: ParameterValue | undefined): boolean {
+  if (value === undefined) return false;
+  if (typeof value === "boolean") return value;
+  throw new TritonError("INVALID_ARG", `expect parameter '${name}' to be TRITONSERVER_PARAMETER_BOOL`);
+}

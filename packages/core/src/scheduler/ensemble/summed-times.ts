@@ -1,0 +1,14 @@
+import type { ComputeTimes } from "../../observe/statistics.js";
+
+/** How long all steps of a request have computed together. */
+export class SummedTimes implements ComputeTimes {
+  inputMs = 0;
+  inferMs = 0;
+  outputMs = 0;
+
+  add({ inputMs, inferMs, outputMs }: ComputeTimes): void {
+    this.inputMs += inputMs;
+    this.inferMs += inferMs;
+    this.outputMs += outputMs;
+  }
+}

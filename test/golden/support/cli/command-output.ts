@@ -1,0 +1,42 @@
+import type { CommandCase } from "./command-case.js";
+
+/** Writes what differs from run to run as the recording has it. */
+export type Mask = (text: string) => string;
+
+/**
+ * The recorded output as far as it is about the command line: all of it beside the help; of a log what is wrong and which
+ * services were started, and no tables.
+ */
+export function expectedOutput(recorded: CommandCase): string[] {
+  const { output, output_before_usage: before = [], output_after_usage: after = [] } = recorded;
+  const lines = [...before, ...(output ?? []), ...after]
+    .map((line) => line.replace("<INSTALL>/bin/tritonserver:", "tritonjs:"))
+    .map((line) => line.replace(/^([EWIV]) \S+\.cc\] /, "$1 ").replace(/ "$/, '"'));
+  return output === undefined ? lines.filter(isWritten) : lines.filter(isCompared);
+}
+
+/** The same of what a command wrote. */
+export function comparableOutput({ output }: CommandCase, text: string, mask: Mask): string[] {
+  const lines = mask(withoutUsage(text))
+    .split("\n")
+    .map((line) => line.replace(/^(?:([EWIV])\d{4} [\d:.]+|\S+Z ([EWIV])) \d+ tritonjs\] /, "$1$2 "));
+  return output === undefined ? lines.filter(isWritten) : lines.filter(isCompared);
+}
+
+/** What the program says without its help. */
+function withoutUsage(text: string): string {
+  const start = text.indexOf("Usage: tritonjs serve");
+  if (start < 0) return text;
+  const lines = text.slice(start).split("\n");
+  const end = lines.findLastIndex((line) => line.startsWith("  "));
+  return text.slice(0, start) + lines.slice(end + 1).join("\n");
+}
+
+function isWritten(line: string): boolean {
+  return line.trim() !== "";
+}
+
+function isCompared(line: string): boolean {
+  if (/^[IV] /.test(line)) return line.includes('"Started ');
+  return /^(E |Warning: |Signal |error: |Failed to build)/.test(line);
+}

@@ -1,0 +1,57 @@
+import { isDeepStrictEqual } from "node:util";
+import { show } from "../compare-values.js";
+import { compareIndex } from "./compare-index.js";
+import type { CallStep, IndexRow } from "./scenario.js";
+
+/** An answer of the server: the status, and the body as JSON, or as text when it is none. */
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Tells how an answer differs from the recorded one. */
+export function compareAnswer(step: CallStep, { status, body }: Answer): string[] {
+  const { call, response, response_part: part } = step;
+  const differences =
+    status === step.status ? [] : [`${call}: expected status ${step.status}, got ${status}`];
+  const wrong = (expected: unknown, got: unknown) => `${call}: expected ${show(expected)}, got ${show(got)}`;
+  if (call.endsWith("/index") && Array.isArray(response)) {
+    return [...differences, ...compareIndex(response as IndexRow[], body as IndexRow[])];
+  }
+  const got = arranged(call, body);
+  if (response !== undefined && !isDeepStrictEqual(arranged(call, response), got)) {
+    differences.push(wrong(response, body));
+  }
+  for (const [name, value] of Object.entries((part ?? {}) as object)) {
+    const member = (body as Record<string, unknown>)[name];
+    if (!isDeepStrictEqual(value, member)) differences.push(`${name} of ${wrong(value, member)}`);
+  }
+  return differences;
+}
+
+/** What both sides say: the recording keeps parts of some answers, and the recorded backends add parameters of their own. */
+function arranged(call: string, body: unknown): unknown {
+  if (typeof body !== "object" || body === null) return body;
+  if (call.endsWith("/stats")) {
+    const list = Array.isArray(body) ? body : (body as { model_stats?: unknown[] }).model_stats;
+    return Array.isArray(list) ? list.map(countsOf) : body;
+  }
+  if (/^GET \/v2\/models\/[^/]+$/.test(call) && "versions" in body) return { versions: body.versions };
+  if ("outputs" in body && "parameters" in body) {
+    const { parameters: _, ...rest } = body;
+    return rest;
+  }
+  if ("error" in body) {
+    return {
+      error: String(body.error)
+        .replace(/\n\nAt:\n[\s\S]*?(?=;\n|$)/, "")
+        .replace(/\n(?=;)/, ""),
+    };
+  }
+  return body;
+}
+
+function countsOf(model: unknown) {
+  const { name, version, inference_count, execution_count } = model as Record<string, unknown>;
+  return { name, version, inference_count, execution_count };
+}
