@@ -1,5 +1,5 @@
 import ort from "onnxruntime-node";
-import { onnxModel } from "../../examples/quickstart/dist/iris/onnx-writer.js";
+import { onnxModel } from "../../examples/onnx-writer/dist/onnx-writer.js";
 
 const WIDTH = 1024;
 const ROWS = 64;

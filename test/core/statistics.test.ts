@@ -6,7 +6,7 @@ import { outcomeOf, outcomesOf } from "../support/outcome.js";
 /** A model whose batches take 7 ms; rows of -1 make it throw. */
 async function served(maxBatchSize = 4) {
   const clock = new VirtualClock();
-  const triton = new Triton({ clock });
+  const triton = new Triton({ clock, allowCpuMetrics: false });
   const run: TensorFunc<typeof echoInputs, typeof echoOutputs> = async ({ x }) => {
     await new Promise<void>((resolve) => clock.setTimer(7, resolve));
     if (x.data.includes(-1)) throw new TritonError("INTERNAL", "broken");
@@ -27,7 +27,7 @@ const ms = (milliseconds: number) => milliseconds * 1e6;
 
 /** Series of the metrics page, labels sorted. */
 async function series(triton: Triton): Promise<Record<string, number>> {
-  const lines = (await triton.service.metrics()).split("\n").filter((line) => /^nv_/.test(line));
+  const lines = (await triton.service.metrics()).split("\n").filter((line) => /^(nv|tritonjs)_/.test(line));
   return Object.fromEntries(
     lines.map((line) => {
       const [, name, labels, value] = /^(\w+)\{(.*)\} (.*)$/.exec(line)!;

@@ -1,3 +1,4 @@
+import { TritonError } from "../errors/triton-error.js";
 import { concatRows } from "../tensor/concat.js";
 import type { Tensor } from "../tensor/tensor.js";
 
@@ -8,10 +9,19 @@ export type Tensors = ReadonlyMap<string, Tensor>;
  * Joins the inputs of several requests along the batch axis, into new buffers: what the model does to them
  * touches no request. A single request's inputs are passed on as they are. All have the same inputs with the
  * same dimensions; the batcher sees to that.
+ *
+ * @throws TritonError INTERNAL for requests with other inputs, which a callback may ask for and has to group then
  */
 export function mergeInputs(requests: readonly Tensors[]): Tensors {
   const first = requests[0]!;
   if (requests.length === 1) return first;
+  if (
+    requests.some(
+      (inputs) => inputs.size !== first.size || [...inputs.keys()].some((name) => !first.has(name)),
+    )
+  ) {
+    throw new TritonError("INTERNAL", "Cannot batch requests with different set of inputs keys");
+  }
   const merged = new Map<string, Tensor>();
   for (const name of first.keys()) {
     merged.set(name, concatRows(requests.map((inputs) => inputs.get(name)!)));

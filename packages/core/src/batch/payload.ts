@@ -1,4 +1,6 @@
+import type { BatchKey } from "../config/variable-length-options.js";
 import type { TritonError } from "../errors/triton-error.js";
+import type { CutReason } from "../observe/cut-log.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { RequiredEqualInputs } from "./required-equal-inputs.js";
 
@@ -18,14 +20,24 @@ export class Payload implements RequestHolder {
   oldestQueueStart = Number.POSITIVE_INFINITY;
   /** What all requests of the payload must have in common; undefined when nothing need be compared. */
   requiredEqual: RequiredEqualInputs | undefined;
+  /** Why it has these requests and not more, as far as a batcher made it. */
+  cut: CutReason | undefined;
+  /** Most that its requests may cost together. */
+  maxCost = Number.POSITIVE_INFINITY;
   /** Called when the last request is given up while the payload waits. */
   onEmpty: ((payload: Payload) => void) | undefined;
-  #requests: InferenceRequest[] = [];
+  /** A set keeps the order, and lets any number of requests leave in one step each. */
+  readonly #requests = new Set<InferenceRequest>();
   #batchSize = 0;
+  #cost = 0;
 
-  /** Requests in batch order. */
+  /** Requests in batch order. A new list each time. */
   get requests(): readonly InferenceRequest[] {
-    return this.#requests;
+    return [...this.#requests];
+  }
+
+  get requestCount(): number {
+    return this.#requests.size;
   }
 
   /** Rows of the batch. */
@@ -33,30 +45,49 @@ export class Payload implements RequestHolder {
     return this.#batchSize;
   }
 
+  /** What its requests cost together. */
+  get cost(): number {
+    return this.#cost;
+  }
+
   add(request: InferenceRequest): void {
-    this.#requests.push(request);
+    this.#requests.add(request);
     this.#batchSize += request.rows;
+    this.#cost += request.batchCost;
     this.oldestQueueStart = Math.min(this.oldestQueueStart, request.batcherStart ?? request.queueStart);
     request.holder = this;
   }
 
   /** A waiting request was given up: it leaves, and its rows are free for others. */
   remove(request: InferenceRequest): void {
-    this.#requests.splice(this.#requests.indexOf(request), 1);
+    this.#requests.delete(request);
     this.#batchSize -= request.rows;
-    if (this.#requests.length === 0) this.onEmpty?.(this);
+    this.#cost -= request.batchCost;
+    if (this.#requests.size === 0) this.onEmpty?.(this);
   }
 
   /** True when the requests of another payload could run in this one. */
   accepts(other: Payload): boolean {
-    return this.requiredEqual === undefined || this.requiredEqual.holdsFor(other.#requests[0]!.inputs);
+    const first = other.#first!;
+    if (this.#key !== other.#key || this.#cost + other.#cost > this.maxCost) return false;
+    return this.requiredEqual === undefined || this.requiredEqual.holdsFor(first.inputs);
   }
 
   /** Takes over the requests of another payload. */
   absorb(other: Payload): void {
     for (const request of other.#requests) this.add(request);
-    other.#requests = [];
+    this.cut = other.cut;
+    other.#requests.clear();
     other.#batchSize = 0;
+    other.#cost = 0;
+  }
+
+  get #first(): InferenceRequest | undefined {
+    return this.#requests.values().next().value;
+  }
+
+  get #key(): BatchKey | undefined {
+    return this.#first?.batchKey;
   }
 
   /** Ends every request that is left. */

@@ -13,12 +13,21 @@ export class EqualInputsRule {
   readonly #contents = new Set<string>();
   readonly #comparesNames: boolean;
 
-  constructor(config: ModelConfig) {
+  /**
+   * @param padded inputs that are brought to one shape when the batch is made
+   * @param mixed whether requests with other optional inputs may share a batch
+   */
+  constructor(config: ModelConfig, padded?: ReadonlySet<string>, mixed = false) {
     for (const input of config.input) {
       if (input.isShapeTensor) this.#contents.add(input.name);
-      else if (!input.allowRaggedBatch && input.dims.includes(-1)) this.#shapes.add(input.name);
+      else if (!input.allowRaggedBatch && input.dims.includes(-1) && !padded?.has(input.name)) {
+        this.#shapes.add(input.name);
+      }
     }
-    this.#comparesNames = config.input.some((input) => input.optional);
+    for (const { inputName, dims } of config.sequenceBatching?.state ?? []) {
+      if (dims.includes(-1)) this.#shapes.add(inputName);
+    }
+    this.#comparesNames = !mixed && config.input.some((input) => input.optional);
   }
 
   /** False when any two requests may share a batch. */

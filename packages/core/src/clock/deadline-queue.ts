@@ -8,7 +8,7 @@ export interface Deadline {
 
 /**
  * Any number of deadlines with one timer: a binary heap whose head is the next to pass. The timer is armed again
- * only when the head changes. Each entry knows its place, so that cancelling one takes O(log n) and leaves nothing
+ * only when an earlier one comes; for one that was cancelled it fires in vain. Each entry knows its place, so that cancelling one takes O(log n) and leaves nothing
  * behind.
  */
 export class DeadlineQueue {
@@ -60,7 +60,7 @@ export class DeadlineQueue {
 
   #arm(): void {
     const at = this.#heap[0]?.at ?? Number.POSITIVE_INFINITY;
-    if (at === this.#armedFor) return;
+    if (at === this.#armedFor || (this.#timer !== undefined && at > this.#armedFor && this.size > 0)) return;
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#armedFor = at;

@@ -1,13 +1,16 @@
 import type { Clock } from "./clock.js";
 
-/** Waits for a promise to settle, one way or the other, or for the time limit. Tells whether it has settled. */
+/**
+ * Waits for a promise to settle, one way or the other, or for the time limit, which may be infinite. Tells whether it
+ * has settled.
+ */
 export function settledWithin(clock: Clock, timeoutMs: number, promise: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
-    const timer = clock.setTimer(timeoutMs, () => resolve(false));
+    const timer = Number.isFinite(timeoutMs) ? clock.setTimer(timeoutMs, () => resolve(false)) : undefined;
     void promise
       .catch(() => {})
       .then(() => {
-        timer.cancel();
+        timer?.cancel();
         resolve(true);
       });
   });

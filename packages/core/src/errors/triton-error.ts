@@ -25,13 +25,28 @@ export class TritonError extends Error {
 
   /** True for an error of this class, also when it comes from another copy of the library. */
   static is(value: unknown): value is TritonError {
-    return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
+    if (typeof value !== "object" || value === null) return false;
+    try {
+      return (value as Record<symbol, unknown>)[brand] === true;
+    } catch {
+      // A proxy may throw whatever it is asked.
+      return false;
+    }
   }
 
   /** Turns anything thrown into a `TritonError`: ours as it is, the rest as `code` with its message. */
   static from(thrown: unknown, code: ErrorCode = "INTERNAL"): TritonError {
     if (TritonError.is(thrown)) return thrown;
-    const message = thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
-    return new TritonError(code, message, { cause: thrown });
+    return new TritonError(code, textOf(thrown), { cause: thrown });
+  }
+}
+
+/** What there is to say about something thrown, which need not be an error, nor be there to be looked at. */
+function textOf(thrown: unknown): string {
+  try {
+    if (!(thrown instanceof Error)) return String(thrown);
+    return String(thrown.message || thrown.name);
+  } catch {
+    return "something was thrown that cannot be read";
   }
 }

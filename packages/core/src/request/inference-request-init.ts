@@ -1,3 +1,4 @@
+import type { AsyncResource } from "node:async_hooks";
 import type { TritonError } from "../errors/triton-error.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { InferenceResponse } from "./inference-response.js";
@@ -32,5 +33,7 @@ export interface InferenceRequestInit {
   readonly ready?: boolean;
   /** Models whose work the request is part of, outermost first: ensembles, and models that call others. */
   readonly callers?: readonly string[];
+  /** The asynchronous context that the request is made on behalf of. @default the one that makes it */
+  readonly asyncContext?: AsyncResource | undefined;
   readonly onResponse: ResponseHandler;
 }

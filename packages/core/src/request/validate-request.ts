@@ -5,6 +5,7 @@ import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/da
 import { elementCount, matchesShape, shapeToString } from "../tensor/shape.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { InferenceRequest } from "./inference-request.js";
+import { type Reshapes, reshapesOf } from "./reshapes.js";
 
 const BATCH_NOTE =
   "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to " +
@@ -26,6 +27,7 @@ export class RequestValidator {
   readonly #inputs = new Map<string, ExpectedInput>();
   readonly #outputs: ReadonlySet<string>;
   readonly #requiredCount: number;
+  readonly #reshapes: Reshapes;
   readonly #idControl: { readonly name: string; readonly datatype: DataType } | undefined;
 
   constructor(config: ModelConfig) {
@@ -39,11 +41,12 @@ export class RequestValidator {
       const id = control.find(({ kind }) => kind === "CONTROL_SEQUENCE_CORRID");
       if (id !== undefined) this.#idControl = { name, datatype: fromConfigDataType(id.dataType)! };
     }
+    this.#reshapes = reshapesOf(config);
     this.#requiredCount = config.input.filter((input) => !input.optional).length;
   }
 
   /**
-   * Checks a request and sets its batch size.
+   * Checks a request, sets its batch size, and gives its inputs the shapes that the model wants.
    *
    * @throws TritonError INVALID_ARG for the first fault found.
    */
@@ -62,6 +65,9 @@ export class RequestValidator {
     }
     for (const [name, tensor] of request.inputs) this.#checkTensor(request, name, tensor);
     this.#checkCorrelationId(request);
+    const { inputs, outputs } = this.#reshapes;
+    if (inputs !== undefined) request.inputs = inputs(request.inputs);
+    if (outputs !== undefined) request.reshapeOutputs = outputs;
   }
 
   /** The id is of the kind that the model's control tensor has; none counts as 0. The scheduler refuses an empty one. */

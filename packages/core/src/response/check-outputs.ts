@@ -2,14 +2,21 @@ import type { ModelConfig } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
 import { type DataType, fromConfigDataType } from "../tensor/data-type.js";
 import { tensorFromValue } from "../tensor/from-value.js";
-import { elementCount, matchesShape, shapeToString } from "../tensor/shape.js";
+import { elementCount, matchesShape, type Shape, shapeToString } from "../tensor/shape.js";
 import type { Tensor } from "../tensor/tensor.js";
+import { batchSizeError } from "./batch-size-error.js";
+import { checkStrictly } from "./check-strictly.js";
+import { outputsByName } from "./outputs-by-name.js";
+import { takeParameters } from "./response-parameters.js";
 
-interface DeclaredOutput {
+/** An output as the configuration declares it. */
+export interface DeclaredOutput {
   readonly name: string;
   readonly datatype: DataType;
   /** With the batch axis, as -1, when the model has one. */
   readonly shape: readonly number[];
+  /** Whether the first dimension is the rows of the batch. */
+  readonly hasRows: boolean;
 }
 
 /**
@@ -20,17 +27,48 @@ export class OutputChecker {
   readonly #model: string;
   readonly #batched: boolean;
   readonly #declared = new Map<string, DeclaredOutput>();
+  /** Outputs that have to be there; the states of sequences need not. */
+  readonly #outputs: readonly string[];
+  /** The same for a whole batch, in which some outputs (`batch_output`) are elements one after another. */
+  readonly #ofBatch: ReadonlyMap<string, DeclaredOutput>;
 
-  constructor(config: ModelConfig) {
+  /** @param strict whether callbacks have to return ndarrays, of which nothing is converted */
+  constructor(
+    config: ModelConfig,
+    private readonly strict = false,
+  ) {
     this.#model = config.name;
     this.#batched = config.maxBatchSize > 0;
-    for (const output of config.output) {
-      this.#declared.set(output.name, {
-        name: output.name,
-        datatype: fromConfigDataType(output.dataType)!,
-        shape: this.#batched ? [-1, ...output.dims] : output.dims,
-      });
+    this.#outputs = config.output.map(({ name }) => name);
+    for (const { outputName, ...state } of config.sequenceBatching?.state ?? []) {
+      this.#declare({ name: outputName, ...state });
     }
+    for (const output of config.output) this.#declare(output);
+    const scattered = config.batchOutput.flatMap(({ targetName }) => targetName);
+    this.#ofBatch = scattered.length === 0 ? this.#declared : withElements(this.#declared, scattered);
+  }
+
+  #declare(output: {
+    name: string;
+    dataType: string;
+    dims: readonly number[];
+    reshape?: { readonly shape: readonly number[] };
+    isShapeTensor?: boolean;
+  }): void {
+    const { name, dataType, isShapeTensor = false } = output;
+    const dims = output.reshape?.shape ?? output.dims;
+    const hasRows = this.#batched && !isShapeTensor;
+    const shape = hasRows ? [-1, ...dims] : dims;
+    this.#declared.set(name, { name, datatype: fromConfigDataType(dataType)!, shape, hasRows });
+  }
+
+  /** As {@link fromCallback}, of a function of tensors, which may return a list in the order of the outputs. */
+  fromTensorFunc(
+    value: unknown,
+    rows: number | undefined,
+    requested: readonly string[],
+  ): Map<string, Tensor> {
+    return this.fromCallback(outputsByName(value, this.#outputs), rows, requested, true);
   }
 
   /**
@@ -38,23 +76,31 @@ export class OutputChecker {
    * @param rows rows along the batch axis that every output must have, undefined for any number; ignored without
    * a batch axis
    * @param requested names that must be there; empty for all
+   * @param ofBatch whether `value` is the answer to a batch as a whole
    * @throws TritonError INTERNAL for the first fault found.
    */
-  fromCallback(value: unknown, rows: number | undefined, requested: readonly string[]): Map<string, Tensor> {
+  fromCallback(
+    value: unknown,
+    rows: number | undefined,
+    requested: readonly string[],
+    ofBatch = false,
+  ): Map<string, Tensor> {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       throw this.#fault(`must return an object with its outputs by name, got ${describe(value)}`);
     }
+    const all = ofBatch ? this.#ofBatch : this.#declared;
+    if (this.strict) checkStrictly(this.#model, all, value);
     for (const name of Object.keys(value)) {
       if (!this.#declared.has(name)) throw this.#fault(`returned output '${name}', ${this.#declaredNames()}`);
     }
     const outputs = new Map<string, Tensor>();
-    for (const declared of this.#declared.values()) {
+    for (const declared of all.values()) {
       const given = (value as Record<string, unknown>)[declared.name];
       if (given === undefined) continue;
-      const shape = this.#batched ? [rows ?? -1, ...declared.shape.slice(1)] : declared.shape;
+      const shape = declared.hasRows ? [rows ?? -1, ...declared.shape.slice(1)] : declared.shape;
       outputs.set(declared.name, this.#toTensor(given, declared, shape));
     }
-    return this.check(outputs, rows, requested);
+    return takeParameters(this.#model, value, this.check(outputs, rows, requested, ofBatch));
   }
 
   /** Checks tensors that a backend returned; same rules as {@link fromCallback}. */
@@ -62,17 +108,23 @@ export class OutputChecker {
     outputs: Map<string, Tensor>,
     rows: number | undefined,
     requested: readonly string[],
+    ofBatch = false,
   ): Map<string, Tensor> {
-    for (const name of requested.length > 0 ? requested : this.#declared.keys()) {
+    for (const name of requested.length > 0 ? requested : this.#outputs) {
       if (!outputs.has(name)) {
         throw this.#fault(`did not return output '${name}', got ${list(outputs.keys())}`);
       }
     }
+    let wrong: Map<string, Shape> | undefined;
     for (const [name, tensor] of outputs) {
-      const declared = this.#declared.get(name);
+      const declared = (ofBatch ? this.#ofBatch : this.#declared).get(name);
       if (declared === undefined) throw this.#fault(`returned output '${name}', ${this.#declaredNames()}`);
-      this.#checkTensor(declared, tensor, rows);
+      this.#checkTensor(declared, tensor);
+      if (!declared.hasRows || rows === undefined || tensor.shape[0] === rows) continue;
+      wrong ??= new Map();
+      wrong.set(name, tensor.shape);
     }
+    if (wrong !== undefined) throw batchSizeError(wrong, rows!);
     return outputs;
   }
 
@@ -84,11 +136,15 @@ export class OutputChecker {
         shape,
       });
     } catch (error) {
-      throw this.#fault(`returned a wrong ${TritonError.from(error).message}`, error);
+      const { message } = TritonError.from(error);
+      throw this.#fault(
+        `returned a wrong ${TritonError.is(error) ? message : `output '${declared.name}': ${message}`}`,
+        error,
+      );
     }
   }
 
-  #checkTensor(declared: DeclaredOutput, tensor: Tensor, rows: number | undefined): void {
+  #checkTensor(declared: DeclaredOutput, tensor: Tensor): void {
     const { name, datatype, shape } = declared;
     if (tensor.datatype !== datatype) {
       throw this.#fault(`returned output '${name}' as ${tensor.datatype}, declared is ${datatype}`);
@@ -97,9 +153,6 @@ export class OutputChecker {
       throw this.#fault(
         `returned output '${name}' with shape ${shapeToString(tensor.shape)}, declared is ${shapeToString(shape)}`,
       );
-    }
-    if (this.#batched && rows !== undefined && tensor.shape[0] !== rows) {
-      throw this.#fault(`returned output '${name}' with ${tensor.shape[0]} rows for a batch of ${rows}`);
     }
     const elements = elementCount(tensor.shape);
     const got = datatype === "BYTES" || tensor.hasElements ? tensor.elements.length : undefined;
@@ -117,6 +170,18 @@ export class OutputChecker {
   #fault(what: string, cause?: unknown): TritonError {
     return new TritonError("INTERNAL", `model '${this.#model}' ${what}`, { cause });
   }
+}
+
+function withElements(
+  declared: ReadonlyMap<string, DeclaredOutput>,
+  scattered: readonly string[],
+): ReadonlyMap<string, DeclaredOutput> {
+  return new Map(
+    [...declared].map(([name, output]) => [
+      name,
+      scattered.includes(name) ? { ...output, shape: [-1], hasRows: false } : output,
+    ]),
+  );
 }
 
 function list(names: Iterable<string>): string {

@@ -1,4 +1,5 @@
 import ndarray, { type NdArray } from "ndarray";
+import { TritonError } from "../errors/triton-error.js";
 import type { Elements } from "./data-type.js";
 import type { Tensor } from "./tensor.js";
 
@@ -42,6 +43,27 @@ function isRowMajor(shape: readonly number[], stride: readonly number[]): boolea
   return true;
 }
 
+/** Strides of the user's making may reach beyond the elements. */
+function assertInside(
+  length: number,
+  shape: readonly number[],
+  stride: readonly number[],
+  offset: number,
+): void {
+  let [first, last] = [offset, offset];
+  for (const [axis, dim] of shape.entries()) {
+    if (dim === 0) return;
+    const reach = (dim - 1) * stride[axis]!;
+    if (reach < 0) first += reach;
+    else last += reach;
+  }
+  if (first >= 0 && last < length) return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `an ndarray of shape [${shape.join()}] and stride [${stride.join()}] reaches beyond its ${length} elements`,
+  );
+}
+
 /** Walks the axes like an odometer: the last turns fastest. */
 function gather(
   data: Float32Array,
@@ -50,6 +72,7 @@ function gather(
   offset: number,
   size: number,
 ): Elements {
+  assertInside(data.length, shape, stride, offset);
   // A subclass of Uint8Array, as Buffer is one, may not be made with `new`.
   const like = (data as unknown) instanceof Uint8Array ? Uint8Array : data.constructor;
   const out = Array.isArray(data) ? new Array(size) : new (like as Float32ArrayConstructor)(size);

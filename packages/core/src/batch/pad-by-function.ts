@@ -1,0 +1,66 @@
+import type { ModelConfig } from "../config/model-config.js";
+import type { BatchPadFunction } from "../config/variable-length-options.js";
+import { TritonError } from "../errors/triton-error.js";
+import { fromConfigDataType } from "../tensor/data-type.js";
+import { tensorFromValue } from "../tensor/from-value.js";
+import { toNdArray } from "../tensor/nd-array.js";
+import { matchesShape, sameShape, shapeToString } from "../tensor/shape.js";
+import type { Tensor } from "../tensor/tensor.js";
+import type { Tensors } from "./merge-inputs.js";
+
+/**
+ * Has a model's own function pad the requests of a batch, and checks what it returns: as many requests, each with the
+ * inputs and the rows that it had, all of one shape.
+ *
+ * @throws TritonError INTERNAL for a function that throws or returns something else.
+ */
+export function padByFunction(
+  config: ModelConfig,
+  pad: BatchPadFunction,
+  requests: readonly Tensors[],
+): readonly Tensors[] {
+  const fault = (what: string, cause?: unknown): TritonError =>
+    new TritonError("INTERNAL", `pad of model '${config.name}' ${what}`, { cause });
+  const given = requests.map((inputs) =>
+    Object.fromEntries([...inputs].map(([name, tensor]) => [name, toNdArray(tensor)])),
+  );
+  let padded: unknown;
+  try {
+    padded = pad(given as unknown as Parameters<BatchPadFunction>[0]);
+  } catch (thrown) {
+    throw fault(`threw an error: ${TritonError.from(thrown).message}`, thrown);
+  }
+  if (!Array.isArray(padded) || padded.length !== requests.length) {
+    const got = Array.isArray(padded) ? `${padded.length} entries` : typeof padded;
+    throw fault(`must return a list with one entry for each of ${requests.length} requests, got ${got}`);
+  }
+  const first = new Map<string, Tensor>();
+  return requests.map((inputs, i) => {
+    const values = (padded as readonly (Readonly<Record<string, unknown>> | null | undefined)[])[i];
+    const tensors = new Map<string, Tensor>();
+    for (const [name, before] of inputs) {
+      const { dims, dataType, isShapeTensor } = config.input.find((input) => input.name === name)!;
+      const value = values?.[name];
+      if (value === undefined) throw fault(`must return input '${name}' for each request`);
+      const rows = config.maxBatchSize > 0 && !isShapeTensor ? [before.shape[0]!] : [];
+      const shape = [...rows, ...dims];
+      const what = `input '${name}' from pad of model '${config.name}'`;
+      let tensor: Tensor;
+      try {
+        tensor = tensorFromValue(value, { what, datatype: fromConfigDataType(dataType)!, shape });
+      } catch (thrown) {
+        throw fault(`returned a wrong ${TritonError.from(thrown).message}`, thrown);
+      }
+      const known = first.get(name) ?? tensor;
+      first.set(name, known);
+      if (!matchesShape(shape, tensor.shape) || !sameShape(known.shape, tensor.shape, rows.length)) {
+        throw fault(
+          `returned input '${name}' with shape ${shapeToString(tensor.shape)}, expected is ` +
+            `${shapeToString([...rows, ...known.shape.slice(rows.length)])}`,
+        );
+      }
+      tensors.set(name, tensor);
+    }
+    return tensors;
+  });
+}

@@ -1,0 +1,13 @@
+import { TritonError } from "../errors/triton-error.js";
+import type { Shape } from "../tensor/shape.js";
+
+/** What is wrong with outputs that do not have a row for each row of the batch. */
+export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: number): TritonError {
+  const got = [...shapes].map(
+    ([name, shape]) => `${name}: (${shape.join(", ")}${shape.length === 1 ? "," : ""})`,
+  );
+  return new TritonError(
+    "INTERNAL",
+    `Received output tensors with different batch sizes: ${got.join(", ")}. Expected batch size: ${expected}. `,
+  );
+}

@@ -1,0 +1,16 @@
+import { TritonError } from "../errors/triton-error.js";
+
+/**
+ * What a function of tensors returned, by name: a list is taken in the order of the model's outputs.
+ *
+ * @param names of the model's outputs
+ * @throws TritonError INTERNAL for a list of another length.
+ */
+export function outputsByName(value: unknown, names: Iterable<string>): unknown {
+  if (!Array.isArray(value)) return value;
+  const order = [...names];
+  if (value.length !== order.length) {
+    throw new TritonError("INTERNAL", "Outputs length different than config outputs length");
+  }
+  return Object.fromEntries(order.map((name, i) => [name, value[i] as unknown]));
+}

@@ -1,0 +1,100 @@
+import { TritonError } from "../errors/triton-error.js";
+import { NO_PARAMETERS, type Parameters, type ParameterValue } from "../request/parameters.js";
+import type { Tensor } from "../tensor/tensor.js";
+
+/** Where an object of outputs keeps the parameters of its response; shared between copies of the library. */
+const key = Symbol.for("tritonjs.responseParameters");
+
+/** Parameters for the response to each request of a batch: the same for all, or one entry for each in their order. */
+export type ResponseParameters = Parameters | readonly (Parameters | undefined)[];
+
+/**
+ * Outputs of a callback with parameters for the response, which clients get beside the tensors.
+ *
+ * @param parameters for a callback made with `batch`, a list has those of each request of the batch
+ *
+ * @example
+ * ```ts
+ * const inferFunc = batch(({ x }, { requests }) =>
+ *   withParameters({ y: x }, requests.map(({ id }) => ({ answered: id, model_revision: 7 }))));
+ * ```
+ */
+export function withParameters<T extends object>(outputs: T, parameters: ResponseParameters): T {
+  return Object.defineProperty({ ...outputs }, key, { value: parameters });
+}
+
+/** The parameters of a response: of what `infer` resolves to, or `stream` yields. */
+export function responseParameters(outputs: object): Parameters {
+  const given = givenParameters(outputs) ?? NO_PARAMETERS;
+  return isList(given) ? (given[0] ?? NO_PARAMETERS) : given;
+}
+
+/** What `withParameters` has added to an object of outputs. */
+export function givenParameters(outputs: object): ResponseParameters | undefined {
+  return (outputs as { readonly [key]?: ResponseParameters })[key];
+}
+
+/** Outputs whose response has parameters. */
+export class OutputsWithParameters extends Map<string, Tensor> {
+  constructor(
+    outputs: Iterable<readonly [string, Tensor]>,
+    readonly parameters: ResponseParameters,
+  ) {
+    super(outputs);
+  }
+}
+
+/** Gives each request of a batch its part of the parameters. */
+export function divideParameters(
+  outputs: ReadonlyMap<string, Tensor>,
+  divided: ReadonlyMap<string, Tensor>[],
+): ReadonlyMap<string, Tensor>[] {
+  if (!(outputs instanceof OutputsWithParameters)) return divided;
+  return divided.map((part, i) => new OutputsWithParameters(part, parametersOf(outputs, i)));
+}
+
+/** The parameters for the response to the request at `index` of its batch. */
+export function parametersOf(outputs: ReadonlyMap<string, Tensor>, index = 0): Parameters {
+  if (!(outputs instanceof OutputsWithParameters)) return NO_PARAMETERS;
+  const { parameters } = outputs;
+  return isList(parameters) ? (parameters[index] ?? NO_PARAMETERS) : parameters;
+}
+
+/**
+ * The outputs with the parameters that a callback has given with them, if any.
+ *
+ * @throws TritonError INTERNAL for a parameter that no response can have.
+ */
+export function takeParameters(
+  modelName: string,
+  value: object,
+  outputs: Map<string, Tensor>,
+): Map<string, Tensor> {
+  const given = givenParameters(value);
+  if (given === undefined) return outputs;
+  for (const parameters of isList(given) ? given : [given]) {
+    for (const [name, parameter] of Object.entries(parameters ?? {})) {
+      if (isParameter(parameter)) continue;
+      throw new TritonError(
+        "INTERNAL",
+        `model '${modelName}' returned parameter '${name}' as ${describe(parameter)}; a parameter is a string, a ` +
+          "boolean, a finite number or an integer of 64 bits",
+      );
+    }
+  }
+  return new OutputsWithParameters(outputs, given);
+}
+
+function isList(given: ResponseParameters): given is readonly (Parameters | undefined)[] {
+  return Array.isArray(given);
+}
+
+function isParameter(value: unknown): value is ParameterValue {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value === "bigint") return BigInt.asIntN(64, value) === value;
+  return typeof value === "string" || typeof value === "boolean";
+}
+
+function describe(value: unknown): string {
+  return typeof value === "number" || typeof value === "bigint" ? String(value) : typeof value;
+}

@@ -1,0 +1,18 @@
+import { copyTensor } from "./copy.js";
+import type { TypedArray } from "./data-type.js";
+import { Tensor } from "./tensor.js";
+
+/** A tensor of `rows` times the same row, over memory of its own; without `rows` a copy of the tensor itself. */
+export function repeatRows(row: Tensor, rows: number | undefined): Tensor {
+  if (rows === undefined) return copyTensor(row);
+  const { datatype, elements } = row;
+  const shape = [rows, ...row.shape];
+  if (Array.isArray(elements)) {
+    return Tensor.fromElements(datatype, shape, Array.from({ length: rows }, () => elements).flat());
+  }
+  const repeated = new (elements.constructor as Float32ArrayConstructor)(
+    rows * elements.length,
+  ) as TypedArray;
+  for (let i = 0; i < rows; i++) repeated.set(elements as never, i * elements.length);
+  return Tensor.fromElements(datatype, shape, repeated);
+}
