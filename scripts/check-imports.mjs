@@ -12,11 +12,13 @@ const root = process.argv[2] ?? repository;
 const CORE_ORDER = [
   "errors",
   "clock",
+  "files",
   "tensor",
   "config",
   "observe",
   "request",
   "response",
+  "shared-memory",
   "callable",
   "batch",
   "cache",
@@ -24,15 +26,17 @@ const CORE_ORDER = [
   "scheduler",
   "model",
   "backends",
+  "repository",
   "service",
   "serve",
   "bind",
 ];
 
 const PACKAGES = {
-  core: ["lru-cache", "ndarray", "prom-client", "onnxruntime-node"],
+  core: ["@redis/client", "koffi", "lru-cache", "ndarray", "prom-client", "onnxruntime-node"],
   http: ["@tritonjs/core", "fastify", "ndarray"],
   grpc: ["@tritonjs/core", "@grpc/grpc-js", "protobufjs"],
+  cli: ["@tritonjs/core", "@tritonjs/http", "@tritonjs/grpc", "commander"],
 };
 
 /** Core knows no socket. */

@@ -1,17 +1,26 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { availableParallelism, cpus } from "node:os";
+import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import { root } from "../../scripts/run.mjs";
+
+/** What figures were measured on. A load well above 0 before a run says that the machine had other work. */
+const machine = {
+  cpu: cpus()[0]?.model,
+  cores: availableParallelism(),
+  memoryGiB: Math.round(totalmem() / 2 ** 30),
+  node: process.version,
+  platform: process.platform,
+  loadAtStart: loadavg().map((load) => Math.round(load * 10) / 10),
+};
+
+/** The same in a line of prose. */
+export const machineNote = () =>
+  `${machine.cores} cores (${machine.cpu}), Node ${process.versions.node}, load of the machine before the run ${machine.loadAtStart[0]}`;
 
 /** Writes figures under `bench/results/`, with what they were measured on. */
 export function saveResult(name, figures) {
   const folder = join(root, "bench", "results");
   mkdirSync(folder, { recursive: true });
-  const machine = {
-    cpu: cpus()[0]?.model,
-    cores: availableParallelism(),
-    node: process.version,
-    platform: process.platform,
-  };
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify({ machine, figures }, null, 2)}\n`);
+  const result = { machine: { ...machine, date: new Date().toISOString() }, figures };
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(result, null, 2)}\n`);
 }

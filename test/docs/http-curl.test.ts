@@ -43,7 +43,7 @@ const lines = [...document.matchAll(/^(curl .*)\n(.*)$/gm)].map(([, line, promis
 );
 
 describe("docs/http.md", () => {
-  const triton = new Triton();
+  const triton = new Triton({ security: { restrictedEndpoints: [] } });
   let base = "";
 
   beforeAll(async () => {

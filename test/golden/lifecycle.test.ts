@@ -1,4 +1,5 @@
 import { describe } from "vitest";
+import { playShutdown } from "./support/cli/play-shutdown.js";
 import { playScenario } from "./support/lifecycle/play-scenario.js";
 import type { Scenario } from "./support/lifecycle/scenario.js";
 import { loadLines } from "./support/load-cases.js";
@@ -13,6 +14,9 @@ describe("recorded life cycles of a repository", () => {
       operations: steps.flatMap(({ signal }) => (signal === undefined ? [] : [`signal ${signal}`])),
       flags,
     }),
-    run: playScenario,
+    run: (scenario) =>
+      scenario.steps.some(({ signal }) => signal !== undefined)
+        ? playShutdown(scenario)
+        : playScenario(scenario),
   });
 });

@@ -4,6 +4,7 @@ import { compareValues } from "./support/compare-values.js";
 import { type ConfigCase, configOutcome } from "./support/config-case.js";
 import { toJsonValue } from "./support/json-value.js";
 import { loadLines } from "./support/load-cases.js";
+import { isPython } from "./support/loads/load-case.js";
 import { replay } from "./support/replay.js";
 
 /**
@@ -66,7 +67,7 @@ function run(recorded: ConfigCase): readonly string[] {
 function replayConfigurations(file: string): void {
   replay<ConfigCase>({
     cases: loadLines<ConfigCase>(`config/${file}.jsonl`)
-      .filter(isOfConfiguration)
+      .filter((recorded) => isPython(recorded) && isOfConfiguration(recorded))
       .map((recorded) => ({ ...recorded, id: `${file}/${recorded.id}` })),
     subject: ({ id }) => ({ area: id, features: new Set(), operations: [], flags: [] }),
     run: async (recorded) => run(recorded),

@@ -31,7 +31,11 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
   it("asks for released versions of its siblings", () => {
     const { dependencies, peerDependencies } = all.manifest(name);
     expect(JSON.stringify({ dependencies, peerDependencies })).not.toContain("workspace:");
-    if (name !== "core") expect(peerDependencies).toEqual({ "@tritonjs/core": "^0.1.0" });
+    if (name === "http" || name === "grpc") expect(peerDependencies).toEqual({ "@tritonjs/core": "^0.1.0" });
+    if (name === "cli") {
+      const siblings = ["core", "grpc", "http"].map((sibling) => [`@tritonjs/${sibling}`, "^0.1.0"]);
+      expect(dependencies).toMatchObject(Object.fromEntries(siblings));
+    }
   });
 
   it("holds its licence, its sources and what is compiled from them, and no tests", () => {
@@ -98,6 +102,19 @@ describe("a project with all packages", () => {
       "over HTTP: 8",
       "closed",
     ]);
+  });
+});
+
+describe("the command of a project with all packages", () => {
+  it("is there, and knows its version", async () => {
+    const { code, stdout } = await all.command("tritonjs", "--version");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${all.manifest("cli").version}\n` });
+  });
+
+  it("writes a sample repository and finds no fault with it", async () => {
+    expect((await all.command("tritonjs", "init", "models")).code).toBe(0);
+    const { code, stdout } = await all.command("tritonjs", "config", "check", "models");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "1 model: 0 errors, 0 warnings\n" });
   });
 });
 

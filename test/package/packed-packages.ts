@@ -5,7 +5,7 @@ import { type Ended, Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
 /** What is published. */
-export const PACKAGES = ["core", "http", "grpc"] as const;
+export const PACKAGES = ["core", "http", "grpc", "cli"] as const;
 
 export type PackageName = (typeof PACKAGES)[number];
 
@@ -57,6 +57,11 @@ export class Project {
   /** Runs a program in the project. */
   run(file: string, text: string): Promise<Ended> {
     return Program.node(this.write(file, text), [], this.folder).ended;
+  }
+
+  /** Runs a command that an installed package has, as `npx` does. */
+  command(name: string, ...args: readonly string[]): Promise<Ended> {
+    return npmProgram("npx", ["--no-install", name, ...args], this.folder).ended;
   }
 
   /** Runs the repository's TypeScript in the project. */

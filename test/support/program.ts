@@ -44,13 +44,17 @@ export class Program {
     return new Program(process.execPath, [module, ...args], { cwd });
   }
 
-  /** Resolves with what was written so far when that contains `text`; rejects when the program ends before. */
-  async untilItSays(text: string): Promise<string> {
+  /**
+   * Resolves with what was written so far, to standard output unless told otherwise, when that contains `text`; rejects
+   * when the program ends before.
+   */
+  async untilItSays(text: string, stream: "stdout" | "stderr" = "stdout"): Promise<string> {
+    const written = () => (stream === "stdout" ? this.#stdout : this.#stderr);
     const said = new Promise<void>((resolve) => {
       const look = () => {
-        if (this.#stdout.includes(text)) resolve();
+        if (written().includes(text)) resolve();
       };
-      this.#child.stdout?.on("data", look);
+      this.#child[stream]?.on("data", look);
       look();
     });
     const ended = this.ended.then(({ code, stderr }) => {
@@ -58,7 +62,7 @@ export class Program {
     });
     await Promise.race([said, ended]);
     ended.catch(() => {});
-    return this.#stdout;
+    return written();
   }
 
   signal(name: NodeJS.Signals): void {

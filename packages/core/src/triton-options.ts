@@ -1,10 +1,15 @@
 import type { ResponseCache } from "./cache/response-cache.js";
 import type { Clock } from "./clock/clock.js";
+import type { HostPolicies } from "./config/host-policy.js";
+import type { RateLimitResource } from "./instance/rate-limiter/resource-pools.js";
+import type { MetricsConfig } from "./observe/latency/metrics-config.js";
 import type { LogOptions } from "./observe/log/create-log.js";
+import type { RepositoryOptions } from "./repository/repository-options.js";
 import type { ServeOptions } from "./service/frontend.js";
+import type { SecurityOptions } from "./service/security.js";
 
 /** Options of a {@link Triton}, named after those of PyTriton's `TritonConfig` where both have them. */
-export interface TritonOptions extends Partial<ServeOptions>, LogOptions {
+export interface TritonOptions extends Partial<ServeOptions>, LogOptions, RepositoryOptions {
   /** Name of the server in its metadata. @default "triton" */
   readonly id?: string;
   /** How long `close()` lets requests at hand go on, in seconds. @default 30 */
@@ -12,10 +17,36 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions {
   /** Time for everything that waits or measures; tests give a virtual one. @default the real clock */
   readonly clock?: Clock;
   /**
-   * The cache of responses that models with `responseCache: true` share: one in memory of that many bytes, or one
-   * of your own. @default none
+   * The cache of responses that models with `responseCache: true` share: one in memory of that many bytes, one in Redis
+   * (`redisCache` of `@tritonjs/core/redis`), or one of your own. Closed with the Triton. @default none
    */
   readonly responseCache?: { readonly byteSize: number } | ResponseCache;
+  /**
+   * Lets clients on this machine register shared memory, and have inputs and outputs there. Needs the package `koffi`;
+   * only for clients that may read and write this process's data. @default false
+   */
+  readonly allowClientSharedMemory?: boolean;
+  /**
+   * What clients need an access token for. A frontend that is made with restrictions of its own has those instead.
+   * @default a random token for shared-memory, model-repository, statistics, trace and logging
+   */
+  readonly security?: SecurityOptions;
+  /**
+   * How instances are chosen to run. With "execution_count" one runs when the resources of its group's `rateLimiter`
+   * are free, and of several that wait the one that ran least for its priority; with "off" any idle one runs.
+   * @default "off"
+   */
+  readonly rateLimit?: "execution_count" | "off";
+  /** Pieces of each resource. @default as many as the neediest instance takes; with any given, no others exist */
+  readonly rateLimitResources?: readonly RateLimitResource[];
+  /** Which metrics of latency there are. @default sums only, as Triton */
+  readonly metricsConfig?: MetricsConfig;
+  /** Whether the metrics page tells about the processors and the memory of the machine. @default true */
+  readonly allowCpuMetrics?: boolean;
+  /** Settings for the instances that name them, and for those of a device: `cpu`, `gpu_0`, `model`. */
+  readonly hostPolicies?: HostPolicies;
+  /** Numbers of the GPUs that instance groups may name. @default those of this machine; only Linux tells */
+  readonly gpus?: readonly number[];
   /**
    * Requests that each dynamic or sequence batcher waits for before its first batch: a hold for tests.
    * @default the environment variable TRITONSERVER_DELAY_SCHEDULER, else 0

@@ -1,34 +1,25 @@
+import { Registry } from "prom-client";
 import type { BindEnsembleOptions } from "./bind/bind-ensemble-options.js";
 import type { BindMethodOptions, BindOptions } from "./bind/bind-options.js";
-import { callModels } from "./bind/call-models.js";
-import { createHandle } from "./bind/create-handle.js";
-import { inferInProcess } from "./bind/in-process.js";
+import { handleOfBinding } from "./bind/handle-of-binding.js";
 import type { InputValues, OutputArrays } from "./bind/in-process-tensors.js";
+import { inferByName } from "./bind/infer-by-name.js";
 import type { InferOptions } from "./bind/infer-options.js";
 import type { ModelHandle } from "./bind/model-handle.js";
 import { type Binding, planBinding } from "./bind/plan-binding.js";
 import { planEnsemble } from "./bind/plan-ensemble.js";
-import { memoryCache, type ResponseCache } from "./cache/response-cache.js";
-import { type Clock, realClock } from "./clock/clock.js";
+import type { InputsOfModel, OutputsOfModel } from "./callable/triton-models.js";
 import { settledWithin } from "./clock/settled-within.js";
 import type { TensorSpec } from "./config/tensor-spec.js";
 import { TritonError } from "./errors/triton-error.js";
-import { CallGraph } from "./model/call-graph.js";
-import { ModelVersion } from "./model/model-version.js";
-import { ModelRegistry } from "./model/registry.js";
-import { createLog, type OpenLog } from "./observe/log/create-log.js";
+import type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 import { loadDefaultFrontends } from "./serve/default-frontends.js";
-import type { Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
+import { openFrontends, type ServeResult } from "./serve/open-frontends.js";
+import { windDown } from "./serve/wind-down.js";
+import { assembleServer, type ServerParts } from "./server-parts.js";
+import type { Frontend, ServeOptions } from "./service/frontend.js";
 import type { InferenceService } from "./service/inference-service.js";
-import { LocalService } from "./service/local-service.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
-import { VERSION } from "./version.js";
-
-/** What `serve` resolves to. */
-export interface ServeResult {
-  /** Where each frontend listens, by its name: `http`, `grpc`, `metrics`. */
-  readonly addresses: Readonly<Record<string, FrontendAddress>>;
-}
 
 /**
  * An inference server inside this process. Bind models, call them at once in process, open them to others with
@@ -48,37 +39,37 @@ export interface ServeResult {
  * ```
  */
 export class Triton implements AsyncDisposable {
-  readonly #registry = new ModelRegistry();
-  readonly #calls = new CallGraph();
-  readonly #service: LocalService;
-  readonly #clock: Clock;
+  /**
+   * Metrics of your own: what is registered here is on the metrics page too.
+   *
+   * @example `new Counter({ name: "words_total", help: "Words seen", registers: [triton.metrics] })`
+   */
+  readonly metrics = new Registry();
+  readonly #parts: ServerParts;
   readonly #serveOptions: ServeOptions;
   readonly #drainTimeoutMs: number;
-  readonly #holdUntil: number;
-  readonly #backlogHoldUntil: number;
-  readonly #responseCache: ResponseCache | undefined;
-  readonly #log: OpenLog;
   #frontends: readonly Frontend[] = [];
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: TritonOptions = {}) {
-    this.#clock = options.clock ?? realClock;
     this.#serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
     this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
-    this.#holdUntil = options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0);
-    this.#backlogHoldUntil =
-      options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0);
-    const cache = options.responseCache;
-    this.#responseCache = cache !== undefined && "byteSize" in cache ? memoryCache(cache.byteSize) : cache;
-    this.#log = createLog(options);
-    const identity = { id: options.id ?? "triton", version: VERSION };
-    this.#service = new LocalService(this.#registry, identity, this.#log.log);
+    this.#parts = assembleServer(options, this.metrics);
   }
 
-  /** The v2 operations over the bound models: what frontends call. */
+  /**
+   * What clients send to use the restricted endpoints: their option `accessToken`, or the header
+   * `triton-access-token`. Given with `security.accessToken`, or made for this `Triton`; undefined when nothing is
+   * restricted.
+   */
+  get accessToken(): string | undefined {
+    return this.#parts.accessToken;
+  }
+
+  /** The v2 operations over all models: what frontends call. */
   get service(): InferenceService {
-    return this.#service;
+    return this.#parts.service;
   }
 
   /**
@@ -100,7 +91,8 @@ export class Triton implements AsyncDisposable {
     this.#assertOpen();
     const binding = planBinding(
       options as BindOptions<readonly TensorSpec[], readonly TensorSpec[]>,
-      (name, version) => this.#registry.has(name, version),
+      (name, version) => this.#isTaken(name, version),
+      this.#parts.models.gpus,
     );
     return this.#add<I, O>(binding);
   }
@@ -130,30 +122,60 @@ export class Triton implements AsyncDisposable {
     options: BindEnsembleOptions<I, O>,
   ): ModelHandle<I, O> {
     this.#assertOpen();
-    return this.#add<I, O>(planEnsemble(options, this.#registry));
+    const { memberOf } = this.#parts.registry;
+    const has = (name: string, version: number) => this.#isTaken(name, version);
+    return this.#add<I, O>(planEnsemble(options, { memberOf, has }));
   }
 
   /**
-   * Infers with a model by name: with the batch axis when it has one.
+   * Infers with a model by name: with the batch axis when it has one. Inputs and outputs are typed for the models of
+   * `TritonModels`, which `tritonjs types` fills.
    *
    * @param options `modelVersion` is the highest that is ready unless given
    * @throws TritonError NOT_FOUND for an unknown model, and as {@link ModelHandle.infer}.
    */
-  async infer(
-    modelName: string,
-    inputs: InputValues,
+  async infer<const M extends string>(
+    modelName: M,
+    inputs: InputsOfModel<M, InputValues>,
     options: InferOptions & { readonly modelVersion?: number } = {},
-  ): Promise<OutputArrays> {
-    const { modelVersion, ...rest } = options;
-    const version = modelVersion === undefined ? "" : String(modelVersion);
-    let values = inputs;
-    if (this.#service.stopping) throw new TritonError("UNAVAILABLE", "Server not ready");
-    if (this.#registry.isLoading(modelName)) {
-      // The caller may change its arrays while this waits.
-      values = structuredClone(inputs);
-      await this.#registry.loading(modelName);
-    }
-    return inferInProcess(this.#registry.find(modelName, version), this.#clock, values, rest, "given");
+  ): Promise<OutputsOfModel<M, OutputArrays>> {
+    const outputs = await inferByName(this.#parts, modelName, inputs as InputValues, options);
+    return outputs as OutputsOfModel<M, OutputArrays>;
+  }
+
+  /**
+   * Loads a model of the repository, or loads it again; resolves when it is in service. What is in service goes on until
+   * the new version is ready, and stays when that fails.
+   *
+   * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit", INTERNAL for a model that is not there or
+   * has a bad configuration (`cause` says what), INVALID_ARG for a version that fails to load.
+   * @example `await triton.loadModel("resnet", { config: JSON.stringify({ max_batch_size: 16 }) })`
+   */
+  async loadModel(name: string, parameters: LoadParameters = {}): Promise<void> {
+    this.#assertOpen();
+    await this.#parts.startUp.over;
+    await this.#parts.repository.loadModel(name, parameters);
+  }
+
+  /**
+   * Takes a model of the repository out of service; resolves when its requests are answered and its instances gone.
+   *
+   * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit".
+   */
+  async unloadModel(name: string, parameters: UnloadParameters = {}): Promise<void> {
+    this.#assertOpen();
+    await this.#parts.startUp.over;
+    await (await this.#parts.repository.unloadModel(name, parameters)).ended;
+  }
+
+  /**
+   * Resolves when all models that were bound or that the repository loads at the start are in service.
+   *
+   * @throws TritonError that names each model that failed to load, and why (not of the repository without `exitOnError`).
+   */
+  async ready(): Promise<void> {
+    await this.#parts.startUp.succeeded();
+    await this.#parts.registry.allReady();
   }
 
   /**
@@ -189,57 +211,37 @@ export class Triton implements AsyncDisposable {
   }
 
   async #serve(given: readonly Frontend[] | undefined): Promise<ServeResult> {
-    await this.#registry.allReady();
+    await this.ready();
     const frontends = given ?? (await loadDefaultFrontends(this.#serveOptions));
-    const addresses: Record<string, FrontendAddress> = {};
-    const started: Frontend[] = [];
-    try {
-      for (const frontend of frontends) {
-        started.push(frontend);
-        addresses[frontend.name] = await frontend.start(this.#service);
-      }
-    } catch (error) {
-      await Promise.allSettled(started.map((frontend) => frontend.stop(0)));
-      throw error;
-    }
-    this.#frontends = started;
-    return { addresses };
+    this.#frontends = frontends;
+    return openFrontends(frontends, this.#parts.service);
   }
 
   async #close(): Promise<void> {
     await this.#serving?.catch(() => {});
-    this.#service.stopping = true;
-    const models = this.#registry.all();
-    const deadline = this.#clock.now() + this.#drainTimeoutMs;
-    // All models first: the work of one may need another.
-    const finished = Promise.all(models.map((model) => model.finish()));
-    await Promise.all([
-      ...this.#frontends.map((frontend) => frontend.stop(this.#drainTimeoutMs)),
-      settledWithin(this.#clock, this.#drainTimeoutMs, finished),
-    ]);
-    const leftMs = Math.max(0, deadline - this.#clock.now());
-    await Promise.all(models.map((model) => model.unload(leftMs)));
-    this.#log.close();
+    const { service, repository, registry, models, log } = this.#parts;
+    service.stopping = true;
+    await settledWithin(models.clock, this.#drainTimeoutMs, repository.close());
+    await windDown(registry.models(), this.#frontends, models.clock, this.#drainTimeoutMs);
+    await models.close();
+    service.sharedMemory.close();
+    log.close();
   }
 
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     binding: Binding,
   ): ModelHandle<I, O> {
-    const model = new ModelVersion({
-      ...binding,
-      clock: this.#clock,
-      responseCache: this.#responseCache,
-      holdUntil: this.#holdUntil,
-      backlogHoldUntil: this.#backlogHoldUntil,
-      findMember: (name, version) => this.#registry.findMember(name, version),
-      callModels: callModels(this.#registry, this.#clock),
-      calls: this.#calls,
-    });
-    this.#registry.add(model);
-    return createHandle<I, O>(model, this.#clock, async () => {
-      await model.unload(this.#drainTimeoutMs);
-      this.#registry.remove(model);
-    });
+    const { registry, repository, models } = this.#parts;
+    const model = models.create(binding);
+    registry.add(model);
+    repository.boundModelCame();
+    const { clock, gpus } = models;
+    const rest = { gpus, drainTimeoutMs: this.#drainTimeoutMs };
+    return handleOfBinding<I, O>(model, binding, { registry, clock, ...rest });
+  }
+
+  #isTaken(name: string, version: number): boolean {
+    return this.#parts.registry.has(name, version) || this.#parts.repository.has(name);
   }
 
   #assertOpen(): void {

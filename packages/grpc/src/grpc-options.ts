@@ -10,6 +10,8 @@ import type { CompressionLevel } from "./transport/transport.js";
 export interface GrpcOptions extends HandlerOptions, ConnectionOptions {
   /** Host name or address to listen on. */
   readonly address?: string;
+  /** Lets other processes listen on the port too, from Node 22.12 on. */
+  readonly reusePort?: boolean;
   /** 0 takes any free port. */
   readonly port?: number;
   /** Encrypts the connections; without it they are plain. */
@@ -29,6 +31,7 @@ export const GRPC_DEFAULTS = {
   ...CONNECTION_DEFAULTS,
   /** Nobody but this machine, until told otherwise. */
   address: "localhost",
+  reusePort: false,
   /** tritonserver's. */
   port: 8001,
   /** What protobuf allows. */

@@ -5,7 +5,6 @@ export type { GrpcOptions } from "./grpc-options.js";
 export type { RestrictedProtocols } from "./handlers/restrict.js";
 export { grpc } from "./server.js";
 export type { ConnectionOptions } from "./transport/connection-options.js";
-export type { Protocol } from "./transport/method.js";
 export type { TlsOptions } from "./transport/tls.js";
 export type { CompressionLevel } from "./transport/transport.js";
 

@@ -44,11 +44,15 @@ class GrpcFrontend implements Frontend {
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
-    const { address, port, tls } = this.#options;
+    const { address, port, reusePort, tls } = this.#options;
     const shutdown = new Shutdown();
     const transport = openTransport(protocolMethods(service, this.#options, shutdown), this.#options);
     const accept = (socket: Socket): void => transport.accept(socket);
-    const listener = await listen(address, port, tls === undefined ? accept : overTls(tls, accept));
+    const listener = await listen(
+      address,
+      { port, reusePort },
+      tls === undefined ? accept : overTls(tls, accept),
+    );
     this.#running = { listener, transport, shutdown };
     this.#stopping = undefined;
     const host = address.includes(":") ? `[${address}]` : address;

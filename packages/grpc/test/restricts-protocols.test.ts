@@ -1,9 +1,13 @@
 import { status } from "@grpc/grpc-js";
+import { ENDPOINT_GROUPS } from "@tritonjs/core";
 import { expect, test } from "vitest";
 import { grpc, inference } from "#proto";
+import { protocolMethods } from "../src/handlers/methods.js";
+import { Shutdown } from "../src/handlers/shutdown.js";
 import { grpc as frontend } from "../src/index.js";
 import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
+import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
 
 const restrictedProtocols = [
@@ -14,6 +18,39 @@ const restrictedProtocols = [
 const refused = (header: string) => ({
   code: status.UNAVAILABLE,
   details: `This protocol is restricted, expecting header 'triton-grpc-protocol-${header}'`,
+});
+
+/** The protocol of each method in tritonserver. */
+const protocols: Readonly<Record<string, string>> = {
+  "/grpc.health.v1.Health/Check": "health",
+  "/grpc.health.v1.Health/Watch": "health",
+  "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo": "metadata",
+  "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "metadata",
+  ...inService("health", ["ServerLive", "ServerReady", "ModelReady"]),
+  ...inService("metadata", ["ServerMetadata", "ModelMetadata"]),
+  ...inService("inference", ["ModelInfer", "ModelStreamInfer"]),
+  ...inService("model-config", ["ModelConfig"]),
+  ...inService("statistics", ["ModelStatistics"]),
+  ...inService("model-repository", ["RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload"]),
+  ...inService("shared-memory", [
+    "SystemSharedMemoryStatus",
+    "SystemSharedMemoryRegister",
+    "SystemSharedMemoryUnregister",
+    "CudaSharedMemoryStatus",
+    "CudaSharedMemoryRegister",
+    "CudaSharedMemoryUnregister",
+  ]),
+  ...inService("trace", ["TraceSetting"]),
+  ...inService("logging", ["LogSettings"]),
+};
+
+function inService(protocol: string, methods: readonly string[]): Record<string, string> {
+  return Object.fromEntries(methods.map((name) => [`/inference.GRPCInferenceService/${name}`, protocol]));
+}
+
+test("every method belongs to its protocol", () => {
+  const methods = protocolMethods(new FakeService(), { reflection: true }, new Shutdown());
+  expect(Object.fromEntries(methods.map(({ path, protocol }) => [path, protocol]))).toEqual(protocols);
 });
 
 overEachTransport("a restricted protocol", () => {
@@ -59,6 +96,39 @@ overEachTransport("a restricted protocol", () => {
     await expect(
       client.call("ServerMetadata", inference.ServerMetadataRequest, inference.ServerMetadataResponse, {}),
     ).resolves.toMatchObject({ name: "triton" });
+  });
+
+  test("is asked for by each of its methods", async () => {
+    const everything = ENDPOINT_GROUPS.map((group) => ({
+      protocols: [group],
+      key: `${group}-key`,
+      value: "secret",
+    }));
+    const { address } = await serve(new FakeService(), { restrictedProtocols: everything, reflection: true });
+    const session = rawSession(address.url);
+    for (const [path, protocol] of Object.entries(protocols)) {
+      const others = ENDPOINT_GROUPS.filter((group) => group !== protocol);
+      const headers = Object.fromEntries(
+        others.map((group) => [`triton-grpc-protocol-${group}-key`, "secret"]),
+      );
+      const { grpcStatus, message } = await rawCall(session, framed(Buffer.alloc(0)), {
+        ...headers,
+        ":path": path,
+      });
+      expect([path, grpcStatus]).toEqual([path, status.UNAVAILABLE]);
+      expect(decodeURIComponent(message ?? "")).toBe(refused(`${protocol}-key`).details);
+    }
+  });
+
+  test("is what the service restricts, unless the frontend has restrictions of its own", async () => {
+    const restrictions = { health: { header: "triton-access-token", value: "secret" } };
+    const service = () => Object.assign(new FakeService(), { restrictions });
+    const isLive = async (options: { restrictedProtocols?: [] }) => {
+      const { client } = await serve(service(), options);
+      return client.call("ServerLive", inference.ServerLiveRequest, inference.ServerLiveResponse, {});
+    };
+    await expect(isLive({})).rejects.toMatchObject(refused("triton-access-token"));
+    await expect(isLive({ restrictedProtocols: [] })).resolves.toMatchObject({ live: true });
   });
 
   test("is restricted once", async () => {

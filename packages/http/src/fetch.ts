@@ -2,6 +2,4 @@
 export type { LabelLookup } from "./encode/infer-response.js";
 export { type FetchHandler, type FetchHandlerOptions, fetchHandler } from "./fetch-handler.js";
 export { type OpenApiDocument, openApiDocument } from "./open-api/document.js";
-export type { Restriction, Restrictions } from "./restrictions.js";
-export type { RouteGroup } from "./routes/route.js";
 export { type NodeListener, toNodeListener } from "./web/node-listener.js";

@@ -4,6 +4,12 @@ import { createServer, type Server, type Socket } from "node:net";
 /** Address families that a machine may lack while its resolver still names them. */
 const LACKING: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 
+/** The port, and whether others may listen on it too. */
+export interface ListenAt {
+  readonly port: number;
+  readonly reusePort: boolean;
+}
+
 /** The addresses of a host, the one to listen on first and the others: `localhost` is 127.0.0.1 and often ::1. */
 export async function addressesOf(host: string): Promise<readonly [string, ...string[]]> {
   const [first, ...others] = (await lookup(host, { all: true })).map(({ address }) => address);
@@ -18,13 +24,13 @@ export async function addressesOf(host: string): Promise<readonly [string, ...st
  */
 export async function listenAlso(
   addresses: readonly string[],
-  port: number,
+  at: ListenAt,
   accept: (socket: Socket) => void,
 ): Promise<Server[]> {
   const servers: Server[] = [];
   try {
     for (const host of addresses) {
-      const server = await listenOn(host, port, accept);
+      const server = await listenOn({ host, ...at }, accept);
       if (server !== undefined) servers.push(server);
     }
   } catch (error) {
@@ -34,13 +40,16 @@ export async function listenAlso(
   return servers;
 }
 
-function listenOn(host: string, port: number, accept: (socket: Socket) => void): Promise<Server | undefined> {
+function listenOn(
+  options: ListenAt & { readonly host: string },
+  accept: (socket: Socket) => void,
+): Promise<Server | undefined> {
   const server = createServer({ noDelay: true }, accept);
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       if (LACKING.has(error.code)) resolve(undefined);
       else reject(error);
     });
-    server.listen({ host, port }, () => resolve(server));
+    server.listen(options, () => resolve(server));
   });
 }

@@ -16,6 +16,7 @@ export interface ListenOptions {
   /** 0 takes any free port. */
   readonly port: number;
   readonly address: string;
+  readonly reusePort?: boolean;
   /** How a user chooses another port, for the error when this one is taken. */
   readonly portHint: string;
   readonly tls?: TlsOptions;
@@ -73,12 +74,14 @@ export class ListeningFrontend implements Frontend {
 
   /** Listens on every address of the host, and tells the port. */
   async #listen(app: FastifyInstance): Promise<number> {
-    const { port, address } = this.#options;
+    const { port, address, reusePort = false } = this.#options;
     try {
       const [first, ...others] = await addressesOf(address);
-      await app.listen({ port, host: first });
+      await app.listen(Object.assign({ port, host: first }, { reusePort }));
       const bound = (app.server.address() as AddressInfo).port;
-      this.#further = await listenAlso(others, bound, (socket) => app.server.emit("connection", socket));
+      this.#further = await listenAlso(others, { port: bound, reusePort }, (socket) =>
+        app.server.emit("connection", socket),
+      );
       return bound;
     } catch (cause) {
       await app.close();

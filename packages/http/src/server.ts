@@ -13,6 +13,8 @@ export interface HttpOptions extends V2Options {
   readonly port?: number;
   /** Address to listen on; `localhost` unless given. */
   readonly address?: string;
+  /** Lets other processes listen on the port too, from Node 22.12 on; false unless given. */
+  readonly reusePort?: boolean;
   /** Encrypts connections, and asks clients for certificates if it has roots for them; no encryption unless given. */
   readonly tls?: TlsOptions;
   /** Limits on what clients send, and on the time that they take. */
@@ -30,20 +32,23 @@ export interface HttpOptions extends V2Options {
  * ```
  */
 export function http(options: HttpOptions = {}): Frontend {
-  const { port = 8000, address = "localhost", logger, tls, limits, ...v2 } = options;
+  const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...v2 } = options;
   const portHint = "the option httpPort (or http({ port }))";
-  return new ListeningFrontend({ name: "http", port, address, portHint, tls, limits, logger }, (service) => {
-    const handler = fastifyHandler(v2Handler(service, v2));
-    return {
-      mount(app) {
-        supportAllMethods(app);
-        mountV2(app, handler);
-        app.setNotFoundHandler(handler);
-      },
-      // A path that fastify cannot decode is one like any other to Triton.
-      frameworkErrors: (_error, request, reply) => void handler(request, reply),
-    };
-  });
+  return new ListeningFrontend(
+    { name: "http", port, address, reusePort, portHint, tls, limits, logger },
+    (service) => {
+      const handler = fastifyHandler(v2Handler(service, v2));
+      return {
+        mount(app) {
+          supportAllMethods(app);
+          mountV2(app, handler);
+          app.setNotFoundHandler(handler);
+        },
+        // A path that fastify cannot decode is one like any other to Triton.
+        frameworkErrors: (_error, request, reply) => void handler(request, reply),
+      };
+    },
+  );
 }
 
 /** Lets every method that Node can parse reach the routes, which answer 405. */

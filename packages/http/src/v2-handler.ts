@@ -1,11 +1,10 @@
-import type { InferenceService } from "@tritonjs/core";
+import { AccessGate, type InferenceService, type Restrictions } from "@tritonjs/core";
 import { headerPattern } from "./decode/forwarded-headers.js";
 import type { LabelLookup } from "./encode/infer-response.js";
 import { ClientGone, ConnectionFault } from "./exchange/body-buffer.js";
 import { firstHeader, type V2Request } from "./exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
-import { isAllowed, type Restrictions } from "./restrictions.js";
 import { matchRoute } from "./routes/index.js";
 import { openApiRoute } from "./routes/open-api.js";
 import type { Exchange, RouteContext } from "./routes/route.js";
@@ -18,7 +17,7 @@ export interface V2Options {
   readonly labels?: LabelLookup;
   /** Headers whose names match go to the model as parameters; none unless given. Upper and lower case are one. */
   readonly headerForwardPattern?: string | RegExp;
-  /** Groups of routes that ask for a header; none unless given. */
+  /** Groups of routes that ask for a header, `{}` for none; those of the `Triton`'s `security` unless given. */
   readonly restrictions?: Restrictions;
   /** Serves the OpenAPI document of the routes at `/v2/openapi.json`, which Triton does not have; false unless given. */
   readonly openApi?: boolean;
@@ -35,16 +34,17 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
     labels: options.labels ?? ((model, output) => model.labels.get(output)),
     forwardedHeaders: headerPattern(options.headerForwardPattern),
   };
-  const { restrictions = {} } = options;
+  const gate = new AccessGate(options.restrictions ?? service.restrictions);
   const extraRoutes = options.openApi ? [openApiRoute] : [];
+  const { log } = service;
   return async (request) => {
+    if (log.settings.verboseLevel > 0) log.verbose(1, `HTTP request: ${request.method} ${request.path}`);
     const match = matchRoute(request.path, extraRoutes);
     if (match === undefined) return faultResponse(404, "Not Found", "text/plain");
     const { route } = match;
-    const restriction = restrictions[route.group];
-    if (restriction !== undefined && !isAllowed(restriction, firstHeader(request, restriction.header))) {
-      const fault = `This API is restricted, expecting header '${restriction.header}'`;
-      return faultResponse(403, fault, "text/plain");
+    const missing = gate.missingHeader(route.group, (header) => firstHeader(request, header));
+    if (missing !== undefined) {
+      return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");
     }
     if (!route.methods.some((method) => method === request.method)) {
       return faultResponse(405, "Method Not Allowed", route.errorType);

@@ -3,9 +3,10 @@ import { onTestFinished } from "vitest";
 import type { Client } from "../../conformance/clients/client.js";
 import { openClients } from "../../conformance/clients/open-clients.js";
 
-/** A Triton on free ports that is closed after the test. */
+/** A Triton on free ports, open to all, that is closed after the test. */
 export function openTriton(options: TritonOptions = {}): Triton {
-  const triton = new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0, ...options });
+  const security = { restrictedEndpoints: [] };
+  const triton = new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0, security, ...options });
   onTestFinished(() => triton.close());
   return triton;
 }

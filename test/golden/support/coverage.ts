@@ -27,7 +27,6 @@ interface Later {
 const later: readonly Later[] = [
   { needs: "backends other than callbacks", feature: "other backend" },
   { needs: "scripted traffic against a repository", area: /^(metrics|statistics)\/namespace$/ },
-  { needs: "the command line", operation: /^signal / },
 ];
 
 /** Protocol extensions that the server does not offer yet. */

@@ -1,14 +1,17 @@
 import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Files } from "./lifecycle/scenario.js";
+
+/** Contents of files by path; a path that ends in `/` is an empty directory. */
+type Files = Readonly<Record<string, string | Uint8Array>>;
 
 /** A model repository on disk, for one test. */
 export class RepositoryFolder {
   private constructor(readonly path: string) {}
 
-  static async create(files: Files): Promise<RepositoryFolder> {
-    const folder = new RepositoryFolder(await mkdtemp(join(tmpdir(), "tritonjs-golden-")));
+  /** @param place tells repositories of one server apart, in the order of their names */
+  static async create(files: Files, place = 1): Promise<RepositoryFolder> {
+    const folder = new RepositoryFolder(await mkdtemp(join(tmpdir(), `tritonjs-golden-${place}-`)));
     await folder.write(files);
     return folder;
   }

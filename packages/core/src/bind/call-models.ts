@@ -4,6 +4,7 @@ import type { ModelRegistry } from "../model/registry.js";
 import { inferInProcess } from "./in-process.js";
 import type { NestedOptions } from "./send-in-process.js";
 import { streamInProcess } from "./stream-in-process.js";
+import { streamTensors } from "./stream-tensors.js";
 
 /** Lets callbacks call the models of a registry, with what is left of their own time and as long as they are wanted. */
 export function callModels(registry: ModelRegistry, clock: Clock): CallModels {
@@ -21,6 +22,9 @@ export function callModels(registry: ModelRegistry, clock: Clock): CallModels {
         inputs,
         nested(origin, options),
       ) as AsyncGenerator<unknown> as AsyncGenerator<R, void, void>;
+    },
+    async *callWithTensors(name, inputs, options) {
+      yield* streamTensors(find(name, options), clock, inputs, { ...options, ...nested(origin, options) });
     },
   });
 }

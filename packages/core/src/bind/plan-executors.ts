@@ -10,6 +10,7 @@ import { isBackend } from "../instance/backend.js";
 import type { Executor } from "../instance/executor.js";
 import { importCallable } from "../instance/import-callable.js";
 import { InlineExecutor } from "../instance/inline-executor.js";
+import { serverHost } from "../instance/module/server-host.js";
 import { WorkerExecutor } from "../instance/worker/worker-executor.js";
 import type { AnyBindOptions } from "./bind-options.js";
 
@@ -84,13 +85,13 @@ function planModule(url: URL, strict: boolean): ExecutorPlan {
     problems: missing ? [`inferFunc: there is no module at ${url.href}`] : [],
     mixesInputs: () => false,
     problemsWith: () => [],
-    create: (context) =>
-      context.hosting.isolation === "inline"
-        ? new InlineExecutor(() => importCallable(url.href, context.info, strict))
-        : new WorkerExecutor(program, {
-            ...context,
-            warn: (message) => process.emitWarning(message, "TritonWarning"),
-          }),
+    create: (context) => {
+      const host = serverHost(context.info.modelName, context.log, context.metrics);
+      const warn = (message: string) => process.emitWarning(message, "TritonWarning");
+      return context.hosting.isolation === "inline"
+        ? new InlineExecutor(() => importCallable({ module: url.href, strict }, context.info, host))
+        : new WorkerExecutor(program, { ...context, warn, host });
+    },
   };
 }
 

@@ -20,6 +20,8 @@ export interface NestedOptions extends InferOptions {
   readonly deadline?: number | undefined;
   /** Models that are at work on it, outermost first. */
   readonly callers?: readonly string[];
+  /** @default all outputs */
+  readonly requestedOutputs?: readonly string[] | undefined;
 }
 
 /** Queues a request of this process and ties it to its abort signal. Throws when the request is refused. */
@@ -37,6 +39,7 @@ export function sendInProcess(
     modelName: model.name,
     id: options.requestId,
     inputs,
+    ...(options.requestedOutputs === undefined ? {} : { requestedOutputs: options.requestedOutputs }),
     parameters: options.parameters,
     priority: options.priority,
     timeoutMicroseconds,

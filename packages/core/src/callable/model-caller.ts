@@ -1,5 +1,8 @@
+import type { TritonError } from "../errors/triton-error.js";
+import type { InferenceResponse } from "../request/inference-response.js";
 import type { Parameters } from "../request/parameters.js";
 import type { toNdArray } from "../tensor/nd-array.js";
+import type { Tensor } from "../tensor/tensor.js";
 
 /** Values by input name, in any form that a tensor can be given, with the batch axis when the model has one. */
 export type CallInputs = Readonly<Record<string, unknown>>;
@@ -49,6 +52,36 @@ export interface ModelCaller {
   ) => AsyncGenerator<R, void, void>;
 }
 
+/** What can be said about a call with tensors. */
+export interface TensorCallOptions extends CallOptions {
+  /** Outputs to return. @default all */
+  readonly requestedOutputs?: readonly string[];
+  /** Whether a model may be called that answers with any number of responses. @default true */
+  readonly decoupled?: boolean;
+}
+
+/** A response of a called model, or an error; neither when it ends without another. */
+export interface TensorAnswer {
+  readonly outcome: InferenceResponse | TritonError | undefined;
+  /** True for the last. */
+  readonly final: boolean;
+}
+
+/** Calls other models with tensors as they are: for backends whose models are not written in JavaScript. */
+export interface TensorCaller {
+  /**
+   * The responses and errors of a model, one at a time; leaving the loop gives the call up.
+   *
+   * @throws TritonError UNAVAILABLE for a model that is not ready, UNSUPPORTED for one that is decoupled where that
+   * may not be, and what a request is refused for.
+   */
+  readonly callWithTensors: (
+    modelName: string,
+    inputs: ReadonlyMap<string, Tensor>,
+    options: TensorCallOptions,
+  ) => AsyncGenerator<TensorAnswer, void, void>;
+}
+
 /** On whose behalf a model is called. */
 export interface CallOrigin {
   /** Aborted when nobody waits for the caller any more. */
@@ -60,4 +93,4 @@ export interface CallOrigin {
 }
 
 /** Makes the caller of one execution. */
-export type CallModels = (origin: CallOrigin) => ModelCaller;
+export type CallModels = (origin: CallOrigin) => ModelCaller & TensorCaller;

@@ -55,7 +55,8 @@ export function normalizeInstanceGroups(
   { name, instanceGroup }: Pick<ModelConfig, "name" | "instanceGroup">,
   gpus: readonly number[] | undefined,
 ): ModelInstanceGroup[] {
-  return instanceGroup.map((group, index) => {
+  return instanceGroup.map((given, index) => {
+    const group = { ...defaultInstanceGroup(""), ...given };
     const listed = group.gpus.length > 0 && group.gpus.every((gpu) => gpus?.includes(gpu));
     const kind = group.kind === "KIND_AUTO" ? (listed ? "KIND_GPU" : "KIND_CPU") : group.kind;
     return {

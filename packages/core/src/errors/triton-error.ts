@@ -14,13 +14,16 @@ const brand = Symbol.for("tritonjs.error");
 export class TritonError extends Error {
   override readonly name = "TritonError";
   readonly [brand] = true;
+  /** Milliseconds after which it is worth trying again, for UNAVAILABLE where the server can tell. */
+  declare readonly retryAfterMs?: number;
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options?: { cause?: unknown },
+    options: { cause?: unknown; retryAfterMs?: number } = {},
   ) {
     super(message, options);
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 
   /** True for an error of this class, also when it comes from another copy of the library. */

@@ -1,3 +1,4 @@
+import type { Registry } from "prom-client";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import type { Clock } from "../clock/clock.js";
 import type { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
@@ -5,6 +6,7 @@ import type { InstanceHosting, Isolation } from "../config/instance-hosting.js";
 import type { InstancePlacement } from "../config/instances.js";
 import type { ModelConfig } from "../config/model-config.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
+import type { Log } from "../observe/log/log.js";
 import type { OutputChecker } from "../response/check-outputs.js";
 import type { Executor } from "./executor.js";
 
@@ -13,6 +15,25 @@ export interface ModelDescription {
   /** Tensors with all their dimensions, the batch axis included, as the file declares them. */
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
+}
+
+/** Brings models of the repository into service and takes them out of it, where models are loaded explicitly. */
+export interface ModelControl {
+  /**
+   * @param given a configuration in JSON, and files by their paths, to be used instead of those in the repository
+   * @throws TritonError as `Triton.loadModel`
+   */
+  load(
+    name: string,
+    given: {
+      readonly config?: string | undefined;
+      readonly files?: ReadonlyMap<string, Uint8Array> | undefined;
+    },
+  ): Promise<void>;
+  /** @throws TritonError as `Triton.unloadModel` */
+  unload(name: string, given: { readonly unloadDependents?: boolean | undefined }): Promise<void>;
+  /** @param version empty for any */
+  isReady(name: string, version: string): boolean;
 }
 
 /** What an executor is made with. */
@@ -27,6 +48,12 @@ export interface ExecutorContext {
   readonly hosting: InstanceHosting;
   /** Priority of a process, by the host policy. */
   readonly nice?: number | undefined;
+  /** The server's log. */
+  readonly log: Log;
+  /** Metrics beside those of the library: `triton.metrics`. */
+  readonly metrics: Registry;
+  /** The models of the repository; undefined for an executor that is not part of a server. */
+  readonly control?: ModelControl | undefined;
 }
 
 /**
@@ -69,6 +96,8 @@ export interface ModelSource {
   readonly versionDirectory: string;
   /** The configuration as far as it is known before the model's file is read. */
   readonly config: ModelConfig;
+  /** Whether the model may complete its configuration. */
+  readonly autoComplete: boolean;
   /** Settings of the backend: `backendConfig` of the server. */
   readonly settings: Readonly<Record<string, string>>;
   /** Writes a warning to the server's log. */

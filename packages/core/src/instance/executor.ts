@@ -1,7 +1,7 @@
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
 import type { RequestInfo, RequestScope } from "../callable/infer-context.js";
-import type { ModelCaller } from "../callable/model-caller.js";
+import type { ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { RESCHEDULE } from "../callable/reschedule.js";
 import type { Isolation } from "../config/instance-hosting.js";
 import type { TritonError } from "../errors/triton-error.js";
@@ -26,8 +26,8 @@ export interface Execution {
   readonly layout?: BatchLayout | undefined;
   /** Aborted when every request of the batch has been given up. Made when first asked for. */
   readonly signal: AbortSignal;
-  /** Calls other models on behalf of the batch. */
-  readonly models: ModelCaller;
+  /** Calls other models on behalf of the batch; with tensors as they are on the main thread alone. */
+  readonly models: ModelCaller & Partial<TensorCaller>;
   /** Whether requests are answered by any number of responses, through the methods below. */
   readonly decoupled: boolean;
   /** The executor says when the inputs are ready for the model, and when the model has its outputs. */

@@ -1,36 +1,113 @@
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { callableProblems } from "../callable/callable-problems.js";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, styleOf } from "../callable/infer-func.js";
 import { STEPWISE_IS_TOLD } from "../callable/stepwise.js";
 import { isDecoupled } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
+import type { MetricChange } from "../observe/metric-change.js";
 import { OutputChecker } from "../response/check-outputs.js";
+import type { JsModel } from "./module/js-model.js";
+import { type LogLine, modelLogger } from "./module/model-logger.js";
+import { modelMetrics } from "./module/model-metrics.js";
+import { readModule } from "./module/read-module.js";
 import type { Callable } from "./run-callable.js";
 
+/** A user's module, and how it is run. */
+export interface ModuleOptions {
+  /** URL of the module. */
+  readonly module: string;
+  /** Whether its callback has to return ndarrays. */
+  readonly strict?: boolean | undefined;
+  /** Directory of the model. @default that of the module */
+  readonly directory?: string | undefined;
+}
+
+/** Takes what a model says beside its answers. */
+export interface ModuleHost {
+  log(line: LogLine): void;
+  changeMetrics(changes: readonly MetricChange[]): void;
+}
+
+/** A model of a module that is ready to run. */
+export interface ImportedModel {
+  readonly callable: Callable;
+  /** Lets go of what the model holds, and logs what fails; absent when it does not ask for that. */
+  readonly finalize: (() => Promise<void>) | undefined;
+}
+
 /**
- * Imports a user's module, whose default export is the callback.
+ * Imports a user's module, makes an instance of its model and initializes it.
  *
- * @throws TritonError INVALID_ARG for one that exports something else
+ * @throws TritonError INVALID_ARG for one that exports no model, what its constructor and `initialize` throw as
+ * INTERNAL, unless that is a TritonError
  */
 export async function importCallable(
-  module: string,
+  { module, strict, directory }: ModuleOptions,
   info: InstanceInfo,
-  strict: boolean | undefined,
-): Promise<Callable> {
-  const fn: unknown = ((await import(module)) as { default?: unknown }).default;
-  if (typeof fn !== "function") {
+  host: ModuleHost,
+): Promise<ImportedModel> {
+  const { modelName, modelConfig } = info;
+  const read = await readModule(module, modelName);
+  const model = await stage(modelName, "constructor", () => read.create());
+  const fn = callbackOf(model, modelName);
+  const problems = callableProblems(fn, modelConfig);
+  if (problems.length > 0) {
+    throw new TritonError("INVALID_ARG", `model '${modelName}': ${problems.join("; ")}`);
+  }
+  if (styleOf(fn) === "stepwise" && !isDecoupled(modelConfig)) {
+    throw new TritonError("INVALID_ARG", `model '${modelName}': ${STEPWISE_IS_TOLD}`);
+  }
+  await stage(modelName, "initialize", () =>
+    model.initialize?.({
+      modelName,
+      modelVersion: info.modelVersion,
+      modelConfig,
+      instanceName: info.instanceName,
+      instanceIndex: info.instanceIndex,
+      device: info.device,
+      modelDirectory: directory ?? dirname(fileURLToPath(module)),
+      logger: modelLogger((line) => host.log(line)),
+      metrics: modelMetrics((changes) => host.changeMetrics(changes)),
+    }),
+  );
+  return {
+    callable: { fn, info, checker: new OutputChecker(modelConfig, strict) },
+    finalize:
+      model.finalize &&
+      (async () => {
+        try {
+          await stage(modelName, "finalize", () => model.finalize?.());
+        } catch (error) {
+          host.log({ level: "error", message: TritonError.from(error).message });
+        }
+      }),
+  };
+}
+
+/** `execute` of a model, with what `batch`, `sample`, `stepwise` and decorators have written on it. */
+function callbackOf(model: JsModel, modelName: string): AnyInferFunc {
+  const { execute } = model;
+  if (typeof execute !== "function") {
     throw new TritonError(
       "INVALID_ARG",
-      `model '${info.modelName}': the module ${module} must export its callback as default, got ${typeof fn}`,
+      `model '${modelName}': its class must have a method execute(requests, context), got ${typeof execute}`,
     );
   }
-  const callable = { fn: fn as AnyInferFunc, info, checker: new OutputChecker(info.modelConfig, strict) };
-  const problems = callableProblems(fn, info.modelConfig);
-  if (problems.length > 0) {
-    throw new TritonError("INVALID_ARG", `model '${info.modelName}': ${problems.join("; ")}`);
+  const bound = execute.bind(model as never);
+  for (const mark of Object.getOwnPropertySymbols(execute)) {
+    Object.defineProperty(bound, mark, Object.getOwnPropertyDescriptor(execute, mark)!);
   }
-  if (styleOf(callable.fn) === "stepwise" && !isDecoupled(info.modelConfig)) {
-    throw new TritonError("INVALID_ARG", `model '${info.modelName}': ${STEPWISE_IS_TOLD}`);
+  return bound as AnyInferFunc;
+}
+
+/** Does a part of starting or ending a model, and says of which part an error is. */
+async function stage<T>(modelName: string, what: string, run: () => T | Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const { code, message } = TritonError.from(error);
+    throw new TritonError(code, `model '${modelName}': ${what} failed: ${message}`, { cause: error });
   }
-  return callable;
 }

@@ -1,5 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Execution, ExecutionResult, Executor } from "./executor.js";
+import type { ImportedModel } from "./import-callable.js";
 import { type Callable, runCallable } from "./run-callable.js";
 import { runDecoupled } from "./run-decoupled.js";
 
@@ -8,17 +9,17 @@ export class InlineExecutor implements Executor {
   readonly isolation = "inline";
   readonly mustFinish = false;
   readonly details = {};
-  readonly #load: () => Promise<Callable>;
+  readonly #load: () => Promise<ImportedModel>;
   readonly #asyncContext = new AsyncResource("TritonInstance");
-  #callable: Callable | undefined;
+  #model: ImportedModel | undefined;
 
-  /** @param callable the callback, or what finds it */
-  constructor(callable: Callable | (() => Promise<Callable>)) {
-    this.#load = typeof callable === "function" ? callable : async () => callable;
+  /** @param callable the callback, or what imports its module */
+  constructor(callable: Callable | (() => Promise<ImportedModel>)) {
+    this.#load = typeof callable === "function" ? callable : async () => ({ callable, finalize: undefined });
   }
 
   async start(): Promise<void> {
-    this.#callable = await this.#load();
+    this.#model = await this.#load();
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
@@ -26,10 +27,14 @@ export class InlineExecutor implements Executor {
     return this.#asyncContext.runInAsyncScope(() => this.#run(execution));
   }
 
-  async stop(): Promise<void> {}
+  async stop(): Promise<void> {
+    const { finalize } = this.#model ?? {};
+    this.#model = undefined;
+    await finalize?.();
+  }
 
   async #run(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
-    const callable = this.#callable!;
+    const { callable } = this.#model!;
     if (!execution.decoupled) return runCallable(callable, execution);
     await runDecoupled(callable, execution);
     return undefined;

@@ -13,7 +13,7 @@ export interface InstanceGroupListener {
 /** Hears when each execution starts and ends. */
 export interface ExecutionObserver {
   started(instance: ModelInstance, payload: Payload, now: number): void;
-  ended(instance: ModelInstance, now: number): void;
+  ended(instance: ModelInstance, payload: Payload, now: number): void;
 }
 
 /** A scheduler that chooses instances itself, and has a group for each. */

@@ -221,7 +221,7 @@ export class InstanceGroup {
     this.listener?.slotFreed();
     await instance.run(payload);
     instance.running--;
-    this.observer?.ended(instance, this.#clock.now());
+    this.observer?.ended(instance, payload, this.#clock.now());
     if (instance.worn) this.onWorn?.(instance);
     if (instance.lease !== undefined) this.#limiter?.release(instance.lease, () => this.#freed());
     else this.#freed();

@@ -1,6 +1,6 @@
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
-import type { ModelCaller } from "../callable/model-caller.js";
+import type { ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { TritonError } from "../errors/triton-error.js";
 import type { ExecutableRequest, Execution } from "./executor.js";
 
@@ -31,7 +31,7 @@ export class PartOfExecution implements Execution {
     return this.whole.signal;
   }
 
-  get models(): ModelCaller {
+  get models(): ModelCaller & Partial<TensorCaller> {
     return this.whole.models;
   }
 

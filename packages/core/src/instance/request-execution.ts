@@ -1,12 +1,13 @@
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
-import type { CallModels, CallOrigin, ModelCaller } from "../callable/model-caller.js";
+import type { CallModels, CallOrigin, ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ExecutionTimes, ModelStatistics } from "../observe/statistics.js";
 import type { AnswerCounter, InferenceRequest } from "../request/inference-request.js";
 import { parametersOf } from "../response/response-parameters.js";
 import type { Tensor } from "../tensor/tensor.js";
+import { CountedResponses } from "./counted-responses.js";
 import type { Execution } from "./executor.js";
 
 /** What all instances of one model version share. */
@@ -36,19 +37,23 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
   /** Requests whose first response was sent, where that is measured. */
   #responded: Set<InferenceRequest> | undefined;
   readonly #rescheduled = new Set<InferenceRequest>();
+  /** Of a decoupled model. */
+  readonly #responses: CountedResponses | undefined;
 
   constructor(
     readonly requests: readonly InferenceRequest[],
     private readonly owner: InstanceOwner,
   ) {
-    this.#start = owner.clock.now();
+    const { clock, decoupled, statistics } = owner;
+    this.#start = clock.now();
+    if (decoupled) this.#responses = new CountedResponses(requests.length, statistics.responses, clock);
   }
 
   get layout(): BatchLayout | undefined {
     return this.owner.layout;
   }
 
-  get models(): ModelCaller {
+  get models(): ModelCaller & TensorCaller {
     return this.owner.callModels(this);
   }
 
@@ -116,7 +121,9 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
   send(index: number, outputs: Tensors, final = false): void {
     const request = this.requests[index]!;
     request.keepStates?.(outputs);
+    if (request.answered) this.#responses?.unwanted(index, this.#computeStart);
     if (request.answered && request.keepOutputs === undefined) return;
+    const handedOver = this.#responses === undefined ? 0 : this.owner.clock.now();
     const selected = this.#select(outputs, request.requestedOutputs);
     if (this.owner.statistics.latencies !== undefined) this.#observeFirstResponse(request);
     if (final) request.counter = this;
@@ -124,13 +131,18 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
     const { modelName, modelVersion } = this.owner;
     const parameters = parametersOf(outputs);
     request.respond({ modelName, modelVersion, id: request.id, parameters, outputs: selected }, final);
+    this.#responses?.sent(index, this.#computeStart, handedOver, final);
   }
 
   sendError(index: number, error: TritonError, final = false): void {
     const request = this.requests[index]!;
-    if (request.answered) return;
+    if (request.answered) {
+      this.#responses?.unwanted(index, this.#computeStart);
+      return;
+    }
     if (final) request.counter = this;
     request.respondError(error, final);
+    this.#responses?.failed(index, this.#computeStart, final);
   }
 
   reschedule(index: number): void {
@@ -153,14 +165,24 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
 
   finish(index: number): void {
     const request = this.requests[index]!;
-    if (request.answered || this.#rescheduled.has(request)) return;
+    if (this.#rescheduled.has(request)) return;
+    if (request.answered) {
+      this.#responses?.unwanted(index, this.#computeStart);
+      return;
+    }
     request.counter = this;
     request.finish();
+    this.#responses?.finished(index, this.#computeStart);
   }
 
   answered(request: InferenceRequest, error: TritonError | undefined): void {
     if (error === undefined) this.#countSuccess(request);
     else this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
+  }
+
+  /** When the model began to compute. */
+  get #computeStart(): number {
+    return this.#inputEnd ?? this.#start;
   }
 
   #observeFirstResponse(request: InferenceRequest): void {

@@ -1,13 +1,15 @@
+import type { Registry } from "prom-client";
 import { BatchLayout } from "../batch/batch-layout.js";
 import type { VariableLength } from "../batch/variable-length.js";
 import type { CallModels } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import { type HostPolicies, hostPolicyOf } from "../config/host-policy.js";
 import { isDecoupled, type ModelConfig } from "../config/model-config.js";
-import type { ExecutorContext } from "../instance/backend.js";
+import type { ExecutorContext, ModelControl } from "../instance/backend.js";
 import type { Executor } from "../instance/executor.js";
 import { ModelInstance } from "../instance/model-instance.js";
 import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
+import type { Log } from "../observe/log/log.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import { OutputChecker } from "../response/check-outputs.js";
 import { LiveInstances, type MakeInstance } from "./live-instances.js";
@@ -31,6 +33,11 @@ export interface InstancesInit {
   readonly strict?: boolean | undefined;
   /** Batches of requests whose lengths differ. */
   readonly variableLength?: VariableLength | undefined;
+  /** Where models write to, and the metrics that they may have. */
+  readonly log: Log;
+  readonly metrics: Registry;
+  /** The models of the repository, for models that load others. */
+  readonly control?: ModelControl | undefined;
 }
 
 /** All instances that the configuration asks for; an ensemble has none. */
@@ -60,7 +67,8 @@ export function createInstances(init: InstancesInit): LiveInstances {
     };
     const hosting = placement.group.hosting ?? {};
     const nice = hostPolicyOf(placement, init.hostPolicies ?? {})?.nice;
-    const context = { placement, info, checker, clock, instanceCount, hosting, nice };
+    const { log, metrics, control } = init;
+    const context = { placement, info, checker, clock, instanceCount, hosting, nice, log, metrics, control };
     return new ModelInstance(placement, createExecutor(context), owner);
   };
   return new LiveInstances(config, clock, make, init.rateLimiter);

@@ -1,3 +1,4 @@
+import type { Registry } from "prom-client";
 import type { VariableLength } from "../batch/variable-length.js";
 import { CachedModel } from "../cache/cached-model.js";
 import type { ResponseCache } from "../cache/response-cache.js";
@@ -10,9 +11,11 @@ import type { ModelConfig, ModelInstanceGroup } from "../config/model-config.js"
 import { statusText } from "../errors/status-text.js";
 import { timeoutError } from "../errors/timeout-error.js";
 import { TritonError } from "../errors/triton-error.js";
+import type { ModelControl } from "../instance/backend.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
 import type { ResolvedMetricsConfig } from "../observe/latency/metrics-config.js";
+import type { Log } from "../observe/log/log.js";
 import { type FailureReason, ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { EvictionListener } from "../request/sequence-info.js";
@@ -61,6 +64,11 @@ export interface ModelVersionInit {
   readonly mixedInputs?: boolean | undefined;
   /** Whether callbacks have to return ndarrays of which nothing is converted. */
   readonly strict?: boolean | undefined;
+  /** Where models write to, and the metrics that they may have of their own. */
+  readonly log: Log;
+  readonly metrics: Registry;
+  /** The models of the repository, for models that load others. */
+  readonly control?: ModelControl | undefined;
   /** Which metrics of latency there are. */
   readonly metricsConfig: ResolvedMetricsConfig;
   /** Told of sequences that are over without an END. */
@@ -243,6 +251,7 @@ export class ModelVersion implements RegisteredVersion {
       leave?.();
       this.#inflight.delete(request);
       this.statistics.pendingCount--;
+      this.#refused(request, error);
       throw error;
     }
     if (request.deadline !== undefined && !request.settled) {
@@ -331,6 +340,12 @@ export class ModelVersion implements RegisteredVersion {
     this.#state = state;
     this.reason = reason;
     this.onStateChange?.();
+  }
+
+  /** Triton counts no refusals; those of requests that would be too late are ours, and say when to come again. */
+  #refused(request: InferenceRequest, error: unknown): void {
+    if (!TritonError.is(error) || error.retryAfterMs === undefined) return;
+    this.statistics.recordFailure("REJECTED", this.#clock.now() - request.queueStart);
   }
 
   #settled(request: InferenceRequest, error: TritonError | undefined): void {

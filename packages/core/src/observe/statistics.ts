@@ -1,11 +1,7 @@
 import { CutLog } from "./cut-log.js";
+import { addTo, type Duration, zeroDuration } from "./duration.js";
 import type { LatencyMetrics } from "./latency/latency-metrics.js";
-
-/** A number of events and the nanoseconds they took together. */
-export interface Duration {
-  count: number;
-  ns: number;
-}
+import { ResponseLog } from "./response-statistics.js";
 
 /** Why a request failed, as the metrics label it. */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
@@ -36,8 +32,6 @@ export interface BatchStatistics {
   readonly computeOutput: Duration;
 }
 
-const zero = (): Duration => ({ count: 0, ns: 0 });
-
 /**
  * Counters of one served model version, by Triton's counting rules: plain numbers on the hot path, turned into
  * protocol messages and metrics when somebody asks.
@@ -53,20 +47,22 @@ export class ModelStatistics {
   loadDurationMs = 0;
   /** Requests accepted and not yet taken by an instance. */
   pendingCount = 0;
-  readonly success = zero();
-  readonly fail = zero();
-  readonly queue = zero();
-  readonly computeInput = zero();
-  readonly computeInfer = zero();
-  readonly computeOutput = zero();
-  readonly cacheHit = zero();
-  readonly cacheMiss = zero();
+  readonly success = zeroDuration();
+  readonly fail = zeroDuration();
+  readonly queue = zeroDuration();
+  readonly computeInput = zeroDuration();
+  readonly computeInfer = zeroDuration();
+  readonly computeOutput = zeroDuration();
+  readonly cacheHit = zeroDuration();
+  readonly cacheMiss = zeroDuration();
   /** Lookups and insertions in which the response cache itself failed. */
   cacheFailures = 0;
   readonly failures: Record<FailureReason, number> = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 };
   /** Why batches were cut, where a batcher made them. */
   readonly cuts = new CutLog();
   readonly batches = new Map<number, BatchStatistics>();
+  /** Single responses, of decoupled models. */
+  readonly responses = new ResponseLog();
   /** Distributions of latencies, on servers that keep them. */
   latencies: LatencyMetrics | undefined;
 
@@ -76,22 +72,22 @@ export class ModelStatistics {
     this.lastInference = Math.floor(wallNow);
     let batch = this.batches.get(batchSize);
     if (batch === undefined) {
-      batch = { computeInput: zero(), computeInfer: zero(), computeOutput: zero() };
+      batch = { computeInput: zeroDuration(), computeInfer: zeroDuration(), computeOutput: zeroDuration() };
       this.batches.set(batchSize, batch);
     }
-    add(batch.computeInput, times.inputEnd - times.start);
-    add(batch.computeInfer, times.inferEnd - times.inputEnd);
-    add(batch.computeOutput, times.end - times.inferEnd);
+    addTo(batch.computeInput, times.inputEnd - times.start);
+    addTo(batch.computeInfer, times.inferEnd - times.inputEnd);
+    addTo(batch.computeOutput, times.end - times.inferEnd);
   }
 
   /** One request of a batch that was answered. Its compute times are those of the whole batch. */
   recordSuccess(rows: number, queueStart: number, times: ExecutionTimes): void {
     this.inferenceCount += rows;
-    add(this.success, times.end - queueStart);
-    add(this.queue, times.start - queueStart);
-    add(this.computeInput, times.inputEnd - times.start);
-    add(this.computeInfer, times.inferEnd - times.inputEnd);
-    add(this.computeOutput, times.end - times.inferEnd);
+    addTo(this.success, times.end - queueStart);
+    addTo(this.queue, times.start - queueStart);
+    addTo(this.computeInput, times.inputEnd - times.start);
+    addTo(this.computeInfer, times.inferEnd - times.inputEnd);
+    addTo(this.computeOutput, times.end - times.inferEnd);
     this.latencies?.success(queueStart, times);
   }
 
@@ -110,37 +106,32 @@ export class ModelStatistics {
     const inferEnd = inputEnd + inferMs;
     this.recordExecution(rows, { start: 0, inputEnd, inferEnd, end: inferEnd + outputMs }, wallNow);
     this.inferenceCount += rows;
-    add(this.success, totalMs);
-    add(this.queue, queueMs);
-    add(this.computeInput, inputMs);
-    add(this.computeInfer, inferMs);
-    add(this.computeOutput, outputMs);
+    addTo(this.success, totalMs);
+    addTo(this.queue, queueMs);
+    addTo(this.computeInput, inputMs);
+    addTo(this.computeInfer, inferMs);
+    addTo(this.computeOutput, outputMs);
     this.latencies?.ensemble(queueMs, totalMs, { inputMs, inferMs, outputMs });
   }
 
   /** One request that the response cache answered. */
   recordCacheHit(lookupMs: number, totalMs: number, wallNow: number): void {
     this.lastInference = Math.floor(wallNow);
-    add(this.success, totalMs);
-    add(this.queue, totalMs - lookupMs);
-    add(this.cacheHit, lookupMs);
+    addTo(this.success, totalMs);
+    addTo(this.queue, totalMs - lookupMs);
+    addTo(this.cacheHit, lookupMs);
     this.latencies?.cacheHit(lookupMs, totalMs);
   }
 
   /** One request that was looked for in vain and has been kept since; the time is that of both. */
   recordCacheMiss(milliseconds: number): void {
-    add(this.cacheMiss, milliseconds);
+    addTo(this.cacheMiss, milliseconds);
     this.latencies?.cacheMiss(milliseconds);
   }
 
   /** One request that failed after it was accepted. */
   recordFailure(reason: FailureReason, durationMs: number): void {
     this.failures[reason]++;
-    add(this.fail, durationMs);
+    addTo(this.fail, durationMs);
   }
-}
-
-function add(duration: Duration, milliseconds: number): void {
-  duration.count++;
-  duration.ns += Math.max(0, Math.round(milliseconds * 1e6));
 }

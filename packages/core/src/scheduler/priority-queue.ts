@@ -132,6 +132,13 @@ export class PriorityQueue implements RequestView {
     );
   }
 
+  /** Rows of the waiting requests that would run before a new one: those of its level, and of higher ones. */
+  rowsAhead(request: InferenceRequest): number {
+    if (this.#batching.priorityLevels === 0) return this.#totals.rows;
+    const priority = this.#priorityOf(request);
+    return this.#levels.reduce((sum, level) => sum + (level.priority <= priority ? level.own.rows : 0), 0);
+  }
+
   /** Takes a request; throws UNAVAILABLE when its level is full. */
   push(request: InferenceRequest): void {
     const level = this.#levelOf(request);
@@ -172,10 +179,14 @@ export class PriorityQueue implements RequestView {
     return undefined;
   }
 
-  #levelOf(request: InferenceRequest): Level {
+  #priorityOf(request: InferenceRequest): number {
     const { priorityLevels, defaultPriorityLevel } = this.#batching;
     const known = request.priority >= 1 && request.priority <= priorityLevels;
-    const priority = priorityLevels === 0 ? 0 : known ? request.priority : defaultPriorityLevel;
+    return priorityLevels === 0 ? 0 : known ? request.priority : defaultPriorityLevel;
+  }
+
+  #levelOf(request: InferenceRequest): Level {
+    const priority = this.#priorityOf(request);
     const found = this.#levels.find((level) => level.priority === priority);
     return found ?? this.#openLevel(priority);
   }

@@ -1,7 +1,12 @@
 import type { ModelConfig } from "../config/model-config.js";
 import type { ModelMetadata } from "../config/model-metadata.js";
+import type { QueueSnapshot } from "../model/queue-snapshot.js";
 import type { Log } from "../observe/log/log.js";
+import type { ModelIndexEntry } from "../repository/index-rows.js";
+import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import type { SharedMemory } from "../shared-memory/shared-memory.js";
+import type { Restrictions } from "./access-gate.js";
 import type { ModelStatisticsReport } from "./statistics-report.js";
 
 /** The answer of `GET v2`. */
@@ -9,14 +14,6 @@ export interface ServerMetadata {
   readonly name: string;
   readonly version: string;
   readonly extensions: readonly string[];
-}
-
-/** One row of the repository index. */
-export interface ModelIndexEntry {
-  readonly name: string;
-  readonly version?: string;
-  readonly state?: string;
-  readonly reason?: string;
 }
 
 /** A model version that is ready, as decoders need to know it. */
@@ -36,6 +33,10 @@ export interface ReadyModel {
 export interface InferenceService {
   /** Where the server and its frontends write messages. Clients can change its settings. */
   readonly log: Log;
+  /** Regions of clients, in which inputs and outputs can be. */
+  readonly sharedMemory: SharedMemory;
+  /** What clients have to send for which operations, unless a frontend has restrictions of its own. */
+  readonly restrictions: Restrictions;
   isLive(): boolean;
   isReady(): boolean;
   serverMetadata(): ServerMetadata;
@@ -47,7 +48,19 @@ export interface InferenceService {
   modelConfig(name: string, version: string): ModelConfig;
   /** Statistics of one model, or of all for an empty name. */
   statistics(name: string, version: string): ModelStatisticsReport[];
-  repositoryIndex(onlyReady: boolean): ModelIndexEntry[];
+  /** What the requests of a model are waiting for. No operation of the protocol: for programs that look at it. */
+  queue(name: string, version: string): QueueSnapshot;
+  /** Which models there are, and in which state. */
+  repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]>;
+  /**
+   * Loads a model of the repository, or loads it again; resolves when it is in service. Throws UNAVAILABLE where
+   * clients may not, INTERNAL and INVALID_ARG for a model that cannot be loaded.
+   */
+  loadModel(name: string, parameters: LoadParameters): Promise<void>;
+  /** Takes a model of the repository out of service; resolves when it takes no more requests. */
+  unloadModel(name: string, parameters: UnloadParameters): Promise<void>;
+  /** Calls back whenever readiness of the server or of a model may have changed. Returns what ends that. */
+  onChange(listener: () => void): () => void;
   /**
    * Checks a request and queues it. Throws when it is refused: its handler is then never called. Otherwise the
    * handler is called exactly once with `final`.

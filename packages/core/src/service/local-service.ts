@@ -2,13 +2,21 @@ import type { ModelConfig } from "../config/model-config.js";
 import { type ModelMetadata, modelMetadata } from "../config/model-metadata.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
+import { parseVersion } from "../model/parse-version.js";
+import type { QueueSnapshot } from "../model/queue-snapshot.js";
 import type { ModelRegistry } from "../model/registry.js";
-import { parseVersion } from "../model/registry.js";
+
 import type { Log } from "../observe/log/log.js";
-import { metricsPage } from "../observe/metrics.js";
+import type { MetricsPage } from "../observe/metrics-page.js";
+import type { ModelIndexEntry } from "../repository/index-rows.js";
+import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
+import type { ModelRepository } from "../repository/model-repository.js";
+import type { StartUp } from "../repository/start-up.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import type { InferenceService, ModelIndexEntry, ReadyModel, ServerMetadata } from "./inference-service.js";
-import { SERVER_EXTENSIONS } from "./server-extensions.js";
+import type { SharedMemory } from "../shared-memory/shared-memory.js";
+import type { Restrictions } from "./access-gate.js";
+import type { InferenceService, ReadyModel, ServerMetadata } from "./inference-service.js";
+import { serverExtensions } from "./server-extensions.js";
 import { type ModelStatisticsReport, reportStatistics } from "./statistics-report.js";
 
 /** What the service says about itself. */
@@ -17,40 +25,85 @@ export interface ServerIdentity {
   readonly version: string;
 }
 
+/** What the service is made of. */
+export interface ServiceParts {
+  readonly registry: ModelRegistry;
+  readonly repository: ModelRepository;
+  readonly startUp: Pick<StartUp, "underWay" | "failed" | "over">;
+  readonly log: Log;
+  readonly sharedMemory: SharedMemory;
+  readonly restrictions: Restrictions;
+  readonly metrics: MetricsPage;
+  readonly identity: ServerIdentity;
+  /** Whether the server is ready only while all models are. */
+  readonly strictReadiness: boolean;
+}
+
 /** The v2 operations over the models of this process. */
 export class LocalService implements InferenceService {
-  /** Set while the server stops: it is no longer ready, and refuses new requests. */
-  stopping = false;
   readonly log: Log;
+  readonly sharedMemory: SharedMemory;
+  readonly restrictions: Restrictions;
+  readonly #parts: ServiceParts;
   readonly #registry: ModelRegistry;
   readonly #identity: ServerIdentity;
+  readonly #listeners = new Set<() => void>();
+  #stopping = false;
 
-  constructor(registry: ModelRegistry, identity: ServerIdentity, log: Log) {
-    this.log = log;
-    this.#registry = registry;
-    this.#identity = identity;
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+    this.log = parts.log;
+    this.sharedMemory = parts.sharedMemory;
+    this.restrictions = parts.restrictions;
+    this.#registry = parts.registry;
+    this.#identity = parts.identity;
+    const tell = () => {
+      for (const listener of this.#listeners) listener();
+    };
+    parts.registry.onChange(tell);
+    void parts.startUp.over.then(tell);
+  }
+
+  /** Set while the server stops: it is no longer ready, and refuses new requests. */
+  get stopping(): boolean {
+    return this.#stopping;
+  }
+
+  set stopping(stopping: boolean) {
+    this.#stopping = stopping;
+    for (const listener of this.#listeners) listener();
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   isLive(): boolean {
-    return true;
+    return !this.#parts.startUp.failed;
   }
 
   isReady(): boolean {
-    return (
-      !this.stopping &&
-      this.#registry.all().every((model) => model.state === "READY" || model.reason === "unloaded")
-    );
+    const { startUp, strictReadiness, repository } = this.#parts;
+    if (this.#refusesAll || startUp.underWay) return false;
+    if (!strictReadiness) return true;
+    const settled = this.#registry
+      .all()
+      .every(({ state, reason }) => state === "READY" || reason === "unloaded");
+    return settled && !repository.lacksVersions;
   }
 
   serverMetadata(): ServerMetadata {
-    return { name: this.#identity.id, version: this.#identity.version, extensions: SERVER_EXTENSIONS };
+    const extensions = serverExtensions(this.sharedMemory.allowed);
+    return { name: this.#identity.id, version: this.#identity.version, extensions };
   }
 
   isModelReady(name: string, version: string): boolean {
     parseVersion(version);
+    this.#assertOpen();
     try {
       this.#registry.find(name, version);
-      return !this.stopping;
+      return true;
     } catch {
       return false;
     }
@@ -72,12 +125,11 @@ export class LocalService implements InferenceService {
   }
 
   statistics(name: string, version: string): ModelStatisticsReport[] {
-    const ready = (name === "" ? this.#registry.all() : this.#registry.versions(name)).filter(
-      (model) => model.state === "READY",
-    );
+    this.#assertOpen();
     const wanted = parseVersion(version);
+    const ready = this.#registry.ready(name === "" ? undefined : name);
     const chosen = wanted === undefined ? ready : ready.filter((model) => BigInt(model.version) === wanted);
-    if (name !== "" && this.#registry.versions(name).length === 0) {
+    if (name !== "" && ready.length === 0) {
       throw new TritonError("INVALID_ARG", `requested model '${name}' is not available`);
     }
     if (name !== "" && chosen.length === 0) {
@@ -86,16 +138,23 @@ export class LocalService implements InferenceService {
     return chosen.map((model) => reportStatistics(model.name, model.version, model.statistics));
   }
 
-  repositoryIndex(onlyReady: boolean): ModelIndexEntry[] {
-    return this.#registry
-      .all()
-      .filter((model) => !onlyReady || model.state === "READY")
-      .map(({ name, version, state, reason }) => ({
-        name,
-        version: String(version),
-        state,
-        ...(reason === "" ? {} : { reason }),
-      }));
+  queue(name: string, version: string): QueueSnapshot {
+    return this.#find(name, version).queue();
+  }
+
+  async repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]> {
+    this.#assertOpen();
+    return this.#parts.repository.index(onlyReady);
+  }
+
+  async loadModel(name: string, parameters: LoadParameters): Promise<void> {
+    this.#assertOpen();
+    await this.#parts.repository.loadModel(name, parameters);
+  }
+
+  async unloadModel(name: string, parameters: UnloadParameters): Promise<void> {
+    this.#assertOpen();
+    await this.#parts.repository.unloadModel(name, parameters);
   }
 
   infer(request: InferenceRequest): void {
@@ -103,33 +162,43 @@ export class LocalService implements InferenceService {
   }
 
   metrics(): Promise<string> {
-    return metricsPage(
-      this.#registry
-        .all()
-        .filter((model) => model.state === "READY")
-        .map(({ name, version, config, statistics }) => ({
-          labels: labelsOf(name, version, config),
-          cached: config.responseCache?.enable === true,
-          statistics,
-        })),
+    return this.#parts.metrics.write(
+      this.#registry.ready().map(({ name, namespace, version, config, statistics }) => ({
+        labels: labelsOf(name, version, config, namespace),
+        cached: config.responseCache?.enable === true,
+        batched: config.dynamicBatching !== undefined || config.sequenceBatching?.oldest !== undefined,
+        statistics,
+      })),
     );
   }
 
   #find(name: string, version: string): ModelVersion {
-    if (this.stopping) throw new TritonError("UNAVAILABLE", "Server not ready");
+    this.#assertOpen();
     return this.#registry.find(name, version);
   }
 
+  /** True when the server is about to stop, or could not start. */
+  get #refusesAll(): boolean {
+    return this.#stopping || this.#parts.startUp.failed;
+  }
+
+  #assertOpen(): void {
+    if (this.#refusesAll) throw new TritonError("UNAVAILABLE", "Server not ready");
+  }
+
   #readyVersions(name: string): number[] {
-    return this.#registry
-      .versions(name)
-      .filter((model) => model.state === "READY")
-      .map((model) => model.version);
+    return this.#registry.ready(name).map((model) => model.version);
   }
 }
 
 /** Labels of a model's metrics; its metric tags have a leading underscore. */
-function labelsOf(name: string, version: number, config: ModelConfig): Record<string, string> {
+function labelsOf(
+  name: string,
+  version: number,
+  config: ModelConfig,
+  namespace: string,
+): Record<string, string> {
   const tags = Object.entries(config.metricTags).map(([key, value]) => [`_${key}`, value]);
-  return { ...Object.fromEntries(tags), model: name, version: String(version) };
+  const space = namespace === "" ? {} : { namespace };
+  return { ...Object.fromEntries(tags), ...space, model: name, version: String(version) };
 }

@@ -1,4 +1,6 @@
-import type { Duration, ModelStatistics } from "../observe/statistics.js";
+import type { Duration } from "../observe/duration.js";
+import type { ResponseStatistics } from "../observe/response-statistics.js";
+import type { ModelStatistics } from "../observe/statistics.js";
 
 /** Statistics of one model version: the protocol's `ModelStatistics` message. */
 export interface ModelStatisticsReport {
@@ -18,7 +20,8 @@ export interface ModelStatisticsReport {
     readonly cacheHit: Duration;
     readonly cacheMiss: Duration;
   };
-  readonly responseStats: Readonly<Record<string, never>>;
+  /** Of decoupled models, by the index of a response among those to one request; of the first 1024. */
+  readonly responseStats: Readonly<Record<string, Readonly<ResponseStatistics>>>;
   readonly batchStats: readonly {
     readonly batchSize: number;
     readonly computeInput: Duration;
@@ -51,7 +54,7 @@ export function reportStatistics(
       cacheHit: { ...cacheHit },
       cacheMiss: { ...cacheMiss },
     },
-    responseStats: {},
+    responseStats: Object.fromEntries(statistics.responses.byIndex.map(copyOf).entries()),
     batchStats: [...statistics.batches]
       .sort(([a], [b]) => a - b)
       .map(([batchSize, batch]) => ({
@@ -61,5 +64,16 @@ export function reportStatistics(
         computeOutput: { ...batch.computeOutput },
       })),
     memoryUsage: [],
+  };
+}
+
+function copyOf(stats: ResponseStatistics): ResponseStatistics {
+  return {
+    computeInfer: { ...stats.computeInfer },
+    computeOutput: { ...stats.computeOutput },
+    success: { ...stats.success },
+    fail: { ...stats.fail },
+    emptyResponse: { ...stats.emptyResponse },
+    cancel: { ...stats.cancel },
   };
 }

@@ -17,10 +17,16 @@ describe("the security of a server", () => {
 
   it("is as it is told to be", () => {
     const value = "secret";
-    const { accessToken, restrictions } = resolveSecurity({ accessToken: value, restrictedEndpoints: ["health"] });
+    const { accessToken, restrictions } = resolveSecurity({
+      accessToken: value,
+      restrictedEndpoints: ["health"],
+    });
     expect(accessToken).toBe(value);
     expect(restrictions).toEqual({ health: { header: "triton-access-token", value } });
-    expect(resolveSecurity({ restrictedEndpoints: [] })).toEqual({ accessToken: undefined, restrictions: {} });
+    expect(resolveSecurity({ restrictedEndpoints: [] })).toEqual({
+      accessToken: undefined,
+      restrictions: {},
+    });
   });
 
   it("is refused for unknown groups and an empty token", () => {

@@ -1,4 +1,4 @@
-import type { InferenceService } from "@tritonjs/core";
+import { AccessGate, type InferenceService } from "@tritonjs/core";
 import type { Method } from "../transport/method.js";
 import { headerForwarding } from "./forward-headers.js";
 import { healthMethods } from "./health.js";
@@ -9,7 +9,7 @@ import { logMethods } from "./log.js";
 import { metadataMethods } from "./metadata.js";
 import { reflectionMethods } from "./reflection.js";
 import { repositoryMethods } from "./repository.js";
-import { type RestrictedProtocols, restrict } from "./restrict.js";
+import { type RestrictedProtocols, restrict, toRestrictions } from "./restrict.js";
 import { sharedMemoryMethods } from "./shared-memory.js";
 import type { Shutdown } from "./shutdown.js";
 import { statisticsMethods } from "./statistics.js";
@@ -20,7 +20,7 @@ import { traceMethods } from "./trace.js";
 export interface HandlerOptions {
   /** Headers to hand to the model as string parameters: those whose name has a match anywhere. */
   readonly headerForwardPattern?: RegExp;
-  /** Groups of methods that need a header with a secret. */
+  /** Groups of methods that need a header with a secret, `[]` for none; those of the `Triton`'s `security` unless given. */
   readonly restrictedProtocols?: readonly RestrictedProtocols[];
   /** Whether clients can ask what services there are and what their messages look like. */
   readonly reflection?: boolean;
@@ -50,5 +50,7 @@ export function protocolMethods(
     ...traceMethods(),
     ...(options.reflection ? reflectionMethods(shutdown) : []),
   ];
-  return restrict(methods, options.restrictedProtocols ?? []);
+  const { restrictedProtocols: given } = options;
+  const restrictions = given === undefined ? service.restrictions : toRestrictions(given);
+  return restrict(methods, new AccessGate(restrictions));
 }

@@ -1,11 +1,16 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import { TritonError } from "@tritonjs/core";
+import {
+  type AccessGate,
+  type EndpointGroup,
+  type Restriction,
+  type Restrictions,
+  TritonError,
+} from "@tritonjs/core";
 import type { Call, DuplexStream, ResponseStream } from "../transport/call.js";
-import type { Method, Protocol } from "../transport/method.js";
+import type { Method } from "../transport/method.js";
 
 /** Methods that need a header with a secret. */
 export interface RestrictedProtocols {
-  readonly protocols: readonly Protocol[];
+  readonly protocols: readonly EndpointGroup[];
   /** Name of the header, without the prefix `triton-grpc-protocol-` that it has on the wire. */
   readonly key: string;
   readonly value: string;
@@ -14,34 +19,35 @@ export interface RestrictedProtocols {
 const HEADER_PREFIX = "triton-grpc-protocol-";
 
 /**
- * The methods behind the restrictions that apply to them.
+ * The same by protocol.
  *
  * @throws TritonError INVALID_ARG when a protocol is restricted twice.
  */
-export function restrict(methods: readonly Method[], restrictions: readonly RestrictedProtocols[]): Method[] {
-  const byProtocol = new Map<Protocol, RestrictedProtocols>();
-  for (const restriction of restrictions) {
-    for (const protocol of restriction.protocols) {
-      if (byProtocol.has(protocol)) {
-        throw new TritonError(
-          "INVALID_ARG",
-          `protocol '${protocol}' can not be specified in multiple config groups`,
-        );
+export function toRestrictions(restricted: readonly RestrictedProtocols[]): Restrictions {
+  const restrictions: Partial<Record<EndpointGroup, Restriction>> = {};
+  for (const { protocols, key, value } of restricted) {
+    for (const protocol of protocols) {
+      if (restrictions[protocol] !== undefined) {
+        const text = `protocol '${protocol}' can not be specified in multiple config groups`;
+        throw new TritonError("INVALID_ARG", text);
       }
-      byProtocol.set(protocol, restriction);
+      restrictions[protocol] = { header: key, value };
     }
   }
-  return methods.map((method) => {
-    const restriction = byProtocol.get(method.protocol);
-    return restriction === undefined ? method : guarded(method, restriction);
-  });
+  return restrictions;
 }
 
-function guarded(method: Method, { key, value }: RestrictedProtocols): Method {
-  const header = `${HEADER_PREFIX}${key.toLowerCase()}`;
-  const check = (call: Call): void => {
-    if (sameText(call.headers.get(header) ?? "", value)) return;
-    throw new TritonError("UNAVAILABLE", `This protocol is restricted, expecting header '${header}'`);
+/** The methods behind a gate. */
+export function restrict(methods: readonly Method[], gate: AccessGate): Method[] {
+  return methods.map((method) => (gate.guards(method.protocol) ? guarded(method, gate) : method));
+}
+
+function guarded(method: Method, gate: AccessGate): Method {
+  const check = ({ headers }: Call): void => {
+    const missing = gate.missingHeader(method.protocol, (header) => headers.get(onTheWire(header)));
+    if (missing === undefined) return;
+    const text = `This protocol is restricted, expecting header '${onTheWire(missing)}'`;
+    throw new TritonError("UNAVAILABLE", text);
   };
   switch (method.kind) {
     case "unary":
@@ -71,8 +77,7 @@ function guarded(method: Method, { key, value }: RestrictedProtocols): Method {
   }
 }
 
-/** Compares in a time that tells nothing of where the texts differ. */
-function sameText(a: string, b: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
+/** A header as it is sent: names in metadata are in lower case. */
+function onTheWire(header: string): string {
+  return `${HEADER_PREFIX}${header.toLowerCase()}`;
 }

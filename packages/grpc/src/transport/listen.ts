@@ -11,6 +11,12 @@ export interface Listener {
   destroyConnections(): void;
 }
 
+/** The port, and whether others may listen on it too, which Node can from 22.12 on. */
+export interface ListenAt {
+  readonly port: number;
+  readonly reusePort: boolean;
+}
+
 /** Address families that a machine may lack while its resolver still names them. */
 const SKIPPED: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 
@@ -21,7 +27,7 @@ const SKIPPED: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFN
  */
 export async function listen(
   host: string,
-  port: number,
+  at: ListenAt,
   onConnection: (socket: Socket) => void,
 ): Promise<Listener> {
   const hosts = await addresses(host);
@@ -31,7 +37,7 @@ export async function listen(
     socket.once("close", () => sockets.delete(socket));
     onConnection(socket);
   };
-  const servers = await bindFreePort(hosts, port, accept);
+  const servers = await bindFreePort(hosts, at, accept);
   if (servers.length === 0) throw new TritonError("UNAVAILABLE", `no address of ${host} can be listened on`);
   return {
     port: portOf(servers[0]!),
@@ -45,14 +51,14 @@ const FREE_PORT_ATTEMPTS = 10;
 
 async function bindFreePort(
   hosts: readonly string[],
-  port: number,
+  at: ListenAt,
   onConnection: (socket: Socket) => void,
 ): Promise<Server[]> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await bindAll(hosts, port, onConnection);
+      return await bindAll(hosts, at, onConnection);
     } catch (error) {
-      if (port !== 0 || attempt === FREE_PORT_ATTEMPTS) throw error;
+      if (at.port !== 0 || attempt === FREE_PORT_ATTEMPTS) throw error;
     }
   }
 }
@@ -60,13 +66,14 @@ async function bindFreePort(
 /** Listens on all addresses: with port 0, the first one finds the port for the others. */
 async function bindAll(
   hosts: readonly string[],
-  port: number,
+  at: ListenAt,
   onConnection: (socket: Socket) => void,
 ): Promise<Server[]> {
   const servers: Server[] = [];
   try {
     for (const host of hosts) {
-      const server = await bind(host, servers.length > 0 ? portOf(servers[0]!) : port, onConnection);
+      const port = servers.length > 0 ? portOf(servers[0]!) : at.port;
+      const server = await bind({ ...at, host, port }, onConnection);
       if (server !== undefined) servers.push(server);
     }
     return servers;
@@ -90,10 +97,10 @@ async function addresses(host: string): Promise<string[]> {
 
 /** A server that listens; undefined when the machine does not have this kind of address. */
 function bind(
-  host: string,
-  port: number,
+  options: ListenAt & { readonly host: string },
   onConnection: (socket: Socket) => void,
 ): Promise<Server | undefined> {
+  const { host, port } = options;
   const server = createServer({ noDelay: true }, onConnection);
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
@@ -101,7 +108,7 @@ function bind(
       else reject(bindError(error, host, port));
     });
     try {
-      server.listen({ host, port }, () => resolve(server));
+      server.listen(options, () => resolve(server));
     } catch (error) {
       reject(bindError(error as NodeJS.ErrnoException, host, port));
     }

@@ -1,17 +1,6 @@
+import type { EndpointGroup } from "@tritonjs/core";
 import { decodeMessage, encodeMessage, type MessageDecoder, type MessageEncoder } from "../proto/codec.js";
 import type { Call, DuplexStream, ResponseStream } from "./call.js";
-
-/** Groups of methods that can be restricted, by the names of Triton's `--grpc-restricted-protocol`. */
-export type Protocol =
-  | "health"
-  | "metadata"
-  | "inference"
-  | "shared-memory"
-  | "model-config"
-  | "model-repository"
-  | "statistics"
-  | "trace"
-  | "logging";
 
 /*
  * A method of the service, as a transport needs it: it moves messages and knows nothing of what they say. What
@@ -22,7 +11,7 @@ export type Protocol =
 interface MethodBase {
   /** `/package.Service/Name`. */
   readonly path: string;
-  readonly protocol: Protocol;
+  readonly protocol: EndpointGroup;
   readonly decode: (bytes: Uint8Array) => unknown;
   /** The message as parts that follow each other, so that large contents need not be copied together. */
   readonly encode: (message: unknown) => readonly Uint8Array[];
@@ -51,7 +40,7 @@ export type Method = UnaryMethod | ServerStreamMethod | DuplexMethod;
 /** What a method is made of besides its handler. */
 export interface MethodInit<Q, R> {
   readonly path: string;
-  readonly protocol: Protocol;
+  readonly protocol: EndpointGroup;
   readonly request: MessageDecoder<Q>;
   readonly response: MessageEncoder<R> | ResponseEncoder<R>;
 }

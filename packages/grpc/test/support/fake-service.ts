@@ -47,6 +47,7 @@ export function responseTo(
 export class FakeService implements InferenceService {
   readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
   readonly sharedMemory = new SharedMemory(false);
+  readonly restrictions = {};
   readonly requests: InferenceRequest[] = [];
   live = true;
   config: ModelConfig;

@@ -26,7 +26,19 @@ function reportJson(report: ModelStatisticsReport): PlainJson {
       cache_hit: duration(stats.cacheHit),
       cache_miss: duration(stats.cacheMiss),
     },
-    response_stats: report.responseStats,
+    response_stats: Object.fromEntries(
+      Object.entries(report.responseStats).map(([index, response]) => [
+        index,
+        {
+          compute_infer: duration(response.computeInfer),
+          compute_output: duration(response.computeOutput),
+          success: duration(response.success),
+          fail: duration(response.fail),
+          empty_response: duration(response.emptyResponse),
+          cancel: duration(response.cancel),
+        },
+      ]),
+    ),
     batch_stats: report.batchStats.map((batch) => ({
       batch_size: batch.batchSize,
       compute_input: duration(batch.computeInput),

@@ -1,6 +1,5 @@
-import { VERSION } from "@tritonjs/core";
+import { type EndpointGroup, VERSION } from "@tritonjs/core";
 import type { PlainJson } from "../json/write-json.js";
-import type { RouteGroup } from "../routes/route.js";
 import { schemas } from "./schemas.js";
 
 /** An OpenAPI 3.1 document. */
@@ -9,7 +8,7 @@ export type OpenApiDocument = { readonly [name: string]: PlainJson | undefined }
 /** One operation: its id, what it does, and the schemas of its body and of its answer. */
 interface Operation {
   readonly id: string;
-  readonly group: RouteGroup;
+  readonly group: EndpointGroup;
   readonly summary: string;
   readonly body?: string;
   /** The schema of the answer; no body without one. */

@@ -1,19 +1,7 @@
-import type { InferenceService } from "@tritonjs/core";
+import type { EndpointGroup, InferenceService } from "@tritonjs/core";
 import type { LabelLookup } from "../encode/infer-response.js";
 import type { V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
-
-/** The groups of routes that can be restricted, in Triton's words. */
-export type RouteGroup =
-  | "health"
-  | "metadata"
-  | "inference"
-  | "shared-memory"
-  | "model-config"
-  | "model-repository"
-  | "statistics"
-  | "trace"
-  | "logging";
 
 /** What all routes need to know. */
 export interface RouteContext {
@@ -44,7 +32,7 @@ export interface Route {
   /** Matches the whole path as it was sent. Groups: `model`, `version`, `region`, `repository`. */
   readonly path: RegExp;
   readonly methods: readonly ("GET" | "POST")[];
-  readonly group: RouteGroup;
+  readonly group: EndpointGroup;
   /** Content type of errors, also of 405. */
   readonly errorType: ContentType;
   handle(exchange: Exchange): V2Response | Promise<V2Response>;

@@ -49,6 +49,7 @@ export function identityConfig(
 export class IdentityService implements InferenceService {
   readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
   readonly sharedMemory = new SharedMemory(false);
+  readonly restrictions = {};
   ready = true;
   /** Requests seen, oldest first. */
   readonly requests: InferenceRequest[] = [];

@@ -69,6 +69,7 @@ function opensOtherPort({ args }: CommandCase): boolean {
 
 /** The port that is read is the one that the recorded server says it listens on. */
 function playParsing({ output = [] }: CommandCase, args: readonly string[]): string[] {
+  if (isRefused(args)) return ["is refused"];
   const { values } = readArguments(args, {});
   const started = output.find((line) => line.includes("HTTPService"));
   const expected = /:(-?\d+)"/.exec(started ?? "")?.[1];

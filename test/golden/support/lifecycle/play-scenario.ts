@@ -13,7 +13,8 @@ import type { CallStep, IndexRow, LifecycleStep, Scenario } from "./scenario.js"
 /** Plays a scenario against a server of its own, and tells where it goes another way than the recorded one. */
 export async function playScenario(scenario: Scenario): Promise<string[]> {
   const folders = [await RepositoryFolder.create(scenario.repository)];
-  if (scenario.repository2 !== undefined) folders.push(await RepositoryFolder.create(scenario.repository2));
+  if (scenario.repository2 !== undefined)
+    folders.push(await RepositoryFolder.create(scenario.repository2, 2));
   const options = repositoryOptions(scenario.flags);
   const clock = options.modelControlMode === "poll" ? new PollClock() : realClock;
   const triton = new Triton({
@@ -24,7 +25,7 @@ export async function playScenario(scenario: Scenario): Promise<string[]> {
     backends: { python: playedPython(pythonOfScenarios, (ms) => waitOn(clock, ms)) },
   });
   try {
-    const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
+    const { addresses } = await triton.serve({ frontends: [http({ port: 0, restrictions: {} })] });
     const player = new Player(addresses.http!, folders[0]!, clock, options.repositoryPollSecs ?? 15);
     for (const [i, step] of scenario.steps.entries()) await player.play(step, i);
     return player.differences;

@@ -17,6 +17,8 @@ export interface CallStep {
   readonly status?: number;
   readonly response?: unknown;
   readonly response_part?: unknown;
+  /** Why there was no answer. */
+  readonly no_answer?: string;
   /** Name of a call whose answer comes later. */
   readonly background_call?: string;
 }
@@ -42,4 +44,6 @@ export interface Scenario {
   readonly repository: Files;
   readonly repository2?: Files;
   readonly steps: readonly LifecycleStep[];
+  /** Of a server that ends. */
+  readonly exit_code?: number;
 }

@@ -26,6 +26,7 @@ export function onnxruntime(options: OnnxRuntimeOptions): Backend {
   return {
     backendName: "onnxruntime",
     platform: "onnxruntime_onnx",
+    isolations: ["worker", "process"],
     describe: () => describeOnnxModel(model),
     createExecutor: (context) => {
       const data: SessionData = {
@@ -45,12 +46,16 @@ function sessionOptions(
   options: OnnxRuntimeOptions,
   { instanceCount }: ExecutorContext,
 ): Record<string, unknown> {
-  const { interOpNumThreads, graphOptimizationLevel } = options;
+  const { interOpNumThreads, graphOptimizationLevel, executionMode, enableCpuMemArena, enableMemPattern } =
+    options;
   return {
     intraOpNumThreads:
       options.intraOpNumThreads ?? Math.max(1, Math.floor(availableParallelism() / instanceCount)),
     ...(interOpNumThreads === undefined ? {} : { interOpNumThreads }),
     ...(graphOptimizationLevel === undefined ? {} : { graphOptimizationLevel }),
+    ...(executionMode === undefined ? {} : { executionMode }),
+    ...(enableCpuMemArena === undefined ? {} : { enableCpuMemArena }),
+    ...(enableMemPattern === undefined ? {} : { enableMemPattern }),
   };
 }
 

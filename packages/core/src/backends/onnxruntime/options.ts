@@ -17,6 +17,12 @@ export interface OnnxRuntimeOptions {
   readonly intraOpNumThreads?: number;
   /** Threads between operators. @default ONNX Runtime's */
   readonly interOpNumThreads?: number;
+  /** Whether operators that do not need each other may run at the same time. @default "sequential" */
+  readonly executionMode?: "sequential" | "parallel";
+  /** Keep memory of past runs for the next. @default true */
+  readonly enableCpuMemArena?: boolean;
+  /** Plan the memory of a run from the one before. @default true */
+  readonly enableMemPattern?: boolean;
   /** @default "all" */
   readonly graphOptimizationLevel?: "disabled" | "basic" | "extended" | "layout" | "all";
   /** Told when a provider could not be used. @default process.emitWarning */

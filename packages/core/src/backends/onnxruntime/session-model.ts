@@ -1,6 +1,7 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
+import { sequenceTensors } from "../../config/sequence-batching.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type {
   WorkerBatch,
@@ -19,7 +20,9 @@ export async function load(data: unknown, info: InstanceInfo, host: WorkerHost):
   const ort = await importOnnxRuntime();
   const open = await createSession(ort, data as SessionData, host.warn);
   // The file may have more outputs than the model was bound with.
-  const outputNames = info.modelConfig.output.map((output) => output.name);
+  const { output, sequenceBatching } = info.modelConfig;
+  const states = sequenceTensors(sequenceBatching).outputs;
+  const outputNames = [...new Set([...output.map(({ name }) => name), ...states])];
   return {
     ownsOutputs: true,
     details: { executionProvider: open.provider },
@@ -40,11 +43,11 @@ async function importOnnxRuntime(): Promise<typeof import("onnxruntime-node")> {
   }
 }
 
-async function execute(run: Run, { inputs, requests }: WorkerBatch): Promise<WorkerResult> {
+async function execute(run: Run, { inputs, indivisible, requests }: WorkerBatch): Promise<WorkerResult> {
   try {
     return { merged: await run(inputs) };
   } catch (error) {
-    if (!TritonError.is(error) || requests.length === 1) throw error;
+    if (!TritonError.is(error) || requests.length === 1 || indivisible) throw error;
   }
   // One request holds text that ONNX Runtime cannot take: the others shall not fail with it.
   const rows = requests.map((request) => request.rows);

@@ -24,6 +24,10 @@ const FILE_KINDS: readonly FileKind[] = [
   { backend: "openvino", platform: "", filename: "model.xml" },
   { backend: "pytorch", platform: "pytorch_libtorch", filename: "model.pt", only: "file" },
   { backend: "python", platform: "", filename: "model.py" },
+  // Ours: Triton has none of these.
+  { backend: "javascript", platform: "", filename: "model.js", only: "file" },
+  { backend: "javascript", platform: "", filename: "model.mjs", only: "file" },
+  { backend: "javascript", platform: "", filename: "model.ts", only: "file" },
 ];
 
 /**
@@ -70,7 +74,7 @@ function tells(kind: FileKind, config: ModelConfig, files: readonly string[]): b
 
 function kindOfBackend(config: ModelConfig, files: readonly string[]): FileKind | undefined {
   const kinds = FILE_KINDS.filter(({ backend }) => backend === config.backend);
-  // Only TensorFlow has more than one.
+  // Only some have more than one.
   return kinds.length < 2 ? kinds[0] : kinds.find((kind) => tells(kind, config, files));
 }
 

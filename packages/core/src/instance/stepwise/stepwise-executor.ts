@@ -21,6 +21,14 @@ export class StepwiseExecutor implements Executor {
     this.#inner = inner;
   }
 
+  get isolation(): Executor["isolation"] {
+    return this.#inner.isolation;
+  }
+
+  get memoryBytes(): number | undefined {
+    return this.#inner.memoryBytes;
+  }
+
   get details(): Executor["details"] {
     return this.#inner.details;
   }

@@ -3,19 +3,19 @@ import type { PaddingRules } from "../../batch/padding-rules.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { ExecutableRequest, Execution } from "../executor.js";
-import { importCallable } from "../import-callable.js";
+import { importCallable, type ModuleOptions } from "../import-callable.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
 import { SequencesOfSlots } from "./sequences-of-slots.js";
-import type { WorkerBatch, WorkerModel, WorkerResult } from "./worker-model.js";
+import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./worker-model.js";
 
-/** Entry of workers that run a user's module: its default export is the callback. */
-export async function load(data: unknown, info: InstanceInfo): Promise<WorkerModel> {
-  const { module, strict } = data as { module: string; strict?: boolean };
-  const callable = await importCallable(module, info, strict);
+/** Entry of workers that run a user's module. */
+export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
+  const { callable, finalize } = await importCallable(data as ModuleOptions, info, host);
   const sequences = new SequencesOfSlots();
   return {
     ownsOutputs: false,
+    ...(finalize === undefined ? {} : { close: finalize }),
     execute: ({ requests, ...batch }) => {
       const known = requests.map((request) => ({ ...request, sequence: sequences.of(request) }));
       return execute(callable, { ...batch, requests: known });

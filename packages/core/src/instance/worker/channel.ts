@@ -19,6 +19,8 @@ export interface Channel {
   post(message: ToWorker, transfer: ArrayBuffer[]): void;
   /** Has a worker end that is idle. */
   end(): void;
+  /** Has an idle worker close its model and end, within this time: then it is ended. */
+  finish(withinMs: number): void;
   /** Ends the worker at once, whatever it does. */
   kill(): void;
 }

@@ -3,10 +3,12 @@ import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js"
 import type { CallOptions } from "../../callable/model-caller.js";
 import type { ErrorCode } from "../../errors/code.js";
 import { TritonError } from "../../errors/triton-error.js";
+import type { MetricChange } from "../../observe/metric-change.js";
 import type { Parameters } from "../../request/parameters.js";
 import { OutputsWithParameters, type ResponseParameters } from "../../response/response-parameters.js";
 import type { DataType } from "../../tensor/data-type.js";
 import { Tensor } from "../../tensor/tensor.js";
+import type { LogLine } from "../module/model-logger.js";
 
 /*
  * What travels between the main thread and a worker, which is a thread or a process: one message a batch each way,
@@ -80,8 +82,17 @@ export type ToWorker =
   | { readonly type: "stop" };
 
 export type FromWorker =
-  | { readonly type: "ready"; readonly details: Readonly<Record<string, string>> }
+  | {
+      readonly type: "ready";
+      readonly details: Readonly<Record<string, string>>;
+      /** Whether the model has something to do before the worker ends. */
+      readonly closes: boolean;
+    }
   | { readonly type: "warning"; readonly message: string }
+  /** The model writes to the server's log. */
+  | { readonly type: "log"; readonly line: LogLine }
+  /** The model changes metrics of its own. */
+  | { readonly type: "metrics"; readonly changes: readonly MetricChange[] }
   /** Memory in use, told before the answer to a batch. */
   | { readonly type: "memory"; readonly bytes: number }
   | { readonly type: "failed"; readonly error: WireError }

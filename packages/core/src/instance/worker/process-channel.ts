@@ -62,15 +62,17 @@ export const openProcess: OpenChannel = (init, { heapLimitMb, nice }, listener) 
     end();
   });
   child.send(init, ignoreFailure);
+  const finish = (withinMs: number) => {
+    if (child.connected) child.send({ type: "stop" } satisfies ToWorker, ignoreFailure);
+    patience = setTimeout(() => child.kill("SIGKILL"), withinMs);
+  };
   return {
     details: { pid: String(child.pid) },
     post: (message) => {
       if (child.connected) child.send(message, ignoreFailure);
     },
-    end: () => {
-      if (child.connected) child.send({ type: "stop" } satisfies ToWorker, ignoreFailure);
-      patience = setTimeout(() => child.kill("SIGKILL"), END_WITHIN_MS);
-    },
+    end: () => finish(END_WITHIN_MS),
+    finish,
     kill: () => void child.kill("SIGKILL"),
   };
 };

@@ -22,9 +22,12 @@ export async function serveModel(init: WorkerInit, port: WorkerPort): Promise<vo
   try {
     const model = await ((await import(entry)) as WorkerEntry).load(data, info, {
       warn: (message) => port.post({ type: "warning", message }, []),
+      log: (line) => port.post({ type: "log", line }, []),
+      changeMetrics: (changes) => port.post({ type: "metrics", changes }, []),
     });
     new ServedModel(model, init, port).listen();
-    port.post({ type: "ready", details: model.details ?? {} }, []);
+    const closes = model.close !== undefined;
+    port.post({ type: "ready", details: model.details ?? {}, closes }, []);
   } catch (thrown) {
     port.post({ type: "failed", error: packError(thrown) }, []);
     port.close();
@@ -54,8 +57,17 @@ class ServedModel {
       else if (message.type === "cancel") this.#streams.get(message.batch)?.cancel(message.index);
       else if (message.type === "answer") this.#calls.answer(message);
       else if (message.type === "taken") this.#streams.get(message.batch)?.taken(message.index);
-      else void Promise.resolve(this.model.close?.()).finally(() => this.port.close());
+      else void this.#close();
     });
+  }
+
+  async #close(): Promise<void> {
+    try {
+      await this.model.close?.();
+    } catch (error) {
+      this.#post({ type: "warning", message: TritonError.from(error).message }, []);
+    }
+    this.port.close();
   }
 
   async #execute(message: Extract<ToWorker, { type: "execute" }>): Promise<void> {

@@ -9,5 +9,9 @@ const port = parentPort!;
 await serveModel(workerData as WorkerInit, {
   post: (message, transfer) => port.postMessage(message, transfer),
   onMessage: (listener) => void port.on("message", (message: ToWorker) => listener(message)),
-  close: () => port.close(),
+  close: () => {
+    port.close();
+    // What the model wrote may wait for whoever reads it; what it left open keeps the thread alive.
+    process.stdout.write("", () => process.stderr.write("", () => process.exit()));
+  },
 });

@@ -3,16 +3,20 @@ import type { Timer } from "../../clock/clock.js";
 import type { Isolation } from "../../config/instance-hosting.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { Execution, ExecutionResult, Executor } from "../executor.js";
-import { joinInputs } from "../join-batch.js";
 import { CallsOfWorker } from "./calls-of-worker.js";
 import type { Channel } from "./channel.js";
-import { type FromWorker, packTensors, unpackError, type WireInputs, type WorkerInit } from "./messages.js";
+import { type HostMessage, isHostMessage, tellHost } from "./host-messages.js";
+import { type FromWorker, unpackError, type WorkerInit } from "./messages.js";
 import { OpenStreams } from "./open-streams.js";
+import { packInputs } from "./pack-inputs.js";
 import { openProcess } from "./process-channel.js";
 import { readAnswer, type WorkerAnswer } from "./read-answer.js";
 import { Restarts } from "./restarts.js";
 import { openThread } from "./thread-channel.js";
 import type { WorkerContext, WorkerProgram } from "./worker-program.js";
+
+/** How long a model may take to finalize. */
+const FINALIZE_WITHIN_MS = 30_000;
 
 interface Running {
   readonly batch: number;
@@ -37,6 +41,7 @@ export class WorkerExecutor implements Executor {
   readonly #context: WorkerContext;
   #channel: Channel | undefined;
   #ready = false;
+  #closes = false;
   #onGone: (() => void) | undefined;
   #running: Running | undefined;
   #endedFor: TritonError | undefined;
@@ -62,7 +67,7 @@ export class WorkerExecutor implements Executor {
 
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { info, hosting, nice, warn } = this.#context;
+      const { info, hosting, nice } = this.#context;
       const init: WorkerInit = {
         entry: this.#program.entry.href,
         data: this.#program.data,
@@ -79,10 +84,12 @@ export class WorkerExecutor implements Executor {
           message: (message) => {
             if (message.type === "ready") {
               this.#ready = true;
+              this.#closes = message.closes;
+              limit?.cancel();
               this.details = { ...channel.details, ...message.details };
               resolve();
-            } else if (message.type === "warning") {
-              warn(`model '${info.modelName}': ${message.message}`);
+            } else if (isHostMessage(message)) {
+              tellHost(message, this.#context);
             } else if (message.type === "failed") {
               failure = unpackError(message.error);
               // The module may have left a timer or a socket open, which would keep the worker alive.
@@ -92,6 +99,7 @@ export class WorkerExecutor implements Executor {
             }
           },
           gone: (how, fault) => {
+            limit?.cancel();
             this.#channel = undefined;
             const died = failure ?? this.#describeDeath(fault, how);
             if (this.#ready) this.#restarts.crashed(died);
@@ -104,6 +112,7 @@ export class WorkerExecutor implements Executor {
         },
       );
       this.#channel = channel;
+      const limit = this.#limit("its model had not loaded after", this.#program.loadTimeoutMs);
     });
   }
 
@@ -112,7 +121,7 @@ export class WorkerExecutor implements Executor {
       const { requests } = execution;
       const batch = this.#nextBatch++;
       const transfer: ArrayBuffer[] = [];
-      const inputs = this.#pack(execution, transfer);
+      const inputs = packInputs(execution, this.#program.joins ?? false, transfer);
       if (execution.decoupled) this.#streams.add(batch, execution);
       execution.inputsReady();
       const done = () => {
@@ -149,22 +158,14 @@ export class WorkerExecutor implements Executor {
           this.#streams.forgetWhenOver(batch);
           if (--open === 0 && this.#running === running) this.#abandoned(running);
         };
+        // Null requests, and those that were given up on the way here.
+        if (!execution.isOpen(index)) request.onCancel();
       });
     });
   }
 
   drained(): Promise<void> {
     return this.#streams.whenEmpty();
-  }
-
-  #pack(execution: Execution, transfer: ArrayBuffer[]): WireInputs {
-    const { requests, layout } = execution;
-    if (layout !== undefined && this.#program.joins) {
-      const parts = requests.map(({ inputs }) => packTensors(inputs, transfer, false));
-      return { inputs: [], parts, padding: layout.padding };
-    }
-    const inputs = packTensors(joinInputs(execution), transfer, requests.length > 1 && layout === undefined);
-    return layout === undefined ? { inputs } : { inputs, indivisible: true };
   }
 
   async stop(): Promise<void> {
@@ -179,12 +180,14 @@ export class WorkerExecutor implements Executor {
       };
     });
     if (this.mustFinish) channel.post({ type: "stop" }, []);
-    else if (this.#ready && this.#running === undefined) channel.end();
-    else channel.kill();
+    else if (this.#ready && this.#running === undefined) {
+      if (this.#closes) channel.finish(FINALIZE_WITHIN_MS);
+      else channel.end();
+    } else channel.kill();
     await gone;
   }
 
-  #take(message: Exclude<FromWorker, { type: "ready" | "warning" | "failed" }>): void {
+  #take(message: Exclude<FromWorker, HostMessage | { type: "ready" | "failed" }>): void {
     switch (message.type) {
       case "memory":
         this.memoryBytes = message.bytes;

@@ -3,6 +3,7 @@ import type { PaddingRules } from "../../batch/padding-rules.js";
 import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
 import type { ModelCaller } from "../../callable/model-caller.js";
 import type { Execution, ExecutionResult } from "../executor.js";
+import type { ModuleHost } from "../import-callable.js";
 
 /** Takes the responses of a decoupled model inside a worker. */
 export type ResponseStream = Pick<
@@ -40,7 +41,7 @@ export interface WorkerModel {
 }
 
 /** What the worker offers the model. */
-export interface WorkerHost {
+export interface WorkerHost extends ModuleHost {
   /** Has a warning shown on the main thread. */
   warn(this: void, message: string): void;
 }

@@ -2,6 +2,7 @@ import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { Clock } from "../../clock/clock.js";
 import type { InstanceHosting } from "../../config/instance-hosting.js";
 import type { OutputChecker } from "../../response/check-outputs.js";
+import type { ModuleHost } from "../import-callable.js";
 
 /** What a worker runs, and how it may be ended. */
 export interface WorkerProgram {
@@ -16,6 +17,8 @@ export interface WorkerProgram {
    * @default false: it gets them joined
    */
   readonly joins?: boolean;
+  /** Milliseconds that loading may take, for what can be interrupted. @default any time */
+  readonly loadTimeoutMs?: number | undefined;
 }
 
 /** What a worker executor needs from outside. */
@@ -29,4 +32,6 @@ export interface WorkerContext {
   readonly nice?: number | undefined;
   /** Shows a warning that comes from the worker. */
   readonly warn: (message: string) => void;
+  /** Takes what a module writes to the log, and changes of its metrics. */
+  readonly host?: ModuleHost;
 }

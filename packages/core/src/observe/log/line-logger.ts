@@ -8,6 +8,8 @@ import type { LogFormat, Logger } from "./log.js";
  * 2026-11-21T12:00:00Z I 4711 tritonjs] "loading: resnet:1"
  * ```
  *
+ * A message that begins with a line feed is a table or another text of several lines, and is written as it is.
+ *
  * @param write gets each line with its line feed
  * @param format asked for each line, because it can change
  */
@@ -17,7 +19,8 @@ export function lineLogger(
   now: () => number = Date.now,
 ): Logger {
   const at = (level: string) => (message: string) => {
-    write(`${opening(level, format(), now())} ${process.pid} tritonjs] ${JSON.stringify(message)}\n`);
+    const text = message.startsWith("\n") ? message : JSON.stringify(message);
+    write(`${opening(level, format(), now())} ${process.pid} tritonjs] ${text}\n`);
   };
   return { error: at("E"), warn: at("W"), info: at("I"), debug: at("V") };
 }

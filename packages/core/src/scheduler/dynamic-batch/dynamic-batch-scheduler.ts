@@ -47,6 +47,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   readonly #clock: Clock;
   readonly #queue: PriorityQueue;
   readonly #ordered: OrderedResponses | undefined;
+  /** For models with a target latency, until they are stopped. */
   #adaptive: AdaptiveBatching | undefined;
   #rules: BatchingRules;
   #payload = new Payload();
@@ -90,7 +91,9 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     };
     this.#ordered = batching.preserveOrdering ? (ordered ?? new OrderedResponses()) : undefined;
     if (batching.targetLatencyMs !== undefined) {
-      this.#adaptive = new AdaptiveBatching(batching.targetLatencyMs, this.#rules.maxBatchSize, instances);
+      const { targetLatencyMs } = batching;
+      const { maxBatchSize } = this.#rules;
+      this.#adaptive = new AdaptiveBatching({ targetLatencyMs, maxBatchSize }, instances);
     }
     instances.mergeAfterMs = this.#rules.maxQueueDelayMs;
     instances.maxBatchSize = config.maxBatchSize;
@@ -117,7 +120,9 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     if (this.#lookDeferred || !this.hasSlot) return;
     // While the queue waits for more rows, a request below that number cannot change the decision.
     const rowsDecide = !this.#rules.equalInputs.comparesShapes && this.#rules.maxBatchCost === undefined;
-    const waiting = this.#timer !== undefined && rowsDecide;
+    const inHurry = request.deadline !== undefined || request.timeoutMicroseconds > 0;
+    const mayHurry = this.#adaptive !== undefined && inHurry;
+    const waiting = this.#timer !== undefined && rowsDecide && !mayHurry;
     if (waiting && !this.#payloadIsOver && this.#queue.rows < this.#wakeAtRows) return;
     this.#lookDeferred = true;
     this.#clock.defer(() => {
@@ -144,7 +149,8 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   /** Nobody else will come: nothing waits for others any more. */
   hurry(): void {
     this.#holdUntil = 0;
-    this.#flushing ||= this.#rules.maxQueueDelayMs > 0;
+    this.#flushing ||= this.#rules.maxQueueDelayMs > 0 || this.#adaptive !== undefined;
+    this.#adaptive = undefined;
     this.#rules = { ...this.#rules, maxQueueDelayMs: 0 };
     this.#look();
   }

@@ -6,7 +6,7 @@ import { type HttpOptions, http } from "../../../src/index.js";
 
 /** Serves what `bind` binds until the test is over, and tells where. */
 export async function serve(bind: (triton: Triton) => void, options: HttpOptions = {}): Promise<string> {
-  const triton = new Triton();
+  const triton = new Triton({ security: { restrictedEndpoints: [] } });
   bind(triton);
   onTestFinished(() => triton.close());
   const { addresses } = await triton.serve({ frontends: [http({ port: 0, ...options })] });

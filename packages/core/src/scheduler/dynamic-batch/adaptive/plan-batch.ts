@@ -1,34 +1,31 @@
-import { type DurationCurve, expectedMs } from "./duration-fit.js";
+import { type DurationCurve, expectedMs } from "./duration-curve.js";
+import { type AdaptiveRules, largestBatch } from "./largest-batch.js";
 
-/** Deviations of the typical size to be prepared for. */
-const SAFETY = +(process.env.WS ?? 2.5);
+/** Batches are taken to last this many usual deviations longer than expected. */
+const DURATION_SAFETY = 2.5;
+/** Arrivals during a wait are taken to be this many deviations more than expected. */
+const JOINING_SAFETY = 2;
+/** The same for arrivals during a batch, which nobody can take back any more. */
+const COMING_SAFETY = 4;
 /** Machine time that waiting must be expected to save, as a share of what it would take without. */
 const WORTH_WAITING = 0.05;
-
-/** Share of the best throughput that is enough. */
-const ENOUGH_THROUGHPUT = +(process.env.ET ?? 0.99);
-
-/** What the configuration says. */
-export interface AdaptiveRules {
-  readonly targetLatencyMs: number;
-  readonly maxBatchSize: number;
-  /** Instances that share the queue. */
-  readonly instances: number;
-}
 
 /** What is known when an instance could take a batch. */
 export interface WaitingWork {
   /** Rows in the queue, at least one. */
   readonly rows: number;
-  /** When the first of the waiting requests should be answered, in milliseconds on the model's clock. */
-  readonly answerBy: number;
-  /** Rows that arrive per millisecond. */
-  readonly arrivalRate: number;
+  /** How long the oldest of the requests has waited. */
+  readonly waitedMs: number;
+  /** Milliseconds until the first of them should have its answer. */
+  readonly answerInMs: number;
+  readonly arrivals: {
+    readonly rowsPerMs: number;
+    /** Variance of the rows of a time over their number: 1 when requests know nothing of each other. */
+    readonly dispersion: number;
+  };
   /** Milliseconds until another instance is idle than the one that would take the batch; 0 when one is now. */
   readonly nextIdleMs: number;
   readonly curve: DurationCurve;
-  /** How uneven arrivals are: 1 for those that know nothing of each other. */
-  readonly dispersion: number;
   /** Share of the possible wait to use, from 0 to 1. */
   readonly patience: number;
 }
@@ -37,9 +34,8 @@ export interface WaitingWork {
 export interface BatchPlan {
   /** Most rows in a batch. */
   readonly maxRows: number;
-  /** The batch starts at this time at the latest: now, or later. */
-  readonly startAt: number;
-  /** It starts before that when there are as many rows as this. */
+  /** The batch starts after this time, or earlier with `enoughRows`; 0 for now. */
+  readonly waitMs: number;
   readonly enoughRows: number;
 }
 
@@ -47,79 +43,63 @@ export interface BatchPlan {
  * When the next batch starts, and how large it may be.
  *
  * ```
- *  oldest request                       startAt             answerBy
- *       |---- waits, others join it ------|---- the batch -----|
- *                                         |-- who comes now waits for it --|---- the next batch ----|
+ *  oldest request                  start              answer wanted
+ *       |--- waits, others join it ---|---- the batch -----|
+ *                                     |-- who comes now waits for it --|---- the next batch ----|
  * ```
+ *
+ * Waiting as long as the fixed time of a batch costs nothing: a batch of its own for those who join meanwhile would take
+ * as long. Longer waits need room: those who come while the batch runs must have their answers in time as well. No
+ * wait is longer than the first request can afford, and none begins unless enough machine time is expected to be saved.
  */
-export function planBatch(work: WaitingWork, now: number, rules: AdaptiveRules): BatchPlan {
-  const { curve, rows, arrivalRate } = work;
+export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
+  const { curve, rows, waitedMs, patience, arrivals } = work;
   const maxRows = largestBatch(curve, rules);
-  const atOnce: BatchPlan = { maxRows, startAt: now, enoughRows: rows };
+  const atOnce: BatchPlan = { maxRows, waitMs: 0, enoughRows: rows };
   if (rows >= maxRows) return atOnce;
+  const longestMs = longestWaitMs(work, rules);
+  const freeMs = Math.min(longestMs, curve.fixedMs - waitedMs);
   const room = Math.min(maxRows, rowsThatLeaveRoom(work, rules));
-  const { fixedMs, perRowMs } = curve;
-  const safe = 1 + SAFETY * curve.spread;
-  // Those who join while it waits make the batch longer.
-  const joinMs = Math.max(0, work.answerBy - now - safe * expectedMs(curve, rows));
-  const unforeseen = 2 * Math.sqrt(work.dispersion * arrivalRate * joinMs);
-  const slackMs = work.answerBy - now - safe * expectedMs(curve, rows + unforeseen) - Math.min(1, rules.targetLatencyMs / 20);
-  const longestMs = slackMs / (1 + safe * perRowMs * arrivalRate);
-  const freeMs = Math.min(longestMs, +(process.env.FW ?? 1) * fixedMs - (now - (work.answerBy - rules.targetLatencyMs)));
-  const roomMs = rows < room ? work.patience * longestMs : 0;
-  const waitMs = Math.max(freeMs, roomMs);
-  const enoughRows = roomMs > freeMs ? room : maxRows;
+  const roomyMs = rows < room ? patience * (waitedMs + longestMs) - waitedMs : 0;
+  const waitMs = Math.max(freeMs, roomyMs);
   if (waitMs <= 0) return atOnce;
-  const joining = Math.min(arrivalRate * waitMs, enoughRows - rows);
-  const savedMs = joining * fixedMs;
-  const otherwiseMs = expectedMs(curve, rows) + joining * (fixedMs + perRowMs);
-  if (savedMs < WORTH_WAITING * otherwiseMs) return atOnce;
-  return { maxRows, startAt: now + waitMs, enoughRows };
+  const enoughRows = roomyMs > freeMs ? room : maxRows;
+  const joining = Math.min(arrivals.rowsPerMs * waitMs, enoughRows - rows);
+  const savedMs = joining * curve.fixedMs;
+  const otherwiseMs = expectedMs(curve, rows) + joining * expectedMs(curve, 1);
+  return savedMs < WORTH_WAITING * otherwiseMs ? atOnce : { maxRows, waitMs, enoughRows };
 }
 
-/**
- * The largest batch with which the target can be kept under load: whoever just missed it waits for an instance, and
- * then takes as long again.
- */
-export function largestBatch(curve: DurationCurve, rules: AdaptiveRules): number {
-  const { targetLatencyMs: target, maxBatchSize, instances } = rules;
-  const one = expectedMs(curve, 1);
-  if (one >= target) return maxBatchSize;
-  const underLoad =
-    (target * +(process.env.UL ?? 0.5)) / (1 + +(process.env.US ?? 0) * curve.spread) + 0 * instances;
-  const longest = one < underLoad ? underLoad : (one + target) / 2;
-  const largest = rowsWithin(curve, longest, maxBatchSize);
-  // A smaller one that is nearly as good answers sooner: n / (a + b n) >= share * N / (a + b N).
-  const enough = (ENOUGH_THROUGHPUT * largest) / expectedMs(curve, largest);
-  return Math.max(1, Math.min(largest, Math.ceil((enough * curve.fixedMs) / (1 - enough * curve.perRowMs))));
+/** How long the first request can wait: those who join meanwhile make its batch longer. */
+function longestWaitMs(work: WaitingWork, { targetLatencyMs }: AdaptiveRules): number {
+  const { curve, rows, answerInMs, arrivals } = work;
+  const safety = 1 + DURATION_SAFETY * curve.spread;
+  const joinMs = Math.max(0, answerInMs - safety * expectedMs(curve, rows));
+  const unforeseen = JOINING_SAFETY * Math.sqrt(arrivals.dispersion * arrivals.rowsPerMs * joinMs);
+  // Timers are up to a millisecond late.
+  const lateTimerMs = Math.min(1, targetLatencyMs / 20);
+  const slackMs = answerInMs - safety * expectedMs(curve, rows + unforeseen) - lateTimerMs;
+  return slackMs / (1 + safety * curve.perRowMs * arrivals.rowsPerMs);
 }
 
 /** The largest batch now that leaves those who come while it runs enough time for a batch of their own. */
 function rowsThatLeaveRoom(work: WaitingWork, rules: AdaptiveRules): number {
-  const { curve, arrivalRate, nextIdleMs } = work;
-  const { targetLatencyMs: target, maxBatchSize } = rules;
+  const { curve, arrivals, nextIdleMs } = work;
+  const { targetLatencyMs, maxBatchSize } = rules;
   if (nextIdleMs <= 0) return maxBatchSize;
-  const fits = (rows: number): boolean => {
+  const safety = 1 + DURATION_SAFETY * curve.spread;
+  const leavesRoom = (rows: number): boolean => {
     const busyMs = Math.min(expectedMs(curve, rows), nextIdleMs);
-    const coming = arrivalRate * busyMs;
-    return (
-      busyMs +
-        (1 + SAFETY * curve.spread) *
-          expectedMs(curve, coming + +(process.env.RZ ?? 4) * Math.sqrt(work.dispersion * coming)) <=
-      target
-    );
+    const coming = arrivals.rowsPerMs * busyMs;
+    const most = coming + COMING_SAFETY * Math.sqrt(arrivals.dispersion * coming);
+    return busyMs + safety * expectedMs(curve, most) <= targetLatencyMs;
   };
   let least = 0;
   let most = maxBatchSize;
   while (least < most) {
     const middle = (least + most + 1) >> 1;
-    if (fits(middle)) least = middle;
+    if (leavesRoom(middle)) least = middle;
     else most = middle - 1;
   }
   return least;
-}
-
-function rowsWithin({ fixedMs, perRowMs }: DurationCurve, ms: number, maxBatchSize: number): number {
-  const rows = perRowMs > 0 ? Math.floor((ms - fixedMs) / perRowMs) : maxBatchSize;
-  return Math.max(1, Math.min(maxBatchSize, rows));
 }

@@ -2,14 +2,14 @@
 const KEEP = 0.97;
 /** Observations after which nothing is expected of the first ones, which are often slow, any more. */
 const COLD_OBSERVATIONS = 20;
-/** An outlier counts as no more than this share above what was expected, while there were few. */
+/** An outlier counts as no more than this share above what was expected, unless deviations are usual. */
 const LEAST_SURPRISE = 0.5;
 /** How fast the typical deviation is learnt. */
 const SPREAD_STEP = 0.05;
 /** How much variety of batch sizes, relative to their mean, it takes to believe a new slope. */
 const SLOPE_PRIOR = 0.01;
 
-/** What a batch takes: `fixedMs + perRowMs * rows`. */
+/** How long a batch takes: `fixedMs + perRowMs * rows`. */
 export interface DurationCurve {
   /** Milliseconds that any batch takes, however small. */
   readonly fixedMs: number;

@@ -1,0 +1,50 @@
+/*
+ * What does HTTP cost over a bare server of node:http that reads the same body and answers the same bytes? For JSON the
+ * bare server uses JSON.parse and JSON.stringify.
+ */
+import { binaryBody, jsonBody } from "./support/load/http-bodies.mjs";
+import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
+import { compareServers } from "./support/load/compare-servers.mjs";
+import { drawRatios } from "./support/plot/draw-ratios.mjs";
+import { startProgram } from "./support/program.mjs";
+import { report } from "./support/report.mjs";
+
+const cases = [
+  { name: "64 B", target: 0.8, request: binaryBody("small", 64, true) },
+  { name: "600 KB", target: 0.9, request: binaryBody("large", 600_000, false) },
+  { name: "600 KB JSON", target: 1.5, json: true, request: jsonBody("large", 600_000) },
+];
+
+const server = await startProgram("identity-server");
+const { http } = await server.call("urls");
+const rows = {};
+const ratios = [];
+for (const { name, target, request, json = false } of cases) {
+  const { path, headers, body } = request;
+  const answer = await fetch(`${http}${path}`, {
+    method: "POST",
+    headers: { ...headers, "accept-encoding": "identity" },
+    body,
+  });
+  if (!answer.ok) throw new Error(await answer.text());
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  const bare = await startProgram("bare-http", { json });
+  const { date, connection, "keep-alive": _, ...kept } = Object.fromEntries(answer.headers);
+  await bare.call("answerWith", kept, bytes.toString("base64"));
+  const there = await bare.call("url");
+  for (const concurrency of [16, 64]) {
+    const label = `${name}, ${concurrency} at a time`;
+    const load = (url) => (seconds) => httpLoad({ url: `${url}${path}`, headers, body }, concurrency, seconds);
+    const { row, ratio } = await compareServers([server, load(http)], [bare, load(there)]);
+    rows[label] = row;
+    ratios.push({ label, ...ratio, target });
+  }
+  await bare.stop();
+}
+await server.stop();
+
+report("http", {
+  rows,
+  plots: { "": drawRatios("Answers a second over HTTP, compared with bare node:http", ratios) },
+  note: `Load from ${httpLoadTool()}.`,
+});

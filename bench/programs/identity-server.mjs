@@ -1,0 +1,26 @@
+/* Models that answer what they are given, behind HTTP and gRPC. */
+import { answerCalls, programOptions } from "../support/program.mjs";
+import { importOf } from "../support/tree.mjs";
+
+const { tree } = programOptions();
+const { batch, Triton } = await importOf(tree, "core");
+const { http } = await importOf(tree, "http");
+const { grpc } = await importOf(tree, "grpc");
+
+const triton = new Triton();
+const identity = (modelName, shape, config) =>
+  triton.bind({
+    modelName,
+    inputs: [{ name: "x", dtype: "FP32", shape }],
+    outputs: [{ name: "y", dtype: "FP32", shape }],
+    inferFunc: batch(({ x }) => ({ y: x })),
+    config,
+  });
+identity("small", [16], { maxBatchSize: 64 });
+identity("large", [-1], { batching: false });
+await triton.ready();
+const { url: httpUrl } = await http({ port: 0 }).start(triton.service);
+const { url: grpcUrl } = await grpc({ port: 0 }).start(triton.service);
+const urls = { http: httpUrl.replace("localhost", "127.0.0.1"), grpc: grpcUrl.replace("localhost", "127.0.0.1") };
+
+answerCalls({ urls: () => urls });

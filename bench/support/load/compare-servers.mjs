@@ -1,0 +1,44 @@
+import { medianOf, ratioOf, runPairs, SECONDS } from "../pairs.mjs";
+import { short } from "../statistics.mjs";
+
+/**
+ * Loads two servers in turns. Beside answers a second it measures the CPU time of an answer in the server, which other
+ * work of the machine changes less, and how busy its event loop was: near 100% the load was enough.
+ *
+ * @param ours the program and what loads it: `[program, async (seconds) => ({ rate, p99Ms })]`
+ */
+export async function compareServers(ours, reference, { seconds = SECONDS, scale = 1 } = {}) {
+  const runs = await runPairs(measured(ours, seconds, scale), measured(reference, seconds, scale));
+  const { ratios, ...ratio } = ratioOf(runs);
+  const cpu = ratioOf({ ours: runs.reference, reference: runs.ours }, ({ cpuMicros }) => cpuMicros);
+  const row = {
+    "a second here": medianOf(runs.ours, ({ rate }) => rate),
+    "a second there": medianOf(runs.reference, ({ rate }) => rate),
+    ...ratio,
+    "CPU µs here": medianOf(runs.ours, ({ cpuMicros }) => cpuMicros),
+    "CPU µs there": medianOf(runs.reference, ({ cpuMicros }) => cpuMicros),
+    "ratio by CPU": cpu.ratio,
+    "busy here": percent(medianOf(runs.ours, ({ busy }) => busy)),
+    "busy there": percent(medianOf(runs.reference, ({ busy }) => busy)),
+  };
+  return { row, ratio, ratios, cpu };
+}
+
+const percent = (share) => `${Math.round(short(share) * 100)}%`;
+
+function measured([program, load], seconds, scale) {
+  return async () => {
+    await program.call("use");
+    const start = performance.now();
+    const { rate, p99Ms } = await load(seconds);
+    const elapsed = (performance.now() - start) / 1000;
+    const { cpuMs, utilization } = await program.call("use");
+    const answers = rate * scale * seconds;
+    return {
+      rate: rate * scale,
+      p99Ms,
+      cpuMicros: (cpuMs * 1000) / answers,
+      busy: Math.min(1, (utilization * elapsed) / seconds),
+    };
+  };
+}

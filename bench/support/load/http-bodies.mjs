@@ -1,0 +1,38 @@
+/* Bodies of inference requests over HTTP, for the models of bench/programs/identity-server.mjs. */
+
+/** FP32 tensor of so many bytes, in binary both ways. */
+export function binaryBody(model, byteSize, batched) {
+  const elements = byteSize / 4;
+  const tensor = Buffer.from(new Float32Array(elements).fill(0.5).buffer);
+  const shape = batched ? [1, elements] : [elements];
+  const header = Buffer.from(
+    JSON.stringify({
+      inputs: [{ name: "x", datatype: "FP32", shape, parameters: { binary_data_size: byteSize } }],
+      parameters: { binary_data_output: true },
+    }),
+  );
+  return {
+    path: `/v2/models/${model}/infer`,
+    headers: {
+      "content-type": "application/octet-stream",
+      "inference-header-content-length": String(header.length),
+    },
+    body: Buffer.concat([header, tensor]),
+  };
+}
+
+/** FP32 tensor with four decimals in about so many bytes of JSON. */
+export function jsonBody(model, byteSize) {
+  const data = [];
+  for (let length = 0; length < byteSize; ) {
+    const number = ((data.length * 7919) % 20_000) / 10_000 - 1;
+    data.push(Number(number.toFixed(4)));
+    length += String(data.at(-1)).length + 1;
+  }
+  const inputs = [{ name: "x", datatype: "FP32", shape: [data.length], data }];
+  return {
+    path: `/v2/models/${model}/infer`,
+    headers: { "content-type": "application/json" },
+    body: Buffer.from(JSON.stringify({ inputs })),
+  };
+}

@@ -1,0 +1,97 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { performance } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
+
+/*
+ * Programs that are compared run in processes of their own: each has its own heap and its own compiled code. They answer
+ * calls over the channel to their parent.
+ */
+
+/** A program of `bench/programs`, started and ready for calls. */
+export class Program {
+  #child;
+  #waiting = new Map();
+  #next = 0;
+
+  constructor(child) {
+    this.#child = child;
+    child.on("message", ({ id, value, error }) => {
+      const { resolve, reject } = this.#waiting.get(id) ?? {};
+      this.#waiting.delete(id);
+      if (error === undefined) resolve?.(value);
+      else reject?.(new Error(error));
+    });
+    child.on("exit", (code) => {
+      for (const { reject } of this.#waiting.values()) reject(new Error(`the program ended with ${code}`));
+      this.#waiting.clear();
+    });
+  }
+
+  /** Calls what the program gave to `answerCalls` under this name. */
+  call(name, ...args) {
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#child.send({ id, name, args });
+    });
+  }
+
+  async stop() {
+    if (this.#child.exitCode !== null) return;
+    this.#child.kill("SIGKILL");
+    await once(this.#child, "exit");
+  }
+}
+
+/**
+ * @param name file in `bench/programs`, without its ending
+ * @param options.tree root of the revision that the program imports packages from; this one unless given
+ */
+export async function startProgram(name, options = {}, tree = undefined) {
+  const path = fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
+  const execArgv = ["--expose-gc"];
+  const child = fork(path, [JSON.stringify({ tree, ...options })], { execArgv });
+  const program = new Program(child);
+  await program.call("ready");
+  return program;
+}
+
+/** Arguments of this program. */
+export const programOptions = () => JSON.parse(process.argv[2] ?? "{}");
+
+/** In a program: answers the parent's calls. All programs answer `use` and `memory`. */
+export function answerCalls(calls) {
+  const all = { ready: () => true, use: useSinceLastAsked(), memory: settledMemory, ...calls };
+  process.on("message", async ({ id, name, args }) => {
+    try {
+      process.send({ id, value: await all[name](...args) });
+    } catch (error) {
+      process.send({ id, error: String(error?.stack ?? error) });
+    }
+  });
+  process.on("disconnect", () => process.exit());
+}
+
+/** CPU time of this process, and the share of the time in which its event loop was at work, since the last call. */
+function useSinceLastAsked() {
+  let cpu = process.cpuUsage();
+  let loop = performance.eventLoopUtilization();
+  return () => {
+    const used = process.cpuUsage(cpu);
+    const { utilization } = performance.eventLoopUtilization(loop);
+    cpu = process.cpuUsage();
+    loop = performance.eventLoopUtilization();
+    return { cpuMs: (used.user + used.system) / 1000, utilization };
+  };
+}
+
+/** Bytes in use once all garbage is collected. */
+async function settledMemory() {
+  for (let i = 0; i < 4; i++) {
+    globalThis.gc();
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+  const { heapUsed, rss, arrayBuffers, external } = process.memoryUsage();
+  return { heapUsed, rss, arrayBuffers, external };
+}

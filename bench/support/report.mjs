@@ -1,0 +1,48 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../../scripts/run.mjs";
+import { machineNote, saveResult } from "./save-result.mjs";
+
+const documentFile = join(root, "docs", "performance.md");
+
+/**
+ * Prints a table, saves it under `bench/results/`, and puts it with its plot into `docs/performance.md`.
+ *
+ * @param rows an object of columns by the name of the row
+ * @param plots SVG documents, by a word that tells them apart
+ * @param figures what the JSON has besides
+ */
+export function report(name, { rows, plots = {}, figures = {}, note = "" }) {
+  console.table(rows);
+  if (note !== "") console.log(note);
+  saveResult(name, { rows, ...figures });
+  if (process.env.BENCH_DOCS === "0") return;
+  const folder = join(root, "docs", "performance");
+  mkdirSync(folder, { recursive: true });
+  const images = Object.entries(plots).map(([word, svg]) => {
+    const file = `${[name, word].filter((part) => part !== "").join("-")}.svg`;
+    writeFileSync(join(folder, file), svg);
+    return `![${file.replace(".svg", "")}](performance/${file})`;
+  });
+  const parts = [markdownTable(rows), note, ...images, `Measured on ${machineNote()}.`];
+  replaceSection(name, parts.filter((part) => part !== "").join("\n\n"));
+}
+
+function markdownTable(rows) {
+  const columns = [...new Set(Object.values(rows).flatMap(Object.keys))];
+  const line = (cells) => `| ${cells.join(" | ")} |`;
+  const body = Object.entries(rows).map(([name, row]) =>
+    line([name, ...columns.map((column) => row[column] ?? "")]),
+  );
+  return [line(["", ...columns]), line(["---", ...columns.map(() => "---:")]), ...body].join("\n");
+}
+
+/** Replaces what stands between the two marks of a benchmark. */
+function replaceSection(name, text) {
+  const [start, end] = [`<!-- bench ${name} -->`, `<!-- end of bench ${name} -->`];
+  const document = readFileSync(documentFile, "utf8");
+  const [from, to] = [document.indexOf(start), document.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`docs/performance.md has no place for ${name}`);
+  const before = document.slice(0, from + start.length);
+  writeFileSync(documentFile, `${before}\n\n${text}\n\n${document.slice(to)}`);
+}

@@ -1,0 +1,51 @@
+import { relative } from "node:path";
+import type { Finding, ModelInspection } from "@tritonjs/core";
+import { suggestFix } from "./suggest-fix.js";
+
+/** A finding with what to do about it. */
+export interface Advice extends Finding {
+  readonly model: string;
+  readonly fix?: string;
+}
+
+/** What was found in a repository. */
+export interface CheckReport {
+  readonly models: number;
+  readonly errors: number;
+  readonly warnings: number;
+  readonly findings: readonly Advice[];
+}
+
+/** Puts together what was found in models. */
+export function checkReport(models: readonly ModelInspection[]): CheckReport {
+  const findings = models.flatMap(({ name, findings }) => findings.map((finding) => advise(name, finding)));
+  const count = (severity: Finding["severity"]) =>
+    findings.filter((finding) => finding.severity === severity).length;
+  return { models: models.length, errors: count("error"), warnings: count("warning"), findings };
+}
+
+/** The report as text: a line for each finding, as compilers write them, with the fix below. */
+export function reportText({ models, errors, warnings, findings }: CheckReport): string {
+  const lines = findings.flatMap(({ path, line, column, severity, message, fix }) => {
+    const place = [shown(path), line, column].filter((part) => part !== undefined);
+    const text = `${place.join(":")}: ${severity}: ${message}`;
+    return fix === undefined ? [text] : [text, `    fix: ${fix}`];
+  });
+  const summary = `${counted(models, "model")}: ${counted(errors, "error")}, ${counted(warnings, "warning")}`;
+  return `${[...lines, summary].join("\n")}\n`;
+}
+
+/** Relative to where the command runs, unless that is somewhere else altogether. */
+function shown(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short === "" || short.startsWith("..") ? path : short;
+}
+
+function advise(model: string, finding: Finding): Advice {
+  const fix = suggestFix(finding.message);
+  return { model, ...finding, ...(fix === undefined ? {} : { fix }) };
+}
+
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,28 @@
+import { resolve } from "node:path";
+import { type Finding, type ModelInspection, Triton, type TritonOptions } from "@tritonjs/core";
+
+/** Really loads the models of repositories. @returns what was found, with the reasons of those that did not load */
+export async function loadModels(
+  inspections: readonly ModelInspection[],
+  repositories: readonly string[],
+  options: TritonOptions,
+): Promise<ModelInspection[]> {
+  const logger = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
+  const modelRepository = repositories.map((path) => resolve(path));
+  await using triton = new Triton({ ...options, logger, modelRepository, exitOnError: false });
+  await triton.ready().catch(() => {});
+  const index = await triton.service.repositoryIndex(false);
+  return inspections.map((inspection) => {
+    const failures = index
+      .filter(({ name, state }) => name === inspection.name && state !== "READY")
+      .map(
+        ({ version, reason }): Finding => ({
+          severity: "error",
+          path: inspection.directory,
+          message: `${version === undefined ? "" : `version ${version} `}cannot be loaded: ${reason ?? "no reason is known"}`,
+        }),
+      )
+      .filter(({ message }) => !inspection.findings.some((known) => message.includes(known.message)));
+    return { ...inspection, findings: [...inspection.findings, ...failures] };
+  });
+}

@@ -1,0 +1,42 @@
+import { VERSION } from "@tritonjs/core";
+import { Command } from "commander";
+import type { Extensions } from "../extensions.js";
+import type { Terminal } from "../terminal.js";
+import { configCommand } from "./config-command.js";
+import { initCommand } from "./init-command.js";
+import { serveCommand } from "./serve-help.js";
+import { typesCommand } from "./types-command.js";
+
+/** What a command is run with. */
+export interface CommandContext {
+  readonly terminal: Terminal;
+  readonly extensions: Extensions;
+  /** Told the exit code of a command that came to its end. */
+  finish(this: void, code: number): void;
+}
+
+/** All commands. */
+export function commandLine(context: CommandContext): Command {
+  const { terminal } = context;
+  const program = new Command("tritonjs")
+    .description("Serves models with Triton's scheduling over its protocol, from Node.js.")
+    .version(VERSION)
+    .showHelpAfterError(
+      "Run 'tritonjs --help' for the commands. Options of tritonserver go with 'tritonjs serve'.",
+    )
+    .addCommand(serveCommand())
+    .addCommand(configCommand(context))
+    .addCommand(typesCommand(context))
+    .addCommand(initCommand(context));
+  for (const command of withSubcommands(program)) {
+    command.exitOverride().configureOutput({
+      writeOut: (text) => terminal.write(text),
+      writeErr: (text) => terminal.writeError(text),
+    });
+  }
+  return program;
+}
+
+function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)];
+}

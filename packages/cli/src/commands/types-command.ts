@@ -1,0 +1,28 @@
+import { writeFile } from "node:fs/promises";
+import { inspectRepository, modelTypes } from "@tritonjs/core";
+import { Command } from "commander";
+import { checkReport, reportText } from "../check/check-report.js";
+import type { CommandContext } from "./command-line.js";
+
+interface Options {
+  readonly out?: string;
+  readonly modelConfigName?: string;
+}
+
+/** `tritonjs types`: types of the models of a repository for `triton.infer`. */
+export function typesCommand({ terminal, extensions, finish }: CommandContext): Command {
+  return new Command("types")
+    .description("write a .d.ts that types triton.infer() for the models of a repository")
+    .argument("<repositories...>", "model repositories")
+    .option("--out <file>", "file to write; standard output unless given")
+    .option("--model-config-name <name>", "use configs/<name>.pbtxt where there is one")
+    .action(async (paths: string[], { out, ...options }: Options) => {
+      const models = await inspectRepository(paths, { ...options, ...extensions });
+      const text = modelTypes(models.flatMap(({ config }) => config ?? []));
+      const broken = models.filter(({ config }) => config === undefined);
+      if (broken.length > 0) terminal.writeError(reportText(checkReport(broken)));
+      if (out === undefined) terminal.write(text);
+      else await writeFile(out, text);
+      finish(broken.length > 0 ? 1 : 0);
+    });
+}

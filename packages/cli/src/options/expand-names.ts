@@ -1,0 +1,49 @@
+import { OptionError } from "./option-error.js";
+
+/**
+ * Writes options out whose names were cut short, as `getopt_long` allows where only one option begins so.
+ *
+ * @param needsValue tells whether an option takes a value, which may be the next argument
+ * @throws OptionError for an unknown or ambiguous name, or a value that is missing or too much.
+ */
+export function expandNames(
+  args: readonly string[],
+  names: readonly string[],
+  needsValue: (name: string) => boolean,
+): string[] {
+  const expanded: string[] = [];
+  for (let index = 0; index < args.length; index++) {
+    const argument = args[index]!;
+    if (argument === "--") return [...expanded, ...args.slice(index)];
+    const match = /^--([^=]+)(?:=([\s\S]*))?$/.exec(argument);
+    if (match === null) {
+      if (/^-./.test(argument)) throw getopt(`unrecognized option '${argument}'`);
+      expanded.push(argument);
+      continue;
+    }
+    const name = fullName(match[1]!, argument, names);
+    const given = match[2];
+    if (!needsValue(name)) {
+      if (given !== undefined) throw getopt(`option '--${name}' doesn't allow an argument`);
+      expanded.push(`--${name}`);
+      continue;
+    }
+    const value = given ?? args[++index];
+    if (value === undefined) throw getopt(`option '--${name}' requires an argument`);
+    expanded.push(`--${name}=${value}`);
+  }
+  return expanded;
+}
+
+function fullName(short: string, argument: string, names: readonly string[]): string {
+  if (names.includes(short)) return short;
+  const candidates = names.filter((name) => name.startsWith(short));
+  if (candidates.length === 1) return candidates[0]!;
+  if (candidates.length === 0) throw getopt(`unrecognized option '${argument}'`);
+  const possibilities = candidates.map((name) => `'--${name}'`).join(" ");
+  throw getopt(`option '--${short}' is ambiguous; possibilities: ${possibilities}`);
+}
+
+function getopt(text: string): OptionError {
+  return new OptionError(`tritonjs: ${text}`, "before usage");
+}

@@ -1,0 +1,53 @@
+import { OptionError } from "./option-error.js";
+
+/** Groups of the protocol that need a header. */
+export interface Restriction {
+  readonly groups: readonly RestrictedGroup[];
+  readonly header: string;
+  readonly value: string;
+}
+
+const GROUPS = [
+  "health",
+  "metadata",
+  "inference",
+  "shared-memory",
+  "model-config",
+  "model-repository",
+  "statistics",
+  "trace",
+  "logging",
+] as const;
+
+export type RestrictedGroup = (typeof GROUPS)[number];
+
+/**
+ * `<group>,<group>:<key>=<value>`: the groups answer only requests with a header `key` of that value.
+ *
+ * @param kind `api` or `protocol`, as the option calls the groups
+ */
+export function readRestriction(option: string, kind: "api" | "protocol") {
+  return (text: string, previous: readonly Restriction[]): readonly Restriction[] => {
+    const colon = text.indexOf(":");
+    const equals = text.indexOf("=", colon + 1);
+    const header = text.slice(colon + 1, equals);
+    const value = text.slice(equals + 1);
+    if (colon <= 0 || equals < 0 || header === "" || value === "") {
+      throw new OptionError(`--${option} option format is '<config name>:<setting>=<value>'. Got ${text}`);
+    }
+    const groups = text
+      .slice(0, colon)
+      .split(",")
+      .map((group) => {
+        const known = GROUPS.find((each) => each === group);
+        if (known === undefined) throw new OptionError(`unknown restricted ${kind} '${group}' `);
+        if (previous.some((other) => other.groups.includes(known))) {
+          throw new OptionError(
+            `restricted ${kind} '${group}' can not be specified in multiple config groups`,
+          );
+        }
+        return known;
+      });
+    return [...previous, { groups, header, value }];
+  };
+}

@@ -1,0 +1,38 @@
+import { boolean, integer, list, text, value } from "./option.js";
+import { OptionError } from "./option-error.js";
+import { readLevel } from "./read-value.js";
+
+/** Options of the server as a whole, and of its log. */
+export const serverOptions = {
+  Server: {
+    id: text("Name of the server in its metadata.", "triton"),
+    "exit-timeout-secs": integer(
+      "How long requests at hand may go on after SIGTERM or SIGINT, in seconds. After that the server exits with 1.",
+      30,
+    ),
+    config: list(
+      "file",
+      "JSON file with options, by their names without the dashes. The command line and the environment " +
+        "(TRITONJS_HTTP_PORT for --http-port) come before it.",
+      (path) => path,
+    ),
+  },
+  Logging: {
+    "log-verbose": value(
+      "integer",
+      "Verbose messages up to this level are logged; 0 for none.",
+      0,
+      readLevel,
+    ),
+    "log-info": boolean("Log messages of level INFO.", true),
+    "log-warning": boolean("Log messages of level WARNING.", true),
+    "log-error": boolean("Log messages of level ERROR.", true),
+    "log-format": value("string", 'Look of the log: "default" or "ISO8601".', "default", readFormat),
+    "log-file": text("File to write the log to; standard error unless given.", ""),
+  },
+};
+
+function readFormat(format: string): "default" | "ISO8601" {
+  if (format === "default" || format === "ISO8601") return format;
+  throw new OptionError("invalid argument for --log-format");
+}

@@ -1,0 +1,22 @@
+import type { Terminal } from "./terminal.js";
+
+/** Signals by which a process is asked to stop, with their numbers. */
+const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
+
+/** The terminal of this process. Asked to stop for the second time, the process ends at once, with 1. */
+export const processTerminal: Terminal = {
+  environment: process.env,
+  write: (text) => void process.stdout.write(text),
+  writeError: (text) => void process.stderr.write(text),
+  stopRequested: () =>
+    new Promise((resolve) => {
+      let asked = false;
+      for (const [name, number] of Object.entries(SIGNALS)) {
+        process.on(name, () => {
+          if (asked) process.exit(1);
+          asked = true;
+          resolve(String(number));
+        });
+      }
+    }),
+};

@@ -1,0 +1,142 @@
+import { readFileSync } from "node:fs";
+import { type Frontend, statusText } from "@tritonjs/core";
+import { grpc } from "@tritonjs/grpc";
+import { http, metrics } from "@tritonjs/http";
+import { metricsAddress } from "../options/check-options.js";
+import { OptionError } from "../options/option-error.js";
+import type { OptionValues } from "../options/options.js";
+
+/** What tritonserver calls the frontends in its log. */
+export const SERVICE_NAMES: Readonly<Record<string, string>> = {
+  http: "HTTPService",
+  grpc: "GRPCInferenceService",
+  metrics: "Metrics Service",
+};
+
+/** A frontend that could not be opened. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+  /** What can be done about it; empty when nobody knows. */
+  readonly hint: string;
+
+  constructor(message: string, hint: string) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+/**
+ * The frontends that a command line asks for.
+ *
+ * @throws OptionError for a pattern that is none, or a file that cannot be read.
+ */
+export function openFrontends(values: OptionValues): Frontend[] {
+  const frontends: Frontend[] = [];
+  if (values["allow-grpc"]) {
+    const socket = `${values["grpc-address"]}:${values["grpc-port"]}`;
+    frontends.push(orSayWhy(grpcFrontend(values), "GRPC service", socket, "--grpc-port"));
+  }
+  if (values["allow-http"]) {
+    const socket = `${values["http-address"]}:${values["http-port"]}`;
+    frontends.push(orSayWhy(httpFrontend(values), "HTTP service", socket, "--http-port"));
+  }
+  if (values["allow-metrics"]) {
+    const address = metricsAddress(values);
+    const port = values["metrics-port"];
+    const frontend = metrics({ address, port });
+    frontends.push(orSayWhy(frontend, "Metrics service", `${address}:${port}`, "--metrics-port"));
+  }
+  return frontends;
+}
+
+/** Tells in the words of the command line why a frontend could not be opened. */
+function orSayWhy(frontend: Frontend, service: string, socket: string, option: string): Frontend {
+  return {
+    name: frontend.name,
+    stop: (drainTimeoutMs) => frontend.stop(drainTimeoutMs),
+    start: async (inference) => {
+      try {
+        return await frontend.start(inference);
+      } catch (error) {
+        const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+        const isTaken = code === "EADDRINUSE";
+        const why = isTaken
+          ? `Unavailable - Socket '${socket}' already in use`
+          : statusText(error).replace(": ", " - ");
+        const hint = isTaken ? `Choose another port with ${option}.` : "";
+        throw new StartError(`failed to start ${service}: ${why}`, hint);
+      }
+    },
+  };
+}
+
+function httpFrontend(values: OptionValues): Frontend {
+  return http({
+    address: values["http-address"],
+    port: values["http-port"],
+    reusePort: values["reuse-http-port"],
+    maxInputSize: values["http-max-input-size"],
+    headerForwardPattern: pattern(values, "http-header-forward-pattern"),
+    restrictions: Object.fromEntries(
+      values["http-restricted-api"].flatMap(({ groups, header, value }) =>
+        groups.map((group) => [group, { header, value }]),
+      ),
+    ),
+  });
+}
+
+function grpcFrontend(values: OptionValues): Frontend {
+  const age = values["grpc-max-connection-age"];
+  const grace = values["grpc-max-connection-age-grace"];
+  return grpc({
+    address: values["grpc-address"],
+    port: values["grpc-port"],
+    reusePort: values["reuse-grpc-port"],
+    headerForwardPattern: pattern(values, "grpc-header-forward-pattern"),
+    inferResponseCompressionLevel: values["grpc-infer-response-compression-level"],
+    keepaliveTimeMs: values["grpc-keepalive-time"],
+    keepaliveTimeoutMs: values["grpc-keepalive-timeout"],
+    keepalivePermitWithoutCalls: values["grpc-keepalive-permit-without-calls"],
+    http2MaxPingsWithoutData: values["grpc-http2-max-pings-without-data"],
+    http2MinRecvPingIntervalWithoutDataMs: values["grpc-http2-min-recv-ping-interval-without-data"],
+    http2MaxPingStrikes: values["grpc-http2-max-ping-strikes"],
+    ...(age > 0 ? { maxConnectionAgeMs: age } : {}),
+    ...(grace > 0 ? { maxConnectionAgeGraceMs: grace } : {}),
+    restrictedProtocols: values["grpc-restricted-protocol"].map(({ groups, header, value }) => ({
+      protocols: groups,
+      key: header,
+      value,
+    })),
+    reflection: values["grpc-reflection"],
+    stopGraceMs: values["exit-timeout-secs"] * 1000,
+    ...grpcTls(values),
+  });
+}
+
+function grpcTls(values: OptionValues) {
+  const mutual = values["grpc-use-ssl-mutual"];
+  if (!mutual && !values["grpc-use-ssl"]) return {};
+  const roots = mutual ? { ca: pem(values, "grpc-root-cert") } : {};
+  return { tls: { cert: pem(values, "grpc-server-cert"), key: pem(values, "grpc-server-key"), ...roots } };
+}
+
+function pem(values: OptionValues, name: "grpc-server-cert" | "grpc-server-key" | "grpc-root-cert"): Buffer {
+  try {
+    return readFileSync(values[name]);
+  } catch (error) {
+    throw new OptionError(`Bad option: "--${name}".\n${(error as Error).message}`, "alone");
+  }
+}
+
+function pattern(
+  values: OptionValues,
+  name: "http-header-forward-pattern" | "grpc-header-forward-pattern",
+): RegExp | undefined {
+  const text = values[name];
+  if (text === "") return undefined;
+  try {
+    return new RegExp(text, "i");
+  } catch (error) {
+    throw new OptionError(`Bad option: "--${name}".\n${(error as Error).message}`, "alone");
+  }
+}

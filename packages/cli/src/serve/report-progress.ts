@@ -1,0 +1,16 @@
+import type { InferenceService } from "@tritonjs/core";
+
+const EVERY_SECONDS = 10;
+
+/** Logs which models are still loading, every ten seconds until it is stopped. */
+export function reportProgress(service: InferenceService): { stop(): void } {
+  let seconds = 0;
+  const timer = setInterval(async () => {
+    seconds += EVERY_SECONDS;
+    const index = await service.repositoryIndex(false);
+    const loading = index.filter(({ state }) => state === "LOADING");
+    const names = loading.map(({ name, version }) => `${name}:${version}`).join(", ");
+    if (names !== "") service.log.info(`still loading after ${seconds} seconds: ${names}`);
+  }, EVERY_SECONDS * 1000).unref();
+  return { stop: () => clearInterval(timer) };
+}

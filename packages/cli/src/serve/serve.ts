@@ -1,0 +1,85 @@
+import { type Frontend, lineLogger, statusText, Triton } from "@tritonjs/core";
+import type { Extensions } from "../extensions.js";
+import { OptionError } from "../options/option-error.js";
+import type { OptionValues } from "../options/options.js";
+import { readArguments } from "../options/read-arguments.js";
+import type { Terminal } from "../terminal.js";
+import { metricsComplaints } from "./metrics-settings.js";
+import { modelTable } from "./model-table.js";
+import { openFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
+import { optionTable } from "./option-table.js";
+import { reportProgress } from "./report-progress.js";
+import { abandonServer, stopServer } from "./stop-server.js";
+import { tritonSettings } from "./triton-settings.js";
+
+/**
+ * Serves model repositories until the process is asked to stop.
+ *
+ * @returns the exit code: 0 after a stop in which all requests were answered, 1 otherwise
+ * @throws OptionError for a command line that cannot be run.
+ */
+export async function serve(
+  args: readonly string[],
+  terminal: Terminal,
+  extensions: Extensions,
+): Promise<number> {
+  const { values, warnings } = readArguments(args, terminal.environment);
+  for (const warning of warnings) terminal.writeError(`${warning}\n`);
+  const stopRequested = terminal.stopRequested();
+  let triton: Triton | undefined;
+  let isServing = false;
+  try {
+    const frontends = openFrontends(values);
+    triton = createTriton(values, terminal, extensions);
+    const started = start(triton, frontends, values).then(() => {
+      isServing = true;
+    });
+    started.catch(() => {});
+    // A stop that is asked for while models load is not kept waiting by them.
+    await Promise.race([started, stopRequested]);
+    await stopRequested;
+  } catch (error) {
+    return await fail(error, triton, terminal);
+  }
+  terminal.writeError(`Signal (${await stopRequested}) received.\n`);
+  return isServing ? stopServer(triton, values["exit-timeout-secs"]) : abandonServer(triton);
+}
+
+function createTriton(values: OptionValues, terminal: Terminal, extensions: Extensions): Triton {
+  let triton: Triton | undefined;
+  const format = () => triton?.service.log.settings.format ?? values["log-format"];
+  const logger = lineLogger((line) => terminal.writeError(line), format);
+  triton = new Triton({ ...tritonSettings(values, logger), ...extensions });
+  for (const complaint of metricsComplaints(values["metrics-config"])) triton.service.log.error(complaint);
+  return triton;
+}
+
+/** Loads the models, shows how that went, and opens the frontends. */
+async function start(triton: Triton, frontends: readonly Frontend[], values: OptionValues): Promise<void> {
+  const { service } = triton;
+  const progress = reportProgress(service);
+  try {
+    await triton.ready();
+  } finally {
+    progress.stop();
+    // Without a repository there is nothing to show.
+    const models = await modelTable(service).catch(() => undefined);
+    if (models !== undefined) service.log.info(`\n${models}\n`);
+    service.log.info(`\n${optionTable(service.serverMetadata(), values)}\n`);
+  }
+  const { addresses } = await triton.serve({ frontends });
+  for (const [name, { host, port }] of Object.entries(addresses)) {
+    const address = host.includes(":") ? `[${host}]` : host;
+    service.log.info(`Started ${SERVICE_NAMES[name] ?? name} at ${address}:${port}`);
+  }
+}
+
+async function fail(error: unknown, triton: Triton | undefined, terminal: Terminal): Promise<number> {
+  if (error instanceof OptionError) throw error;
+  if (error instanceof StartError) {
+    triton?.service.log.error(error.message);
+    if (error.hint !== "") terminal.writeError(`${error.hint}\n`);
+  } else terminal.writeError(`error: creating server: ${statusText(error).replace(": ", " - ")}\n`);
+  await triton?.close();
+  return 1;
+}

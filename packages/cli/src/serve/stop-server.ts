@@ -1,0 +1,41 @@
+import type { Triton } from "@tritonjs/core";
+
+/** For connections to be cut off, and for a model that is still loading. */
+const LAST_WORDS_MS = 1000;
+
+/** Node's timers do not go further. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Stops a server: requests at hand may finish for as long as it was told.
+ *
+ * @returns the exit code: 0, or 1 when the time was over before they had
+ */
+export async function stopServer(triton: Triton, exitTimeoutSecs: number): Promise<number> {
+  const { log } = triton.service;
+  log.info("Waiting for in-flight requests to complete.");
+  const timeoutMs = Math.min(Math.max(0, exitTimeoutSecs) * 1000, LONGEST_TIMER_MS);
+  const closed = triton.close();
+  if (await settlesWithin(closed, timeoutMs)) return 0;
+  log.error("Exit timeout expired. Exiting immediately.");
+  await settlesWithin(closed, LAST_WORDS_MS);
+  return 1;
+}
+
+/** Gives up a server that has not begun to serve. @returns the exit code */
+export async function abandonServer(triton: Triton): Promise<number> {
+  await settlesWithin(triton.close(), LAST_WORDS_MS);
+  return 0;
+}
+
+async function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
+  });
+  try {
+    return await Promise.race([promise.then(() => true), expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

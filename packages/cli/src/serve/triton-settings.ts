@@ -1,0 +1,100 @@
+import type { Logger, TritonOptions } from "@tritonjs/core";
+import { OptionError } from "../options/option-error.js";
+import type { OptionValues } from "../options/options.js";
+import { metricsSettings } from "./metrics-settings.js";
+
+/**
+ * The options of the server that a command line asks for.
+ *
+ * @param logger takes the log, unless it goes to a file
+ * @throws OptionError for settings that no server could have.
+ */
+export function tritonSettings(values: OptionValues, logger: Logger): TritonOptions {
+  const repositories = repositoryPaths(values);
+  if (repositories.length === 0) {
+    throw creating("Invalid argument - --model-repository must be specified");
+  }
+  const cacheBytes = cacheSize(values);
+  return {
+    id: values.id,
+    exitTimeoutSecs: values["exit-timeout-secs"],
+    ...(values["log-file"] === "" ? { logger } : { logFile: values["log-file"] }),
+    logVerbose: values["log-verbose"],
+    logInfo: values["log-info"],
+    logWarning: values["log-warning"],
+    logError: values["log-error"],
+    logFormat: values["log-format"],
+    modelRepository: repositories,
+    modelControlMode: values["model-control-mode"],
+    repositoryPollSecs: values["repository-poll-secs"],
+    loadModel: [...new Set(values["load-model"])],
+    ...(values["model-config-name"] === "" ? {} : { modelConfigName: values["model-config-name"] }),
+    disableAutoCompleteConfig:
+      values["disable-auto-complete-config"] || values["strict-model-config"] === true,
+    modelLoadThreadCount: values["model-load-thread-count"],
+    modelLoadRetryCount: Math.max(0, values["model-load-retry-count"]),
+    modelNamespacing: values["model-namespacing"],
+    exitOnError: values["exit-on-error"],
+    strictReadiness: values["strict-readiness"],
+    backendConfig: backendSettings(values),
+    rateLimit: values["rate-limit"],
+    ...(values["rate-limit-resource"].length === 0
+      ? {}
+      : { rateLimitResources: values["rate-limit-resource"] }),
+    hostPolicies: hostPolicies(values),
+    allowClientSharedMemory: values["allow-client-shm"],
+    ...(cacheBytes === undefined ? {} : { responseCache: { byteSize: cacheBytes } }),
+    metricsConfig: metricsSettings(values["metrics-config"]),
+    allowCpuMetrics: values["allow-cpu-metrics"],
+  };
+}
+
+/** The repositories, each once. */
+export function repositoryPaths(values: OptionValues): string[] {
+  return [...new Set([...values["model-store"], ...values["model-repository"]])];
+}
+
+function backendSettings(values: OptionValues): Record<string, Record<string, string>> {
+  const settings: Record<string, Record<string, string>> = {};
+  for (const { name, key, value } of values["backend-config"]) {
+    settings[name] = { ...settings[name], [key]: value };
+  }
+  return settings;
+}
+
+function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPolicies"]> {
+  const policies: Record<string, { numaNode?: number; cpuCores?: string }> = {};
+  for (const { name, key, value } of values["host-policy"]) {
+    const setting = key === "numa-node" ? { numaNode: Number(value) } : { cpuCores: value };
+    policies[name] = { ...policies[name], ...setting };
+  }
+  return policies;
+}
+
+/** Bytes of the response cache; undefined for none. */
+function cacheSize(values: OptionValues): number | undefined {
+  const settings = values["cache-config"];
+  if (settings.length === 0) return values["response-cache-byte-size"];
+  const names = new Set(settings.map(({ name }) => name));
+  if (names.size > 1) {
+    throw creating(
+      "Invalid argument - found multiple cache configurations, but only a single cache is currently supported",
+    );
+  }
+  const [name] = names;
+  if (name !== "local") {
+    throw creating(
+      `Not found - unable to find cache '${name}': the command knows 'local'; a program of your own can give ` +
+        "new Triton({ responseCache }) any other, redisCache of @tritonjs/core/redis among them",
+    );
+  }
+  const size = settings.findLast(({ key }) => key === "size")?.value ?? "";
+  if (!/^\d+$/.test(size))
+    throw creating(`Invalid argument - the cache needs a size in bytes, got '${size}'`);
+  return Number(size);
+}
+
+/** The end of a server that could not be made. */
+function creating(reason: string): OptionError {
+  return new OptionError(`error: creating server: ${reason}`, "alone");
+}

@@ -1,0 +1,42 @@
+import { VERSION } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import { run } from "../../src/run.js";
+import { TestTerminal } from "../support/test-terminal.js";
+
+async function said(...args: string[]) {
+  const terminal = new TestTerminal();
+  const code = await run(args, terminal);
+  return { code, output: terminal.output, errors: terminal.errors };
+}
+
+describe("the command", () => {
+  it("tells its version", async () => {
+    expect(await said("--version")).toEqual({ code: 0, output: `${VERSION}\n`, errors: "" });
+  });
+
+  it.each([["--help"], ["serve", "--help"], ["serve", "-h"], ["config", "check", "--help"]])(
+    "helps on standard output: %s %s %s",
+    async (...args) => {
+      const { code, output, errors } = await said(...args.filter((arg) => arg !== undefined));
+      expect({ code, errors }).toEqual({ code: 0, errors: "" });
+      expect(output).toContain("Usage: tritonjs");
+    },
+  );
+
+  it("complains on standard error", async () => {
+    const { code, output, errors } = await said("--model-repository=x");
+    expect({ code, output }).toEqual({ code: 1, output: "" });
+    expect(errors).toContain("Options of tritonserver go with 'tritonjs serve'");
+  });
+
+  it("shows its commands when it is given none", async () => {
+    const { code, output, errors } = await said();
+    expect({ code, output }).toEqual({ code: 1, output: "" });
+    expect(errors).toContain("Usage: tritonjs");
+  });
+
+  it.each([["config"], ["nosuch"], ["config", "nosuch"], ["types"]])("refuses %s %s", async (...args) => {
+    const { code, output } = await said(...args.filter((arg) => arg !== undefined));
+    expect({ code, output }).toEqual({ code: 1, output: "" });
+  });
+});

@@ -1,0 +1,33 @@
+"""Runs one instance of a Python model: the program of the child process. The server starts it and speaks to it over descriptor 3."""
+
+import os
+import sys
+
+# Compiled files in a model repository would look like changes of the model, and may be those of an older version.
+sys.dont_write_bytecode = True
+
+
+def main():
+    if sys.version_info < (3, 8):
+        sys.stderr.write("a Python model needs Python 3.8 or newer\n")
+        os._exit(70)
+    # Before there are threads: the process that watches over this one is a fork of it.
+    from tritonjs_stub import guardian
+
+    guardian.start()
+    from tritonjs_stub.channel import Channel
+
+    channel = Channel(3)
+    try:
+        import numpy  # noqa: F401
+    except Exception as error:
+        python = sys.executable + " (Python " + sys.version.split()[0] + ")"
+        channel.send({"type": "failed", "error": "numpy cannot be imported by " + python + ": " + str(error)})
+        return
+    from tritonjs_stub.stub import Stub
+
+    Stub(channel).run()
+
+
+if __name__ == "__main__":
+    main()

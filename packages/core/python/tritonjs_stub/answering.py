@@ -1,0 +1,127 @@
+"""How one request is answered: what its sender may still send, and whether anybody waits for it."""
+
+import queue
+import threading
+
+from .errors import TritonModelException
+from .response import InferenceResponse
+
+TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1
+
+# Responses on their way to a client that does not keep up, before the model waits.
+_WINDOW = 32
+
+
+class Answering:
+    """Shared by a request and its sender. When the model lets go of both, the request is over."""
+
+    def __init__(self, channel, batch, index, decoupled, outputs, abandoned):
+        self._channel = channel
+        self._batch = batch
+        self._index = index
+        self._decoupled = decoupled
+        self._outputs = outputs
+        self._abandoned = abandoned
+        self._changed = threading.Condition()
+        self._under_way = 0
+        self._sent = 0
+        self.closed = False
+        self.cancelled = False
+        self.has_sender = False
+
+    def _count(self, response, flags):
+        """Checks that a response may be sent, and notes that it is."""
+        if not self._decoupled:
+            if response is not None and self._sent > 0:
+                raise TritonModelException(
+                    "Unable to send response. Non-decoupled model cannot send more than one response."
+                )
+            if response is None and self._sent == 0:
+                raise TritonModelException(
+                    "Unable to send response. Non-decoupled model cannot send complete final before sending a response."
+                )
+        if self.closed:
+            raise TritonModelException("Unable to send response. Response sender has been closed.")
+        self._sent += 1
+        # The first response of a model that is not decoupled is its last.
+        if flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL:
+            self.closed = True
+
+    def returned(self, response):
+        """The response is what `execute` returns. Gives what a frame says of it, and its bytes."""
+        with self._changed:
+            self._count(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+        return response.wire(self._outputs)
+
+    def send(self, response, flags):
+        if flags not in (0, TRITONSERVER_RESPONSE_COMPLETE_FINAL):
+            raise TritonModelException("Unable to send response. Unsupported flag provided.")
+        if flags == 0 and response is None:
+            raise TritonModelException(
+                "Inference Response object must be provided when the response flags is set to zero."
+            )
+        if response is not None and not isinstance(response, InferenceResponse):
+            raise TypeError("send() takes an InferenceResponse, got " + str(type(response)))
+        with self._changed:
+            self._count(response, flags)
+            while self._under_way >= _WINDOW and not self.cancelled:
+                self._changed.wait()
+            self._under_way += 1
+        wire, tensors = ({}, []) if response is None else response.wire(self._outputs)
+        final = flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL
+        header = {"type": "response", "batch": self._batch, "index": self._index, "final": final, **wire}
+        self._channel.send(header, tensors)
+
+    def taken(self):
+        """The server has passed a response on."""
+        with self._changed:
+            self._under_way -= 1
+            self._changed.notify_all()
+
+    def cancel(self):
+        """Nobody waits for the request any more."""
+        with self._changed:
+            self.cancelled = True
+            self._changed.notify_all()
+
+    def close(self):
+        with self._changed:
+            self.closed = True
+
+    def __del__(self):
+        # Runs wherever the interpreter frees it, in the middle of a send too: another thread tells the server.
+        if not self.closed:
+            self._abandoned.put((self._batch, self._index))
+
+
+class Abandoned:
+    """Tells the server of requests that the model has let go of without an end."""
+
+    def __init__(self, channel):
+        self._channel = channel
+        self._queue = queue.SimpleQueue()
+        threading.Thread(target=self._tell, daemon=True, name="tritonjs-abandoned").start()
+
+    def put(self, request):
+        self._queue.put(request)
+
+    def _tell(self):
+        while True:
+            batch, index = self._queue.get()
+            try:
+                self._channel.send({"type": "abandoned", "batch": batch, "index": index})
+            except OSError:
+                return
+
+
+class InferenceResponseSender:
+    """Sends responses to one request, from any thread, also after `execute` has returned."""
+
+    def __init__(self, answering):
+        self._answering = answering
+
+    def send(self, response=None, flags=0):
+        self._answering.send(response, flags)
+
+    def is_cancelled(self):
+        return self._answering.cancelled

@@ -1,0 +1,141 @@
+"""
+Frames to and from the server.
+
+    magic u32 | size of the header u32 | size of the body u64 | header (JSON) | body (the bytes of tensors)
+
+The header says of each tensor where in the body it lies; offsets are multiples of 64. All numbers are little-endian.
+"""
+
+import itertools
+import json
+import os
+import socket
+import struct
+import threading
+
+_FRAME = struct.Struct("<IIQ")
+_MAGIC = 0x4A535450
+_ALIGNMENT = 64
+# The most buffers of one call of sendmsg.
+_MOST_BUFFERS = 512
+
+_open = []
+
+
+def close_in_child():
+    """Gives the line up in a process that the model forked."""
+    for channel in _open:
+        channel.detach()
+
+
+class Channel:
+    def __init__(self, descriptor):
+        self._socket = socket.socket(fileno=descriptor)
+        self._socket.set_inheritable(False)
+        self._sending = threading.Lock()
+        self._calls = itertools.count(1)
+        self._waiting = {}
+        self._owner = os.getpid()
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            self._socket.setsockopt(socket.SOL_SOCKET, option, 4 << 20)
+        _open.append(self)
+
+    def detach(self):
+        self._socket.close()
+
+    def send(self, header, tensors=()):
+        """Sends a frame. `tensors` are pairs of what the header says of one and its bytes."""
+        if os.getpid() != self._owner:
+            raise RuntimeError("a process that the model forked cannot speak with the server")
+        buffers, size = [], 0
+        for described, data in tensors:
+            view = memoryview(data).cast("B") if len(data) > 0 else memoryview(b"")
+            padding = -size % _ALIGNMENT
+            if padding > 0:
+                buffers.append(memoryview(bytes(padding)))
+            described["offset"] = size + padding
+            described["size"] = view.nbytes
+            buffers.append(view)
+            size += padding + view.nbytes
+        text = json.dumps(header, separators=(",", ":")).encode()
+        start = _FRAME.pack(_MAGIC, len(text), size) + text
+        with self._sending:
+            self._send_all([memoryview(start), *(buffer for buffer in buffers if buffer.nbytes > 0)])
+
+    def _send_all(self, buffers):
+        first = 0
+        while first < len(buffers):
+            sent = self._socket.sendmsg(buffers[first : first + _MOST_BUFFERS])
+            while first < len(buffers) and sent >= buffers[first].nbytes:
+                sent -= buffers[first].nbytes
+                first += 1
+            if sent > 0:
+                buffers[first] = buffers[first][sent:]
+
+    def receive(self):
+        """The next frame: its header, and its body as bytes that can be written to. None when the server is gone."""
+        start = self._read(bytearray(_FRAME.size))
+        if start is None:
+            return None
+        _, header_size, body_size = _FRAME.unpack(start)
+        header = self._read(bytearray(header_size))
+        body = self._read(_memory(body_size)) if header is not None else None
+        return None if body is None else (json.loads(bytes(header)), body)
+
+    def _read(self, buffer):
+        view = memoryview(buffer)
+        got = 0
+        while got < len(view):
+            try:
+                count = self._socket.recv_into(view[got:])
+            except OSError:
+                return None
+            if count == 0:
+                return None
+            got += count
+        return buffer
+
+    def start_call(self, header, on_answer, tensors=()):
+        """Asks the server for something. `on_answer` gets the header and the body of each answer, on the reader's thread."""
+        call = next(self._calls)
+        self._waiting[call] = on_answer
+        try:
+            self.send({**header, "call": call}, tensors)
+        except BaseException:
+            self._waiting.pop(call, None)
+            raise
+        return call
+
+    def call(self, header, tensors=()):
+        """Asks the server and waits for its one answer."""
+        done = threading.Event()
+        got = []
+
+        def on_answer(answer, body):
+            got.append((answer, body))
+            done.set()
+
+        call = self.start_call(header, on_answer, tensors)
+        try:
+            done.wait()
+        finally:
+            self.end_call(call)
+        return got[0]
+
+    def end_call(self, call):
+        self._waiting.pop(call, None)
+
+    def answer(self, header, body):
+        """Hands an answer of the server to whoever waits for it."""
+        waiting = self._waiting.get(header["call"])
+        if waiting is not None:
+            waiting(header, body)
+
+
+def _memory(size):
+    """Memory for a body. That of numpy is not filled with zeros first."""
+    if size == 0:
+        return bytearray()
+    import numpy
+
+    return memoryview(numpy.empty(size, numpy.uint8))

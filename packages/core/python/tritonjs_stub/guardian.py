@@ -1,0 +1,35 @@
+"""A process beside the model's that ends all of its group when the server is gone, whatever the model is doing then."""
+
+import os
+import signal
+
+# Only the server has the other end of it.
+LIFELINE = 4
+
+
+def start():
+    """Forks the guardian. The group is the model's process and all that it starts."""
+    if os.fork() != 0:
+        os.close(LIFELINE)
+        # What the model forks shall not keep the server's line open, nor write to it.
+        os.register_at_fork(after_in_child=_leave_line)
+        return
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    # The model's output must not stay open because of the guardian.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2, 3):
+        os.dup2(nothing, descriptor)
+    while True:
+        try:
+            gone = os.read(LIFELINE, 1) == b""
+        except OSError:
+            gone = True
+        if gone:
+            os.killpg(0, signal.SIGKILL)
+
+
+def _leave_line():
+    from . import channel
+
+    channel.close_in_child()

@@ -1,0 +1,88 @@
+"""Metrics of the model, on the metrics page of the server. They are there while the objects of the model are."""
+
+import enum
+import threading
+
+from . import server
+from .errors import TritonModelException
+
+
+class MetricKind(enum.IntEnum):
+    COUNTER = 0
+    GAUGE = 1
+    HISTOGRAM = 2
+
+
+class Metric:
+    """The metric of a family with certain labels. Made by `MetricFamily.Metric`."""
+
+    def __init__(self, family, labels, buckets):
+        # Keeps the family on the page.
+        self._family = family
+        self._id = server.ask("metric", family._id, labels, buckets, failed="Error when creating Metric: ")
+
+    def increment(self, value):
+        server.ask("increment", self._id, float(value), failed="Failed to increment metric value: ")
+
+    def set(self, value):
+        server.ask("set", self._id, float(value), failed="Failed to set metric value: ")
+
+    def observe(self, value):
+        server.ask("observe", self._id, float(value), failed="Failed to observe metric value: ")
+
+    def value(self):
+        return server.ask("value", self._id, failed="Failed to get metric value: ")
+
+    def __del__(self):
+        _forget("deleteMetric", getattr(self, "_id", None))
+
+
+class MetricFamily:
+    """Metrics of one name, which differ in their labels."""
+
+    COUNTER = MetricKind.COUNTER
+    GAUGE = MetricKind.GAUGE
+    HISTOGRAM = MetricKind.HISTOGRAM
+
+    def __init__(self, name, description, kind):
+        self._kind = MetricKind(kind)
+        self._id = server.ask(
+            "family", name, description, self._kind.name, failed="Error when creating MetricFamily: "
+        )
+
+    def Metric(self, labels=None, buckets=None):
+        if labels is not None and not isinstance(labels, dict):
+            raise TritonModelException("Failed to create metric. Labels must be a dictionary.")
+        if buckets is None:
+            if self._kind == MetricKind.HISTOGRAM:
+                raise TritonModelException("Failed to create metric. Missing required buckets.")
+        else:
+            if not isinstance(buckets, list):
+                raise TritonModelException("Failed to create metric. Buckets must be a list.")
+            if self._kind != MetricKind.HISTOGRAM:
+                raise TritonModelException("Failed to create metric. Unexpected buckets found.")
+            buckets = [float(bound) for bound in buckets]
+        texts = {str(name): str(value) for name, value in (labels or {}).items()}
+        return Metric(self, texts, buckets)
+
+    def __del__(self):
+        _forget("deleteFamily", getattr(self, "_id", None))
+
+
+def _forget(what, identity):
+    channel = server.line.channel
+    if identity is None or channel is None:
+        return
+
+    def tell():
+        try:
+            channel.send({"type": "forget", "what": what, "id": identity})
+        except (OSError, RuntimeError):
+            pass
+
+    try:
+        # Runs wherever the interpreter frees the object, in the middle of a send too.
+        threading.Thread(target=tell, daemon=True).start()
+    except RuntimeError:
+        # The interpreter ends, and the process with it.
+        pass

@@ -1,0 +1,79 @@
+"""What a model asks of the server besides inference: its log, models coming and going, metrics."""
+
+import enum
+
+from .errors import TritonError, TritonModelException
+
+
+class _Line:
+    channel = None
+
+
+line = _Line()
+
+
+def ask(what, *arguments, tensors=(), failed=""):
+    """Asks the server and gives its answer. Raises TritonModelException for an error."""
+    if line.channel is None:
+        raise TritonModelException("the server cannot be asked before the model is loaded")
+    header = {"type": "ask", "what": what, "arguments": list(arguments), "files": [one for one, _ in tensors]}
+    answer, _ = line.channel.call(header, tensors)
+    if "error" in answer:
+        raise TritonModelException(failed + TritonError.of(answer["error"]).message())
+    return answer.get("value")
+
+
+class LogLevel(enum.IntEnum):
+    INFO = 0
+    WARNING = 1
+    ERROR = 2
+    VERBOSE = 3
+
+
+class Logger:
+    """Writes to the log of the server."""
+
+    LogLevel = LogLevel
+    INFO = LogLevel.INFO
+    WARNING = LogLevel.WARNING
+    ERROR = LogLevel.ERROR
+    VERBOSE = LogLevel.VERBOSE
+
+    @staticmethod
+    def log(message, level=LogLevel.INFO):
+        if not isinstance(message, str):
+            raise TypeError("a message for the log must be a str, got " + str(type(message)))
+        if line.channel is not None:
+            line.channel.send({"type": "log", "level": LogLevel(level).name, "message": message})
+
+    @staticmethod
+    def log_info(message):
+        Logger.log(message, LogLevel.INFO)
+
+    @staticmethod
+    def log_warn(message):
+        Logger.log(message, LogLevel.WARNING)
+
+    @staticmethod
+    def log_error(message):
+        Logger.log(message, LogLevel.ERROR)
+
+    @staticmethod
+    def log_verbose(message):
+        Logger.log(message, LogLevel.VERBOSE)
+
+
+def load_model(model_name, config="", files=None):
+    """Loads a model, where models are loaded explicitly. `files` are bytes by path: `file:1/model.py`."""
+    tensors = [({"name": path}, data) for path, data in (files or {}).items()]
+    ask("load", model_name, config, tensors=tensors)
+
+
+def unload_model(model_name, unload_dependents=False):
+    """Takes a model out of service, where models are loaded explicitly."""
+    ask("unload", model_name, bool(unload_dependents))
+
+
+def is_model_ready(model_name, model_version=""):
+    """Whether a model can be called."""
+    return ask("ready", model_name, str(model_version))

@@ -1,0 +1,275 @@
+"""The life of a model's process: load, run batches, finalize."""
+
+import asyncio
+import importlib
+import os
+import queue
+import sys
+import threading
+
+from . import calls, server
+from .answering import Abandoned, Answering
+from .errors import StubError, report, text_of
+from .request import TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, InferenceRequest
+from .response import InferenceResponse
+
+
+class _Place:
+    directory = None
+
+
+def get_model_dir():
+    """Directory of the model's version."""
+    return _Place.directory
+
+
+class Stub:
+    """
+    Runs a model. A thread reads what the server sends; batches run on the main thread, one at a time, so that a model
+    has the thread that most libraries want.
+    """
+
+    def __init__(self, channel):
+        self._channel = channel
+        self._commands = queue.SimpleQueue()
+        self._abandoned = Abandoned(channel)
+        # By batch and index, those that the server may still have something to say to. Held by the requests alone.
+        self._answering = _Weak()
+        self._loop = None
+        server.line.channel = channel
+        calls.line.channel = channel
+
+    def run(self):
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(line_buffering=True)
+        # Some annotate their code with the types of the module that Triton has compiled in.
+        import triton_python_backend_utils
+
+        sys.modules["c_python_backend_utils"] = triton_python_backend_utils
+        threading.Thread(target=self._read, daemon=True, name="tritonjs-reader").start()
+        self._channel.send({"type": "started", "python": sys.version.split()[0]})
+        init, _ = self._commands.get()
+        if init["type"] == "stop":
+            return
+        try:
+            if init["type"] == "complete":
+                self._complete(init)
+                return
+            self._load(init)
+        except BaseException as error:
+            self._channel.send({"type": "failed", "error": text_of(error)})
+            return
+        self._channel.send({"type": "ready"})
+        while self._run_next():
+            pass
+
+    def _read(self):
+        while True:
+            frame = self._channel.receive()
+            if frame is None:
+                # The server is gone. The guardian ends the rest of the group.
+                os._exit(0)
+            header, body = frame
+            kind = header["type"]
+            if kind == "answer":
+                self._channel.answer(header, body)
+            elif kind == "cancel":
+                self._answering.tell(header, Answering.cancel)
+            elif kind == "taken":
+                self._answering.tell(header, Answering.taken)
+            else:
+                self._commands.put(frame)
+
+    def _import(self, init):
+        path = init["path"]
+        _Place.directory = os.path.dirname(path)
+        for directory in (_Place.directory, os.path.dirname(_Place.directory)):
+            sys.path.append(directory)
+        name = os.path.basename(_Place.directory) + "." + os.path.basename(path)[: -len(".py")]
+        return importlib.import_module(name)
+
+    def _complete(self, init):
+        from .model_config import ModelConfig
+
+        config = ModelConfig(init["config"])
+        model = self._import(init).TritonPythonModel
+        if hasattr(model, "auto_complete_config"):
+            config = model.auto_complete_config(config)
+        if not isinstance(config, ModelConfig):
+            raise StubError(
+                "auto_complete_config function in model '"
+                + init["model"]
+                + "' must return a valid pb.ModelConfig object."
+            )
+        self._channel.send({"type": "ready"})
+
+    def _load(self, init):
+        self._path = init["path"]
+        self._name = init["instance"]
+        self._model_name = init["model"]
+        self._decoupled = init["decoupled"]
+        self._outputs = set(init["outputs"])
+        self._states = set(init["states"])
+        self._model = self._import(init).TritonPythonModel()
+        if hasattr(self._model, "initialize"):
+            self._model.initialize(init["arguments"])
+
+    def _run_next(self):
+        """Does the next thing the server wants. Nothing of it is held on to while this waits for another."""
+        header, body = self._commands.get()
+        if header["type"] == "stop":
+            self._finalize()
+            return False
+        self._run(header, body)
+        return True
+
+    def _finalize(self):
+        if hasattr(self._model, "finalize"):
+            try:
+                self._model.finalize()
+            except BaseException as error:
+                report(error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+    def _run(self, header, body):
+        batch = header["batch"]
+        calls.line.newest_batch = batch
+        token = calls.batch_of_caller.set(batch)
+        answering = []
+        requests = []
+        for index, wire in enumerate(header["requests"]):
+            outputs = set(wire["requested"]) or self._outputs
+            one = Answering(self._channel, batch, index, self._decoupled, outputs | self._states, self._abandoned)
+            answering.append(one)
+            self._answering.add(batch, index, one)
+            requests.append(InferenceRequest.of(wire, body, self._model_name, outputs, one))
+        del body
+        try:
+            answer, tensors = self._execute(requests, answering)
+        except BaseException as error:
+            answer, tensors = self._failed(error, answering), []
+        finally:
+            calls.batch_of_caller.reset(token)
+        self._channel.send({"type": "executed", "batch": batch, **answer}, tensors)
+
+    def _failed(self, error, answering):
+        for one in answering:
+            one.close()
+        text = "Failed to process the request(s) for model '" + self._name + "', message: " + text_of(error)
+        return {"error": text}
+
+    def _execute(self, requests, answering):
+        if not hasattr(self._model, "execute"):
+            raise StubError("Python model " + self._path + " does not implement `execute` method.")
+        returned = self._model.execute(requests)
+        if asyncio.iscoroutine(returned):
+            returned = self._await(returned, requests, answering)
+        return self._answer(requests, answering, returned)
+
+    def _answer(self, requests, answering, responses):
+        if responses is None:
+            responses = [None] * len(requests)
+        elif self._decoupled:
+            raise StubError(
+                "Python model '"
+                + self._name
+                + "' is using the decoupled mode and the execute function must return None."
+            )
+        if not isinstance(responses, list):
+            raise StubError("Expected a list in the execute return, found type '" + str(type(responses)) + "'.")
+        if len(responses) != len(requests):
+            raise StubError(
+                "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
+                + "InferenceRequest(s) size is:"
+                + str(len(requests))
+                + ", and InferenceResponse(s) size is:"
+                + str(len(responses))
+                + "\n"
+            )
+        _check(requests, responses)
+        results = []
+        tensors = []
+        for request, one, response in zip(requests, answering, responses):
+            if response is not None:
+                wire, own = one.returned(response)
+                results.append(wire)
+                tensors.extend(own)
+            elif request.release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE:
+                one.close()
+                results.append("again")
+            elif one.closed or one.has_sender or self._decoupled:
+                results.append(None)
+            else:
+                one.close()
+                results.append({"missing": True})
+        return {"results": results}, tensors
+
+    def _await(self, coroutine, requests, answering):
+        """Runs a coroutine on the loop of the model: to its end, unless the model is decoupled."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._loop.run_forever, daemon=True, name="tritonjs-asyncio").start()
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        if not self._decoupled:
+            return future.result()
+        batch = calls.batch_of_caller.get()
+        still = [_weakref(one) for one in answering]
+
+        def done(future):
+            error = future.exception()
+            if error is None:
+                return
+            report(error)
+            text = self._failed(error, [])["error"]
+            for index, one in enumerate(still):
+                answering = one()
+                if answering is None or answering.closed:
+                    continue
+                answering.close()
+                wire = {"error": {"code": "INTERNAL", "message": text}}
+                self._channel.send({"type": "response", "batch": batch, "index": index, "final": True, **wire})
+
+        future.add_done_callback(done)
+        return None
+
+
+def _check(requests, responses):
+    for request, response in zip(requests, responses):
+        if response is None:
+            continue
+        if request.release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE:
+            raise StubError(
+                "Expected a None object in the execute function return list for reschduled request, found type '"
+                + str(type(response))
+                + "'."
+            )
+        if not isinstance(response, InferenceResponse):
+            raise StubError(
+                "Expected an 'InferenceResponse' object in the execute function return list, found type '"
+                + str(type(response))
+                + "'."
+            )
+
+
+def _weakref(value):
+    import weakref
+
+    return weakref.ref(value)
+
+
+class _Weak:
+    """Answerings by batch and index, for as long as the model has them."""
+
+    def __init__(self):
+        import weakref
+
+        self._all = weakref.WeakValueDictionary()
+
+    def add(self, batch, index, answering):
+        self._all[(batch, index)] = answering
+
+    def tell(self, header, what):
+        answering = self._all.get((header["batch"], header["index"]))
+        if answering is not None:
+            what(answering)

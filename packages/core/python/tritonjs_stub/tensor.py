@@ -1,0 +1,112 @@
+"""Tensors of requests and responses."""
+
+import numpy as np
+
+from . import dlpack
+from .byte_tensors import deserialize_bytes_tensor, serialize_byte_tensor
+from .dtypes import NAMES, dtype_of, name_of
+from .errors import TritonModelException
+
+
+class Tensor:
+    """A named tensor over a numpy array, or over the bytes that came from the server."""
+
+    def __init__(self, name, numpy_array):
+        if name == "":
+            raise TritonModelException("Tensor name cannot be an empty string.")
+        array = np.asarray(numpy_array)
+        datatype = name_of(array.dtype)
+        if datatype is None:
+            raise TritonModelException("NumPy dtype is not supported.")
+        self._set(name, datatype, list(array.shape), array=np.ascontiguousarray(array).reshape(array.shape))
+
+    def _set(self, name, datatype, shape, array=None, data=None):
+        self._name = name
+        self._datatype = datatype
+        self._shape = shape
+        self._array = array
+        self._data = data
+
+    @classmethod
+    def _make(cls, *args, **kwargs):
+        tensor = cls.__new__(cls)
+        tensor._set(*args, **kwargs)
+        return tensor
+
+    @classmethod
+    def of(cls, wire, body):
+        """A tensor of a frame: a view of the frame's body."""
+        data = np.frombuffer(body, np.uint8, wire["size"], wire["offset"]) if wire["size"] > 0 else np.empty(0, np.uint8)
+        return cls._make(wire["name"], wire["datatype"], wire["shape"], data=data)
+
+    def wire(self):
+        """What a frame says of the tensor, and its bytes."""
+        described = {"name": self._name, "datatype": self._datatype, "shape": self._shape}
+        if self._data is not None:
+            return described, self._data
+        if self._datatype == "BYTES":
+            return described, serialize_byte_tensor(self._array)
+        return described, self._array.reshape(-1).view(np.uint8)
+
+    def name(self):
+        return self._name
+
+    def shape(self):
+        return list(self._shape)
+
+    def triton_dtype(self):
+        return NAMES.index(self._datatype) + 1
+
+    def is_cpu(self):
+        return True
+
+    def as_numpy(self):
+        """The elements. An array over the memory of the tensor, which can be written to."""
+        if self._array is None:
+            self._array = self._read()
+        return self._array
+
+    def _read(self):
+        if self._datatype == "BF16":
+            raise TritonModelException(
+                "Tensor dtype is BF16 and cannot be converted to NumPy. Use to_dlpack() and from_dlpack() instead."
+            )
+        if self._datatype == "BYTES":
+            array = deserialize_bytes_tensor(self._data).reshape(self._shape)
+            # From here on the array is the tensor: the model may change it.
+            self._data = None
+            return array
+        return self._data.view(dtype_of(self._datatype)).reshape(self._shape)
+
+    def to_dlpack(self):
+        """A DLPack capsule over the memory of the tensor."""
+        if self._datatype == "BYTES":
+            raise TritonModelException("DLPack does not have support for string tensors.")
+        if self._datatype == "BF16":
+            return dlpack.bfloat16_capsule(self._data, self._shape)
+        return self.as_numpy().__dlpack__()
+
+    @staticmethod
+    def from_dlpack(name, tensor):
+        """A tensor of a DLPack capsule, or of an object that gives one: a tensor of PyTorch, for instance."""
+        if name == "":
+            raise TritonModelException("Tensor name cannot be an empty string.")
+        if not hasattr(tensor, "__dlpack__") and type(tensor).__name__ != "PyCapsule":
+            raise TritonModelException(
+                "Provided tensor is not supported. Tensor must be a DLPack capsule "
+                "or have `__dlpack__` and `__dlpack_device__` attributes"
+            )
+        try:
+            found = dlpack.read(tensor)
+        except ValueError as error:
+            raise TritonModelException(str(error)) from None
+        if isinstance(found, tuple):
+            data, shape = found
+            return Tensor._make(name, "BF16", shape, data=data)
+        return Tensor(name, found)
+
+    def __dlpack__(self, stream=None, **_):
+        return self.to_dlpack()
+
+    def __dlpack_device__(self):
+        return (1, 0)

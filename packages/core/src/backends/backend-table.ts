@@ -1,0 +1,65 @@
+import type { ModelConfig } from "../config/model-config.js";
+import { TritonError } from "../errors/triton-error.js";
+import type { BackendFactory } from "../instance/backend.js";
+import { javascriptBackend } from "./javascript/index.js";
+import { onnxRuntimeBackend } from "./onnxruntime/repository-model.js";
+import { identityBackend } from "./testing/identity.js";
+import { repeatBackend } from "./testing/repeat.js";
+import { squareBackend } from "./testing/square.js";
+
+/** Backends that are there without anybody registering them. */
+const BUILT_IN: Readonly<Record<string, BackendFactory>> = {
+  javascript: javascriptBackend,
+  onnxruntime: onnxRuntimeBackend,
+  identity: identityBackend,
+  repeat: repeatBackend,
+  square: squareBackend,
+};
+
+/** Backend that a configuration means when it only has a platform. */
+const BY_PLATFORM: Readonly<Record<string, string>> = {
+  onnxruntime_onnx: "onnxruntime",
+  tensorflow_graphdef: "tensorflow",
+  tensorflow_savedmodel: "tensorflow",
+  tensorrt_plan: "tensorrt",
+  pytorch_libtorch: "pytorch",
+};
+
+/** How models of backends that there are not come here. */
+const CONVERSIONS: Readonly<Record<string, string>> = {
+  tensorrt:
+    "export the model that the plan was built from to ONNX (model.onnx) and use backend 'onnxruntime'",
+  pytorch: "export the model with torch.onnx.export to model.onnx and use backend 'onnxruntime'",
+  openvino: "convert the model to ONNX (model.onnx) and use backend 'onnxruntime'",
+  tensorflow: "convert the model with tf2onnx to model.onnx and use backend 'onnxruntime'",
+  python: "port model.py to a JavaScript callback or module, or export its model to ONNX",
+  dali: "do the pre-processing in a JavaScript callback and make it a step of an ensemble",
+  fil: "convert the model with hummingbird or onnxmltools to model.onnx and use backend 'onnxruntime'",
+  vllm: "serve the model with vLLM and call it from a JavaScript callback",
+  tensorrtllm: "serve the model with TensorRT-LLM and call it from a JavaScript callback",
+};
+
+/**
+ * Finds what runs a model: by `backend`, or by `platform` in Triton's words.
+ *
+ * @param users backends that the program registered; they come before those of the library
+ * @throws TritonError INVALID_ARG that says, where there is a way, how the model could be converted.
+ */
+export function findBackend(
+  { backend, platform }: ModelConfig,
+  users: Readonly<Record<string, BackendFactory>>,
+): BackendFactory {
+  const name = backend !== "" ? backend : (BY_PLATFORM[platform] ?? platform);
+  const factory = own(users, name) ?? own(BUILT_IN, name);
+  if (factory !== undefined) return factory;
+  const conversion = own(CONVERSIONS, name);
+  const hint = conversion === undefined ? "" : ` There is none for '${name}' here: ${conversion}.`;
+  throw new TritonError(
+    "INVALID_ARG",
+    `unable to find backend library for backend '${name}', try specifying runtime on the model configuration.${hint}`,
+  );
+}
+
+function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}

@@ -1,0 +1,87 @@
+import { pathToFileURL } from "node:url";
+import type { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
+import type { Isolation } from "../../config/instance-hosting.js";
+import { isDecoupled, type ModelConfig } from "../../config/model-config.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { BackendFactory, ExecutorContext } from "../../instance/backend.js";
+import type { Executor } from "../../instance/executor.js";
+import type { ModuleOptions } from "../../instance/import-callable.js";
+import { serverHost } from "../../instance/module/server-host.js";
+import { StepwiseExecutor } from "../../instance/stepwise/stepwise-executor.js";
+import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
+import { hostingOf, loadTimeoutMs } from "../hosting-parameters.js";
+import { findModelFile } from "../model-file.js";
+import type { CompletionStep } from "./probe-model.js";
+import { probeModule } from "./probe-module.js";
+
+const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
+
+/** A model may fetch what it needs in `initialize`; one that hangs shall be found out all the same. */
+const LOAD_TIMEOUT_SECONDS = 120;
+
+/**
+ * The backend `javascript` for models of a repository: `<version>/model.js`, `model.mjs`, or `model.ts` where Node
+ * strips types. The module is one that `bind` takes: it exports a {@link JsModel} class or a callback. Each instance
+ * is a worker thread, or a process with the parameter `isolation`.
+ */
+export const javascriptBackend: BackendFactory = async (source) => {
+  const { path } = await findModelFile(source, ["model.js", "model.mjs", "model.ts"]);
+  const module = pathToFileURL(path).href;
+  const hosting = hostingOf(source, ISOLATIONS, false);
+  const timeoutMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
+  const probe = await probeModule(module, source, hosting, timeoutMs);
+  const options: ModuleOptions = { module, directory: source.directory };
+  const program = {
+    entry: new URL("../../instance/worker/callable-model.js", import.meta.url),
+    data: options,
+    interruptible: true,
+    joins: true,
+    loadTimeoutMs: timeoutMs,
+  };
+  return {
+    backendName: "javascript",
+    platform: "",
+    isolations: ISOLATIONS,
+    describe: () => undefined,
+    completeConfig: (config) => {
+      if (probe.generates && config.config.modelTransactionPolicy === undefined) {
+        config.setModelTransactionPolicy({ decoupled: true });
+      }
+      replay(probe.steps, config);
+    },
+    createExecutor: (context: ExecutorContext): Executor => {
+      const { info, log, metrics } = context;
+      const executor = new WorkerExecutor(program, {
+        ...context,
+        hosting: { ...hosting, ...context.hosting },
+        warn: (message) => log.warning(message),
+        host: serverHost(info.modelName, log, metrics),
+      });
+      if (!probe.stepwise) return executor;
+      assertFitsSteps(info.modelConfig);
+      return new StepwiseExecutor(executor, info.modelConfig.maxBatchSize);
+    },
+  };
+};
+
+function replay(steps: readonly CompletionStep[], config: AutoCompleteConfig): void {
+  for (const [method, argument] of steps) config[method](argument as never);
+}
+
+/** A loop of steps makes its batches itself. */
+function assertFitsSteps(config: ModelConfig): void {
+  const { name, maxBatchSize, dynamicBatching, sequenceBatching } = config;
+  if (
+    maxBatchSize > 0 &&
+    isDecoupled(config) &&
+    dynamicBatching === undefined &&
+    sequenceBatching === undefined
+  ) {
+    return;
+  }
+  throw new TritonError(
+    "INVALID_ARG",
+    `model '${name}' has a stepwise callback, which needs max_batch_size (the requests that it takes at a time) and ` +
+      "model_transaction_policy { decoupled: true }, and no dynamic_batching or sequence_batching",
+  );
+}

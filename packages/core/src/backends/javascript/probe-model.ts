@@ -1,0 +1,81 @@
+import type { InstanceInfo } from "../../callable/infer-context.js";
+import { isGenerator, styleOf } from "../../callable/infer-func.js";
+import { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
+import { TritonError } from "../../errors/triton-error.js";
+import { readModule } from "../../instance/module/read-module.js";
+import type { WorkerModel } from "../../instance/worker/worker-model.js";
+
+/** A call of a method of `AutoCompleteConfig`. */
+export type CompletionStep = readonly [method: CompletionMethod, argument: unknown];
+
+const METHODS = [
+  "setMaxBatchSize",
+  "setDynamicBatching",
+  "addInput",
+  "addOutput",
+  "setModelTransactionPolicy",
+] as const;
+
+type CompletionMethod = (typeof METHODS)[number];
+
+/** What a module says about its model. */
+export interface ModuleProbe {
+  /** Whether requests run together step by step. */
+  readonly stepwise: boolean;
+  /** Whether it answers with any number of responses. */
+  readonly generates: boolean;
+  /** What its `autoCompleteConfig` did. */
+  readonly steps: readonly CompletionStep[];
+}
+
+/** What the worker is asked. */
+export interface ProbeData {
+  readonly module: string;
+  readonly autoComplete: boolean;
+}
+
+/**
+ * Entry of a worker that imports a user's module, lets it complete the configuration and tells what it found, in
+ * `details`; nothing is executed.
+ */
+export async function load(data: unknown, { modelName, modelConfig }: InstanceInfo): Promise<WorkerModel> {
+  const { module, autoComplete } = data as ProbeData;
+  const { callback, autoCompleteConfig } = await readModule(module, modelName);
+  const steps: CompletionStep[] = [];
+  if (autoComplete && autoCompleteConfig !== undefined) {
+    try {
+      await autoCompleteConfig(recording(new AutoCompleteConfig(modelConfig), steps));
+    } catch (error) {
+      if (TritonError.is(error)) throw error;
+      const { message } = TritonError.from(error);
+      throw new TritonError("INTERNAL", `model '${modelName}': autoCompleteConfig failed: ${message}`);
+    }
+  }
+  const stepwise = callback !== undefined && styleOf(callback) === "stepwise";
+  const probe: ModuleProbe = { stepwise, generates: stepwise || isGenerator(callback), steps };
+  return {
+    ownsOutputs: false,
+    details: { probe: JSON.stringify(probe) },
+    execute: () => Promise.reject(new TritonError("INTERNAL", "a probe runs nothing")),
+  };
+}
+
+/** A configuration that writes down what is done to it. */
+function recording(config: AutoCompleteConfig, steps: CompletionStep[]): AutoCompleteConfig {
+  for (const method of METHODS) {
+    const run = config[method].bind(config) as (argument: unknown) => void;
+    Object.defineProperty(config, method, {
+      value: (argument: unknown) => {
+        run(argument);
+        steps.push([method, plain(argument)]);
+      },
+    });
+  }
+  return config;
+}
+
+/** Dims may be bigints, which JSON does not know. */
+function plain(argument: unknown): unknown {
+  const text = JSON.stringify(argument, (_, value) => (typeof value === "bigint" ? Number(value) : value));
+  return text === undefined ? undefined : JSON.parse(text);
+}

@@ -1,0 +1,126 @@
+import { dirname, isAbsolute, join } from "node:path";
+import { TritonError } from "../../errors/triton-error.js";
+import { assertStaysInside, isInside } from "../../files/stays-inside.js";
+import { type ByteSource, fileSource } from "./byte-source.js";
+import { walkMessage } from "./protobuf-walk.js";
+
+/** Field numbers of onnx.proto on the way to tensors, and in them. */
+const MODEL = { graph: 7, functions: 25 };
+const GRAPH = { node: 1, initializer: 5, sparseInitializer: 15 };
+const FUNCTION = { node: 7 };
+const NODE = { attribute: 5 };
+const ATTRIBUTE = { tensor: 5, graph: 6, tensors: 10, graphs: 11, sparseTensor: 22, sparseTensors: 23 };
+const SPARSE = { values: 1, indices: 2 };
+const TENSOR = { externalData: 13 };
+const ENTRY = { key: 1, value: 2 };
+
+/** Graphs are nested no deeper than this. */
+const MAX_DEPTH = 64;
+
+/**
+ * Refuses an ONNX model that reads its weights from outside of the model's directory: a model file comes from
+ * elsewhere, and may name any file of this machine.
+ *
+ * @param path the `.onnx` file
+ * @throws TritonError INVALID_ARG that names the file.
+ */
+export async function checkExternalData(directory: string, path: string): Promise<void> {
+  for (const location of externalLocations(path)) {
+    const file = join(dirname(path), location);
+    if (isAbsolute(location) || !isInside(directory, file)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `the ONNX model '${path}' reads external data from '${location}', which is outside of the model's directory`,
+      );
+    }
+    await assertStaysInside(directory, file);
+  }
+}
+
+/** Files that the tensors of a model name. */
+export function externalLocations(path: string): ReadonlySet<string> {
+  const source = fileSource(path);
+  try {
+    const walk = new TensorWalk(source);
+    walk.model();
+    return walk.locations;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new TritonError("INVALID_ARG", `the ONNX model '${path}' cannot be read: ${error.message}`, {
+      cause: error,
+    });
+  } finally {
+    source.close();
+  }
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+class TensorWalk {
+  readonly locations = new Set<string>();
+
+  constructor(private readonly source: ByteSource) {}
+
+  model(): void {
+    this.#each(
+      { start: 0, end: this.source.length },
+      {
+        [MODEL.graph]: (graph) => this.#graph(graph, 0),
+        [MODEL.functions]: (fn) => this.#each(fn, { [FUNCTION.node]: (node) => this.#node(node, 0) }),
+      },
+    );
+  }
+
+  #graph(graph: Span, depth: number): void {
+    if (depth > MAX_DEPTH) throw new RangeError(`its graphs are nested more than ${MAX_DEPTH} deep`);
+    this.#each(graph, {
+      [GRAPH.node]: (node) => this.#node(node, depth),
+      [GRAPH.initializer]: (tensor) => this.#tensor(tensor),
+      [GRAPH.sparseInitializer]: (sparse) => this.#sparse(sparse),
+    });
+  }
+
+  #node(node: Span, depth: number): void {
+    this.#each(node, { [NODE.attribute]: (attribute) => this.#attribute(attribute, depth) });
+  }
+
+  #attribute(attribute: Span, depth: number): void {
+    this.#each(attribute, {
+      [ATTRIBUTE.tensor]: (tensor) => this.#tensor(tensor),
+      [ATTRIBUTE.tensors]: (tensor) => this.#tensor(tensor),
+      [ATTRIBUTE.graph]: (graph) => this.#graph(graph, depth + 1),
+      [ATTRIBUTE.graphs]: (graph) => this.#graph(graph, depth + 1),
+      [ATTRIBUTE.sparseTensor]: (sparse) => this.#sparse(sparse),
+      [ATTRIBUTE.sparseTensors]: (sparse) => this.#sparse(sparse),
+    });
+  }
+
+  #sparse(sparse: Span): void {
+    this.#each(sparse, {
+      [SPARSE.values]: (tensor) => this.#tensor(tensor),
+      [SPARSE.indices]: (tensor) => this.#tensor(tensor),
+    });
+  }
+
+  #tensor(tensor: Span): void {
+    this.#each(tensor, { [TENSOR.externalData]: (entry) => this.#entry(entry) });
+  }
+
+  #entry(entry: Span): void {
+    const text: Record<number, string> = {};
+    const read = (field: number) => (span: Span) => {
+      text[field] = new TextDecoder().decode(this.source.read(span.start, span.end - span.start));
+    };
+    this.#each(entry, { [ENTRY.key]: read(ENTRY.key), [ENTRY.value]: read(ENTRY.value) });
+    if (text[ENTRY.key] === "location") this.locations.add(text[ENTRY.value] ?? "");
+  }
+
+  #each(message: Span, visit: Readonly<Record<number, (span: Span) => void>>): void {
+    for (const field of walkMessage(this.source, message.start, message.end)) {
+      if ("start" in field) visit[field.number]?.(field);
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { TritonError } from "../../errors/triton-error.js";
+import { isErrorCode } from "../../errors/code.js";
+import type { ParameterValue, Parameters } from "../../request/parameters.js";
+import type { WireTensor } from "./frames.js";
+
+/** An error on the wire: its code is Triton's word. */
+export interface WireError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Parameters of a model's own: name, type, value. */
+export type WireParameters = readonly (readonly [string, "bool" | "int" | "string", string | boolean])[];
+
+/** A response of the model. */
+export interface WireResponse {
+  readonly outputs?: readonly WireTensor[];
+  readonly parameters?: WireParameters;
+  readonly error?: WireError;
+}
+
+/** What became of one request of a batch: null for one that is answered by its sender. */
+export type WireResult = WireResponse | { readonly missing: true } | "again" | null;
+
+/** A request for another model. */
+export interface WireCall {
+  readonly type: "infer";
+  readonly call: number;
+  readonly batch: number;
+  readonly stream: boolean;
+  readonly model: string;
+  readonly version: number;
+  readonly id: string;
+  readonly correlationId: string | readonly [string];
+  readonly flags: number;
+  readonly timeout: number;
+  readonly parameters: WireParameters;
+  readonly requested: readonly string[];
+  readonly inputs: readonly WireTensor[];
+}
+
+/** Something else that the model asks the server for. */
+export interface WireAsk {
+  readonly type: "ask";
+  readonly call: number;
+  readonly what: string;
+  readonly arguments: readonly unknown[];
+  readonly files: readonly { readonly name: string; readonly offset: number; readonly size: number }[];
+}
+
+/** What a process says. */
+export type FromPython =
+  | { readonly type: "started"; readonly python: string }
+  | { readonly type: "ready" }
+  | { readonly type: "failed"; readonly error: string }
+  | {
+      readonly type: "executed";
+      readonly batch: number;
+      readonly memory?: number;
+      readonly results?: readonly WireResult[];
+      readonly error?: string;
+    }
+  | ({
+      readonly type: "response";
+      readonly batch: number;
+      readonly index: number;
+      readonly final: boolean;
+    } & WireResponse)
+  | { readonly type: "abandoned"; readonly batch: number; readonly index: number }
+  | WireCall
+  | { readonly type: "taken"; readonly call: number }
+  | { readonly type: "end"; readonly call: number }
+  | WireAsk
+  | { readonly type: "forget"; readonly what: "deleteMetric" | "deleteFamily"; readonly id: number }
+  | {
+      readonly type: "log";
+      readonly level: "INFO" | "WARNING" | "ERROR" | "VERBOSE";
+      readonly message: string;
+    }
+  | {
+      readonly type: "change";
+      readonly call: number;
+      readonly how: string;
+      readonly arguments: readonly unknown[];
+    };
+
+export function readError({ code, message }: WireError): TritonError {
+  return new TritonError(isErrorCode(code) ? code : "UNKNOWN", message);
+}
+
+export function writeError(thrown: unknown): WireError {
+  const { code, message } = TritonError.from(thrown);
+  return { code, message };
+}
+
+export function readParameters(wire: WireParameters): Parameters {
+  return Object.fromEntries(
+    wire.map(([name, type, value]) => [name, type === "int" ? readInteger(String(value)) : value]),
+  );
+}
+
+function readInteger(text: string): ParameterValue {
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : BigInt(text);
+}
+
+/** Parameters as JSON, with the digits of every integer. */
+export function parametersJson(parameters: Parameters): string {
+  const members = Object.entries(parameters).map(([name, value]) => {
+    const text = typeof value === "bigint" ? String(value) : JSON.stringify(value);
+    return `${JSON.stringify(name)}:${text}`;
+  });
+  return `{${members.join(",")}}`;
+}

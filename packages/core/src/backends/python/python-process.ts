@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { setPriority } from "node:os";
+import { delimiter, dirname, isAbsolute } from "node:path";
+import type { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { TritonError } from "../../errors/triton-error.js";
+import { type FrameBody, FrameReader, frame } from "./frames.js";
+import { OutputLines } from "./output-lines.js";
+
+const PROGRAM = fileURLToPath(new URL("../../../python/run_model.py", import.meta.url));
+
+/** How long output may still come after the process has ended: something that left its group may hold it open. */
+const LAST_WORDS_MS = 1000;
+
+/** Hears from a process. */
+export interface PythonListener {
+  message(header: { readonly type: string }, body: Uint8Array): void;
+  /** A line that the model printed. */
+  printed(line: string): void;
+  /** The process is gone, and all that it started; nothing comes after this. */
+  gone(why: string): void;
+}
+
+/**
+ * A process that runs a Python model: frames over its descriptor 3. It is the head of a group of processes of its own,
+ * and the group ends with it. A guardian in the group, which holds descriptor 4, ends it when this process is gone.
+ */
+export class PythonProcess {
+  readonly #child: ChildProcess;
+  readonly #line: Duplex;
+  readonly #listener: PythonListener;
+  #gone = false;
+  #fault: string | undefined;
+  #patience: NodeJS.Timeout | undefined;
+
+  constructor(python: string, nice: number | undefined, listener: PythonListener) {
+    this.#listener = listener;
+    const child = spawn(python, [PROGRAM], {
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+      env: isAbsolute(python)
+        ? { ...process.env, PATH: `${dirname(python)}${delimiter}${process.env.PATH ?? ""}` }
+        : process.env,
+    });
+    this.#child = child;
+    const [, stdout, stderr, line, lifeline] = child.stdio as unknown as Duplex[];
+    this.#line = line!;
+    child.on("error", (error) => {
+      if (child.pid === undefined) this.#end(`could not be started (${error.message})`);
+    });
+    // Whoever writes to a process that has ended is told by `exit`.
+    for (const stream of [stdout!, stderr!, line!, lifeline!]) stream.on("error", () => {});
+    if (child.pid === undefined) return;
+    if (nice !== undefined) lowerPriority(child.pid, nice);
+    for (const stream of [stdout!, stderr!]) {
+      const lines = new OutputLines((text) => listener.printed(text));
+      stream.on("data", (chunk: Buffer) => lines.push(chunk)).on("end", () => lines.end());
+    }
+    const reader = new FrameReader((header, body) => listener.message(header as { type: string }, body));
+    line!.on("data", (chunk: Buffer) => this.#read(reader, chunk));
+    child.on("exit", (code, signal) => {
+      const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+      this.#killGroup();
+      lifeline!.destroy();
+      const end = () => this.#end(this.#fault ?? how);
+      child.once("close", end);
+      this.#patience = setTimeout(() => {
+        for (const stream of [stdout!, stderr!, line!]) stream.destroy();
+        end();
+      }, LAST_WORDS_MS);
+    });
+  }
+
+  /** Number of the process, as text; empty when it could not be started. */
+  get pid(): string {
+    return String(this.#child.pid ?? "");
+  }
+
+  /** Sends a frame; a process that is gone does not get it. */
+  send(header: object, body?: FrameBody): void {
+    if (this.#gone || !this.#line.writable) return;
+    this.#line.cork();
+    for (const piece of frame(header, body)) this.#line.write(piece);
+    this.#line.uncork();
+  }
+
+  /** Ends the process and all that it started, whatever they do. */
+  kill(): void {
+    if (this.#gone) return;
+    this.#killGroup();
+  }
+
+  #read(reader: FrameReader, chunk: Buffer): void {
+    if (this.#fault !== undefined) return;
+    try {
+      reader.push(chunk);
+    } catch (error) {
+      this.#fault = `wrote what the library cannot read (${TritonError.from(error).message})`;
+      this.kill();
+    }
+  }
+
+  #killGroup(): void {
+    if (this.#child.pid === undefined) return;
+    try {
+      process.kill(-this.#child.pid, "SIGKILL");
+    } catch {
+      // All of them have ended already.
+    }
+  }
+
+  #end(why: string): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    clearTimeout(this.#patience);
+    this.#listener.gone(why);
+  }
+}
+
+function lowerPriority(pid: number, nice: number): void {
+  try {
+    setPriority(pid, nice);
+  } catch (error) {
+    process.emitWarning(`a child process cannot have the priority ${nice}: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,79 @@
+import type { Clock } from "../../clock/clock.js";
+import { sleep } from "../../clock/sleep.js";
+import type { ModelConfig } from "../../config/model-config.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { Backend, BackendFactory } from "../../instance/backend.js";
+import type { Execution } from "../../instance/executor.js";
+import { shapeToString } from "../../tensor/shape.js";
+import { Tensor } from "../../tensor/tensor.js";
+import { checkTensors, type FixedTensor } from "./check-tensors.js";
+import { RespondingExecutor } from "./responding-executor.js";
+
+const INPUTS: readonly FixedTensor[] = [
+  { name: "IN", dataType: "TYPE_INT32", size: "any" },
+  { name: "DELAY", dataType: "TYPE_UINT32", size: "any" },
+  { name: "WAIT", dataType: "TYPE_UINT32", size: "one" },
+];
+
+const OUTPUTS: readonly FixedTensor[] = [
+  { name: "OUT", dataType: "TYPE_INT32", size: "one" },
+  { name: "IDX", dataType: "TYPE_UINT32", size: "one" },
+];
+
+/**
+ * The backend `repeat`, for tests of decoupled models: one response for each element of `IN`, after as many
+ * milliseconds as `DELAY` says; the instance is free after the `WAIT` milliseconds of its slowest request.
+ */
+export const repeatBackend: BackendFactory = (): Backend => ({
+  backendName: "repeat",
+  platform: "",
+  describe: () => undefined,
+  checkConfig,
+  createExecutor: ({ clock }) =>
+    new RespondingExecutor(
+      (execution, index) => repeat(clock, execution, index),
+      (execution) => sleep(clock, longestWait(execution)),
+    ),
+});
+
+function checkConfig(config: ModelConfig): void {
+  if (config.maxBatchSize !== 0) {
+    throw new TritonError("INVALID_ARG", "repeat backend only supports models with max_batch_size == 0");
+  }
+  checkTensors(config, INPUTS, OUTPUTS);
+  assertAlike(config.input[0]!.dims, config.input[1]!.dims);
+}
+
+function assertAlike(values: readonly number[], delays: readonly number[]): void {
+  const [a, b] = [shapeToString(values), shapeToString(delays)];
+  if (a !== b) {
+    throw new TritonError("INVALID_ARG", `expected IN and DELAY shape to match, got ${a} and ${b}`);
+  }
+}
+
+function longestWait({ requests }: Execution): number {
+  return Math.max(0, ...requests.map(({ inputs }) => numbers(inputs.get("WAIT"))[0] ?? 0));
+}
+
+async function repeat(clock: Clock, execution: Execution, index: number): Promise<void> {
+  const { inputs } = execution.requests[index]!;
+  const [values, delays] = [inputs.get("IN")!, inputs.get("DELAY")!];
+  assertAlike(values.shape, delays.shape);
+  const [elements, times] = [numbers(values), numbers(delays)];
+  for (const [i, value] of elements.entries()) {
+    await sleep(clock, times[i]!);
+    if (!execution.isOpen(index)) return;
+    execution.send(
+      index,
+      new Map([
+        ["OUT", Tensor.fromElements("INT32", [1], new Int32Array([value]))],
+        ["IDX", Tensor.fromElements("UINT32", [1], new Uint32Array([i]))],
+      ]),
+    );
+    await execution.writable(index);
+  }
+}
+
+function numbers(tensor: Tensor | undefined): number[] {
+  return tensor === undefined ? [] : [...(tensor.elements as Int32Array | Uint32Array)];
+}

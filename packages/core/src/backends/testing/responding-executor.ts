@@ -1,0 +1,48 @@
+import { TritonError } from "../../errors/triton-error.js";
+import type { Execution, Executor } from "../../instance/executor.js";
+
+/** Makes the responses to the request at `index` of a batch, for as long as it is open. */
+export type Respond = (execution: Execution, index: number) => Promise<void>;
+
+/**
+ * Runs a decoupled model whose instance is free again before its responses are made: each request is answered by a
+ * loop of its own.
+ */
+export class RespondingExecutor implements Executor {
+  readonly details = {};
+  readonly mustFinish = false;
+  readonly #underWay = new Set<Promise<void>>();
+
+  /** @param pause how long a batch keeps the instance */
+  constructor(
+    private readonly respond: Respond,
+    private readonly pause: (execution: Execution) => Promise<void> = async () => {},
+  ) {}
+
+  async start(): Promise<void> {}
+
+  async execute(execution: Execution): Promise<undefined> {
+    execution.inputsReady();
+    for (const index of execution.requests.keys()) {
+      const loop = this.#answer(execution, index);
+      this.#underWay.add(loop);
+      void loop.finally(() => this.#underWay.delete(loop));
+    }
+    await this.pause(execution);
+    execution.outputsReady();
+    return undefined;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  async #answer(execution: Execution, index: number): Promise<void> {
+    try {
+      await this.respond(execution, index);
+      execution.finish(index);
+    } catch (error) {
+      execution.sendError(index, TritonError.from(error), true);
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import { realpath } from "node:fs/promises";
+import { resolve, sep } from "node:path";
+import { TritonError } from "../errors/triton-error.js";
+
+/** True when a path is a directory or below it, by the words of the path alone. */
+export function isInside(directory: string, path: string): boolean {
+  const base = resolve(directory);
+  const target = resolve(path);
+  return target === base || target.startsWith(base.endsWith(sep) ? base : base + sep);
+}
+
+/**
+ * Refuses a path that symbolic links lead out of a directory. A path without a file is left to whoever opens it.
+ *
+ * @throws TritonError INVALID_ARG
+ */
+export async function assertStaysInside(directory: string, path: string): Promise<void> {
+  const [base, target] = await Promise.all([realpath(directory), realpath(path).catch(() => undefined)]);
+  if (target === undefined || isInside(base, target)) return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `${path} leads out of ${directory} through a symbolic link, which is not allowed`,
+  );
+}

@@ -1,0 +1,82 @@
+import type { InferContext, InstanceDevice } from "../../callable/infer-context.js";
+import type { Answer, AnyInferFunc, InferRequest, InferResult } from "../../callable/infer-func.js";
+import type { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
+import type { ModelConfig } from "../../config/model-config.js";
+import type { TensorSpec } from "../../config/tensor-spec.js";
+import type { JsModelMetrics } from "./model-metrics.js";
+
+/** The server's log, as a model writes to it. */
+export interface JsModelLogger {
+  error(message: string): void;
+  warning(message: string): void;
+  info(message: string): void;
+  /** @param level from 1; written when the server's verbose level is as high. @default 1 */
+  verbose(message: string, level?: number): void;
+}
+
+/** What a model is told when an instance of it starts. */
+export interface JsModelArgs {
+  readonly modelName: string;
+  readonly modelVersion: number;
+  readonly modelConfig: ModelConfig;
+  /** Triton's name of the instance: `linear_0`. */
+  readonly instanceName: string;
+  /** Position of the instance among those of the model. */
+  readonly instanceIndex: number;
+  readonly device: InstanceDevice;
+  /** Directory of the model in its repository; of the module, when it was bound. */
+  readonly modelDirectory: string;
+  readonly logger: JsModelLogger;
+  readonly metrics: JsModelMetrics;
+}
+
+type AnySpecs = readonly TensorSpec[];
+
+/**
+ * One instance of a JavaScript model. The class is the default export of its module, or its export `TritonJsModel`.
+ *
+ * @typeParam I inputs, for the types of `requests`
+ * @typeParam O outputs, for the type of what is returned
+ * @example
+ * ```ts
+ * export default class Scale implements JsModel {
+ *   static autoCompleteConfig(config: AutoCompleteConfig) {
+ *     config.addInput({ name: "x", dataType: "FP32", dims: [-1] });
+ *     config.addOutput({ name: "y", dataType: "FP32", dims: [-1] });
+ *     config.setMaxBatchSize(8);
+ *   }
+ *   initialize({ modelConfig, logger }: JsModelArgs) {
+ *     this.factor = Number(modelConfig.parameters.factor?.stringValue ?? 1);
+ *     logger.info(`scales by ${this.factor}`);
+ *   }
+ *   execute(requests) {
+ *     return requests.map(({ inputs: { x } }) => ({ y: ndarray(x.data.map((v) => v * this.factor), x.shape) }));
+ *   }
+ * }
+ * ```
+ */
+export interface JsModel<I extends AnySpecs = AnySpecs, O extends AnySpecs = AnySpecs> {
+  /** Called once, before the first request. What it throws is the reason why the model is not loaded. */
+  initialize?(args: JsModelArgs): void | Promise<void>;
+  /**
+   * Answers the requests of a batch: as many results in the same order, each the outputs by name, an `Error` for this
+   * request alone, or `RESCHEDULE`. A decoupled model yields such lists, or returns nothing and answers through each
+   * request's `responseSender`. What it throws fails all requests of the batch. May also be a field with a callback
+   * made by `batch`, `sample` or `stepwise`.
+   */
+  execute:
+    | ((
+        requests: readonly InferRequest<I, O>[],
+        context: InferContext,
+      ) => Answer<readonly (InferResult<O> | undefined)[]> | Promise<void> | void)
+    | AnyInferFunc;
+  /** Called once, after the last request, when the instance ends in order. */
+  finalize?(): void | Promise<void>;
+}
+
+/** The class of a JavaScript model. */
+export interface JsModelClass {
+  new (): JsModel;
+  /** Completes the configuration of a model in a repository, before any instance is made. */
+  autoCompleteConfig?(config: AutoCompleteConfig): void | Promise<void>;
+}

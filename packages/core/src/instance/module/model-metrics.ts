@@ -1,0 +1,94 @@
+import { TritonError } from "../../errors/triton-error.js";
+import type { MetricChange, MetricFamily } from "../../observe/metric-change.js";
+
+/** What a family of metrics is made with. */
+export interface JsMetricOptions {
+  /** As Prometheus has it: `words_total`. */
+  readonly name: string;
+  readonly help: string;
+  /** @default none */
+  readonly labelNames?: readonly string[];
+}
+
+/** Values of all labels of a family. */
+export type JsMetricLabels = Readonly<Record<string, string>>;
+
+/**
+ * Metrics of a model's own, on the metrics page of the server. Families of one name are one, whichever instances and
+ * models change them.
+ *
+ * @example
+ * ```ts
+ * initialize({ metrics }) {
+ *   this.words = metrics.counter({ name: "words_total", help: "Words seen", labelNames: ["model"] });
+ * }
+ * execute(requests, { modelName }) {
+ *   this.words.inc(requests.length, { model: modelName });
+ * }
+ * ```
+ */
+export interface JsModelMetrics {
+  /** Goes up only. */
+  counter(options: JsMetricOptions): { inc(value?: number, labels?: JsMetricLabels): void };
+  /** Goes up and down; with `set`, the instance that sets it last decides. */
+  gauge(options: JsMetricOptions): {
+    inc(value?: number, labels?: JsMetricLabels): void;
+    set(value: number, labels?: JsMetricLabels): void;
+  };
+  /** @param options `buckets` are upper bounds, in ascending order */
+  histogram(options: JsMetricOptions & { readonly buckets?: readonly number[] }): {
+    observe(value: number, labels?: JsMetricLabels): void;
+  };
+}
+
+/** Metrics whose changes are handed to `send`, many at a time: at the end of the turn in which they were made. */
+export function modelMetrics(send: (changes: readonly MetricChange[]) => void): JsModelMetrics {
+  let pending: MetricChange[] = [];
+  const flush = () => {
+    const changes = pending;
+    pending = [];
+    send(changes);
+  };
+  const change =
+    (family: MetricFamily, action: MetricChange["action"]) =>
+    (value: number, labels: JsMetricLabels = {}) => {
+      check(family, value, labels);
+      if (pending.length === 0) queueMicrotask(flush);
+      pending.push({ family, labels: { ...labels }, action, value });
+    };
+  return {
+    counter: (options) => {
+      const add = change(familyOf("counter", options), "add");
+      return { inc: (value = 1, labels) => add(value, labels) };
+    },
+    gauge: (options) => {
+      const family = familyOf("gauge", options);
+      const [add, set] = [change(family, "add"), change(family, "set")];
+      return { inc: (value = 1, labels) => add(value, labels), set };
+    },
+    histogram: ({ buckets, ...options }) => ({
+      observe: change({ ...familyOf("histogram", options), buckets }, "observe"),
+    }),
+  };
+}
+
+function familyOf(
+  kind: MetricFamily["kind"],
+  { name, help, labelNames = [] }: JsMetricOptions,
+): MetricFamily {
+  if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) throw wrong(`'${name}' is no name of a metric`);
+  return { kind, name, help: String(help), labelNames: [...labelNames] };
+}
+
+function check({ kind, name, labelNames }: MetricFamily, value: number, labels: JsMetricLabels): void {
+  if (!Number.isFinite(value)) throw wrong(`metric '${name}' takes finite numbers, got ${String(value)}`);
+  if (kind === "counter" && value < 0) throw wrong(`counter '${name}' only goes up, got ${value}`);
+  const unknown = Object.keys(labels).find((label) => !labelNames.includes(label));
+  if (unknown !== undefined) {
+    throw wrong(`metric '${name}' has labels [${labelNames.join(", ")}], got '${unknown}'`);
+  }
+}
+
+function wrong(text: string): TritonError {
+  return new TritonError("INVALID_ARG", text);
+}

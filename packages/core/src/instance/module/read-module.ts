@@ -1,0 +1,94 @@
+import type { AnyInferFunc } from "../../callable/infer-func.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { JsModel, JsModelArgs, JsModelClass } from "./js-model.js";
+
+/** What a module has to offer: how an instance of its model is made, and how a configuration is completed. */
+export interface JsModule {
+  /** A new instance, which `initialize` has not been called of yet. */
+  create(): JsModel;
+  /** The callback, where it can be told without making an instance. */
+  readonly callback: AnyInferFunc | undefined;
+  readonly autoCompleteConfig: JsModelClass["autoCompleteConfig"];
+}
+
+/** What a module that exports a callback may export beside it. */
+interface CallbackExports extends Pick<JsModelClass, "autoCompleteConfig"> {
+  initialize?(args: JsModelArgs): void | Promise<void>;
+  finalize?(): void | Promise<void>;
+}
+
+/**
+ * Imports a user's module: a class (`TritonJsModel`, or the default export), or a callback as default, beside which
+ * `initialize`, `finalize` and `autoCompleteConfig` may stand.
+ *
+ * @param module URL of the module
+ * @throws TritonError INVALID_ARG for a module that exports something else, INTERNAL for one that cannot be imported
+ */
+export async function readModule(module: string, modelName: string): Promise<JsModule> {
+  const exported = await importModule(module, modelName);
+  const main = exported.TritonJsModel ?? exported.default;
+  if (typeof main !== "function") {
+    throw refused(
+      modelName,
+      `the module ${module} must export its callback as default, or a class, got ${typeof main}`,
+    );
+  }
+  if (isClass(main) || main === exported.TritonJsModel) return ofClass(main as unknown as JsModelClass);
+  const { initialize, finalize, autoCompleteConfig } = exported as CallbackExports;
+  const callback = main as AnyInferFunc;
+  return {
+    callback,
+    create: () => ({
+      execute: callback,
+      ...(initialize === undefined ? {} : { initialize }),
+      ...(finalize === undefined ? {} : { finalize }),
+    }),
+    autoCompleteConfig,
+  };
+}
+
+function ofClass(Model: JsModelClass): JsModule {
+  const { execute } = Model.prototype as Partial<JsModel>;
+  return {
+    callback: (execute ?? new Model().execute) as AnyInferFunc | undefined,
+    create: () => new Model(),
+    autoCompleteConfig: Model.autoCompleteConfig?.bind(Model),
+  };
+}
+
+async function importModule(module: string, modelName: string): Promise<Record<string, unknown>> {
+  try {
+    const exported: Record<string, unknown> = await import(module);
+    // CommonJS: what is exported is the default.
+    const inner = exported.default as Record<string, unknown> | undefined;
+    const isNested = typeof inner === "object" && inner !== null;
+    return isNested && ("TritonJsModel" in inner || "default" in inner) ? { ...inner } : exported;
+  } catch (error) {
+    const text = `model '${modelName}': the module ${module} cannot be imported: ${whyNot(error, module)}`;
+    throw new TritonError(TritonError.from(error).code, text, { cause: error });
+  }
+}
+
+/** What Node says; for a syntax error also where it is. */
+function whyNot(error: unknown, module: string): string {
+  const { message } = TritonError.from(error);
+  if (
+    (error as NodeJS.ErrnoException | undefined)?.code === "ERR_UNKNOWN_FILE_EXTENSION" &&
+    /\.m?ts$/.test(module)
+  ) {
+    return `${message}: this version of Node (${process.version}) strips no types; compile it to JavaScript, or use Node 22.18 or later`;
+  }
+  if (!(error instanceof SyntaxError)) return message;
+  const place = /:(\d+)$/.exec(error.stack?.split("\n")[0] ?? "");
+  return place === null ? `SyntaxError: ${message}` : `SyntaxError in line ${place[1]}: ${message}`;
+}
+
+/** Classes have no style of their own: `execute` of an instance does. */
+function isClass(value: unknown): boolean {
+  const { prototype } = value as { prototype?: Partial<JsModel> };
+  return typeof prototype?.execute === "function" || /^class\b/.test(Function.prototype.toString.call(value));
+}
+
+function refused(modelName: string, text: string): TritonError {
+  return new TritonError("INVALID_ARG", `model '${modelName}': ${text}`);
+}

@@ -1,0 +1,84 @@
+import type { Registry } from "prom-client";
+import { callModels } from "./bind/call-models.js";
+import { memoryCache } from "./cache/memory-cache.js";
+import { type Clock, realClock } from "./clock/clock.js";
+import { gpusOfMachine } from "./config/gpus.js";
+import { hostPolicyWarnings } from "./config/host-policy.js";
+import type { ModelControl } from "./instance/backend.js";
+import { createRateLimiter } from "./instance/rate-limiter/create-rate-limiter.js";
+import { CallGraph } from "./model/call-graph.js";
+import { ModelVersion, type ModelVersionInit } from "./model/model-version.js";
+import type { ModelRegistry } from "./model/registry.js";
+import { DEFAULT_METRICS_CONFIG } from "./observe/latency/metrics-config.js";
+import type { Log } from "./observe/log/log.js";
+import type { TritonOptions } from "./triton-options.js";
+
+/** What of a model version is its own. */
+export type OwnParts = Omit<ModelVersionInit, keyof SharedParts>;
+
+/** What all models of a server share. */
+type SharedParts = Pick<
+  ModelVersionInit,
+  | "clock"
+  | "responseCache"
+  | "rateLimiter"
+  | "hostPolicies"
+  | "holdUntil"
+  | "backlogHoldUntil"
+  | "findMember"
+  | "callModels"
+  | "calls"
+  | "metricsConfig"
+  | "log"
+  | "metrics"
+  | "control"
+>;
+
+/** Makes model versions of what they have of their own and what the server gives all of them. */
+export class ModelsOfServer {
+  readonly clock: Clock;
+  /** Numbers of the GPUs that instance groups may name. */
+  readonly gpus: readonly number[] | undefined;
+  /** The models of the repository, once there is one. */
+  repository: ModelControl | undefined;
+  readonly #shared: SharedParts;
+
+  /**
+   * @param log where models write to
+   * @param metrics those that models may have of their own
+   */
+  constructor(options: TritonOptions, registry: ModelRegistry, log: Log, metrics: Registry) {
+    const { responseCache: cache, hostPolicies = {} } = options;
+    for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
+    this.clock = options.clock ?? realClock;
+    this.gpus = options.gpus ?? gpusOfMachine();
+    this.#shared = {
+      clock: this.clock,
+      responseCache: cache !== undefined && "byteSize" in cache ? memoryCache(cache.byteSize) : cache,
+      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources),
+      hostPolicies,
+      holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
+      backlogHoldUntil:
+        options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0),
+      findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
+      callModels: callModels(registry, this.clock),
+      calls: new CallGraph(),
+      log,
+      metrics,
+      metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
+    };
+  }
+
+  create(own: OwnParts): ModelVersion {
+    return new ModelVersion({ ...own, ...this.#shared, control: this.repository });
+  }
+
+  /** Lets go of what the models share, once none of them is served any more. */
+  async close(): Promise<void> {
+    try {
+      await this.#shared.responseCache?.close?.();
+    } catch (error) {
+      process.emitWarning(`the response cache did not close: ${String(error)}`, "TritonWarning");
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { TritonError } from "../errors/triton-error.js";
+
+/** A family of metrics that a model has of its own. */
+export interface MetricFamily {
+  readonly kind: "counter" | "gauge" | "histogram";
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+  /** Upper bounds of a histogram. @default prom-client's */
+  readonly buckets?: readonly number[] | undefined;
+}
+
+/** A change of one metric, in a form that goes from thread to thread. */
+export interface MetricChange {
+  readonly family: MetricFamily;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly action: "add" | "set" | "observe";
+  readonly value: number;
+}
+
+/**
+ * Changes a metric of a registry; its family is made by the first change.
+ *
+ * @throws TritonError INVALID_ARG when there is a family of the name and another kind, prom-client's errors for names
+ * that cannot be
+ */
+export function applyMetricChange(registry: Registry, change: MetricChange): void {
+  const { family, labels, action, value } = change;
+  const metric = registry.getSingleMetric(family.name) ?? createFamily(registry, family);
+  if (metric instanceof Counter && action === "add") metric.inc(labels, value);
+  else if (metric instanceof Gauge && action === "add") metric.inc(labels, value);
+  else if (metric instanceof Gauge && action === "set") metric.set(labels, value);
+  else if (metric instanceof Histogram && action === "observe") metric.observe(labels, value);
+  else {
+    throw new TritonError(
+      "INVALID_ARG",
+      `there is a metric '${family.name}' already, which is no ${family.kind}`,
+    );
+  }
+}
+
+function createFamily(registry: Registry, { kind, name, help, labelNames, buckets }: MetricFamily) {
+  const configuration = { name, help, labelNames: [...labelNames], registers: [registry] };
+  switch (kind) {
+    case "counter":
+      return new Counter(configuration);
+    case "gauge":
+      return new Gauge(configuration);
+    case "histogram":
+      return new Histogram({ ...configuration, ...(buckets === undefined ? {} : { buckets: [...buckets] }) });
+  }
+}

@@ -1,0 +1,50 @@
+import type { Clock } from "../clock/clock.js";
+import type { ModelConfig } from "../config/model-config.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import type { Log } from "../observe/log/log.js";
+import type { RepositoryVersionInit } from "./create-version.js";
+import { ModelRepository } from "./model-repository.js";
+import type { RepositoryOptions } from "./repository-options.js";
+
+/** What a repository needs of the server. */
+export interface ServerParts {
+  readonly options: RepositoryOptions;
+  readonly registry: ModelRegistry;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly gpus: readonly number[] | undefined;
+}
+
+/** The repository that the options ask for; without `modelRepository` an empty one. */
+export function createRepository(
+  { options, registry, log, clock, gpus }: ServerParts,
+  createModel: (own: RepositoryVersionInit) => ModelVersion,
+): ModelRepository {
+  return new ModelRepository({
+    options,
+    registry,
+    log,
+    clock,
+    gpus,
+    createModel,
+    backends: options.backends ?? {},
+    backendConfig: options.backendConfig ?? {},
+    autoComplete: !(options.disableAutoCompleteConfig ?? false),
+    memberLabels: (config) => memberLabels(config, registry),
+  });
+}
+
+/** Names of the classes of an ensemble's outputs: those of the models that make them. */
+function memberLabels(config: ModelConfig, registry: ModelRegistry): Map<string, readonly string[]> {
+  const labels = new Map<string, readonly string[]>();
+  for (const step of config.ensembleScheduling?.step ?? []) {
+    const version = step.modelVersion === -1 ? "" : String(step.modelVersion);
+    const member = registry.findMember(step.modelName, version, step.modelNamespace);
+    for (const [output, tensor] of Object.entries(step.outputMap)) {
+      const names = member.labels.get(output);
+      if (names !== undefined) labels.set(tensor, names);
+    }
+  }
+  return labels;
+}

@@ -1,0 +1,149 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { findBackend } from "../backends/backend-table.js";
+import { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
+import { completeConfig } from "../config/complete/complete-config.js";
+import { initialStates } from "../config/initial-states.js";
+import type { ModelConfig } from "../config/model-config.js";
+import { writePrototxt } from "../config/prototxt/write-prototxt.js";
+import { TritonError } from "../errors/triton-error.js";
+import { dataFilePath } from "../files/data-file.js";
+import { assertStaysInside } from "../files/stays-inside.js";
+import type { Backend, BackendFactory } from "../instance/backend.js";
+import type { ExecutorFactory } from "../model/create-instances.js";
+import type { ModelVersion, ModelVersionInit } from "../model/model-version.js";
+import type { Log } from "../observe/log/log.js";
+import type { Tensor } from "../tensor/tensor.js";
+import { readLabels } from "./layout/read-labels.js";
+import type { PolledModel } from "./poll-model.js";
+import type { BackendConfig } from "./repository-options.js";
+
+/** What is known of a version of a repository when it is made. */
+export type RepositoryVersionInit = Pick<
+  ModelVersionInit,
+  | "name"
+  | "namespace"
+  | "version"
+  | "config"
+  | "labels"
+  | "createExecutor"
+  | "directory"
+  | "held"
+  | "initialStates"
+>;
+
+/** What making a version takes besides its model. */
+export interface CreateContext {
+  readonly backends: Readonly<Record<string, BackendFactory>>;
+  readonly backendConfig: BackendConfig;
+  readonly autoComplete: boolean;
+  readonly log: Log;
+  /** Numbers of the GPUs that instance groups may name; undefined where there are none to be used. */
+  readonly gpus: readonly number[] | undefined;
+  /** Makes a version that serves, of all that the server has. */
+  readonly createModel: (init: RepositoryVersionInit) => ModelVersion;
+  /** Names of classes by output of what the steps of an ensemble answer. */
+  readonly memberLabels: (config: ModelConfig) => ReadonlyMap<string, readonly string[]>;
+}
+
+/** What making a version takes before it is a version that serves. */
+export type PlanContext = Omit<CreateContext, "createModel">;
+
+/**
+ * Makes a version of a polled model; its instances load in the background.
+ *
+ * @throws TritonError for what its backend, its files or its tensors are refused for.
+ */
+export async function createVersion(
+  polled: PolledModel,
+  version: number,
+  context: CreateContext,
+): Promise<ModelVersion> {
+  const init = await planVersion(polled, version, context);
+  context.log.verbose(1, `\n${writePrototxt(init.config)}`);
+  return context.createModel(init);
+}
+
+/**
+ * Reads all that a version of a polled model is made of, and starts nothing.
+ *
+ * @throws TritonError for what its backend, its files or its tensors are refused for.
+ */
+export async function planVersion(
+  polled: PolledModel,
+  version: number,
+  context: PlanContext,
+): Promise<RepositoryVersionInit> {
+  const { id, directory } = polled;
+  const made =
+    polled.config.ensembleScheduling === undefined
+      ? await fromBackend(polled, version, context)
+      : { config: finish(polled, undefined, context), createExecutor: noExecutor };
+  const labels = new Map(
+    polled.config.ensembleScheduling === undefined ? [] : context.memberLabels(made.config),
+  );
+  for (const [output, names] of await readLabels(directory, made.config)) labels.set(output, names);
+  const states = statesOf(directory, made.config);
+  return { ...id, version, directory, held: true, labels, initialStates: states, ...made };
+}
+
+/** What sequences start with: from the folder `initial_state/` of the model, where the configuration names files. */
+function statesOf(directory: string, config: ModelConfig): ReadonlyMap<string, Tensor> {
+  const { states, problems } = initialStates(config, (file) =>
+    readFileSync(dataFilePath(directory, "initial_state", file)),
+  );
+  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("; "));
+  return states;
+}
+
+async function fromBackend(
+  polled: PolledModel,
+  version: number,
+  context: PlanContext,
+): Promise<{ config: ModelConfig; createExecutor: ExecutorFactory }> {
+  const { id, directory, config } = polled;
+  const factory = findBackend(config, context.backends);
+  const versionDirectory = join(directory, String(version));
+  await assertStaysInside(directory, versionDirectory);
+  const warn = (message: string) => context.log.warning(message);
+  const settings = context.backendConfig[config.backend] ?? {};
+  const { autoComplete } = context;
+  const source = { name: id.name, version, directory, versionDirectory, config, autoComplete, settings, warn };
+  const backend = await factory(source);
+  backend.checkConfig?.(config);
+  const said = await whatItSays(backend, config, context);
+  return {
+    config: finish(polled, said, context),
+    createExecutor: (executor) => backend.createExecutor(executor),
+  };
+}
+
+/** What a model says of itself. */
+async function whatItSays(backend: Backend, config: ModelConfig, { autoComplete }: PlanContext) {
+  if (backend.completeConfig === undefined) return backend.describe();
+  const completed = new AutoCompleteConfig(config);
+  if (autoComplete) await backend.completeConfig(completed);
+  return completed;
+}
+
+function finish(
+  { config, isWritten }: PolledModel,
+  said: Parameters<typeof completeConfig>[1],
+  { autoComplete, backendConfig, log, gpus }: PlanContext,
+): ModelConfig {
+  const size = Number(
+    backendConfig[config.backend]?.["default-max-batch-size"] ??
+      backendConfig[""]?.["default-max-batch-size"],
+  );
+  return completeConfig(config, said, {
+    autoComplete,
+    isWritten,
+    gpus,
+    warn: (text) => log.warning(text),
+    ...(Number.isNaN(size) ? {} : { defaultMaxBatchSize: size }),
+  });
+}
+
+const noExecutor: ExecutorFactory = ({ info }) => {
+  throw new TritonError("INTERNAL", `ensemble '${info.modelName}' has no instances`);
+};

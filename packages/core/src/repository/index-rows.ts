@@ -1,0 +1,66 @@
+import type { RegisteredVersion } from "../model/registered-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import { modelNames } from "./layout/list-directory.js";
+import { compareIds, keyOf, type ModelId, type ModelKey } from "./model-id.js";
+
+/** One row of the repository index. */
+export interface ModelIndexEntry {
+  readonly name: string;
+  readonly version?: string;
+  readonly state?: string;
+  readonly reason?: string;
+}
+
+/** What the index is made of. */
+export interface IndexSource {
+  readonly repositories: readonly string[];
+  readonly namespacing: boolean;
+  readonly registry: ModelRegistry;
+  /** Why models of which there is no version are not there. */
+  readonly problemOf: (key: ModelKey) => string | undefined;
+}
+
+/**
+ * The repository index: models in the directories of the repositories and those that the program binds, with the
+ * versions that there are or were; one that two repositories have is unavailable.
+ */
+export async function indexRows(onlyReady: boolean, source: IndexSource): Promise<ModelIndexEntry[]> {
+  const { registry } = source;
+  const { ids, duplicates } = await modelsIn(source);
+  return [...ids]
+    .sort(([, a], [, b]) => compareIds(a, b))
+    .flatMap(([key, { name, namespace }]) => {
+      if (duplicates.has(key)) {
+        return [{ name, state: "UNAVAILABLE", reason: "model appears in two or more repositories" }];
+      }
+      const versions = registry.versions(name, namespace);
+      const reason = source.problemOf(key);
+      if (versions.length === 0 && !onlyReady) {
+        return [reason === undefined ? { name } : { name, state: "UNAVAILABLE", reason }];
+      }
+      return versions.filter(({ state }) => !onlyReady || state === "READY").map(rowOf);
+    });
+}
+
+async function modelsIn({ repositories, namespacing, registry }: IndexSource) {
+  const ids = new Map<ModelKey, ModelId>();
+  const duplicates = new Set<ModelKey>();
+  for (const path of repositories) {
+    for (const name of await modelNames(path).catch(() => [])) {
+      const id = { namespace: namespacing ? path : "", name };
+      const key = keyOf(id);
+      if (ids.has(key)) duplicates.add(key);
+      ids.set(key, id);
+    }
+  }
+  for (const { name } of registry.bound()) {
+    const id = { namespace: "", name };
+    duplicates.delete(keyOf(id));
+    ids.set(keyOf(id), id);
+  }
+  return { ids, duplicates };
+}
+
+function rowOf({ name, version, state, reason }: RegisteredVersion): ModelIndexEntry {
+  return { name, version: String(version), state, ...(reason === "" ? {} : { reason }) };
+}

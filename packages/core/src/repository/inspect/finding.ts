@@ -1,0 +1,35 @@
+/** Something about a model of a repository that its author should know. */
+export interface Finding {
+  /** An `error` keeps the model, or a version of it, from being served. */
+  readonly severity: "error" | "warning";
+  /** The file or directory that it is about. */
+  readonly path: string;
+  /** Where in the file, counted from 1; only for what is wrong with the text itself. */
+  readonly line?: number;
+  readonly column?: number;
+  readonly message: string;
+}
+
+/** Findings of one model, each once. */
+export class Findings {
+  readonly all: Finding[] = [];
+
+  /** The same about several files of a model is told of the first. */
+  add(finding: Finding): void {
+    const isKnown = this.all.some(({ line, column, message }) => {
+      return message === finding.message && line === finding.line && column === finding.column;
+    });
+    if (!isKnown) this.all.push(finding);
+  }
+
+  /** A line each of a text that says what is wrong. */
+  addLines(severity: Finding["severity"], path: string, text: string): void {
+    for (const message of text.split("\n")) {
+      if (message.trim() !== "") this.add({ severity, path, message });
+    }
+  }
+
+  get hasErrors(): boolean {
+    return this.all.some(({ severity }) => severity === "error");
+  }
+}

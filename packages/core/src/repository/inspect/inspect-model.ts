@@ -1,0 +1,157 @@
+import { basename, join } from "node:path";
+import { fieldProblems } from "../../config/field-support.js";
+import type { ModelConfig } from "../../config/model-config.js";
+import { parsePrototxt } from "../../config/prototxt/read-prototxt.js";
+import { validateModelIo } from "../../config/validate-model-io.js";
+import { TritonError } from "../../errors/triton-error.js";
+import { dataFilePath } from "../../files/data-file.js";
+import { exists, readSmallFile } from "../../files/read-small-file.js";
+import { assertStaysInside } from "../../files/stays-inside.js";
+import { Log } from "../../observe/log/log.js";
+import { type PlanContext, planVersion } from "../create-version.js";
+import { contents, subdirectories } from "../layout/list-directory.js";
+import { readVersionDirectories, versionsToLoad } from "../layout/versions-to-load.js";
+import { configPathOf, type PolledModel, pollModel } from "../poll-model.js";
+import { type Finding, Findings } from "./finding.js";
+
+/** A model of a repository as it is on disk; nothing of it runs. */
+export interface InspectedModel {
+  readonly name: string;
+  readonly directory: string;
+  /** Its configuration file, which need not be there. */
+  readonly configPath: string;
+  readonly findings: Findings;
+  /** The configuration before the model's file is read; undefined for one that is refused before. */
+  readonly polled?: PolledModel;
+  /** Versions that would be served. */
+  readonly versions?: readonly number[];
+  /** The completed configuration; undefined for a model that cannot be served. */
+  readonly config?: ModelConfig;
+}
+
+/** What looking at a model depends on. */
+export interface InspectContext extends Omit<PlanContext, "log"> {
+  readonly modelConfigName: string | undefined;
+}
+
+/** Looks at all that loading a model would look at, and goes on where loading would give up. */
+export async function inspectModel(
+  root: string,
+  name: string,
+  context: InspectContext,
+): Promise<InspectedModel> {
+  const directory = join(root, name);
+  const configPath = await configPathOf(directory, context.modelConfigName);
+  const findings = new Findings();
+  const model = { name, directory, configPath, findings };
+  const log = logTo(findings, configPath);
+  try {
+    await assertStaysInside(root, directory);
+    await inspectNames(directory, configPath, findings);
+    const readable = await inspectText(configPath, name, findings);
+    if (!readable) return model;
+    const target = { id: { namespace: "", name }, root, directory, previous: undefined, explicit: true };
+    const polled = await pollModel(target, { ...context, log });
+    const versions = await versionsOf(polled, configPath, findings);
+    const config = await inspectVersions(polled, versions, { ...context, log }, findings);
+    await inspectWarmup(polled, configPath, findings);
+    return { ...model, polled, versions, ...(config === undefined ? {} : { config }) };
+  } catch (error) {
+    findings.addLines("error", configPath, TritonError.from(error).message);
+    return model;
+  }
+}
+
+/** Names in the directory that are nearly, but not, what they should be. */
+async function inspectNames(directory: string, configPath: string, findings: Findings): Promise<void> {
+  for (const line of readVersionDirectories(await subdirectories(directory)).ignored) {
+    findings.add({ severity: "warning", path: directory, message: line });
+  }
+  if (await exists(configPath)) return;
+  for (const name of await contents(directory)) {
+    if (!/^config\.\w+(\.txt)?$/i.test(name)) continue;
+    const message = `'${name}' is not read: the configuration is '${basename(configPath)}'`;
+    findings.add({ severity: "warning", path: join(directory, name), message });
+  }
+}
+
+/** Everything that is wrong with the text; false when there is. */
+async function inspectText(path: string, name: string, findings: Findings): Promise<boolean> {
+  if (!(await exists(path))) return true;
+  const { config, errors } = parsePrototxt(await readSmallFile(path));
+  for (const { line, column, text, field } of errors) {
+    const message = field === "" ? text : `${text} (field '${field}')`;
+    findings.add({ severity: "error", path, line, column, message });
+  }
+  // Whatever else is wrong, these fields have to go.
+  if (errors.length === 0) {
+    for (const problem of fieldProblems({ ...config, name })) {
+      findings.add({ severity: "error", path, message: problem });
+    }
+  }
+  return errors.length === 0;
+}
+
+/** The versions that the policy chooses of those that there are. */
+async function versionsOf(
+  { id, directory, config }: PolledModel,
+  configPath: string,
+  findings: Findings,
+): Promise<readonly number[]> {
+  const found = readVersionDirectories(await subdirectories(directory));
+  const { versions, missing } = versionsToLoad(found.versions, config.versionPolicy ?? {});
+  for (const version of missing) {
+    const message = `version ${version} is specified for model '${id.name}', but the version directory is not present`;
+    findings.add({ severity: "warning", path: configPath, message });
+  }
+  if (versions.length === 0) {
+    const message = `at least one version must be available under the version policy of model '${id.name}'`;
+    findings.add({ severity: "error", path: directory, message });
+  }
+  return versions;
+}
+
+/** Looks at each version that would be served. @returns the configuration of the first that can be */
+async function inspectVersions(
+  polled: PolledModel,
+  versions: readonly number[],
+  context: PlanContext,
+  findings: Findings,
+): Promise<ModelConfig | undefined> {
+  const configs: ModelConfig[] = [];
+  for (const version of versions) {
+    try {
+      configs.push((await planVersion(polled, version, context)).config);
+    } catch (error) {
+      const path = join(polled.directory, String(version));
+      findings.addLines("error", path, TritonError.from(error).message);
+      // Of a model whose file cannot be read, what is written can be checked all the same.
+      const { input, output } = polled.config;
+      if (input.length === 0 || output.length === 0) continue;
+      for (const problem of validateModelIo(polled.config)) findings.addLines("error", path, problem);
+    }
+  }
+  return configs[0];
+}
+
+async function inspectWarmup(
+  { directory, config }: PolledModel,
+  configPath: string,
+  findings: Findings,
+): Promise<void> {
+  for (const { name, inputs } of config.modelWarmup) {
+    for (const [input, { inputDataFile }] of Object.entries(inputs)) {
+      if (inputDataFile === undefined || inputDataFile === "") continue;
+      const path = dataFilePath(directory, "warmup", inputDataFile);
+      if (await exists(path)) continue;
+      const message = `warmup sample '${name}' has no data for input '${input}': there is no file ${path}`;
+      findings.add({ severity: "error", path: configPath, message });
+    }
+  }
+}
+
+function logTo(findings: Findings, path: string): Log {
+  const add = (severity: Finding["severity"]) => (message: string) =>
+    findings.addLines(severity, path, message);
+  return new Log({ error: add("error"), warn: add("warning"), info: () => {}, debug: () => {} });
+}

@@ -1,0 +1,143 @@
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { gpusOfMachine } from "../../config/gpus.js";
+import type { ModelConfig } from "../../config/model-config.js";
+import { checkMembers } from "../../config/validate-members.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { BackendFactory } from "../../instance/backend.js";
+import { Dependencies } from "../dependencies.js";
+import { modelNames } from "../layout/list-directory.js";
+import { keyOf, type ModelKey } from "../model-id.js";
+import type { BackendConfig } from "../repository-options.js";
+import type { Finding } from "./finding.js";
+import { type InspectContext, type InspectedModel, inspectModel } from "./inspect-model.js";
+
+export type { Finding } from "./finding.js";
+
+/** How a server would be started over the repositories; the options have the meaning of those of `new Triton()`. */
+export interface InspectOptions {
+  readonly modelConfigName?: string;
+  /** @default false */
+  readonly disableAutoCompleteConfig?: boolean;
+  readonly backendConfig?: BackendConfig;
+  readonly backends?: Readonly<Record<string, BackendFactory>>;
+}
+
+/** What was found in one model. */
+export interface ModelInspection {
+  readonly name: string;
+  readonly directory: string;
+  /** The completed configuration; undefined when no version can be served. */
+  readonly config: ModelConfig | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Looks at the models of repositories as loading them would, without starting any: configurations, layout, model files as
+ * far as they describe themselves, and what ensembles are made of. All that is wrong with a model is told at once.
+ *
+ * @param models names of the models to look at, without what ensembles among them are made of; all unless given
+ * @throws TritonError INTERNAL for a repository that is not there, INVALID_ARG for one that is no directory.
+ *
+ * @example
+ * ```ts
+ * for (const { name, findings } of await inspectRepository(["./models"])) {
+ *   for (const { severity, message } of findings) console.log(name, severity, message);
+ * }
+ * ```
+ */
+export async function inspectRepository(
+  repositories: readonly string[],
+  options: InspectOptions = {},
+  models?: readonly string[],
+): Promise<ModelInspection[]> {
+  const context = contextOf(options);
+  const inspected: InspectedModel[] = [];
+  for (const root of new Set(repositories.map((path) => resolve(path)))) {
+    await assertDirectory(root);
+    for (const name of await modelNames(root)) {
+      if (models?.includes(name) ?? true) inspected.push(await inspectModel(root, name, context));
+    }
+  }
+  noteDoubles(inspected);
+  if (models === undefined) inspectEnsembles(inspected);
+  return inspected.map(({ name, directory, config, findings }) => ({
+    name,
+    directory,
+    config: findings.hasErrors ? undefined : config,
+    findings: findings.all,
+  }));
+}
+
+function contextOf(options: InspectOptions): InspectContext {
+  return {
+    modelConfigName: options.modelConfigName,
+    autoComplete: !(options.disableAutoCompleteConfig ?? false),
+    backends: options.backends ?? {},
+    backendConfig: options.backendConfig ?? {},
+    gpus: gpusOfMachine(),
+    memberLabels: () => new Map(),
+  };
+}
+
+async function assertDirectory(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) throw new TritonError("INTERNAL", `failed to stat file ${path}`);
+  if (!found.isDirectory()) {
+    throw new TritonError("INVALID_ARG", `repository path ${path} is not a valid directory`);
+  }
+}
+
+function noteDoubles(models: readonly InspectedModel[]): void {
+  for (const { name, directory, findings } of models) {
+    if (models.filter((model) => model.name === name).length < 2) continue;
+    const message = `failed to poll model '${name}': not unique across all model repositories`;
+    findings.add({ severity: "error", path: directory, message });
+  }
+}
+
+function inspectEnsembles(models: readonly InspectedModel[]): void {
+  const byKey = new Map<ModelKey, InspectedModel>(
+    models.map((model) => [keyOf({ namespace: "", name: model.name }), model]),
+  );
+  const nodes = [...byKey].flatMap(([key, { polled }]) =>
+    polled === undefined ? [] : [[key, polled] as const],
+  );
+  const dependencies = new Dependencies(new Map(nodes), () => false);
+  const broken = brokenMembers(dependencies, new Map(nodes), byKey);
+  for (const [key, { config, id }] of nodes) {
+    const steps = config.ensembleScheduling?.step;
+    if (steps === undefined) continue;
+    const { findings, configPath } = byKey.get(key)!;
+    const add = (message: string) => findings.add({ severity: "error", path: configPath, message });
+    const problem = dependencies.problemOf(key);
+    const unread = dependencies.missingOf(key).filter((name) => byKey.has(keyOf({ namespace: "", name })));
+    if (problem !== undefined && unread.length === 0) add(problem);
+    for (const name of new Set([...unread, ...broken(key)])) {
+      add(`ensemble '${id.name}' depends on '${name}' which is not valid.`);
+    }
+    for (const { modelName, modelVersion } of steps) {
+      const served = byKey.get(keyOf({ namespace: "", name: modelName }))?.versions;
+      if (modelVersion === -1 || served === undefined || served.includes(modelVersion)) continue;
+      add(
+        `ensemble '${id.name}' depends on '${modelName}' whose required version ${modelVersion} is not loaded.`,
+      );
+    }
+    const memberOf = ({ modelName }: { readonly modelName: string }) =>
+      byKey.get(keyOf({ namespace: "", name: modelName }))?.config;
+    for (const message of checkMembers(config, memberOf).problems) add(message);
+  }
+}
+
+/** Tells the members of an ensemble that have errors of their own. */
+function brokenMembers(
+  dependencies: Dependencies,
+  nodes: ReadonlyMap<ModelKey, { readonly config: ModelConfig }>,
+  models: ReadonlyMap<ModelKey, InspectedModel>,
+): (ensemble: ModelKey) => string[] {
+  const had = new Map([...models].map(([key, { findings }]) => [key, findings.hasErrors]));
+  return (ensemble) =>
+    [...dependencies.membersOf(ensemble)]
+      .filter((member) => nodes.has(member) && had.get(member) === true)
+      .map((member) => models.get(member)!.name);
+}

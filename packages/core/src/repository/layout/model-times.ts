@@ -1,0 +1,74 @@
+import { lstat, readdir, stat } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+
+/** The state of a model's directory, to tell whether something in it changed. */
+export interface ModelTimes {
+  /** Of its versions, by the name of the directory. */
+  readonly versions: ReadonlyMap<string, string>;
+  /** Of its configuration. */
+  readonly config: string;
+  /** Of everything else. */
+  readonly others: string;
+}
+
+/** Links are followed at the top of a model's directory alone, and no deeper than this: they may lead in circles. */
+const MAX_DEPTH = 32;
+
+/** Looks at a model's directory. Files are told apart by time, size and place, not by what is in them. */
+export async function readModelTimes(directory: string, configPath: string): Promise<ModelTimes> {
+  const versions = new Map<string, string>();
+  const others: string[] = [];
+  let config = "";
+  const [configEntry] = relative(directory, configPath).split(sep);
+  const names = (await readdir(directory)).sort();
+  for (const name of names) {
+    const signature = await signatureOf(join(directory, name), 0);
+    if (/^\d+$/.test(name)) versions.set(name, signature);
+    else if (name === configEntry) config = signature;
+    else others.push(`${name} ${signature}`);
+  }
+  return { versions, config, others: others.join("\n") };
+}
+
+/** True when anything differs. */
+export function isModified(before: ModelTimes, now: ModelTimes): boolean {
+  return (
+    before.config !== now.config ||
+    before.others !== now.others ||
+    before.versions.size !== now.versions.size ||
+    [...now.versions].some(([name, signature]) => before.versions.get(name) !== signature)
+  );
+}
+
+/** True when a version that was loaded before cannot stay: one that is still there, or a file for all of them, changed. */
+export function filesChanged(before: ModelTimes | undefined, now: ModelTimes | undefined): boolean {
+  if (before === undefined || now === undefined || before.others !== now.others) return true;
+  return [...now.versions].some(([name, signature]) => {
+    const old = before.versions.get(name);
+    return old !== undefined && old !== signature;
+  });
+}
+
+async function signatureOf(path: string, depth: number): Promise<string> {
+  try {
+    const { mtimeNs, ctimeNs, size, ino, isDirectory } = await look(path, depth);
+    const own = isDirectory ? `${mtimeNs} ${ino}` : `${mtimeNs} ${ctimeNs} ${size} ${ino}`;
+    if (!isDirectory || depth >= MAX_DEPTH) return own;
+    const inside: string[] = [];
+    for (const name of (await readdir(path)).sort()) {
+      inside.push(`${name} ${await signatureOf(join(path, name), depth + 1)}`);
+    }
+    return `${own} {${inside.join(", ")}}`;
+  } catch {
+    return "unreadable";
+  }
+}
+
+async function look(path: string, depth: number) {
+  const options = { bigint: true } as const;
+  const found = await (depth === 0 ? stat(path, options) : lstat(path, options));
+  const entry = found.isSymbolicLink() ? await stat(path, options) : found;
+  const { mtimeNs, ctimeNs, size, ino } = entry;
+  // A link below the top is a file, whatever it leads to.
+  return { mtimeNs, ctimeNs, size, ino, isDirectory: found.isDirectory() };
+}

@@ -1,0 +1,77 @@
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { TritonError } from "../../errors/triton-error.js";
+import { isInside } from "../../files/stays-inside.js";
+
+/** A directory for the files that came with a load request, for as long as a model is made of them. */
+export class OverrideDirectory {
+  /** Whoever made it is the first. */
+  #users = 1;
+
+  private constructor(readonly path: string) {}
+
+  /**
+   * The directory for the files of a load request; undefined when it brings none.
+   *
+   * @throws TritonError INVALID_ARG for files without a configuration, and as `create`.
+   */
+  static async forLoad(
+    config: string | undefined,
+    files: ReadonlyMap<string, Uint8Array> | undefined,
+  ): Promise<OverrideDirectory | undefined> {
+    if (files === undefined || files.size === 0) return undefined;
+    if (config !== undefined) return OverrideDirectory.create(files);
+    const text = "Load parameter 'config' must be specified for model file override";
+    throw new TritonError("INVALID_ARG", text);
+  }
+
+  /**
+   * Writes files into a directory of their own.
+   *
+   * @param files contents by path below the model's directory: `1/model.onnx`
+   * @throws TritonError INVALID_ARG for a path that leads out of the directory, or that cannot be a file.
+   */
+  static async create(files: ReadonlyMap<string, Uint8Array>): Promise<OverrideDirectory> {
+    const directory = new OverrideDirectory(await realpath(await mkdtemp(join(tmpdir(), "tritonjs-"))));
+    try {
+      for (const [name, bytes] of files) await directory.#write(name, bytes);
+    } catch (error) {
+      await directory.#remove();
+      throw error;
+    }
+    return directory;
+  }
+
+  /** Somebody else needs the files. */
+  retain(): void {
+    this.#users++;
+  }
+
+  /** Somebody needs them no more; with the last, they go. */
+  async release(): Promise<void> {
+    this.#users--;
+    if (this.#users <= 0) await this.#remove();
+  }
+
+  async #write(name: string, bytes: Uint8Array): Promise<void> {
+    const path = join(this.path, name);
+    if (!isInside(this.path, path)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `Invalid file parameter 'file:${name}' with normalized path '${path}' must stay within model directory.`,
+      );
+    }
+    try {
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, bytes, { flag: "wx" });
+    } catch (cause) {
+      const why = TritonError.from(cause).message;
+      throw new TritonError("INVALID_ARG", `Invalid file parameter 'file:${name}': ${why}`, { cause });
+    }
+  }
+
+  async #remove(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true }).catch(() => {});
+  }
+}

@@ -1,0 +1,32 @@
+import { join } from "node:path";
+import type { ModelConfig } from "../../config/model-config.js";
+import { TritonError } from "../../errors/triton-error.js";
+import { readSmallFile } from "../../files/read-small-file.js";
+import { assertStaysInside, isInside } from "../../files/stays-inside.js";
+
+/**
+ * Reads the names of the classes of each output that has a label file: one a line.
+ *
+ * @throws TritonError INVALID_ARG for a file outside of the model's directory, INTERNAL for one that cannot be read.
+ */
+export async function readLabels(
+  directory: string,
+  config: ModelConfig,
+): Promise<Map<string, readonly string[]>> {
+  const labels = new Map<string, readonly string[]>();
+  for (const { name, labelFilename } of config.output) {
+    if (labelFilename === "") continue;
+    const path = join(directory, labelFilename);
+    if (!isInside(directory, path)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `output '${name}' of model '${config.name}' has label_filename '${labelFilename}', which is outside of the ` +
+          "model's directory",
+      );
+    }
+    await assertStaysInside(directory, path);
+    const text = new TextDecoder().decode(await readSmallFile(path));
+    labels.set(name, text.replace(/\r?\n$/, "").split(/\r?\n/));
+  }
+  return labels;
+}

@@ -1,0 +1,56 @@
+import type { ModelVersionPolicy } from "../../config/model-config.js";
+
+/** What the names of a model's directories say about its versions. */
+export interface VersionDirectories {
+  /** Ascending. */
+  readonly versions: readonly number[];
+  /** Why directories are no versions, one line each. */
+  readonly ignored: readonly string[];
+}
+
+/** Directories of a model that hold something else than a version. */
+const OTHER_DIRECTORIES = ["warmup", "initial_state", "configs"];
+
+/** Reads the names of a model's directories. */
+export function readVersionDirectories(names: readonly string[]): VersionDirectories {
+  const versions: number[] = [];
+  const ignored: string[] = [];
+  for (const name of names) {
+    if (OTHER_DIRECTORIES.includes(name)) continue;
+    const problem = problemOf(name);
+    if (problem === undefined) versions.push(Number(name));
+    else ignored.push(`ignore version directory '${name}' which ${problem}`);
+  }
+  return { versions: versions.sort((a, b) => a - b), ignored };
+}
+
+function problemOf(name: string): string | undefined {
+  if (/^0./.test(name)) return "contains leading zeros in its directory name";
+  if (!/^-?\d+$/.test(name)) return "fails to convert to integral number";
+  const version = Number(name);
+  if (version < 1) return "is no version: versions are integers of at least 1";
+  return Number.isSafeInteger(version) ? undefined : "is too large for a version";
+}
+
+/** What a policy makes of the versions that there are. */
+export interface ChosenVersions {
+  /** Ascending. */
+  readonly versions: readonly number[];
+  /** Versions that the policy names and that are not there. */
+  readonly missing: readonly number[];
+}
+
+/** The versions that a policy serves; without one, the highest. */
+export function versionsToLoad(
+  existing: readonly number[],
+  { latest, all, specific }: ModelVersionPolicy,
+): ChosenVersions {
+  if (specific !== undefined) {
+    return {
+      versions: existing.filter((version) => specific.versions.includes(version)),
+      missing: specific.versions.filter((version) => !existing.includes(version)),
+    };
+  }
+  const count = all !== undefined ? existing.length : (latest?.numVersions ?? 1);
+  return { versions: count === 0 ? [] : existing.slice(-count), missing: [] };
+}

@@ -1,0 +1,55 @@
+import type { ModelKey } from "./model-id.js";
+
+/** A plan whose models are locked until it is released. */
+export interface LockedPlan<T> {
+  readonly value: T;
+  release(): void;
+}
+
+/**
+ * Keeps changes of models apart: plans are made one after the other, and one that needs a model that is being changed
+ * waits, and is then made again. Changes of other models go on at the same time.
+ */
+export class Locks {
+  readonly #locked = new Map<ModelKey, Promise<void>>();
+  #planning: Promise<unknown> = Promise.resolve();
+
+  /** Makes a plan and locks its models. */
+  async plan<T>(
+    make: () => Promise<{ readonly value: T; readonly locked: readonly ModelKey[] }>,
+  ): Promise<LockedPlan<T>> {
+    for (;;) {
+      const attempt = this.#planning.then(() => this.#attempt(make));
+      this.#planning = attempt.catch(() => {});
+      const made = await attempt;
+      if (!("conflict" in made)) return made;
+      await made.conflict;
+    }
+  }
+
+  /** Resolves when no change is under way. */
+  async idle(): Promise<void> {
+    await this.#planning;
+    while (this.#locked.size > 0) await [...this.#locked.values()][0];
+  }
+
+  async #attempt<T>(
+    make: () => Promise<{ readonly value: T; readonly locked: readonly ModelKey[] }>,
+  ): Promise<LockedPlan<T> | { readonly conflict: Promise<void> }> {
+    const { value, locked } = await make();
+    for (const key of locked) {
+      const other = this.#locked.get(key);
+      if (other !== undefined) return { conflict: other };
+    }
+    let unlock: () => void = () => {};
+    const held = new Promise<void>((resolve) => {
+      unlock = resolve;
+    });
+    for (const key of locked) this.#locked.set(key, held);
+    const release = () => {
+      for (const key of locked) if (this.#locked.get(key) === held) this.#locked.delete(key);
+      unlock();
+    };
+    return { value, release };
+  }
+}

@@ -1,0 +1,232 @@
+import { isDeepStrictEqual } from "node:util";
+import { completeInstanceGroups } from "../config/complete/instance-groups.js";
+import { needsReload } from "../config/config-change.js";
+import { instanceGroupProblems } from "../config/instance-groups.js";
+import type { ModelConfig } from "../config/model-config.js";
+import { statusText } from "../errors/status-text.js";
+import { TritonError } from "../errors/triton-error.js";
+import { ModelVersion } from "../model/model-version.js";
+import { AbsentVersion } from "../model/registered-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import { type CreateContext, createVersion } from "./create-version.js";
+import { Gate } from "./gate.js";
+import { subdirectories } from "./layout/list-directory.js";
+import { filesChanged } from "./layout/model-times.js";
+import { readVersionDirectories, versionsToLoad } from "./layout/versions-to-load.js";
+import type { ModelId } from "./model-id.js";
+import type { PolledModel } from "./poll-model.js";
+
+/** What loading takes. */
+export interface LoaderContext extends CreateContext {
+  readonly registry: ModelRegistry;
+  /** Versions that load at the same time. */
+  readonly loadThreadCount: number;
+  /** How many times more a version that fails is tried. */
+  readonly retryCount: number;
+}
+
+/** What became of one version of a load. */
+interface VersionOutcome {
+  readonly version: number;
+  /** Set when the version was made anew. */
+  readonly fresh?: ModelVersion;
+  /** What failed, as the caller is told. */
+  readonly failure?: string;
+}
+
+/** Brings versions of models into service and takes them out of it. What it is told to do to one model must not overlap. */
+export class ModelLoader {
+  readonly #context: LoaderContext;
+  readonly #gate: Gate;
+  /** The configuration that each version was made from, before its file completed it. */
+  readonly #prepared = new WeakMap<ModelVersion, ModelConfig>();
+
+  readonly #afterUnload = new WeakMap<ModelVersion, () => void>();
+
+  constructor(context: LoaderContext) {
+    this.#context = context;
+    this.#gate = new Gate(context.loadThreadCount);
+  }
+
+  /**
+   * Loads the versions that a model's policy asks for. Versions in service stay until all new ones are ready, and
+   * when one of those fails; versions of which nothing changed but instance groups are updated where they are.
+   *
+   * @throws TritonError INVALID_ARG with the state of each version that could not be loaded, and why.
+   */
+  async load(polled: PolledModel, previous: PolledModel | undefined): Promise<void> {
+    const versions = await this.#versionsOf(polled);
+    const outcomes = await Promise.all(
+      versions.map((version) => this.#loadVersion(polled, previous, version)),
+    );
+    const failures = outcomes.flatMap(({ failure }) => failure ?? []);
+    const fresh = outcomes.flatMap((outcome) => outcome.fresh ?? []);
+    const { log } = this.#context;
+    if (failures.length > 0) {
+      for (const model of fresh) this.#retire(model);
+      log.info(`failed to load '${polled.id.name}'`);
+      throw new TritonError("INVALID_ARG", failures.join(""));
+    }
+    // The new ones first: who needs any version of the model always finds one.
+    for (const model of fresh) this.#publish(model);
+    for (const model of this.#serving(polled.id)) {
+      if (!versions.includes(model.version)) this.#retire(model);
+    }
+    log.info(`successfully loaded '${polled.id.name}'`);
+  }
+
+  /** Takes all versions of a model out of service. @returns when the requests at hand are answered */
+  unload(id: ModelId): Promise<void> {
+    const ended = this.#loaded(id)
+      .filter(({ state, isEnsemble, reason }) => state === "READY" || (isEnsemble && reason !== "unloaded"))
+      .map((model) => this.#retire(model));
+    return Promise.all(ended).then(() => {});
+  }
+
+  /** Versions of a model that are ready. */
+  readyVersions({ name, namespace }: ModelId): number[] {
+    const versions = this.#context.registry.versions(name, namespace);
+    return versions.filter(({ state }) => state === "READY").map(({ version }) => version);
+  }
+
+  async #versionsOf({ id, directory, config }: PolledModel): Promise<readonly number[]> {
+    const { log } = this.#context;
+    const found = readVersionDirectories(await subdirectories(directory));
+    for (const line of found.ignored) log.warning(line);
+    const { versions, missing } = versionsToLoad(found.versions, config.versionPolicy ?? {});
+    for (const version of missing) {
+      log.error(
+        `version ${version} is specified for model '${id.name}', but the version directory is not present`,
+      );
+    }
+    if (versions.length > 0) return versions;
+    throw new TritonError(
+      "INVALID_ARG",
+      `at least one version must be available under the version policy of model '${id.name}'`,
+    );
+  }
+
+  async #loadVersion(
+    polled: PolledModel,
+    previous: PolledModel | undefined,
+    version: number,
+  ): Promise<VersionOutcome> {
+    const { registry, log } = this.#context;
+    const { name, namespace } = polled.id;
+    const serving = this.#serving(polled.id).find((model) => model.version === version);
+    if (serving !== undefined && this.#canStay(serving, polled, previous)) {
+      return this.#gate.run(() => this.#update(serving, polled));
+    }
+    log.info(`loading: ${name}:${version}`);
+    const leaving = this.#loaded(polled.id).find((model) => model.version === version && model !== serving);
+    if (leaving !== undefined) this.#retire(leaving);
+    const show = (state: "LOADING" | "UNAVAILABLE", reason = "") => {
+      if (serving === undefined) registry.add(new AbsentVersion(name, namespace, version, state, reason));
+    };
+    show("LOADING");
+    try {
+      const fresh = await this.#gate.run(() =>
+        this.#createWithRetries(polled, version, serving === undefined),
+      );
+      return { version, fresh };
+    } catch (error) {
+      const reason = statusText(error);
+      show("UNAVAILABLE", reason);
+      return { version, failure: `version ${version} is at UNAVAILABLE state: ${reason};` };
+    }
+  }
+
+  async #createWithRetries(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+    for (let left = this.#context.retryCount; ; left--) {
+      try {
+        return await this.#create(polled, version, visible);
+      } catch (error) {
+        const { name } = polled.id;
+        this.#context.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`);
+        if (left <= 0) throw error;
+      }
+    }
+  }
+
+  async #create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+    const model = await createVersion(polled, version, this.#context);
+    this.#prepared.set(model, polled.config);
+    if (visible && !model.isEnsemble) this.#context.registry.add(model);
+    await model.loaded;
+    polled.override?.retain();
+    this.#afterUnload.set(model, () => {
+      this.#context.log.info(`successfully unloaded '${model.name}' version ${version}`);
+      void polled.override?.release();
+    });
+    return model;
+  }
+
+  #canStay(serving: ModelVersion, polled: PolledModel, previous: PolledModel | undefined): boolean {
+    const prepared = this.#prepared.get(serving);
+    return (
+      !serving.isEnsemble &&
+      prepared !== undefined &&
+      !filesChanged(previous?.times, polled.times) &&
+      !needsReload(prepared, polled.config)
+    );
+  }
+
+  /** Brings a version in service to other instance groups, if those have changed. */
+  async #update(serving: ModelVersion, polled: PolledModel): Promise<VersionOutcome> {
+    const { version } = serving;
+    const { instanceGroup } = polled.config;
+    try {
+      if (!isDeepStrictEqual(this.#prepared.get(serving)?.instanceGroup, instanceGroup)) {
+        await serving.updateInstances(this.#groupsFor(serving.config, instanceGroup));
+      }
+      serving.note("");
+      this.#prepared.set(serving, polled.config);
+      return { version };
+    } catch (error) {
+      const reason = statusText(error);
+      serving.note(reason);
+      return { version, failure: `version ${version} is at READY state: ${reason};` };
+    }
+  }
+
+  /** Instance groups with all that a configuration may leave open. */
+  #groupsFor(config: ModelConfig, instanceGroup: ModelConfig["instanceGroup"]): ModelConfig["instanceGroup"] {
+    const { gpus } = this.#context;
+    const completed = completeInstanceGroups({ ...config, instanceGroup }, gpus);
+    const problems = instanceGroupProblems(completed, gpus);
+    if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+    return completed.instanceGroup;
+  }
+
+  #publish(model: ModelVersion): void {
+    const { registry } = this.#context;
+    const previous = this.#loaded(model).find(({ version }) => version === model.version);
+    model.publish();
+    registry.add(model);
+    if (previous !== undefined && previous !== model) this.#retire(previous);
+  }
+
+  /** Lets a version finish what it has, and end. */
+  #retire(model: ModelVersion): Promise<void> {
+    const ended = model.unload(Number.POSITIVE_INFINITY);
+    this.#context.registry.retire(model, ended);
+    void ended.then(() => {
+      const after = this.#afterUnload.get(model);
+      this.#afterUnload.delete(model);
+      after?.();
+    });
+    return ended;
+  }
+
+  #serving(id: ModelId): ModelVersion[] {
+    return this.#loaded(id).filter(({ state }) => state === "READY");
+  }
+
+  /** Versions of a model that were made, whatever became of them. */
+  #loaded({ name, namespace }: ModelId): ModelVersion[] {
+    return this.#context.registry
+      .versions(name, namespace)
+      .filter((one) => one instanceof ModelVersion)
+      .filter(({ directory }) => directory !== undefined);
+  }
+}

@@ -1,0 +1,248 @@
+import { resolve } from "node:path";
+import type { Clock, Timer } from "../clock/clock.js";
+import { statusText } from "../errors/status-text.js";
+import { TritonError } from "../errors/triton-error.js";
+import { applyChanges, type RepositoryState } from "./apply-changes.js";
+import { checkModelName } from "./check-model-name.js";
+import { Dependencies } from "./dependencies.js";
+import { indexRows, type ModelIndexEntry } from "./index-rows.js";
+import { OverrideDirectory } from "./layout/override-directory.js";
+import type { LoadParameters, UnloadParameters } from "./load-parameters.js";
+import { Locks } from "./locks.js";
+import { keyOf, type ModelKey } from "./model-id.js";
+import { type LoaderContext, ModelLoader } from "./model-loader.js";
+import { notPolled } from "./not-polled.js";
+import type { RepositoryOptions } from "./repository-options.js";
+import { type Poll, RepositoryPoller } from "./repository-poller.js";
+
+/** What a repository needs of the server. */
+export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
+  readonly clock: Clock;
+  readonly options: RepositoryOptions;
+}
+
+/** The models of one or several directories: which there are, which are in service, and how they come and go. */
+export class ModelRepository {
+  readonly #context: RepositoryContext;
+  readonly #repositories: readonly string[];
+  readonly #state: RepositoryState = { models: new Map(), invalid: new Map(), failed: new Map() };
+  /** Why the directory of a model could not be read. */
+  readonly #problems = new Map<ModelKey, string>();
+  readonly #loader: ModelLoader;
+  readonly #poller: RepositoryPoller;
+  readonly #locks = new Locks();
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(context: RepositoryContext) {
+    const { options, registry, log } = context;
+    const { modelRepository = [] } = options;
+    const paths = typeof modelRepository === "string" ? [modelRepository] : modelRepository;
+    this.#context = context;
+    this.#repositories = [...new Set(paths.map((path) => resolve(path)))].sort();
+    this.#loader = new ModelLoader({
+      ...context,
+      loadThreadCount: options.modelLoadThreadCount ?? 4,
+      retryCount: options.modelLoadRetryCount ?? 0,
+    });
+    this.#poller = new RepositoryPoller({
+      repositories: this.#repositories,
+      namespacing: registry.namespacing,
+      known: this.#state.models,
+      modelConfigName: options.modelConfigName,
+      autoComplete: !(options.disableAutoCompleteConfig ?? false),
+      log,
+      isBound: (name) => registry.isBound(name),
+      onProblem: (id, problem) => this.#noteProblem(keyOf(id), id.name, problem),
+    });
+  }
+
+  /**
+   * Loads what there is to load at the start, and begins to poll when that is asked for.
+   *
+   * @returns what failed, a line for each model
+   * @throws TritonError INTERNAL for a repository that is not there.
+   */
+  async start(): Promise<string[]> {
+    const { modelControlMode: mode = "none", loadModel = [] } = this.#context.options;
+    if (this.#repositories.length === 0 || this.#closed) return [];
+    await this.#poller.checkRepositories();
+    const all = mode !== "explicit" || loadModel.includes("*");
+    if (all && mode === "explicit" && loadModel.length > 1) {
+      throw new TritonError(
+        "INVALID_ARG",
+        "Wildcard model name '*' must be the ONLY startup model if specified at all.",
+      );
+    }
+    const { poll } = await this.#change(() => (all ? this.#poller.all() : this.#poller.named(loadModel)));
+    if (mode === "poll") this.#pollLater();
+    const { invalid, failed, models } = this.#state;
+    const failures = [...poll.problems].map(([name, { message }]) => `${name}: ${message}`);
+    for (const [key, { id }] of models) {
+      const failure = invalid.get(key) ?? failed.get(key);
+      if (failure !== undefined) failures.push(`${id.name}: ${failure}`);
+    }
+    return failures;
+  }
+
+  /**
+   * Loads a model, or loads it again; returns once all its versions are in service. A version that is in service stays
+   * when loading fails.
+   *
+   * @throws TritonError UNAVAILABLE unless models are controlled explicitly, INTERNAL (Triton's text; `cause` has the
+   * reason) for a model that there is none of or whose configuration is refused, INVALID_ARG with the state of each
+   * version that could not be loaded, and for names that are no names of directories.
+   */
+  async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<void> {
+    this.#assertExplicit();
+    checkModelName(name);
+    const directory = await OverrideDirectory.forLoad(config, files).catch((error) => {
+      const problem = TritonError.from(error);
+      this.#context.log.error(`Poll failed for model directory '${name}': ${problem.message}`);
+      throw notPolled(name, problem);
+    });
+    try {
+      const { poll, failed } = await this.#change(() => this.#poller.named([name], { config, directory }));
+      const { models, invalid } = this.#state;
+      const errors = [...models]
+        .filter(([, { id }]) => id.name === name)
+        .flatMap(([key]) => invalid.get(key) ?? failed.get(key) ?? [])
+        .map((message) => `load failed for model '${name}': ${message}\n`);
+      if (errors.length > 0) throw new TritonError("INVALID_ARG", errors.join(""));
+      if (poll.problems.size > 0) throw notPolled(name, [...poll.problems.values()][0]);
+    } finally {
+      await directory?.release();
+    }
+  }
+
+  /**
+   * Takes a model out of service; requests at hand are answered. A model that is not in service is left alone.
+   *
+   * @returns when no version takes requests any more; `ended` resolves when the requests at hand are answered too
+   * @throws TritonError UNAVAILABLE unless models are controlled explicitly.
+   */
+  async unloadModel(
+    name: string,
+    { unloadDependents = false }: UnloadParameters = {},
+  ): Promise<{ readonly ended: Promise<void> }> {
+    this.#assertExplicit();
+    let ended: Promise<void> = Promise.resolve();
+    await this.#change(
+      async () => {
+        const named = [...this.#state.models].filter(([, { id }]) => id.name === name).map(([key]) => key);
+        const gone = unloadDependents ? this.#dependencies().withOrphans(named) : new Set(named);
+        return { changed: new Map(), unchanged: new Map(), gone, problems: new Map() };
+      },
+      (unloading) => {
+        ended = unloading;
+      },
+    );
+    return { ended };
+  }
+
+  /** The repository index. */
+  index(onlyReady: boolean): Promise<ModelIndexEntry[]> {
+    return indexRows(onlyReady, {
+      repositories: this.#repositories,
+      namespacing: this.#context.registry.namespacing,
+      registry: this.#context.registry,
+      problemOf: (key) =>
+        this.#problems.get(key) ?? this.#state.invalid.get(key) ?? this.#state.failed.get(key),
+    });
+  }
+
+  /** True when a model was found that no version can be made of. */
+  get lacksVersions(): boolean {
+    return [...this.#state.failed.keys()].some(
+      (key) => this.#context.registry.versions(this.#state.models.get(key)?.id.name ?? "").length === 0,
+    );
+  }
+
+  /** True for the name of a model of the repository. */
+  has(name: string): boolean {
+    return [...this.#state.models.values()].some(({ id }) => id.name === name);
+  }
+
+  /** A model has been bound: ensembles may have waited for it. */
+  boundModelCame(): void {
+    const { models, invalid } = this.#state;
+    if (invalid.size === 0) return;
+    void this.#change(async () => {
+      const waiting = [...models].filter(([key]) => invalid.has(key));
+      return { changed: new Map(waiting), unchanged: new Map(), gone: new Set(), problems: new Map() };
+    }).catch((error) => this.#context.log.error(statusText(error)));
+  }
+
+  /** Ends polling; what is loading still ends. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await this.#locks.idle();
+  }
+
+  #pollLater(): void {
+    if (this.#closed) return;
+    const { clock, options, log } = this.#context;
+    this.#timer = clock.setTimer((options.repositoryPollSecs ?? 15) * 1000, () => {
+      void this.#change(() => this.#poller.all())
+        .catch((error) => log.error(statusText(error)))
+        .finally(() => this.#pollLater());
+    });
+  }
+
+  /** Looks at directories and applies what has changed; one at a time for each model. */
+  async #change(
+    look: () => Promise<Poll>,
+    onUnload?: (ended: Promise<void>) => void,
+  ): Promise<{ readonly poll: Poll; readonly failed: ReadonlyMap<ModelKey, string> }> {
+    const { models, invalid, failed } = this.#state;
+    const plan = await this.#locks.plan(async () => {
+      const poll = await look();
+      const before = this.#dependencies().withDependents(poll.gone);
+      const after = new Map([...models, ...poll.unchanged, ...poll.changed]);
+      for (const key of poll.gone) after.delete(key);
+      const dependencies = this.#dependencies(after);
+      const affected = new Set([...dependencies.withDependents(poll.changed.keys()), ...before]);
+      for (const key of affected) if (!after.has(key)) affected.delete(key);
+      const locked = [...affected, ...poll.gone, ...poll.unchanged.keys()];
+      return { value: { poll, affected, dependencies }, locked };
+    });
+    const { poll, affected, dependencies } = plan.value;
+    try {
+      const previous = new Map(models);
+      for (const [key, model] of [...poll.unchanged, ...poll.changed]) models.set(key, model);
+      const ended = [...poll.gone].map((key) => {
+        const gone = models.get(key);
+        for (const map of [models, invalid, failed, this.#problems]) map.delete(key);
+        return gone === undefined ? undefined : this.#loader.unload(gone.id);
+      });
+      onUnload?.(Promise.all(ended).then(() => {}));
+      const failures = await applyChanges(affected, dependencies, previous, {
+        ...this.#context,
+        state: this.#state,
+        loader: this.#loader,
+      });
+      return { poll, failed: failures };
+    } finally {
+      plan.release();
+    }
+  }
+
+  #dependencies(models = this.#state.models): Dependencies {
+    return new Dependencies(models, (name) => this.#context.registry.isBound(name));
+  }
+
+  /** Writes a problem down; the same one again is no news. */
+  #noteProblem(key: ModelKey, name: string, problem: TritonError | undefined): void {
+    if (problem === undefined) this.#problems.delete(key);
+    else if (this.#problems.get(key) !== statusText(problem)) {
+      this.#problems.set(key, statusText(problem));
+      this.#context.log.error(`Poll failed for model directory '${name}': ${problem.message}`);
+    }
+  }
+
+  #assertExplicit(): void {
+    if (this.#context.options.modelControlMode === "explicit" && !this.#closed) return;
+    throw new TritonError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
+  }
+}

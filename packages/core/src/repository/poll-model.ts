@@ -1,0 +1,118 @@
+import { join } from "node:path";
+import { prepareConfig } from "../config/complete/prepare-config.js";
+import { configFromJson } from "../config/config-from-json.js";
+import { fieldNotes } from "../config/field-support.js";
+import type { ModelConfig } from "../config/model-config.js";
+import { readPrototxt } from "../config/prototxt/read-prototxt.js";
+import { TritonError } from "../errors/triton-error.js";
+import { exists, readSmallFile } from "../files/read-small-file.js";
+import { assertStaysInside } from "../files/stays-inside.js";
+import type { Log } from "../observe/log/log.js";
+import { contents, subdirectories } from "./layout/list-directory.js";
+import { isModified, type ModelTimes, readModelTimes } from "./layout/model-times.js";
+import type { OverrideDirectory } from "./layout/override-directory.js";
+import { readVersionDirectories } from "./layout/versions-to-load.js";
+import type { ModelId } from "./model-id.js";
+
+/** A model as its directory was when it was last looked at. */
+export interface PolledModel {
+  readonly id: ModelId;
+  readonly directory: string;
+  /** The configuration before the model's file is read. */
+  readonly config: ModelConfig;
+  /** False for a model that has no `config.pbtxt`. */
+  readonly isWritten: boolean;
+  /** State of the directory that is in service; undefined when there is none, or when nothing of it may stay. */
+  readonly times: ModelTimes | undefined;
+  /** True when the model was asked for by its own name, and not only as a part of an ensemble. */
+  readonly explicit: boolean;
+  /** Where the files are, when they came with the load request. */
+  readonly override: OverrideDirectory | undefined;
+}
+
+/** A model to be looked at. */
+export interface PollTarget {
+  readonly id: ModelId;
+  readonly directory: string;
+  /** Directory that links may not lead out of. */
+  readonly root: string;
+  /** What was found the last time. */
+  readonly previous: PolledModel | undefined;
+  readonly explicit: boolean;
+  /** A configuration in JSON instead of the one in the directory. */
+  readonly config?: string | undefined;
+  readonly override?: OverrideDirectory | undefined;
+}
+
+/** What polling has to know besides. */
+export interface PollContext {
+  readonly modelConfigName: string | undefined;
+  readonly autoComplete: boolean;
+  readonly log: Log;
+}
+
+/**
+ * Looks at the directory of a model.
+ *
+ * @returns what is there; the previous answer itself when nothing has changed
+ * @throws TritonError for a configuration that cannot be read, or that is refused before the model's file is read.
+ */
+export async function pollModel(target: PollTarget, context: PollContext): Promise<PolledModel> {
+  const { id, directory, previous, override, explicit } = target;
+  await assertStaysInside(target.root, directory);
+  const configPath = await configPathOf(directory, context.modelConfigName);
+  const times = await readModelTimes(directory, configPath);
+  if (previous?.times !== undefined && target.config === undefined && !isModified(previous.times, times)) {
+    return previous;
+  }
+  const written =
+    target.config === undefined
+      ? await readConfig(configPath, target.root, context.autoComplete)
+      : overrideOf(target.config);
+  const config = prepareConfig(written, {
+    modelName: id.name,
+    versionFiles: await firstVersionFiles(directory),
+    autoComplete: context.autoComplete,
+  });
+  for (const note of written === undefined ? [] : fieldNotes({ ...written, name: id.name }))
+    context.log.warning(note);
+  // Files that came with a request are not those of the repository: the next load is from there.
+  const current = override === undefined ? times : undefined;
+  return { id, directory, config, isWritten: written !== undefined, times: current, explicit, override };
+}
+
+/** Path of the configuration of a model, which need not be there. */
+export async function configPathOf(directory: string, configName: string | undefined): Promise<string> {
+  if (configName !== undefined && configName !== "") {
+    const custom = join(directory, "configs", `${configName}.pbtxt`);
+    if (await exists(custom)) return custom;
+  }
+  return join(directory, "config.pbtxt");
+}
+
+async function readConfig(
+  path: string,
+  root: string,
+  mayBeMissing: boolean,
+): Promise<ModelConfig | undefined> {
+  if (mayBeMissing && !(await exists(path))) return undefined;
+  await assertStaysInside(root, path);
+  return readPrototxt(await readSmallFile(path), path);
+}
+
+function overrideOf(json: string): ModelConfig {
+  try {
+    return configFromJson(json);
+  } catch (cause) {
+    const { message } = TritonError.from(cause);
+    throw new TritonError("INVALID_ARG", `Invalid config override: ${message}`, { cause });
+  }
+}
+
+/** What is in the first version's directory, by the order of names: it tells the backend when nothing else does. */
+async function firstVersionFiles(directory: string): Promise<string[]> {
+  const first = (await subdirectories(directory)).find(
+    (name) => readVersionDirectories([name]).versions.length > 0,
+  );
+  return first === undefined ? [] : contents(join(directory, first));
+}

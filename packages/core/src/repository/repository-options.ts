@@ -1,0 +1,41 @@
+import type { BackendFactory } from "../instance/backend.js";
+
+/** When models of a repository come and go: all at the start, as their directories change, or when they are told to. */
+export type ModelControlMode = "none" | "poll" | "explicit";
+
+/** Settings of backends: of each by its name, of all by the empty name. */
+export type BackendConfig = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** Options of the model repository, named after tritonserver's flags. */
+export interface RepositoryOptions {
+  /** Directories of models in Triton's layout. @default none */
+  readonly modelRepository?: string | readonly string[];
+  /**
+   * `none` loads all models at the start, `poll` also follows changes of their directories, `explicit` loads those of
+   * `loadModel` and leaves the others to `loadModel()` and to clients.
+   * @default "none"
+   */
+  readonly modelControlMode?: ModelControlMode;
+  /** How often `poll` looks, in seconds. @default 15 */
+  readonly repositoryPollSecs?: number;
+  /** Models that `explicit` loads at the start; `["*"]` for all. @default none */
+  readonly loadModel?: readonly string[];
+  /** Reads `configs/<name>.pbtxt` of a model instead of its `config.pbtxt`, where there is such a file. */
+  readonly modelConfigName?: string;
+  /** Leaves configurations as they are written: what a model's file says does not complete them. @default false */
+  readonly disableAutoCompleteConfig?: boolean;
+  /** Versions that load at the same time. @default 4 */
+  readonly modelLoadThreadCount?: number;
+  /** How many times more a version that fails to load is tried. @default 0 */
+  readonly modelLoadRetryCount?: number;
+  /** Lets models of several repositories have one name. @default false */
+  readonly modelNamespacing?: boolean;
+  /** Whether `serve()` rejects when a model of the repository fails to load at the start. @default true */
+  readonly exitOnError?: boolean;
+  /** Whether the server is ready only while all models are. @default true */
+  readonly strictReadiness?: boolean;
+  /** Settings of backends: `{ onnxruntime: { ... }, "": { "default-max-batch-size": "4" } }`. */
+  readonly backendConfig?: BackendConfig;
+  /** Backends of your own, by the name that configurations have for them. */
+  readonly backends?: Readonly<Record<string, BackendFactory>>;
+}

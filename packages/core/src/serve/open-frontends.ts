@@ -1,0 +1,27 @@
+import type { Frontend, FrontendAddress } from "../service/frontend.js";
+import type { InferenceService } from "../service/inference-service.js";
+
+/** What `serve` resolves to. */
+export interface ServeResult {
+  /** Where each frontend listens, by its name: `http`, `grpc`, `metrics`. */
+  readonly addresses: Readonly<Record<string, FrontendAddress>>;
+}
+
+/** Opens frontends one after the other; when one cannot be opened, none stays open. */
+export async function openFrontends(
+  frontends: readonly Frontend[],
+  service: InferenceService,
+): Promise<ServeResult> {
+  const addresses: Record<string, FrontendAddress> = {};
+  const started: Frontend[] = [];
+  try {
+    for (const frontend of frontends) {
+      started.push(frontend);
+      addresses[frontend.name] = await frontend.start(service);
+    }
+  } catch (error) {
+    await Promise.allSettled(started.map((frontend) => frontend.stop(0)));
+    throw error;
+  }
+  return { addresses };
+}

@@ -1,0 +1,56 @@
+import type { Registry } from "prom-client";
+import { ModelRegistry } from "./model/registry.js";
+import { ModelsOfServer } from "./models-of-server.js";
+import { createLog, type OpenLog } from "./observe/log/create-log.js";
+import { MetricsPage } from "./observe/metrics-page.js";
+import { createRepository } from "./repository/create-repository.js";
+import type { ModelRepository } from "./repository/model-repository.js";
+import { StartUp } from "./repository/start-up.js";
+import { LocalService } from "./service/local-service.js";
+import { resolveSecurity } from "./service/security.js";
+import { SharedMemory } from "./shared-memory/shared-memory.js";
+import type { TritonOptions } from "./triton-options.js";
+import { VERSION } from "./version.js";
+
+/** What a server is made of. */
+export interface ServerParts {
+  readonly registry: ModelRegistry;
+  readonly models: ModelsOfServer;
+  readonly repository: ModelRepository;
+  readonly startUp: StartUp;
+  readonly service: LocalService;
+  readonly log: OpenLog;
+  /** What clients send to use restricted endpoints. */
+  readonly accessToken: string | undefined;
+}
+
+/** Makes the parts of a server and puts them together; loading the models of its repository begins. */
+export function assembleServer(options: TritonOptions, metrics: Registry): ServerParts {
+  const { accessToken, restrictions } = resolveSecurity(options.security);
+  const log = createLog(options);
+  const registry = new ModelRegistry(options.modelNamespacing);
+  const models = new ModelsOfServer(options, registry, log.log, metrics);
+  const repository = createRepository(
+    { options, registry, log: log.log, clock: models.clock, gpus: models.gpus },
+    (own) => models.create(own),
+  );
+  models.repository = {
+    load: (name, given) => repository.loadModel(name, given),
+    unload: async (name, given) => void (await repository.unloadModel(name, given)),
+    isReady: (name, version) =>
+      registry.ready(name).some((model) => version === "" || String(model.version) === version),
+  };
+  const startUp = new StartUp(repository, options);
+  const service = new LocalService({
+    registry,
+    repository,
+    startUp,
+    log: log.log,
+    sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
+    restrictions,
+    metrics: new MetricsPage(metrics, options),
+    identity: { id: options.id ?? "triton", version: VERSION },
+    strictReadiness: options.strictReadiness ?? true,
+  });
+  return { registry, models, repository, startUp, service, log, accessToken };
+}

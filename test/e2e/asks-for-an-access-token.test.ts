@@ -1,0 +1,59 @@
+import type { TritonOptions } from "@tritonjs/core";
+import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
+import { InferenceServerClient as HttpClient } from "@tritonjs/http/client";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openTriton } from "./support/open-triton.js";
+
+/** What both clients can ask for, and what none can without the token. */
+const restricted = {
+  statistics: (client: HttpClient | GrpcClient) => client.getInferenceStatistics(),
+  "model-repository": (client: HttpClient | GrpcClient) => client.getModelRepositoryIndex(),
+  "shared-memory": (client: HttpClient | GrpcClient) => client.getSystemSharedMemoryStatus(),
+  logging: (client: HttpClient | GrpcClient) => client.getLogSettings(),
+};
+
+async function serve(options: TritonOptions) {
+  const triton = openTriton(options);
+  const { addresses } = await triton.serve();
+  const clients = (accessToken?: string) => {
+    const made = [
+      new HttpClient(addresses.http!.url, { accessToken }),
+      new GrpcClient(addresses.grpc!.url, { accessToken }),
+    ];
+    onTestFinished(async () => {
+      for (const client of made) await client.close();
+    });
+    return made;
+  };
+  return { triton, clients };
+}
+
+describe("a server", () => {
+  it.each(Object.entries(restricted))("asks for its access token by default: %s", async (_group, ask) => {
+    const { triton, clients } = await serve({ security: undefined });
+    for (const client of [...clients(), ...clients("wrong")]) {
+      await expect(ask(client)).rejects.toThrow(/is restricted, expecting header '.*triton-access-token'/);
+      expect(await client.isServerReady()).toBe(true);
+    }
+    for (const client of clients(triton.accessToken)) await expect(ask(client)).resolves.toBeDefined();
+  });
+
+  it("asks for the one that it is given, for what it is told", async () => {
+    const security = { accessToken: "mine", restrictedEndpoints: ["metadata"] } as const;
+    const { triton, clients } = await serve({ security });
+    expect(triton.accessToken).toBe("mine");
+    for (const client of clients()) {
+      await expect(client.getServerMetadata()).rejects.toThrow("is restricted");
+      await expect(restricted.statistics(client)).resolves.toBeDefined();
+    }
+    for (const client of clients("mine")) await expect(client.getServerMetadata()).resolves.toBeDefined();
+  });
+
+  it("asks for none when nothing is restricted", async () => {
+    const { triton, clients } = await serve({ security: { restrictedEndpoints: [] } });
+    expect(triton.accessToken).toBeUndefined();
+    for (const ask of Object.values(restricted)) {
+      for (const client of clients()) await expect(ask(client)).resolves.toBeDefined();
+    }
+  });
+});

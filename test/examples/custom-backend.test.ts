@@ -1,0 +1,39 @@
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Triton } from "@tritonjs/core";
+import { expect, it, onTestFinished } from "vitest";
+import { forest } from "../../examples/custom-backend/tree-backend/index.js";
+import { Program } from "../support/program.js";
+import { repositoryRoot } from "../support/repository.js";
+
+const folder = join(repositoryRoot, "examples", "custom-backend");
+
+it("a backend in a folder of its own serves its models", async () => {
+  const { code, stdout } = await Program.node(join(folder, "dist", "main.js"), [], repositoryRoot).ended;
+  expect({ code, lines: stdout.trimEnd().split("\n") }).toEqual({
+    code: 0,
+    lines: [
+      "5.1, 3.5, 1.4, 0.2: setosa 1.00, versicolor 0.00, virginica 0.00",
+      "6.4, 3.2, 4.5, 1.5: setosa 0.00, versicolor 1.00, virginica 0.00",
+      "5, 2, 4.9, 1.7: setosa 0.33, versicolor 0.33, virginica 0.33",
+      "from the file: features [4], votes [3]",
+    ],
+  });
+});
+
+it("what its backend says of a broken file is the reason in the index", async () => {
+  const models = await mkdtemp(join(tmpdir(), "forests-"));
+  onTestFinished(() => rm(models, { recursive: true }));
+  await cp(join(folder, "models"), models, { recursive: true });
+  await writeFile(
+    join(models, "flowers", "1", "trees.json"),
+    '{ "features": 1, "classes": 1, "trees": [5] }',
+  );
+  const logger = { error() {}, warn() {}, info() {}, debug() {} };
+  await using triton = new Triton({ modelRepository: models, backends: { forest }, logger });
+  await triton.ready().catch(() => {});
+  expect((await triton.service.repositoryIndex(false))[0]!.reason).toMatch(
+    /the forest '.*trees.json' has trees that ask or answer what there is not/,
+  );
+});

@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readArguments } from "@tritonjs/cli";
+import { VERSION } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import { PACKAGES } from "../package/packed-packages.js";
+import { repositoryRoot } from "../support/repository.js";
+
+function read(path: string): string {
+  return readFileSync(join(repositoryRoot, path), "utf8");
+}
+
+const dockerfile = read("deploy/Dockerfile");
+const unit = read("deploy/tritonjs.service");
+const kubernetes = read("deploy/kubernetes.yaml");
+const manifest = JSON.parse(read("packages/cli/package.json")) as { bin: Record<string, string> };
+
+/** The value of a directive: of the last one, as the readers of these files have it. */
+function directive(text: string, name: string): string {
+  return [...text.matchAll(new RegExp(`^\\s*${name}\\s*[=:]?\\s*(.*)$`, "gm"))].at(-1)![1]!;
+}
+
+const docker = JSON.parse(directive(dockerfile, "CMD")) as string[];
+const kubernetesArgs = JSON.parse(directive(kubernetes, "args")) as string[];
+const [, program, ...unitArgs] = directive(unit, "ExecStart").split(" ");
+
+describe.each([
+  ["Dockerfile", docker],
+  ["kubernetes.yaml", kubernetesArgs],
+  ["tritonjs.service", unitArgs],
+])("%s", (_, [command, ...args]) => {
+  it("serves with options that there are and that have an effect", () => {
+    expect(command).toBe("serve");
+    expect(readArguments(args, {}).warnings).toEqual([]);
+  });
+
+  it("leaves the ports as they are", () => {
+    const { values } = readArguments(args, {});
+    expect([values["http-port"], values["grpc-port"], values["metrics-port"]]).toEqual([8000, 8001, 8002]);
+  });
+});
+
+describe("the Dockerfile", () => {
+  it("exposes the ports of the command and asks the right one whether it is ready", () => {
+    expect(directive(dockerfile, "EXPOSE")).toBe("8000 8001 8002");
+    expect(dockerfile).toMatch(/^HEALTHCHECK [\s\S]*?http:\/\/127\.0\.0\.1:8000\/v2\/health\/ready/m);
+  });
+
+  it("runs what the package has as its command, without root, and is stopped by a signal that it knows", () => {
+    const [node, path] = JSON.parse(directive(dockerfile, "ENTRYPOINT")) as string[];
+    expect(node).toBe("node");
+    expect(path).toBe(`/app/node_modules/@tritonjs/cli/${manifest.bin.tritonjs}`);
+    expect(directive(dockerfile, "USER")).toBe("node");
+    expect(directive(dockerfile, "STOPSIGNAL")).toBe("SIGTERM");
+  });
+
+  it("installs all packages, in the version that there is, with the package manager of the repository", () => {
+    expect(directive(dockerfile, "ARG TRITONJS_VERSION")).toBe(VERSION);
+    const published = [...dockerfile.matchAll(/@tritonjs\/(\w+)@\$\{TRITONJS_VERSION\}/g)].map(
+      ([, name]) => name,
+    );
+    expect(published).toEqual([...PACKAGES]);
+    expect(dockerfile).toContain(`for name in ${PACKAGES.join(" ")}; do`);
+    const [manager] = /pnpm@[\d.]+/.exec(read("scripts/install.mjs"))!;
+    expect(new Set(dockerfile.match(/pnpm@[\d.]+/g))).toEqual(new Set([manager]));
+  });
+});
+
+describe("whoever stops the server", () => {
+  it.each([
+    ["systemd", directive(unit, "TimeoutStopSec"), unitArgs],
+    ["Kubernetes", directive(kubernetes, "terminationGracePeriodSeconds"), kubernetesArgs],
+  ])("%s gives it more time than its requests have", (_, seconds, [, ...args]) => {
+    expect(Number(seconds)).toBeGreaterThan(readArguments(args, {}).values["exit-timeout-secs"]);
+  });
+
+  it("sends a signal that it knows", () => {
+    expect(directive(unit, "KillSignal")).toBe("SIGTERM");
+  });
+});
+
+it("the unit runs the command by its name", () => {
+  expect(Object.keys(manifest.bin)).toEqual([program]);
+});
+
+it("Kubernetes asks the ports and paths of the protocol", () => {
+  expect(kubernetes.match(/containerPort: \d+/g)).toEqual(
+    [8000, 8001, 8002].map((port) => `containerPort: ${port}`),
+  );
+  expect(new Set(kubernetes.match(/path: \/v2\S*(?=, port: 8000)/g))).toEqual(
+    new Set(["path: /v2/health/ready", "path: /v2/health/live"]),
+  );
+});

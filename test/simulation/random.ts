@@ -1,0 +1,27 @@
+/** Random numbers that are the same each time: mulberry32. */
+export class Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** Evenly between 0 and 1, neither of which comes. */
+  uniform(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let t = this.#state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return (((t ^ (t >>> 14)) >>> 0) + 0.5) / 4294967296;
+  }
+
+  /** Gaps between events that know nothing of each other, 1 on average. */
+  exponential(): number {
+    return -Math.log(this.uniform());
+  }
+
+  /** The bell curve with mean 0 and deviation 1. */
+  normal(): number {
+    return Math.sqrt(2 * this.exponential()) * Math.cos(2 * Math.PI * this.uniform());
+  }
+}
