@@ -2,24 +2,26 @@
  * What does HTTP cost over a bare server of node:http that reads the same body and answers the same bytes? For JSON the
  * bare server uses JSON.parse and JSON.stringify.
  */
+
+import { compareServers } from "./support/load/compare-servers.mjs";
 import { binaryBody, jsonBody } from "./support/load/http-bodies.mjs";
 import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
-import { compareServers } from "./support/load/compare-servers.mjs";
+import { SECONDS } from "./support/pairs.mjs";
 import { drawRatios } from "./support/plot/draw-ratios.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
 
 const cases = [
-  { name: "64 B", target: 0.8, request: binaryBody("small", 64, true) },
-  { name: "600 KB", target: 0.9, request: binaryBody("large", 600_000, false) },
-  { name: "600 KB JSON", target: 1.5, json: true, request: jsonBody("large", 600_000) },
+  { name: "64 B", target: 0.8, seconds: 1, request: binaryBody("small", [1, 16]) },
+  { name: "600 KB", target: 0.9, seconds: 2, request: binaryBody("large", [150_000]) },
+  { name: "600 KB JSON", target: 1.5, seconds: 3, json: true, request: jsonBody("large", 600_000) },
 ];
 
 const server = await startProgram("identity-server");
 const { http } = await server.call("urls");
 const rows = {};
 const ratios = [];
-for (const { name, target, request, json = false } of cases) {
+for (const { name, target, seconds, request, json = false } of cases) {
   const { path, headers, body } = request;
   const answer = await fetch(`${http}${path}`, {
     method: "POST",
@@ -34,8 +36,10 @@ for (const { name, target, request, json = false } of cases) {
   const there = await bare.call("url");
   for (const concurrency of [16, 64]) {
     const label = `${name}, ${concurrency} at a time`;
-    const load = (url) => (seconds) => httpLoad({ url: `${url}${path}`, headers, body }, concurrency, seconds);
-    const { row, ratio } = await compareServers([server, load(http)], [bare, load(there)]);
+    const load = (url) => (time) => httpLoad({ url: `${url}${path}`, headers, body }, concurrency, time);
+    const { row, ratio } = await compareServers([server, load(http)], [bare, load(there)], {
+      seconds: seconds * SECONDS,
+    });
     rows[label] = row;
     ratios.push({ label, ...ratio, target });
   }

@@ -2,8 +2,9 @@
  * What does a request in process cost? FP32[16] through a batch callback that does nothing, against `dataloader`, which
  * batches the same rows without any check, and against awaiting a function.
  */
-import { drawRatios } from "./support/plot/draw-ratios.mjs";
+
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
+import { drawRatios } from "./support/plot/draw-ratios.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
 import { short } from "./support/statistics.mjs";

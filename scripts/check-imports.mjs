@@ -14,6 +14,7 @@ const CORE_ORDER = [
   "clock",
   "files",
   "tensor",
+  "client",
   "config",
   "observe",
   "request",
@@ -33,7 +34,7 @@ const CORE_ORDER = [
 ];
 
 const PACKAGES = {
-  core: ["@redis/client", "koffi", "lru-cache", "ndarray", "prom-client", "onnxruntime-node"],
+  core: ["@redis/client", "koffi", "lru-cache", "ndarray", "prom-client", "onnxruntime-node", "@tensorflow/tfjs"],
   http: ["@tritonjs/core", "fastify", "ndarray"],
   grpc: ["@tritonjs/core", "@grpc/grpc-js", "protobufjs"],
   cli: ["@tritonjs/core", "@tritonjs/http", "@tritonjs/grpc", "commander"],

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { root, run } from "./run.mjs";
 
 /** The package manager of the workspace; npm brings it, so that a machine needs only Node and npm. */
-const PNPM = "pnpm@12.21.0";
+export const PNPM = "pnpm@12.21.0";
 
 /** Installs what the lockfile lists, unless that has been done already. */
 export function install() {

@@ -21,6 +21,9 @@ identity("large", [-1], { batching: false });
 await triton.ready();
 const { url: httpUrl } = await http({ port: 0 }).start(triton.service);
 const { url: grpcUrl } = await grpc({ port: 0 }).start(triton.service);
-const urls = { http: httpUrl.replace("localhost", "127.0.0.1"), grpc: grpcUrl.replace("localhost", "127.0.0.1") };
+const urls = {
+  http: httpUrl.replace("localhost", "127.0.0.1"),
+  grpc: grpcUrl.replace("localhost", "127.0.0.1"),
+};
 
 answerCalls({ urls: () => urls });

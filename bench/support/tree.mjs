@@ -14,3 +14,10 @@ export function importOf(tree, name, file = "index") {
 /** Resolves packages of npm as a package of the revision would. */
 export const requireOf = (tree, name) =>
   createRequire(join(tree ?? root, "packages", folders[name], "package.json"));
+
+/** The generated protobuf messages, and how they are read and written. */
+export async function codecOf(tree) {
+  const generated = join(tree ?? root, "packages", "grpc", "src", "proto", "generated", "index.js");
+  const { inference } = (await import(pathToFileURL(generated).href)).default;
+  return { inference, ...(await importOf(tree, "grpc", "proto/codec")) };
+}

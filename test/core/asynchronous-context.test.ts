@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { batch, sample, Triton } from "@tritonjs/core";
+import { batch, done, sample, stepwise, Triton } from "@tritonjs/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 
@@ -69,6 +69,28 @@ describe("the asynchronous context of the caller", () => {
       for await (const { y } of responses) values.push(y.data[0]!);
     });
     expect(values).toEqual([4, 5]);
+  });
+
+  it("is where a stepwise callback starts a request, and no caller's in its steps", async () => {
+    const seen: unknown[] = [];
+    const handle = triton.bind({
+      ...specs,
+      inferFunc: stepwise<typeof echoInputs, typeof echoOutputs, { name: unknown }>({
+        start: async () => {
+          await Promise.resolve();
+          return { name: tenant.getStore() };
+        },
+        step: (active) => {
+          seen.push(tenant.getStore());
+          return active.map(({ name }) => done({ y: [Number(name)] }));
+        },
+      }),
+    });
+    await handle.ready();
+    const answers = ["5", "7"].map((name) => tenant.run(name, () => handle.stream({ x: [[0]] }).next()));
+    expect((await Promise.all(answers)).map(({ value }) => value?.y.data[0])).toEqual([5, 7]);
+    expect(seen.length).toBeGreaterThan(0);
+    expect(seen.every((store) => store === undefined)).toBe(true);
   });
 
   it("goes with a request from model to model, and through the steps of an ensemble", async () => {

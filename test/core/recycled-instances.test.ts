@@ -1,9 +1,13 @@
-import { type InstanceGroupOptions, Triton } from "@tritonjs/core";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { type Clock, type InstanceGroupOptions, realClock, Triton } from "@tritonjs/core";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 
-async function served(instanceGroup: InstanceGroupOptions, fixture = "batch-double"): Promise<EchoHandle> {
-  const triton = new Triton();
+async function served(
+  instanceGroup: InstanceGroupOptions,
+  fixture = "batch-double",
+  clock: Clock = realClock,
+): Promise<EchoHandle> {
+  const triton = new Triton({ clock });
   onTestFinished(() => triton.close());
   const handle = triton.bind({
     modelName: "m",
@@ -59,5 +63,45 @@ describe("an instance that is recycled", () => {
     await echo(handle, 1);
     expect(await warned).toBe("instance 'm_0_0' of model 'm' could not be replaced: the weights are gone");
     expect(await echo(handle, 2)).toBe(2);
+  });
+
+  it("is tried to be replaced again after half a minute, and no timer waits for that", async () => {
+    let aheadMs = 0;
+    const armed = new Set<object>();
+    const clock: Clock = {
+      ...realClock,
+      now: () => realClock.now() + aheadMs,
+      setTimer(delayMs, run) {
+        const mark = {};
+        armed.add(mark);
+        const timer = realClock.setTimer(delayMs, () => {
+          armed.delete(mark);
+          run();
+        });
+        return {
+          cancel: () => {
+            armed.delete(mark);
+            timer.cancel();
+          },
+        };
+      },
+    };
+    const warnings: string[] = [];
+    const listen = ({ message }: Error) => warnings.push(message);
+    process.on("warning", listen);
+    onTestFinished(() => {
+      delete process.env.TRITONJS_TEST_REFUSE_LOADING;
+      process.off("warning", listen);
+    });
+    const recycle = { afterRequests: 1 };
+    const handle = await served({ isolation: "worker", recycle }, "ends-on-demand", clock);
+    process.env.TRITONJS_TEST_REFUSE_LOADING = "1";
+    await echo(handle, 1);
+    await vi.waitFor(() => expect(warnings.length).toBe(1));
+    await echo(handle, 2);
+    expect(armed.size).toBe(0);
+    aheadMs = 30_000;
+    await echo(handle, 3);
+    await vi.waitFor(() => expect(warnings.length).toBe(2));
   });
 });

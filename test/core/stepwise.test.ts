@@ -233,12 +233,58 @@ describe("a module with a stepwise callback", () => {
     expect(last).toEqual([1, 0]);
   });
 
-  it("has to be bound as such", async () => {
+  it("lets requests leave that are given up on their way to the worker", async () => {
     triton = new Triton();
-    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module });
+    const config = { stepwise: true, maxBatchSize: 4 };
+    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
+    await handle.ready();
+    const given = Array.from({ length: 4 }, () => {
+      const request = new InferenceRequest({
+        modelName: "steps",
+        inputs: new Map([["n", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1e9))]]),
+        onResponse: () => {},
+      });
+      triton.service.infer(request);
+      return request;
+    });
+    expect(given.every((request) => request.executing)).toBe(true);
+    for (const request of given) request.cancel();
+    const together = [];
+    for await (const answer of handle.stream({ n: [[50]] })) together.push(answer.together.get(0, 0));
+    expect(together.at(-1)).toBe(1);
+  });
+
+  it.each(["worker", "inline"] as const)("has to be bound as such, %s", async (isolation) => {
+    triton = new Triton();
+    const config = { decoupled: true, instanceGroup: { isolation } };
+    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
     await expect(handle.ready()).rejects.toThrow(
       "model 'steps': a module with a callback made with stepwise() needs config.stepwise",
     );
+  });
+
+  it("is what config.stepwise wants", async () => {
+    triton = new Triton();
+    const other = new URL("./fixtures/counts-up.mjs", import.meta.url);
+    const config = { stepwise: true };
+    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: other, config });
+    await expect(handle.ready()).rejects.toThrow(
+      "model 'steps': config.stepwise needs a module with a callback made with stepwise()",
+    );
+  });
+
+  it("is replaced when its worker holds too much", async () => {
+    triton = new Triton();
+    const instanceGroup = { recycle: { aboveMemoryMb: 0.001 } };
+    const config = { stepwise: true, maxBatchSize: 2, instanceGroup };
+    const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
+    await handle.ready();
+    const [instance] = handle.instances();
+    expect(instance).toMatchObject({ isolation: "worker", memoryBytes: undefined });
+    expect(await read(handle, 2)).toEqual([1, 0]);
+    expect(handle.instances()[0]!.memoryBytes).toBeGreaterThan(1000);
+    // Each is above the bound after its first batch: the next one has not been measured yet.
+    while (handle.instances()[0]!.memoryBytes !== undefined) expect(await read(handle, 2)).toEqual([1, 0]);
   });
 });
 

@@ -71,7 +71,7 @@ describe("warmup", () => {
   it("that fails makes loading fail, with the name of the sample", async () => {
     const { handle } = bind([{ name: "first", inputs: { x: shape } }], {}, true);
     expect(await outcomeOf(handle.ready())).toBe(
-      "INTERNAL failed to run warmup sample 'first': still cold; ",
+      "INVALID_ARG failed to run warmup sample 'first': still cold; ",
     );
     expect(await outcomeOf(handle.inferSample({ x: [1, 2] }))).toMatch(/^UNAVAILABLE .*still cold/);
   });

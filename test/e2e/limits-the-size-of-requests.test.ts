@@ -22,7 +22,7 @@ describe("a request body over the limit of 64 MiB", () => {
     const answer = await speak(addresses.http!.port, head);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer).toContain(
-      `request body size of ${2 * LIMIT} bytes exceeds the maximum allowed input size of ${LIMIT} bytes`,
+      `request JSON size of ${2 * LIMIT} bytes exceeds the maximum allowed input size of ${LIMIT} bytes`,
     );
   });
 

@@ -13,10 +13,7 @@ describe("recorded scheduler scenarios", () => {
     subject: ({ id, area, config_pbtxt: text, extra_models: others = {}, actions, server_flags: flags }) => ({
       area,
       features: new Set(
-        [text, ...Object.values(others)]
-          .flatMap((config) => [...featuresOf(parseConfigText(config, id))])
-          // An ONNX graph is run as it is.
-          .filter((feature) => feature !== "other backend" || area !== "implicit_state"),
+        [text, ...Object.values(others)].flatMap((config) => [...featuresOf(parseConfigText(config, id))]),
       ),
       operations: actions.map((action) => `model ${action.do}`),
       flags,

@@ -18,7 +18,7 @@ beforeAll(async () => {
   all = await packed.install("all", PACKAGES);
   coreAlone = await packed.install("core-alone", ["core"]);
 }, INSTALL_TIMEOUT_MS);
-afterAll(() => packed.remove());
+afterAll(() => packed.remove(), INSTALL_TIMEOUT_MS);
 
 /** Names by which a package can be imported. */
 function entries(name: (typeof PACKAGES)[number]): string[] {

@@ -103,7 +103,7 @@ it("the import check has nothing to say about a file that keeps to the rule", as
 function emptyRepository(): string {
   const root = mkdtempSync(join(tmpdir(), "tritonjs-imports-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  for (const name of ["core", "http", "grpc"]) {
+  for (const name of ["core", "http", "grpc", "cli"]) {
     mkdirSync(join(root, "packages", name, "src"), { recursive: true });
   }
   return root;

@@ -36,7 +36,8 @@ const VARIANTS: readonly (Partial<Scenario> & { readonly name: string })[] = [
 
 /** Everything that is compared. */
 export const SCENARIOS: readonly Scenario[] = Object.entries({ GPU: GPU_LIKE, CPU: CPU_LIKE }).flatMap(
-  ([kind, model]) => VARIANTS.map((variant) => ({ ...model, ...variant, name: `${kind}-like, ${variant.name}` })),
+  ([kind, model]) =>
+    VARIANTS.map((variant) => ({ ...model, ...variant, name: `${kind}-like, ${variant.name}` })),
 );
 
 /** Requests per millisecond of instances that never rest, in the largest batches. */

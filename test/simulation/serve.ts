@@ -1,9 +1,9 @@
+import type { Tensors } from "../../packages/core/dist/batch/merge-inputs.js";
 import { DeadlineQueue } from "../../packages/core/dist/clock/deadline-queue.js";
 import { planInstances } from "../../packages/core/dist/config/instances.js";
 import type { ModelConfig } from "../../packages/core/dist/config/model-config.js";
 import { resolveConfig } from "../../packages/core/dist/config/resolve-config.js";
 import { TritonError } from "../../packages/core/dist/errors/triton-error.js";
-import type { Tensors } from "../../packages/core/dist/batch/merge-inputs.js";
 import type { Execution, ExecutionResult, Executor } from "../../packages/core/dist/instance/executor.js";
 import { InstanceGroup } from "../../packages/core/dist/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/dist/instance/model-instance.js";
@@ -44,7 +44,10 @@ const NO_TENSORS: Tensors = new Map();
 class SimulatedExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
-  constructor(private readonly durationMs: (rows: number) => number, private readonly clock: SimulationClock) {}
+  constructor(
+    private readonly durationMs: (rows: number) => number,
+    private readonly clock: SimulationClock,
+  ) {}
   async start(): Promise<void> {}
   async stop(): Promise<void> {}
   execute({ requests }: Execution): Promise<readonly ExecutionResult[]> {

@@ -1,10 +1,10 @@
 /* Bodies of inference requests over HTTP, for the models of bench/programs/identity-server.mjs. */
 
-/** FP32 tensor of so many bytes, in binary both ways. */
-export function binaryBody(model, byteSize, batched) {
-  const elements = byteSize / 4;
+/** FP32 tensor of a shape, in binary both ways. */
+export function binaryBody(model, shape) {
+  const elements = shape.reduce((product, dim) => product * dim, 1);
   const tensor = Buffer.from(new Float32Array(elements).fill(0.5).buffer);
-  const shape = batched ? [1, elements] : [elements];
+  const byteSize = tensor.length;
   const header = Buffer.from(
     JSON.stringify({
       inputs: [{ name: "x", datatype: "FP32", shape, parameters: { binary_data_size: byteSize } }],

@@ -21,4 +21,3 @@ export async function outputOf(command, args) {
   if (code !== 0) throw new Error(`${command} ended with ${code}: ${output.slice(-500)}`);
   return output;
 }
-

@@ -93,6 +93,11 @@ export type { Cut, CutReason } from "./observe/cut-log.js";
 export type { MetricsConfig } from "./observe/latency/metrics-config.js";
 export { lineLogger } from "./observe/log/line-logger.js";
 export type { LogFormat, Logger } from "./observe/log/log.js";
+export type {
+  RepositoryAgent,
+  RepositoryAgentAction,
+  RepositoryAgentModel,
+} from "./repository/agents/repository-agent.js";
 export type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 export type { BackendConfig, ModelControlMode, RepositoryOptions } from "./repository/repository-options.js";
 export type { Parameters, ParameterValue } from "./request/parameters.js";
@@ -138,7 +143,7 @@ export {
 // For frontends -----------------------------------------------------------------------------------------------
 
 export { toConfigJson } from "./config/config-json.js";
-export { type InitialStates, initialStates, type ReadStateFile } from "./config/initial-states.js";
+export { type InitialStates, initialStates } from "./config/initial-states.js";
 export type {
   Backend,
   BackendFactory,

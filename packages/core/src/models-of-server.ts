@@ -7,7 +7,8 @@ import { hostPolicyWarnings } from "./config/host-policy.js";
 import type { ModelControl } from "./instance/backend.js";
 import { createRateLimiter } from "./instance/rate-limiter/create-rate-limiter.js";
 import { CallGraph } from "./model/call-graph.js";
-import { ModelVersion, type ModelVersionInit } from "./model/model-version.js";
+import { ModelVersion } from "./model/model-version.js";
+import type { ModelVersionInit } from "./model/model-version-init.js";
 import type { ModelRegistry } from "./model/registry.js";
 import { DEFAULT_METRICS_CONFIG } from "./observe/latency/metrics-config.js";
 import type { Log } from "./observe/log/log.js";
@@ -51,7 +52,7 @@ export class ModelsOfServer {
     const { responseCache: cache, hostPolicies = {} } = options;
     for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
     this.clock = options.clock ?? realClock;
-    this.gpus = options.gpus ?? gpusOfMachine();
+    this.gpus = options.gpus?.length === 0 ? undefined : (options.gpus ?? gpusOfMachine());
     this.#shared = {
       clock: this.clock,
       responseCache: cache !== undefined && "byteSize" in cache ? memoryCache(cache.byteSize) : cache,

@@ -45,7 +45,10 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   readonly allowCpuMetrics?: boolean;
   /** Settings for the instances that name them, and for those of a device: `cpu`, `gpu_0`, `model`. */
   readonly hostPolicies?: HostPolicies;
-  /** Numbers of the GPUs that instance groups may name. @default those of this machine; only Linux tells */
+  /**
+   * Numbers of the GPUs that instance groups may name; an empty list for a server that leaves GPUs alone.
+   * @default those of this machine; only Linux tells
+   */
   readonly gpus?: readonly number[];
   /**
    * Requests that each dynamic or sequence batcher waits for before its first batch: a hold for tests.

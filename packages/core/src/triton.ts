@@ -180,7 +180,8 @@ export class Triton implements AsyncDisposable {
 
   /**
    * Waits for all models, then opens the frontends: those given, or those of the installed packages (HTTP on
-   * port 8000, gRPC on 8001, metrics on 8002, on this machine only).
+   * port 8000, gRPC on 8001, metrics on 8002, on this machine only). What the options of `Triton` do not
+   * say of them is said to the frontends themselves: `serve({ frontends: [http({ tls }), grpc({ reflection: true })] })`.
    *
    * @throws TritonError when a model failed to load or a port is taken; then nothing stays open.
    */
@@ -223,6 +224,7 @@ export class Triton implements AsyncDisposable {
     service.stopping = true;
     await settledWithin(models.clock, this.#drainTimeoutMs, repository.close());
     await windDown(registry.models(), this.#frontends, models.clock, this.#drainTimeoutMs);
+    await settledWithin(models.clock, this.#drainTimeoutMs, repository.ended());
     await models.close();
     service.sharedMemory.close();
     log.close();

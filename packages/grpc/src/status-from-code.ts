@@ -35,14 +35,20 @@ export function statusFromCode(code: ErrorCode): number {
 export interface CallStatus {
   readonly code: number;
   readonly details: string;
+  /** Milliseconds after which it is worth trying again. */
+  readonly retryAfterMs?: number | undefined;
 }
+
+/** Trailer that tells a client when to try again: clients that retry by themselves go by it. */
+export const RETRY_PUSHBACK = "grpc-retry-pushback-ms";
 
 /** Most bytes of a message in its encoded form: clients refuse a header block of more than 8 KiB. */
 const MAX_DETAILS = 6 * 1024;
 
 /** The status that tells a client about an error. Its text is cut where no client would take it. */
 export function statusFromError(error: TritonError): CallStatus {
-  return { code: statusFromCode(error.code), details: sendable(error.message) };
+  const { code, message, retryAfterMs } = error;
+  return { code: statusFromCode(code), details: sendable(message), retryAfterMs };
 }
 
 /** `text` without lone surrogates, which have no encoding, and short enough for a header. */

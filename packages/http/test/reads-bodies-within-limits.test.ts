@@ -23,7 +23,7 @@ describe("a body over the limit", () => {
     const refused = await send(port, { path, body, agent });
     expect(refused.status).toBe(400);
     expect(refused.text).toMatch(
-      /request body size of \d+ bytes exceeds the maximum allowed input size of 1000/,
+      /request JSON size of \d+ bytes exceeds the maximum allowed input size of 1000/,
     );
     expect((await send(port, { path, body: good, agent })).status).toBe(200);
     agent.destroy();

@@ -25,7 +25,6 @@ interface Later {
  * Whoever builds that deletes the row.
  */
 const later: readonly Later[] = [
-  { needs: "backends other than callbacks", feature: "other backend" },
   { needs: "scripted traffic against a repository", area: /^(metrics|statistics)\/namespace$/ },
 ];
 

@@ -21,6 +21,9 @@ export function repositoryOptions(flags: readonly string[]): RepositoryOptions {
   set("exitOnError", flag(last("exit-on-error")));
   set("strictReadiness", flag(last("strict-readiness")));
   set("modelNamespacing", flag(last("model-namespacing")));
-  set("disableAutoCompleteConfig", flag(last("disable-auto-complete-config")));
+  set(
+    "disableAutoCompleteConfig",
+    flags.includes("--disable-auto-complete-config") || flag(last("disable-auto-complete-config")),
+  );
   return options as RepositoryOptions;
 }

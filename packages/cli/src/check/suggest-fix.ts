@@ -1,5 +1,6 @@
 /** What to do about a message; the first row that fits counts. `$1` stands for what the pattern found. */
 const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
+  [/^warmup sample .* has no data/, "put the data there, or use 'zero_data' or 'random_data'"],
   [/has no field named "(\w+)"/, "take '$1' out, or look for its right name in docs/model-configuration.md"],
   [
     /Unknown enumeration value of "(\w*)" for field "(data_type)"/,
@@ -19,7 +20,7 @@ const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
     "put model.onnx into the version directory, or write a config.pbtxt with 'backend'",
   ],
   [
-    /^unable to find '(.*)' for model instance/,
+    /^failed to stat file|^unable to find '(.*)' for model instance/,
     "put the model's file there, or name another with 'default_model_filename'",
   ],
   [
@@ -73,6 +74,7 @@ const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
   [/preferred size must be <= max batch size/, "raise 'max_batch_size' or lower 'preferred_batch_size'"],
   [/Response Cache does not currently support/, "take 'response_cache' out"],
   [/has kind KIND_GPU but/, "write 'kind: KIND_CPU', or leave 'kind' out"],
+  [/specifies profile field/, "take 'profile' out"],
   [/must have a count of at least 1/, "write a 'count' of 1 or more, or leave it out"],
   [
     /contains models that are not available or ambiguous: (.*)/,
@@ -90,7 +92,6 @@ const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
     "map '$1' to an input of a later step, or take it out of 'output_map'",
   ],
   [/not unique across all model repositories/, "rename one of them, or serve with --model-namespacing=true"],
-  [/there is no file (.*)$/, "put the data there, or use 'zero_data' or 'random_data'"],
   [/external data|data file .* of .* does not exist/i, "copy the files with the weights beside the model"],
   [/: '([\w.]+)' has no effect/, "take '$1' out; it changes nothing"],
 ];

@@ -108,7 +108,7 @@ function grpcFrontend(values: OptionValues): Frontend {
       value,
     })),
     reflection: values["grpc-reflection"],
-    stopGraceMs: values["exit-timeout-secs"] * 1000,
+    stopGraceMs: Math.max(0, values["exit-timeout-secs"]) * 1000,
     ...grpcTls(values),
   });
 }

@@ -17,7 +17,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
   const cacheBytes = cacheSize(values);
   return {
     id: values.id,
-    exitTimeoutSecs: values["exit-timeout-secs"],
+    exitTimeoutSecs: Math.max(0, values["exit-timeout-secs"]),
     ...(values["log-file"] === "" ? { logger } : { logFile: values["log-file"] }),
     logVerbose: values["log-verbose"],
     logInfo: values["log-info"],
@@ -26,12 +26,13 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     logFormat: values["log-format"],
     modelRepository: repositories,
     modelControlMode: values["model-control-mode"],
-    repositoryPollSecs: values["repository-poll-secs"],
+    // Less would be no pause at all.
+    repositoryPollSecs: Math.max(1, values["repository-poll-secs"]),
     loadModel: [...new Set(values["load-model"])],
     ...(values["model-config-name"] === "" ? {} : { modelConfigName: values["model-config-name"] }),
     disableAutoCompleteConfig:
       values["disable-auto-complete-config"] || values["strict-model-config"] === true,
-    modelLoadThreadCount: values["model-load-thread-count"],
+    modelLoadThreadCount: Math.max(1, values["model-load-thread-count"]),
     modelLoadRetryCount: Math.max(0, values["model-load-retry-count"]),
     modelNamespacing: values["model-namespacing"],
     exitOnError: values["exit-on-error"],
@@ -74,7 +75,8 @@ function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPoli
 /** Bytes of the response cache; undefined for none. */
 function cacheSize(values: OptionValues): number | undefined {
   const settings = values["cache-config"];
-  if (settings.length === 0) return values["response-cache-byte-size"];
+  const old = values["response-cache-byte-size"] ?? 0;
+  if (settings.length === 0) return old > 0 ? old : undefined;
   const names = new Set(settings.map(({ name }) => name));
   if (names.size > 1) {
     throw creating(
@@ -89,7 +91,7 @@ function cacheSize(values: OptionValues): number | undefined {
     );
   }
   const size = settings.findLast(({ key }) => key === "size")?.value ?? "";
-  if (!/^\d+$/.test(size))
+  if (!/^\d+$/.test(size) || Number(size) === 0)
     throw creating(`Invalid argument - the cache needs a size in bytes, got '${size}'`);
   return Number(size);
 }

@@ -87,6 +87,7 @@ it("tells all that is wrong at once, in all models, each with a fix, and exits w
   expect(of("agents")).toMatchObject([
     { severity: "error", message: expect.stringContaining("'instance_group.profile' chooses a profile") },
     { severity: "warning", message: expect.stringContaining("'optimization.eager_batching' has no effect") },
+    { severity: "error", message: expect.stringContaining("specifies profile field") },
   ]);
   expect(of("nothing")).toMatchObject([{ message: expect.stringContaining("Could not determine backend") }]);
   expect(of("versions").map(({ severity, fix }) => [severity, fix])).toEqual([
@@ -125,7 +126,7 @@ it("compares a configuration with the model's file, and looks for files that it 
   ]);
   const messages = found.map(({ message }) => message);
   expect(messages).toContainEqual(expect.stringContaining("failed to open text file for read"));
-  expect(messages).toContainEqual(expect.stringMatching(/^unable to find '.*missing\/1\/model.onnx'/));
+  expect(messages).toContainEqual(expect.stringMatching(/missing\/1\/model\.onnx/));
   expect(messages).toContainEqual(
     expect.stringContaining("warmup sample 's' has no data for input 'INPUT0'"),
   );

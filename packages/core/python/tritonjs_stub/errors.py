@@ -13,6 +13,15 @@ class StubError(Exception):
     """What is wrong with what a model does, as opposed to an exception in its code: has no type in its text."""
 
 
+def text(value, what):
+    """A str, also of bytes: Triton takes these wherever it takes text."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    if not isinstance(value, str):
+        raise TypeError(what + " must be a str, got " + str(type(value)))
+    return value
+
+
 class TritonError:
     """An error for one request, with one of Triton's codes."""
 
@@ -36,9 +45,7 @@ class TritonError:
     CANCELLED = __ErrorCode.CANCELLED
 
     def __init__(self, message, code=INTERNAL):
-        if not isinstance(message, str):
-            raise TypeError("TritonError needs a message of type str, got " + str(type(message)))
-        self._message = message
+        self._message = text(message, "the message of a TritonError")
         self._code = type(self).INTERNAL.__class__(code)
 
     def code(self):
@@ -74,7 +81,7 @@ def _frames(error):
     while trace is not None:
         code = trace.tb_frame.f_code
         name = code.co_filename
-        if not name.startswith((_HERE, "<frozen importlib")):
+        if not name.startswith((_HERE, "<frozen importlib")) and code.co_name != "import_module":
             frames.append("  " + name + "(" + str(trace.tb_lineno) + "): " + code.co_name + "\n")
         trace = trace.tb_next
     return frames[::-1]

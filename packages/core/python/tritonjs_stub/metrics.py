@@ -31,7 +31,7 @@ class Metric:
         server.ask("observe", self._id, float(value), failed="Failed to observe metric value: ")
 
     def value(self):
-        return server.ask("value", self._id, failed="Failed to get metric value: ")
+        return float(server.ask("value", self._id, failed="Failed to get metric value: "))
 
     def __del__(self):
         _forget("deleteMetric", getattr(self, "_id", None))

@@ -1,12 +1,11 @@
 """Requests: those that the server has for the model, and those that the model has for other models."""
 
-import asyncio
 import enum
 import json
 
 from . import calls
 from .answering import InferenceResponseSender
-from .errors import TritonModelException
+from .errors import TritonModelException, text
 from .response import parameters_to_wire
 from .tensor import Tensor
 
@@ -62,6 +61,9 @@ class InferenceRequest:
                 raise TypeError("InferenceRequest needs '" + name + "'")
         if isinstance(correlation_id, bool) or not isinstance(correlation_id, (int, str)):
             raise TritonModelException("Correlation ID must be integer or string")
+        request_id = text(request_id, "request_id")
+        model_name = text(model_name, "model_name")
+        requested_output_names = [text(name, "the name of an output") for name in requested_output_names]
         place = " for request with id '" + request_id + "' and model name '" + model_name + "' should not be empty."
         for tensor in inputs:
             if tensor is None:
@@ -157,6 +159,8 @@ class InferenceRequest:
 
     def async_exec(self, decoupled=False):
         """As `exec`, to be awaited."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         if not decoupled:
             return calls.start(self, loop)

@@ -2,7 +2,7 @@
 
 import enum
 
-from .errors import TritonError, TritonModelException
+from .errors import TritonError, TritonModelException, text
 
 
 class _Line:
@@ -41,8 +41,7 @@ class Logger:
 
     @staticmethod
     def log(message, level=LogLevel.INFO):
-        if not isinstance(message, str):
-            raise TypeError("a message for the log must be a str, got " + str(type(message)))
+        message = text(message, "a message for the log")
         if line.channel is not None:
             line.channel.send({"type": "log", "level": LogLevel(level).name, "message": message})
 
@@ -66,14 +65,14 @@ class Logger:
 def load_model(model_name, config="", files=None):
     """Loads a model, where models are loaded explicitly. `files` are bytes by path: `file:1/model.py`."""
     tensors = [({"name": path}, data) for path, data in (files or {}).items()]
-    ask("load", model_name, config, tensors=tensors)
+    ask("load", text(model_name, "model_name"), text(config, "config"), tensors=tensors)
 
 
 def unload_model(model_name, unload_dependents=False):
     """Takes a model out of service, where models are loaded explicitly."""
-    ask("unload", model_name, bool(unload_dependents))
+    ask("unload", text(model_name, "model_name"), bool(unload_dependents))
 
 
 def is_model_ready(model_name, model_version=""):
     """Whether a model can be called."""
-    return ask("ready", model_name, str(model_version))
+    return ask("ready", text(model_name, "model_name"), str(model_version))

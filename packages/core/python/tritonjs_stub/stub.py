@@ -1,11 +1,12 @@
 """The life of a model's process: load, run batches, finalize."""
 
-import asyncio
 import importlib
 import os
 import queue
 import sys
 import threading
+import weakref
+from collections.abc import Coroutine
 
 from . import calls, server
 from .answering import Abandoned, Answering
@@ -110,6 +111,7 @@ class Stub:
         self._decoupled = init["decoupled"]
         self._outputs = set(init["outputs"])
         self._states = set(init["states"])
+        self._reports_memory = init["reportMemory"]
         self._model = self._import(init).TritonPythonModel()
         if hasattr(self._model, "initialize"):
             self._model.initialize(init["arguments"])
@@ -151,6 +153,8 @@ class Stub:
             answer, tensors = self._failed(error, answering), []
         finally:
             calls.batch_of_caller.reset(token)
+        if self._reports_memory:
+            answer["memory"] = _memory_bytes()
         self._channel.send({"type": "executed", "batch": batch, **answer}, tensors)
 
     def _failed(self, error, answering):
@@ -163,7 +167,7 @@ class Stub:
         if not hasattr(self._model, "execute"):
             raise StubError("Python model " + self._path + " does not implement `execute` method.")
         returned = self._model.execute(requests)
-        if asyncio.iscoroutine(returned):
+        if isinstance(returned, Coroutine):
             returned = self._await(returned, requests, answering)
         return self._answer(requests, answering, returned)
 
@@ -207,6 +211,9 @@ class Stub:
 
     def _await(self, coroutine, requests, answering):
         """Runs a coroutine on the loop of the model: to its end, unless the model is decoupled."""
+        # Most models do without it, and it takes a while to import.
+        import asyncio
+
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=self._loop.run_forever, daemon=True, name="tritonjs-asyncio").start()
@@ -214,7 +221,7 @@ class Stub:
         if not self._decoupled:
             return future.result()
         batch = calls.batch_of_caller.get()
-        still = [_weakref(one) for one in answering]
+        still = [weakref.ref(one) for one in answering]
 
         def done(future):
             error = future.exception()
@@ -252,18 +259,22 @@ def _check(requests, responses):
             )
 
 
-def _weakref(value):
-    import weakref
+def _memory_bytes():
+    """What this process holds."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
 
-    return weakref.ref(value)
+        # Of macOS, and the most that it has ever held.
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 class _Weak:
     """Answerings by batch and index, for as long as the model has them."""
 
     def __init__(self):
-        import weakref
-
         self._all = weakref.WeakValueDictionary()
 
     def add(self, batch, index, answering):

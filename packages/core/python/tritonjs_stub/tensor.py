@@ -5,15 +5,14 @@ import numpy as np
 from . import dlpack
 from .byte_tensors import deserialize_bytes_tensor, serialize_byte_tensor
 from .dtypes import NAMES, dtype_of, name_of
-from .errors import TritonModelException
+from .errors import TritonModelException, text
 
 
 class Tensor:
     """A named tensor over a numpy array, or over the bytes that came from the server."""
 
     def __init__(self, name, numpy_array):
-        if name == "":
-            raise TritonModelException("Tensor name cannot be an empty string.")
+        name = _named(name)
         array = np.asarray(numpy_array)
         datatype = name_of(array.dtype)
         if datatype is None:
@@ -89,8 +88,7 @@ class Tensor:
     @staticmethod
     def from_dlpack(name, tensor):
         """A tensor of a DLPack capsule, or of an object that gives one: a tensor of PyTorch, for instance."""
-        if name == "":
-            raise TritonModelException("Tensor name cannot be an empty string.")
+        name = _named(name)
         if not hasattr(tensor, "__dlpack__") and type(tensor).__name__ != "PyCapsule":
             raise TritonModelException(
                 "Provided tensor is not supported. Tensor must be a DLPack capsule "
@@ -110,3 +108,10 @@ class Tensor:
 
     def __dlpack_device__(self):
         return (1, 0)
+
+
+def _named(name):
+    name = text(name, "the name of a tensor")
+    if name == "":
+        raise TritonModelException("Tensor name cannot be an empty string.")
+    return name

@@ -3,6 +3,8 @@ import { TritonError } from "../errors/triton-error.js";
 import type { BackendFactory } from "../instance/backend.js";
 import { javascriptBackend } from "./javascript/index.js";
 import { onnxRuntimeBackend } from "./onnxruntime/repository-model.js";
+import { pythonBackend } from "./python/index.js";
+import { tensorflowBackend } from "./tensorflow/repository-model.js";
 import { identityBackend } from "./testing/identity.js";
 import { repeatBackend } from "./testing/repeat.js";
 import { squareBackend } from "./testing/square.js";
@@ -11,6 +13,8 @@ import { squareBackend } from "./testing/square.js";
 const BUILT_IN: Readonly<Record<string, BackendFactory>> = {
   javascript: javascriptBackend,
   onnxruntime: onnxRuntimeBackend,
+  python: pythonBackend,
+  tensorflow: tensorflowBackend,
   identity: identityBackend,
   repeat: repeatBackend,
   square: squareBackend,
@@ -21,6 +25,7 @@ const BY_PLATFORM: Readonly<Record<string, string>> = {
   onnxruntime_onnx: "onnxruntime",
   tensorflow_graphdef: "tensorflow",
   tensorflow_savedmodel: "tensorflow",
+  tensorflow_tfjs: "tensorflow",
   tensorrt_plan: "tensorrt",
   pytorch_libtorch: "pytorch",
 };
@@ -31,8 +36,6 @@ const CONVERSIONS: Readonly<Record<string, string>> = {
     "export the model that the plan was built from to ONNX (model.onnx) and use backend 'onnxruntime'",
   pytorch: "export the model with torch.onnx.export to model.onnx and use backend 'onnxruntime'",
   openvino: "convert the model to ONNX (model.onnx) and use backend 'onnxruntime'",
-  tensorflow: "convert the model with tf2onnx to model.onnx and use backend 'onnxruntime'",
-  python: "port model.py to a JavaScript callback or module, or export its model to ONNX",
   dali: "do the pre-processing in a JavaScript callback and make it a step of an ensemble",
   fil: "convert the model with hummingbird or onnxmltools to model.onnx and use backend 'onnxruntime'",
   vllm: "serve the model with vLLM and call it from a JavaScript callback",

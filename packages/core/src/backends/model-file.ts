@@ -17,12 +17,13 @@ export interface ModelFile {
  * Finds the file, or directory, that a version of a model is in: `default_model_filename`, or the first of the usual
  * names that is there.
  *
- * @throws TritonError INVALID_ARG for one outside of the model's directory, UNAVAILABLE when there is none, with
- * Triton's text.
+ * @param missing makes the error for a file that is not there
+ * @throws TritonError INVALID_ARG for one outside of the model's directory, and `missing` when there is none.
  */
 export async function findModelFile(
   { name, directory, versionDirectory, config }: ModelLocation,
   usual: readonly [string, ...string[]],
+  missing: (path: string, name: string) => TritonError = notFound,
 ): Promise<ModelFile> {
   const { defaultModelFilename } = config;
   const names = defaultModelFilename === "" ? usual : [defaultModelFilename];
@@ -37,12 +38,14 @@ export async function findModelFile(
     const found = await stat(path).catch(() => undefined);
     if (found === undefined) continue;
     await assertStaysInside(directory, path);
-    return { path, isDirectory: found.isDirectory() };
+    const isDirectory = found.isDirectory();
+    if (isDirectory || found.isFile()) return { path, isDirectory };
+    throw new TritonError("INVALID_ARG", `${path} is no file that can be read`);
   }
-  throw notFound(join(versionDirectory, names[0]!), name);
+  throw missing(join(versionDirectory, names[0]!), name);
 }
 
-/** The error for a model whose file is not there. */
+/** The error for a model whose file is not there, with the text of most of Triton's backends. */
 export function notFound(path: string, name: string): TritonError {
   return new TritonError("UNAVAILABLE", `unable to find '${path}' for model instance '${name}'`);
 }

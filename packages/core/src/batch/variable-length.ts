@@ -1,4 +1,5 @@
 import type { ModelConfig } from "../config/model-config.js";
+import { targetLatencyMs } from "../config/target-latency.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { VariableLengthOptions } from "../config/variable-length-options.js";
 import { TritonError } from "../errors/triton-error.js";
@@ -36,7 +37,7 @@ export function planVariableLength(
   );
   const problems = [
     ...groupingProblems(options),
-    ...(batchBy !== undefined && config.dynamicBatching?.targetLatencyMs !== undefined
+    ...(batchBy !== undefined && targetLatencyMs(config) !== undefined
       ? ["config.batcher.batchBy and config.batcher.targetLatencyMs cannot be given together"]
       : []),
     ...padProblems(pad, config),

@@ -69,7 +69,7 @@ export function planBinding(
   ];
   const misshapen = [...specProblems("inputs", options.inputs), ...specProblems("outputs", options.outputs)];
   if (misshapen.length > 0) throw bindError(modelName, [...problems, ...misshapen]);
-  const plan = planExecutors(options.inferFunc, options.strict);
+  const plan = planExecutors(options);
   const stepwise = planStepwise(options.inferFunc, config);
   problems.push(...plan.problems);
   if (plan.generates && config.decoupled === false) {
@@ -109,7 +109,7 @@ export function planBinding(
   }
   const readFile = stateFilesOf(config.sequence?.states ?? []);
   const initial = initialStates(resolved, (file) => options.stateFiles?.[file] ?? readFile(file));
-  problems.push(...initial.problems);
+  problems.push(...initial.problems.map(({ message }) => message));
   problems.push(...plan.problemsWith(resolved), ...(stepwise?.problemsWith(resolved) ?? []));
   if (!plan.batches && resolved.maxBatchSize === 0 && (config.maxBatchSize ?? 0) > 0) {
     problems.push(SAMPLE_TAKES_ONE);

@@ -8,7 +8,7 @@ import type { ModelConfig } from "../config/model-config.js";
 import type { ExecutorContext } from "../instance/backend.js";
 import { isBackend } from "../instance/backend.js";
 import type { Executor } from "../instance/executor.js";
-import { importCallable } from "../instance/import-callable.js";
+import { importCallable, type ModuleOptions } from "../instance/import-callable.js";
 import { InlineExecutor } from "../instance/inline-executor.js";
 import { serverHost } from "../instance/module/server-host.js";
 import { WorkerExecutor } from "../instance/worker/worker-executor.js";
@@ -45,7 +45,7 @@ export interface ExecutorPlan {
 const JAVASCRIPT = "javascript";
 
 /** Reads `inferFunc` in all its forms. */
-export function planExecutors(inferFunc: AnyBindOptions["inferFunc"], strict = false): ExecutorPlan {
+export function planExecutors({ inferFunc, strict = false, config }: AnyBindOptions): ExecutorPlan {
   if (isBackend(inferFunc)) {
     const { backendName, platform } = inferFunc;
     return {
@@ -62,14 +62,16 @@ export function planExecutors(inferFunc: AnyBindOptions["inferFunc"], strict = f
       create: (context) => inferFunc.createExecutor(context),
     };
   }
-  return inferFunc instanceof URL ? planModule(inferFunc, strict) : planFunctions(inferFunc);
+  if (!(inferFunc instanceof URL)) return planFunctions(inferFunc);
+  return planModule(inferFunc, { strict, stepwise: config?.stepwise });
 }
 
-function planModule(url: URL, strict: boolean): ExecutorPlan {
+function planModule(url: URL, options: Omit<ModuleOptions, "module">): ExecutorPlan {
   const missing = url.protocol === "file:" && !existsSync(fileURLToPath(url));
+  const module: ModuleOptions = { ...options, module: url.href };
   const program = {
     entry: new URL("../instance/worker/callable-model.js", import.meta.url),
-    data: { module: url.href, strict },
+    data: module,
     interruptible: true,
     joins: true,
   };
@@ -89,7 +91,7 @@ function planModule(url: URL, strict: boolean): ExecutorPlan {
       const host = serverHost(context.info.modelName, context.log, context.metrics);
       const warn = (message: string) => process.emitWarning(message, "TritonWarning");
       return context.hosting.isolation === "inline"
-        ? new InlineExecutor(() => importCallable({ module: url.href, strict }, context.info, host))
+        ? new InlineExecutor(() => importCallable(module, context.info, host))
         : new WorkerExecutor(program, { ...context, warn, host });
     },
   };

@@ -27,7 +27,8 @@ export interface StepwiseModel<I extends readonly TensorSpec[], O extends readon
   /**
    * A request comes: makes what is kept for it from step to step. The tensors are those of one request, without the
    * batch axis. One that takes its time holds nobody up; one that throws ends this request alone. `context` is that
-   * of the request, also later: keep it to look at its `signal` or to call other models.
+   * of the request, also later: keep it to look at its `signal` or to call other models. On the main thread it runs in
+   * the asynchronous context of whoever sent the request.
    */
   start(inputs: InputsOf<I>, context: InferContext): S | Promise<S>;
   /**
@@ -91,6 +92,9 @@ export type AnyStepwiseModel = StepwiseModel<[], [], unknown>;
 
 /** What is wrong with a module whose stepwise callback runs as any other. */
 export const STEPWISE_IS_TOLD = "a module with a callback made with stepwise() needs config.stepwise";
+
+/** What is wrong with any other module that is bound as one. */
+export const STEPWISE_IS_MISSING = "config.stepwise needs a module with a callback made with stepwise()";
 
 /** The model of a callback made with `stepwise`. */
 export function stepwiseModelOf(callback: object): AnyStepwiseModel {

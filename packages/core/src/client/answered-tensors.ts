@@ -1,6 +1,35 @@
-import type { NdArrayOf } from "../config/tensor-spec.js";
+import type { NdArray } from "ndarray";
 import { TritonError } from "../errors/triton-error.js";
-PLACEHOLDER
+import type { DataType, ElementsOf } from "../tensor/data-type.js";
+import { toNdArray } from "../tensor/nd-array.js";
+import type { Shape } from "../tensor/shape.js";
+import type { Tensor } from "../tensor/tensor.js";
+
+/** The ndarray of a tensor of data type `D`. */
+export type ArrayOf<D extends DataType> = NdArray<ElementsOf<D>>;
+
+/** What an answer says of an output that is in shared memory. */
+export interface SharedMemoryOutput {
+  readonly datatype: DataType;
+  readonly shape: Shape;
+}
+
+/** The outputs of an inference. Arrays are views of the received bytes where their alignment allows it. */
+export class AnsweredTensors {
+  /** Outputs in the order of the answer, without those in shared memory. */
+  readonly tensors: ReadonlyMap<string, Tensor>;
+  /** Outputs that the server has put into shared memory. */
+  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
+  #outputs: Record<string, ArrayOf<DataType>> | undefined;
+
+  constructor(
+    tensors: ReadonlyMap<string, Tensor>,
+    sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>,
+  ) {
+    this.tensors = tensors;
+    this.sharedMemoryOutputs = sharedMemoryOutputs;
+  }
+
   /** ndarrays by output name. */
   get outputs(): Readonly<Record<string, ArrayOf<DataType>>> {
     if (this.#outputs === undefined) {

@@ -91,14 +91,7 @@ export const FIELD_SUPPORT: Readonly<Record<string, FieldSupport>> = {
         : undefined,
   },
   model_transaction_policy: honoured("whether a request may have any number of responses"),
-  model_repository_agents: {
-    noEffect: "without agents there is nothing to do",
-    refusedWhen: "with any agent",
-    refused: ({ modelRepositoryAgents }) =>
-      (modelRepositoryAgents?.agents.length ?? 0) > 0
-        ? "names agents, which are libraries of tritonserver: take it out, and do what they did before loading"
-        : undefined,
-  },
+  model_repository_agents: honoured("who looks after a model of a repository while it comes and goes"),
   response_cache: honoured("whether equal requests are answered from the cache"),
   model_metrics: honoured("buckets of the histogram of the time to the first response"),
 };

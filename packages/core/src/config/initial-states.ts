@@ -1,4 +1,5 @@
 import { TritonError } from "../errors/triton-error.js";
+import type { ReadDataFile } from "../files/data-file.js";
 import { encodeBytes } from "../tensor/bytes.js";
 import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/data-type.js";
 import { elementCount, type Shape } from "../tensor/shape.js";
@@ -7,36 +8,35 @@ import type { ModelConfig } from "./model-config.js";
 import type { SequenceStateTensor } from "./sequence-batching.js";
 import { stateProblems } from "./validate-sequence-states.js";
 
-/** The content of a `data_file`. A model repository has them in the model's folder `initial_state/`. */
-export type ReadStateFile = (dataFile: string) => Uint8Array;
-
 /** What sequences start with. */
 export interface InitialStates {
   /** By name of the state's input, with the batch axis when the model has one. */
   readonly states: ReadonlyMap<string, Tensor>;
-  /** What is wrong with the data, each in one line with Triton's text. */
-  readonly problems: readonly string[];
+  /** What is wrong with the data, with Triton's texts. */
+  readonly problems: readonly TritonError[];
 }
 
 /**
  * The states that a model's sequences start with: zeros (or empty strings) unless the configuration names a file.
  * Where Triton would leave memory as it is, because there is no `initial_state`, there are zeros too.
+ *
+ * @param readFile reads a `data_file`: a model repository has them in the model's folder `initial_state/`
  */
-export function initialStates(config: ModelConfig, readFile: ReadStateFile): InitialStates {
+export function initialStates(config: ModelConfig, readFile: ReadDataFile): InitialStates {
   const states = new Map<string, Tensor>();
-  const problems: string[] = [];
+  const problems: TritonError[] = [];
   for (const state of config.sequenceBatching?.state ?? []) {
     if (stateProblems(config, state).length > 0) continue;
     try {
       states.set(state.inputName, initialState(state, config.maxBatchSize > 0, readFile));
     } catch (error) {
-      problems.push(TritonError.from(error).message);
+      problems.push(TritonError.from(error));
     }
   }
   return { states, problems };
 }
 
-function initialState(state: SequenceStateTensor, batched: boolean, readFile: ReadStateFile): Tensor {
+function initialState(state: SequenceStateTensor, batched: boolean, readFile: ReadDataFile): Tensor {
   const [initial] = state.initialState;
   const datatype = fromConfigDataType(state.dataType)!;
   const dims = initial?.dims ?? state.dims.map((dim) => (dim === -1 ? 1 : dim));
@@ -57,17 +57,9 @@ function fileData(
   datatype: DataType,
   dims: Shape,
   file: string,
-  readFile: ReadStateFile,
+  readFile: ReadDataFile,
 ): Uint8Array {
-  let data: Uint8Array;
-  try {
-    data = readFile(file);
-  } catch (error) {
-    const { message } = TritonError.from(error);
-    throw new TritonError("INTERNAL", `failed to open text file for read ${file}: ${message}`, {
-      cause: error,
-    });
-  }
+  const data = readFile(file);
   const count = elementCount(dims);
   if (datatype === "BYTES") {
     const got = Tensor.fromBytes(datatype, dims, data).elements.length;

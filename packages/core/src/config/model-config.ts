@@ -50,8 +50,6 @@ export interface ModelDynamicBatching {
   defaultPriorityLevel: number;
   defaultQueuePolicy?: ModelQueuePolicy;
   priorityQueuePolicy: Record<string, ModelQueuePolicy>;
-  /** Latency that the batcher aims for by itself, in milliseconds. Ours: Triton has none. */
-  targetLatencyMs?: number;
 }
 
 /** One model of an ensemble: which of its tensors are which of the ensemble's. */

@@ -48,6 +48,13 @@ export interface BatcherOptions extends VariableLengthOptions {
    * @default 0
    */
   readonly maxQueueDelayMicroseconds?: number;
+  /**
+   * Latency to aim for, in milliseconds: the batcher learns how long batches take, waits only while that saves machine
+   * time and everybody can still be answered in time, and refuses requests that it could not answer in time
+   * (UNAVAILABLE with `retryAfterMs`). Takes the place of `maxQueueDelayMicroseconds` and `preferredBatchSize`.
+   * @default none: batches form by these
+   */
+  readonly targetLatencyMs?: number;
   /** Batch sizes worth cutting a batch for before the delay ends. @default [maxBatchSize] */
   readonly preferredBatchSize?: readonly number[];
   /** Priority levels, of which 1 is the highest; 0 for none. @default 0 */
@@ -148,6 +155,7 @@ export const MODEL_OPTION_KEYS = [
 /** Names of the batcher's options. */
 export const BATCHER_OPTION_KEYS = [
   "maxQueueDelayMicroseconds",
+  "targetLatencyMs",
   "preferredBatchSize",
   "preserveOrdering",
   "priorityLevels",

@@ -14,6 +14,7 @@ import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy, ModelWarmup }
 import type { BatcherOptions, ModelOptions, QueuePolicyOptions, WarmupOptions } from "./model-options.js";
 import { normalizeSequenceBatching } from "./sequence-batching.js";
 import { sequenceBatching } from "./sequence-options.js";
+import { withTargetLatency } from "./target-latency.js";
 import type { TensorSpec } from "./tensor-spec.js";
 import { warmupData } from "./warmup-data.js";
 
@@ -79,7 +80,8 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   if (batching && options.batcher !== false && scheduled === undefined) {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
-  const merged = normalizeConfig({ ...config, ...source.overrides });
+  const target = options.batcher === false ? undefined : options.batcher?.targetLatencyMs;
+  const merged = withTargetLatency(normalizeConfig({ ...config, ...source.overrides }), target);
   const gpus = "gpus" in source ? source.gpus : gpusOfMachine();
   const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
   return {
@@ -106,7 +108,8 @@ function warmup({ name, batchSize = 1, count = 1, inputs }: WarmupOptions): Mode
 function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
   const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...given } = options;
   // Functions are no configuration: they stay with the batcher.
-  const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...rest } = given;
+  const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...triton } = given;
+  const { targetLatencyMs: _targetLatencyMs, ...rest } = triton;
   const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
   return {
     ...defaultDynamicBatching(),

@@ -1,10 +1,10 @@
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { TritonError } from "../errors/triton-error.js";
+import type { ReadDataFile } from "../files/data-file.js";
+import { readFileNow } from "../files/read-small-file.js";
 import { type DataType, toConfigDataType } from "../tensor/data-type.js";
 import { tensorFromValue } from "../tensor/from-value.js";
 import type { Tensor } from "../tensor/tensor.js";
-import type { ReadStateFile } from "./initial-states.js";
 import type { SequenceStateTensor } from "./sequence-batching.js";
 
 /**
@@ -78,12 +78,12 @@ export function sequenceStateProblems(options: readonly SequenceStateOption[]): 
 }
 
 /** Reads the initial states of options: values as they were given, files from their paths. */
-export function stateFilesOf(options: readonly SequenceStateOption[]): ReadStateFile {
+export function stateFilesOf(options: readonly SequenceStateOption[]): ReadDataFile {
   const values = options.filter(({ initial, initialFile }) => initial !== undefined && !initialFile);
   return (file) => {
     const option = values.find((one) => fileOf(one) === file);
     const state = option && givenState(option);
-    return state !== undefined && !TritonError.is(state) ? state.bytes : readFileSync(file);
+    return state !== undefined && !TritonError.is(state) ? state.bytes : readFileNow(file);
   };
 }
 

@@ -36,3 +36,10 @@ export function batchIoProblems({ input, output, batchInput, batchOutput }: Mode
   }
   return problems;
 }
+
+/** What Triton's backends say of batch inputs before anything else is looked at. */
+export function batchInputTypeProblems({ batchInput }: ModelConfig): string[] {
+  return batchInput
+    .filter(({ dataType }) => dataType === "TYPE_INVALID")
+    .map(({ dataType }) => `unexpected batch input data type '${dataType}'`);
+}

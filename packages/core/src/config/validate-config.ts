@@ -4,6 +4,7 @@ import { batchTensorProblems } from "./batch-tensors.js";
 import { gpusOfMachine } from "./gpus.js";
 import { instanceGroupProblems } from "./instance-groups.js";
 import { isDecoupled, type ModelConfig, type ModelInput, type ModelOutput } from "./model-config.js";
+import { targetLatencyProblems } from "./target-latency.js";
 import { dynamicBatchingProblems } from "./validate-dynamic-batching.js";
 import { ensembleProblems } from "./validate-ensemble.js";
 import { validateSequenceBatching } from "./validate-sequence-batching.js";
@@ -38,6 +39,7 @@ export function validateConfig(
   if (config.sequenceBatching !== undefined) {
     problems.push(...validateSequenceBatching(config, config.sequenceBatching));
   }
+  problems.push(...targetLatencyProblems(config));
   problems.push(...batchTensorProblems(config));
   problems.push(...ensembleProblems(config));
   return problems;

@@ -1,6 +1,7 @@
 import { groupList } from "./instance-groups.js";
 import {
   BATCHER_OPTION_KEYS,
+  type BatcherOptions,
   INSTANCE_GROUP_OPTION_KEYS,
   type InstanceGroupOptions,
   MODEL_OPTION_KEYS,
@@ -27,6 +28,7 @@ export function validateOptions(options: ModelOptions): string[] {
   }
   if (options.batcher !== undefined && options.batcher !== false) {
     problems.push(...unknownKeys("config.batcher", options.batcher, BATCHER_OPTION_KEYS));
+    problems.push(...targetProblems(options.batcher));
     const { defaultQueuePolicy = {}, priorityQueuePolicy = {} } = options.batcher;
     for (const policy of [defaultQueuePolicy, ...Object.values(priorityQueuePolicy)]) {
       problems.push(...unknownKeys("a queue policy of config.batcher", policy, QUEUE_POLICY_OPTION_KEYS));
@@ -36,6 +38,14 @@ export function validateOptions(options: ModelOptions): string[] {
   problems.push(...groupList(options.instanceGroup ?? []).flatMap(instanceGroupProblems));
   problems.push(...warmupDataProblems(options.modelWarmup));
   return problems;
+}
+
+/** Adaptive batching decides by itself what these would say. */
+function targetProblems(batcher: BatcherOptions): string[] {
+  if (batcher.targetLatencyMs === undefined) return [];
+  return (["maxQueueDelayMicroseconds", "preferredBatchSize"] as const)
+    .filter((key) => batcher[key] !== undefined)
+    .map((key) => `config.batcher.${key} and config.batcher.targetLatencyMs cannot be given together`);
 }
 
 function instanceGroupProblems(group: InstanceGroupOptions): string[] {

@@ -1,13 +1,27 @@
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { TritonError } from "../errors/triton-error.js";
+import { readFileNow } from "./read-small-file.js";
 import { isInside } from "./stays-inside.js";
 
+/** Reads a file with data of a model, by the name that its configuration has. */
+export type ReadDataFile = (file: string) => Uint8Array;
+
 /**
- * Path of a file with data of a model: in a folder of the model's directory, and nowhere else.
+ * Reads files with data of a model: from a folder of the model's directory, and from nowhere else.
  *
  * @param folder `warmup` or `initial_state`
- * @throws TritonError INVALID_ARG for a file outside of the folder. One that is not there is left to whoever opens it.
+ * @returns a function that throws TritonError INVALID_ARG for a file outside of the folder, INTERNAL for one that
+ * cannot be read.
+ */
+export function dataFilesOf(directory: string, folder: string): ReadDataFile {
+  return (file) => readFileNow(dataFilePath(directory, folder, file));
+}
+
+/**
+ * Path of a file with data of a model, which need not be there.
+ *
+ * @throws TritonError INVALID_ARG for one outside of the folder
  */
 export function dataFilePath(directory: string, folder: string, file: string): string {
   const path = join(directory, folder, file);

@@ -1,3 +1,4 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { TritonError } from "../errors/triton-error.js";
 
@@ -10,7 +11,11 @@ const WORDS: Readonly<Record<string, string>> = {
   EPERM: "Operation not permitted",
   ELOOP: "Too many levels of symbolic links",
   ENAMETOOLONG: "File name too long",
+  ENXIO: "No such device or address",
 };
+
+/** A pipe without a writer opens at once, to be refused: it would wait forever. */
+const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** No configuration or list of labels is this long: it is not read at all. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -18,24 +23,54 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /**
  * Reads a file of a model's directory as bytes.
  *
- * @throws TritonError INTERNAL with Triton's text for one that cannot be read, INVALID_ARG for one beyond all measure.
+ * @throws TritonError INTERNAL with Triton's text for one that cannot be read, INVALID_ARG for one beyond all measure
+ * and for what is no file at all.
  */
 export async function readSmallFile(path: string): Promise<Uint8Array> {
   try {
-    const file = await open(path, "r");
+    const file = await open(path, READ);
     try {
-      const { size } = await file.stat();
-      if (size <= MAX_BYTES) return await file.readFile();
-      throw new TritonError("INVALID_ARG", `file ${path} has ${size} bytes, more than ${MAX_BYTES}`);
+      const stats = await file.stat();
+      assertFile(path, stats);
+      if (stats.size <= MAX_BYTES) return await file.readFile();
+      throw new TritonError("INVALID_ARG", `file ${path} has ${stats.size} bytes, more than ${MAX_BYTES}`);
     } finally {
       await file.close();
     }
   } catch (error) {
-    if (TritonError.is(error)) throw error;
-    throw new TritonError("INTERNAL", `failed to open text file for read ${path}: ${errorWords(error)}`, {
-      cause: error,
-    });
+    throw unreadable(path, error);
   }
+}
+
+/**
+ * Reads a file at once.
+ *
+ * @throws TritonError INTERNAL with Triton's text for one that cannot be read, INVALID_ARG for what is no file.
+ */
+export function readFileNow(path: string): Uint8Array {
+  try {
+    const file = openSync(path, READ);
+    try {
+      assertFile(path, fstatSync(file));
+      return new Uint8Array(readFileSync(file));
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function assertFile(path: string, stats: Stats): void {
+  // Reading a directory fails with words of the system.
+  if (stats.isFile() || stats.isDirectory()) return;
+  throw new TritonError("INVALID_ARG", `${path} is no file that can be read`);
+}
+
+function unreadable(path: string, error: unknown): TritonError {
+  if (TritonError.is(error)) return error;
+  const text = `failed to open text file for read ${path}: ${errorWords(error)}`;
+  return new TritonError("INTERNAL", text, { cause: error });
 }
 
 /** What the operating system says of a failure. */

@@ -3,8 +3,7 @@ import { fileURLToPath } from "node:url";
 import { callableProblems } from "../callable/callable-problems.js";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, styleOf } from "../callable/infer-func.js";
-import { STEPWISE_IS_TOLD } from "../callable/stepwise.js";
-import { isDecoupled } from "../config/model-config.js";
+import { STEPWISE_IS_MISSING, STEPWISE_IS_TOLD } from "../callable/stepwise.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { MetricChange } from "../observe/metric-change.js";
 import { OutputChecker } from "../response/check-outputs.js";
@@ -20,6 +19,8 @@ export interface ModuleOptions {
   readonly module: string;
   /** Whether its callback has to return ndarrays. */
   readonly strict?: boolean | undefined;
+  /** Whether its requests run step by step, as a callback made with `stepwise` wants, and no other. */
+  readonly stepwise?: boolean | undefined;
   /** Directory of the model. @default that of the module */
   readonly directory?: string | undefined;
 }
@@ -44,7 +45,7 @@ export interface ImportedModel {
  * INTERNAL, unless that is a TritonError
  */
 export async function importCallable(
-  { module, strict, directory }: ModuleOptions,
+  { module, strict, stepwise = false, directory }: ModuleOptions,
   info: InstanceInfo,
   host: ModuleHost,
 ): Promise<ImportedModel> {
@@ -52,12 +53,13 @@ export async function importCallable(
   const read = await readModule(module, modelName);
   const model = await stage(modelName, "constructor", () => read.create());
   const fn = callbackOf(model, modelName);
+  if ((styleOf(fn) === "stepwise") !== stepwise) {
+    const problem = stepwise ? STEPWISE_IS_MISSING : STEPWISE_IS_TOLD;
+    throw new TritonError("INVALID_ARG", `model '${modelName}': ${problem}`);
+  }
   const problems = callableProblems(fn, modelConfig);
   if (problems.length > 0) {
     throw new TritonError("INVALID_ARG", `model '${modelName}': ${problems.join("; ")}`);
-  }
-  if (styleOf(fn) === "stepwise" && !isDecoupled(modelConfig)) {
-    throw new TritonError("INVALID_ARG", `model '${modelName}': ${STEPWISE_IS_TOLD}`);
   }
   await stage(modelName, "initialize", () =>
     model.initialize?.({

@@ -122,7 +122,7 @@ export class InstanceGroup {
   }
 
   stop(): Promise<void> {
-    return this.loader.stop(this.#instances);
+    return this.loader.stop();
   }
 
   /** Payloads that wait for an instance. */

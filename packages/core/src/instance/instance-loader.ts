@@ -5,7 +5,8 @@ import type { RateLimiter } from "./rate-limiter/rate-limiter.js";
 /** Loads instances and releases them, with their place at the rate limiter. */
 export class InstanceLoader {
   readonly #limiter: RateLimiter | undefined;
-  readonly #loading = new Set<ModelInstance>();
+  /** Those that load or have been loaded, until they are released. */
+  readonly #held = new Set<ModelInstance>();
   #stopped = false;
 
   constructor(limiter: RateLimiter | undefined) {
@@ -19,18 +20,17 @@ export class InstanceLoader {
 
   /** Loads an instance; releases what it has when that fails. */
   async load(instance: ModelInstance): Promise<void> {
-    this.#loading.add(instance);
+    this.#assertOpen();
+    this.#held.add(instance);
     try {
       if (this.#limiter !== undefined && !instance.passive) {
         instance.lease = this.#limiter.register(instance.placement);
       }
       await instance.executor.start();
-      if (this.#stopped) throw new TritonError("UNAVAILABLE", "the model was stopped while it loaded");
+      this.#assertOpen();
     } catch (error) {
       await this.release(instance);
       throw error;
-    } finally {
-      this.#loading.delete(instance);
     }
   }
 
@@ -39,11 +39,16 @@ export class InstanceLoader {
     if (instance.lease !== undefined) this.#limiter?.unregister(instance.lease);
     instance.lease = undefined;
     await instance.executor.stop();
+    this.#held.delete(instance);
   }
 
-  /** Releases these instances and all that load, and lets none be loaded any more. */
-  async stop(instances: readonly ModelInstance[]): Promise<void> {
+  /** Releases all instances that load or are loaded, and lets none be loaded any more. */
+  async stop(): Promise<void> {
     this.#stopped = true;
-    await Promise.all([...instances, ...this.#loading].map((instance) => this.release(instance)));
+    await Promise.all([...this.#held].map((instance) => this.release(instance)));
+  }
+
+  #assertOpen(): void {
+    if (this.#stopped) throw new TritonError("UNAVAILABLE", "the model was stopped while it loaded");
   }
 }

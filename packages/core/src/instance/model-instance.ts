@@ -20,6 +20,8 @@ export class ModelInstance {
   lease: RateLimitedInstance | undefined;
   /** True while another is made to take its place. */
   beingReplaced = false;
+  /** No other takes its place before this time, on the model's clock. */
+  staysUntil = Number.NEGATIVE_INFINITY;
   /** Requests that it has run. */
   #served = 0;
   readonly #owner: InstanceOwner;
@@ -50,7 +52,7 @@ export class ModelInstance {
   /** True when it is time for another to take its place. */
   get worn(): boolean {
     const recycle = this.placement.group.hosting?.recycle;
-    if (recycle === undefined || this.beingReplaced) return false;
+    if (recycle === undefined || this.beingReplaced || this.#owner.clock.now() < this.staysUntil) return false;
     const { afterRequests = Number.POSITIVE_INFINITY, aboveMemoryMb = Number.POSITIVE_INFINITY } = recycle;
     return this.#served >= afterRequests || (this.executor.memoryBytes ?? 0) > aboveMemoryMb * 1024 * 1024;
   }

@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
 import type { VariableLength } from "../batch/variable-length.js";
 import type { Clock } from "../clock/clock.js";
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
 import { initialStates } from "../config/initial-states.js";
 import type { ModelConfig } from "../config/model-config.js";
+import { readFileNow } from "../files/read-small-file.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { EvictionListener } from "../request/sequence-info.js";
@@ -42,7 +42,7 @@ export function createScheduler(context: SchedulerContext): Scheduler {
   if (config.ensembleScheduling !== undefined) return new EnsembleScheduler(context);
   if (config.sequenceBatching !== undefined) {
     const { backlogHoldUntil, onSequenceEvict: onEvict } = context;
-    const given = context.initialStates ?? initialStates(config, readFileSync).states;
+    const given = context.initialStates ?? initialStates(config, readFileNow).states;
     const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
     return new SequenceBatchScheduler(config, instances, clock, deadlines, options);
   }

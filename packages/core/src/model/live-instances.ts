@@ -84,9 +84,8 @@ export class LiveInstances {
           TritonError.from(error).message,
         "TritonWarning",
       );
-      this.#clock.setTimer(RETRY_REPLACEMENT_MS, () => {
-        worn.beingReplaced = false;
-      });
+      worn.staysUntil = this.#clock.now() + RETRY_REPLACEMENT_MS;
+      worn.beingReplaced = false;
     });
   }
 

@@ -1,89 +1,27 @@
-import type { Registry } from "prom-client";
-import type { VariableLength } from "../batch/variable-length.js";
-import { CachedModel } from "../cache/cached-model.js";
-import type { ResponseCache } from "../cache/response-cache.js";
-import type { CallModels } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import { DeadlineQueue } from "../clock/deadline-queue.js";
 import { settledWithin } from "../clock/settled-within.js";
-import type { HostPolicies } from "../config/host-policy.js";
 import type { ModelConfig, ModelInstanceGroup } from "../config/model-config.js";
 import { statusText } from "../errors/status-text.js";
-import { timeoutError } from "../errors/timeout-error.js";
 import { TritonError } from "../errors/triton-error.js";
-import type { ModelControl } from "../instance/backend.js";
+import { dataFilesOf } from "../files/data-file.js";
+import { readFileNow } from "../files/read-small-file.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
-import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
-import type { ResolvedMetricsConfig } from "../observe/latency/metrics-config.js";
-import type { Log } from "../observe/log/log.js";
-import { type FailureReason, ModelStatistics } from "../observe/statistics.js";
+import { ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import type { EvictionListener } from "../request/sequence-info.js";
 import { RequestValidator } from "../request/validate-request.js";
-import type { FindMember } from "../scheduler/ensemble/member.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
-import type { Tensor } from "../tensor/tensor.js";
-import type { CallGraph } from "./call-graph.js";
-import { createInstances, type ExecutorFactory } from "./create-instances.js";
+import { createInstances } from "./create-instances.js";
 import { createLatencies } from "./create-latencies.js";
 import { createScheduler } from "./create-scheduler.js";
 import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
-import { InflightRequests } from "./inflight-requests.js";
 import type { LiveInstances } from "./live-instances.js";
+import { ModelRequests } from "./model-requests.js";
 import type { ModelState } from "./model-state.js";
+import type { ModelVersionInit } from "./model-version-init.js";
 import { type QueueSnapshot, queueSnapshot } from "./queue-snapshot.js";
 import type { RegisteredVersion } from "./registered-version.js";
 import { warmUp } from "./warm-up.js";
-import { withDataFiles } from "./warmup-files.js";
-
-/** What a model version is made of. */
-export interface ModelVersionInit {
-  readonly name: string;
-  readonly version: number;
-  readonly config: ModelConfig;
-  /** Class names by output. */
-  readonly labels: ReadonlyMap<string, readonly string[]>;
-  readonly createExecutor: ExecutorFactory;
-  readonly clock: Clock;
-  /** Finds the members of an ensemble. */
-  readonly findMember: FindMember;
-  /** Calls other models for callbacks. */
-  readonly callModels: CallModels;
-  /** Decides whose turn it is, over all models; undefined when any idle instance may run. */
-  readonly rateLimiter?: RateLimiter | undefined;
-  readonly hostPolicies?: HostPolicies | undefined;
-  /** Which models wait for which. */
-  readonly calls: CallGraph;
-  /** Keeps responses, for models that ask for it. */
-  readonly responseCache?: ResponseCache | undefined;
-  /** Requests that the dynamic batcher waits for before its first batch: a hold for tests. */
-  readonly holdUntil: number;
-  /** Requests that the sequence batcher waits for in its backlog in addition. */
-  readonly backlogHoldUntil: number;
-  /** Whether the model takes requests with other optional inputs in one batch. */
-  readonly mixedInputs?: boolean | undefined;
-  /** Whether callbacks have to return ndarrays of which nothing is converted. */
-  readonly strict?: boolean | undefined;
-  /** Where models write to, and the metrics that they may have of their own. */
-  readonly log: Log;
-  readonly metrics: Registry;
-  /** The models of the repository, for models that load others. */
-  readonly control?: ModelControl | undefined;
-  /** Which metrics of latency there are. */
-  readonly metricsConfig: ResolvedMetricsConfig;
-  /** Told of sequences that are over without an END. */
-  readonly onSequenceEvict?: EvictionListener | undefined;
-  /** Batches of requests whose lengths differ. */
-  readonly variableLength?: VariableLength | undefined;
-  /** What the sequences of a model with implicit state start with: see `initialStates`. */
-  readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
-  /** Tells models of one name apart; empty unless namespaces are on. */
-  readonly namespace?: string;
-  /** Directory of the model, when it comes from a repository. */
-  readonly directory?: string | undefined;
-  /** When true, the version stays LOADING once it is loaded, until `publish`. */
-  readonly held?: boolean;
-}
 
 /**
  * One version of a model: its configuration, scheduler, instances and statistics, and the state it is in.
@@ -109,12 +47,8 @@ export class ModelVersion implements RegisteredVersion {
   #config: ModelConfig;
   readonly #live: LiveInstances;
   readonly #clock: Clock;
-  readonly #validator: RequestValidator;
   readonly #scheduler: Scheduler;
-  readonly #cached: CachedModel | undefined;
-  readonly #deadlines: DeadlineQueue;
-  readonly #inflight = new InflightRequests();
-  readonly #calls: CallGraph;
+  readonly #requests: ModelRequests;
   #unloading: Promise<void> | undefined;
   #held: boolean;
   /** Ends the wait of `unload` for requests. */
@@ -134,31 +68,28 @@ export class ModelVersion implements RegisteredVersion {
     this.#config = config;
     this.labels = init.labels;
     this.#clock = clock;
-    this.#calls = init.calls;
     this.statistics.latencies = createLatencies(config, init.metricsConfig);
-    this.#deadlines = new DeadlineQueue(clock);
-    this.#validator = new RequestValidator(config);
     const { statistics } = this;
+    const deadlines = new DeadlineQueue(clock);
+    const validator = new RequestValidator(config);
     this.#live = createInstances({ ...init, statistics });
+    const { directory } = init;
+    const readFile = directory === undefined ? readFileNow : dataFilesOf(directory, "warmup");
     this.#live.warmUp = (instance) =>
-      warmUp(withDataFiles(this.config, init.directory), instance, this.#validator, statistics, () =>
-        clock.now(),
-      );
+      warmUp(this.config, instance, validator, statistics, () => clock.now(), readFile);
     this.instances = this.#live.group;
     this.#members = config.ensembleScheduling && new EnsembleMembers(config);
     const { instances } = this;
-    this.#scheduler = createScheduler({ ...init, instances, deadlines: this.#deadlines, statistics });
-    if (config.responseCache?.enable && init.responseCache !== undefined) {
-      const enqueue = (request: InferenceRequest) => this.#scheduler.enqueue(request);
-      this.#cached = new CachedModel(init.responseCache, {
-        name,
-        version,
-        clock,
-        deadlines: this.#deadlines,
-        statistics,
-        enqueue,
-      });
-    }
+    this.#scheduler = createScheduler({ ...init, instances, deadlines, statistics });
+    this.#requests = new ModelRequests({
+      ...{ name, version, clock, statistics, instances },
+      deadlines,
+      validator,
+      scheduler: this.#scheduler,
+      calls: init.calls,
+      callee: this,
+      responseCache: config.responseCache?.enable ? init.responseCache : undefined,
+    });
     this.#loaded = this.#members === undefined ? this.#load() : Promise.resolve();
     this.#loaded.catch(() => {});
   }
@@ -220,7 +151,7 @@ export class ModelVersion implements RegisteredVersion {
 
   /** Requests accepted and not yet answered. */
   get inflightCount(): number {
-    return this.#inflight.size;
+    return this.#requests.count;
   }
 
   /**
@@ -229,34 +160,7 @@ export class ModelVersion implements RegisteredVersion {
    * @throws TritonError when the request is refused: it is then untouched, and its handler never called.
    */
   infer(request: InferenceRequest): void {
-    this.#validator.validate(request);
-    const unhealthy = this.instances.unhealthyReason;
-    if (unhealthy !== undefined) throw unhealthy;
-    request.queueStart = this.#clock.now();
-    if (request.deadline !== undefined && request.deadline <= request.queueStart) {
-      throw timeoutError();
-    }
-    const leave = request.callers.length > 0 ? this.#calls.enter(request.callers, this) : undefined;
-    request.onSettled = (error) => {
-      leave?.();
-      this.#settled(request, error);
-    };
-    this.#inflight.add(request);
-    this.statistics.pendingCount++;
-    try {
-      if (this.#cached === undefined) this.#scheduler.enqueue(request);
-      else this.#cached.infer(request);
-    } catch (error) {
-      request.onSettled = undefined;
-      leave?.();
-      this.#inflight.delete(request);
-      this.statistics.pendingCount--;
-      this.#refused(request, error);
-      throw error;
-    }
-    if (request.deadline !== undefined && !request.settled) {
-      request.deadlineTimer = this.#deadlines.add(request.deadline, () => request.cancel(timeoutError()));
-    }
+    this.#requests.infer(request);
   }
 
   /**
@@ -282,7 +186,7 @@ export class ModelVersion implements RegisteredVersion {
   async finish(): Promise<void> {
     if (this.state !== "READY") return;
     this.#scheduler.stop();
-    await this.#inflight.empty();
+    await this.#requests.empty();
   }
 
   /**
@@ -318,7 +222,7 @@ export class ModelVersion implements RegisteredVersion {
     if (this.state !== "READY" && !isIdle && !this.isEnsemble) return;
     this.#enter("UNLOADING");
     this.#scheduler.stop();
-    const answered = this.#inflight.empty().then(() => this.instances.idle());
+    const answered = this.#requests.empty().then(() => this.instances.idle());
     const cutOff = new Promise<void>((resolve) => {
       this.#onCutOff = resolve;
     });
@@ -332,7 +236,7 @@ export class ModelVersion implements RegisteredVersion {
   /** Ends the requests at hand. */
   #cutOff(): void {
     const text = `model '${this.name}' was stopped before the request was done`;
-    this.#inflight.cancel(new TritonError("UNAVAILABLE", text));
+    this.#requests.cancel(new TritonError("UNAVAILABLE", text));
     this.#onCutOff?.();
   }
 
@@ -341,24 +245,4 @@ export class ModelVersion implements RegisteredVersion {
     this.reason = reason;
     this.onStateChange?.();
   }
-
-  /** Triton counts no refusals; those of requests that would be too late are ours, and say when to come again. */
-  #refused(request: InferenceRequest, error: unknown): void {
-    if (!TritonError.is(error) || error.retryAfterMs === undefined) return;
-    this.statistics.recordFailure("REJECTED", this.#clock.now() - request.queueStart);
-  }
-
-  #settled(request: InferenceRequest, error: TritonError | undefined): void {
-    this.#inflight.delete(request);
-    request.deadlineTimer?.cancel();
-    if (!request.executing) this.statistics.pendingCount--;
-    if (error !== undefined && request.cancelReason !== undefined) {
-      this.statistics.recordFailure(reasonOf(error), this.#clock.now() - request.queueStart);
-    }
-  }
-}
-
-function reasonOf(error: TritonError): FailureReason {
-  if (error.code === "CANCELLED") return "CANCELED";
-  return error.code === "UNAVAILABLE" ? "REJECTED" : "OTHER";
 }

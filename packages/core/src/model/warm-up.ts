@@ -2,6 +2,7 @@ import { Payload } from "../batch/payload.js";
 import type { ModelConfig, ModelWarmup } from "../config/model-config.js";
 import { sequenceTensors } from "../config/sequence-batching.js";
 import { TritonError } from "../errors/triton-error.js";
+import type { ReadDataFile } from "../files/data-file.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { RequestValidator } from "../request/validate-request.js";
@@ -12,6 +13,7 @@ import { warmupRequests } from "./warmup-requests.js";
  * Runs every warmup sample through an instance, before it serves. The executions are in the statistics,
  * as in Triton.
  *
+ * @param readFile reads an `input_data_file`
  * @throws TritonError for the first sample that fails: the model is then not loaded.
  */
 export async function warmUp(
@@ -20,10 +22,11 @@ export async function warmUp(
   validator: RequestValidator,
   statistics: ModelStatistics,
   now: () => number,
+  readFile: ReadDataFile,
 ): Promise<void> {
   for (const sample of config.modelWarmup) {
     for (let run = 0; run < Math.max(1, sample.count); run++) {
-      await runSample(config, instance, sample, validator, statistics, now);
+      await runSample(config, instance, sample, validator, statistics, now, readFile);
     }
   }
 }
@@ -35,9 +38,10 @@ async function runSample(
   validator: RequestValidator,
   statistics: ModelStatistics,
   now: () => number,
+  readFile: ReadDataFile,
 ): Promise<void> {
   const failures: TritonError[] = [];
-  const requests = warmupRequests(config, sample, (outcome) => {
+  const requests = warmupRequests(config, sample, readFile, (outcome) => {
     if (TritonError.is(outcome)) failures.push(outcome);
   });
   if (requests.length === 0) return;
@@ -52,16 +56,11 @@ async function runSample(
     payload.add(request);
   }
   await instance.run(payload);
-  const failure = failures[0];
-  if (failure !== undefined) {
-    throw new TritonError(
-      failure.code,
-      `failed to run warmup sample '${sample.name}': ${failure.message}; `,
-      {
-        cause: failure,
-      },
-    );
-  }
+  if (failures.length === 0) return;
+  const texts = failures.map(({ message }) => `${message}; `).join("");
+  throw new TritonError("INVALID_ARG", `failed to run warmup sample '${sample.name}': ${texts}`, {
+    cause: failures[0],
+  });
 }
 
 /** A sample of a sequence model may bring control tensors and states, which clients may not. */

@@ -60,6 +60,7 @@ export async function applyChanges(
     if (problem !== undefined) {
       state.invalid.set(key, problem);
       log.error(`Invalid argument: ${problem}`);
+      await model.agents?.failed();
       void loader.unload(model.id);
       return;
     }
@@ -80,9 +81,11 @@ async function load(
 ): Promise<string | undefined> {
   try {
     await loader.load(model, previous);
+    await model.agents?.completed();
     state.failed.delete(key);
     return undefined;
   } catch (error) {
+    await model.agents?.failed();
     const { message } = TritonError.from(error);
     if (!message.startsWith("version ")) log.error(`failed to load model '${model.id.name}': ${message}`);
     state.failed.set(key, message);

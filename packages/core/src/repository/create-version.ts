@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findBackend } from "../backends/backend-table.js";
 import { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
@@ -7,11 +6,12 @@ import { initialStates } from "../config/initial-states.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { writePrototxt } from "../config/prototxt/write-prototxt.js";
 import { TritonError } from "../errors/triton-error.js";
-import { dataFilePath } from "../files/data-file.js";
+import { dataFilesOf } from "../files/data-file.js";
 import { assertStaysInside } from "../files/stays-inside.js";
 import type { Backend, BackendFactory } from "../instance/backend.js";
 import type { ExecutorFactory } from "../model/create-instances.js";
-import type { ModelVersion, ModelVersionInit } from "../model/model-version.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { ModelVersionInit } from "../model/model-version-init.js";
 import type { Log } from "../observe/log/log.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { readLabels } from "./layout/read-labels.js";
@@ -89,10 +89,11 @@ export async function planVersion(
 
 /** What sequences start with: from the folder `initial_state/` of the model, where the configuration names files. */
 function statesOf(directory: string, config: ModelConfig): ReadonlyMap<string, Tensor> {
-  const { states, problems } = initialStates(config, (file) =>
-    readFileSync(dataFilePath(directory, "initial_state", file)),
-  );
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("; "));
+  const { states, problems } = initialStates(config, dataFilesOf(directory, "initial_state"));
+  const [first] = problems;
+  if (first !== undefined) {
+    throw new TritonError(first.code, problems.map(({ message }) => message).join("\n"));
+  }
   return states;
 }
 
@@ -108,7 +109,16 @@ async function fromBackend(
   const warn = (message: string) => context.log.warning(message);
   const settings = context.backendConfig[config.backend] ?? {};
   const { autoComplete } = context;
-  const source = { name: id.name, version, directory, versionDirectory, config, autoComplete, settings, warn };
+  const source = {
+    name: id.name,
+    version,
+    directory,
+    versionDirectory,
+    config,
+    autoComplete,
+    settings,
+    warn,
+  };
   const backend = await factory(source);
   backend.checkConfig?.(config);
   const said = await whatItSays(backend, config, context);

@@ -8,6 +8,7 @@ import { TritonError } from "../errors/triton-error.js";
 import { ModelVersion } from "../model/model-version.js";
 import { AbsentVersion } from "../model/registered-version.js";
 import type { ModelRegistry } from "../model/registry.js";
+import type { AgentChain } from "./agents/agent-chain.js";
 import { type CreateContext, createVersion } from "./create-version.js";
 import { Gate } from "./gate.js";
 import { subdirectories } from "./layout/list-directory.js";
@@ -41,6 +42,8 @@ export class ModelLoader {
   /** The configuration that each version was made from, before its file completed it. */
   readonly #prepared = new WeakMap<ModelVersion, ModelConfig>();
 
+  /** Hold of each version on the agents that look after it. */
+  readonly #agents = new WeakMap<ModelVersion, ReturnType<AgentChain["hold"]>>();
   readonly #afterUnload = new WeakMap<ModelVersion, () => void>();
 
   constructor(context: LoaderContext) {
@@ -152,11 +155,20 @@ export class ModelLoader {
     const model = await createVersion(polled, version, this.#context);
     this.#prepared.set(model, polled.config);
     if (visible && !model.isEnsemble) this.#context.registry.add(model);
-    await model.loaded;
+    const agents = polled.agents?.hold();
+    if (agents !== undefined) this.#agents.set(model, agents);
+    try {
+      await model.loaded;
+    } catch (error) {
+      agents?.leaves();
+      agents?.gone();
+      throw error;
+    }
     polled.override?.retain();
     this.#afterUnload.set(model, () => {
       this.#context.log.info(`successfully unloaded '${model.name}' version ${version}`);
       void polled.override?.release();
+      agents?.gone();
     });
     return model;
   }
@@ -208,6 +220,8 @@ export class ModelLoader {
 
   /** Lets a version finish what it has, and end. */
   #retire(model: ModelVersion): Promise<void> {
+    this.#agents.get(model)?.leaves();
+    this.#agents.delete(model);
     const ended = model.unload(Number.POSITIVE_INFINITY);
     this.#context.registry.retire(model, ended);
     void ended.then(() => {

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { Clock, Timer } from "../clock/clock.js";
 import { statusText } from "../errors/status-text.js";
 import { TritonError } from "../errors/triton-error.js";
+import { RepositoryAgents } from "./agents/repository-agents.js";
 import { applyChanges, type RepositoryState } from "./apply-changes.js";
 import { checkModelName } from "./check-model-name.js";
 import { Dependencies } from "./dependencies.js";
@@ -30,6 +31,7 @@ export class ModelRepository {
   readonly #problems = new Map<ModelKey, string>();
   readonly #loader: ModelLoader;
   readonly #poller: RepositoryPoller;
+  readonly #agents: RepositoryAgents;
   readonly #locks = new Locks();
   #timer: Timer | undefined;
   #closed = false;
@@ -45,7 +47,9 @@ export class ModelRepository {
       loadThreadCount: options.modelLoadThreadCount ?? 4,
       retryCount: options.modelLoadRetryCount ?? 0,
     });
+    this.#agents = new RepositoryAgents(options.repositoryAgents ?? {}, log);
     this.#poller = new RepositoryPoller({
+      agents: this.#agents,
       repositories: this.#repositories,
       namespacing: registry.namespacing,
       known: this.#state.models,
@@ -178,6 +182,11 @@ export class ModelRepository {
     this.#closed = true;
     this.#timer?.cancel();
     await this.#locks.idle();
+  }
+
+  /** Tells the agents that all models are gone. */
+  async ended(): Promise<void> {
+    await this.#agents.end();
   }
 
   #pollLater(): void {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
-import { prepareConfig } from "../config/complete/prepare-config.js";
+import { agentProblems, prepareConfig } from "../config/complete/prepare-config.js";
 import { configFromJson } from "../config/config-from-json.js";
+import { emptyConfig } from "../config/defaults.js";
 import { fieldNotes } from "../config/field-support.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { readPrototxt } from "../config/prototxt/read-prototxt.js";
@@ -8,6 +9,8 @@ import { TritonError } from "../errors/triton-error.js";
 import { exists, readSmallFile } from "../files/read-small-file.js";
 import { assertStaysInside } from "../files/stays-inside.js";
 import type { Log } from "../observe/log/log.js";
+import type { AgentChain } from "./agents/agent-chain.js";
+import { BUILT_IN_AGENTS, type RepositoryAgents } from "./agents/repository-agents.js";
 import { contents, subdirectories } from "./layout/list-directory.js";
 import { isModified, type ModelTimes, readModelTimes } from "./layout/model-times.js";
 import type { OverrideDirectory } from "./layout/override-directory.js";
@@ -28,6 +31,8 @@ export interface PolledModel {
   readonly explicit: boolean;
   /** Where the files are, when they came with the load request. */
   readonly override: OverrideDirectory | undefined;
+  /** Who looks after it. */
+  readonly agents?: AgentChain | undefined;
 }
 
 /** A model to be looked at. */
@@ -49,6 +54,8 @@ export interface PollContext {
   readonly modelConfigName: string | undefined;
   readonly autoComplete: boolean;
   readonly log: Log;
+  /** Those of the repository; without them no agent is told of anything. */
+  readonly agents?: RepositoryAgents | undefined;
 }
 
 /**
@@ -69,16 +76,53 @@ export async function pollModel(target: PollTarget, context: PollContext): Promi
     target.config === undefined
       ? await readConfig(configPath, target.root, context.autoComplete)
       : overrideOf(target.config);
-  const config = prepareConfig(written, {
-    modelName: id.name,
-    versionFiles: await firstVersionFiles(directory),
-    autoComplete: context.autoComplete,
+  const agents = written && (await loadAgents(target, written, context));
+  const location = agents?.location ?? directory;
+  const config = await prepareAt(location, target, written, context).catch(async (error) => {
+    await agents?.failed();
+    throw error;
   });
   for (const note of written === undefined ? [] : fieldNotes({ ...written, name: id.name }))
     context.log.warning(note);
   // Files that came with a request are not those of the repository: the next load is from there.
   const current = override === undefined ? times : undefined;
-  return { id, directory, config, isWritten: written !== undefined, times: current, explicit, override };
+  const isWritten = written !== undefined;
+  return { id, directory: location, config, isWritten, times: current, explicit, override, agents };
+}
+
+/** Tells the agents of a model to load it. */
+async function loadAgents(
+  { id, directory }: PollTarget,
+  written: ModelConfig,
+  { agents, autoComplete, modelConfigName }: PollContext,
+): Promise<AgentChain | undefined> {
+  if (agents === undefined) return undefined;
+  const problems = agentProblems(written, agents.names);
+  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+  return agents.load(id.name, directory, written, async (location) => {
+    if (location === directory) return written;
+    const path = await configPathOf(location, modelConfigName);
+    return (await readConfig(path, location, autoComplete)) ?? emptyConfig();
+  });
+}
+
+/** The configuration of a model at the place where its agents have left it. */
+async function prepareAt(
+  location: string,
+  { id, directory, config }: PollTarget,
+  written: ModelConfig | undefined,
+  { agents, autoComplete, modelConfigName }: PollContext,
+): Promise<ModelConfig> {
+  const isMoved = location !== directory && config === undefined;
+  const there = isMoved
+    ? await readConfig(await configPathOf(location, modelConfigName), location, autoComplete)
+    : written;
+  return prepareConfig(there, {
+    modelName: id.name,
+    versionFiles: await firstVersionFiles(location),
+    autoComplete,
+    agents: agents?.names ?? Object.keys(BUILT_IN_AGENTS),
+  });
 }
 
 /** Path of the configuration of a model, which need not be there. */

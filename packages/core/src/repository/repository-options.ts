@@ -1,4 +1,5 @@
 import type { BackendFactory } from "../instance/backend.js";
+import type { RepositoryAgent } from "./agents/repository-agent.js";
 
 /** When models of a repository come and go: all at the start, as their directories change, or when they are told to. */
 export type ModelControlMode = "none" | "poll" | "explicit";
@@ -38,4 +39,6 @@ export interface RepositoryOptions {
   readonly backendConfig?: BackendConfig;
   /** Backends of your own, by the name that configurations have for them. */
   readonly backends?: Readonly<Record<string, BackendFactory>>;
+  /** Repository agents of your own, by the name that configurations have for them; there is `checksum`. */
+  readonly repositoryAgents?: Readonly<Record<string, RepositoryAgent>>;
 }

@@ -6,6 +6,7 @@ import type { SequenceStateOption } from "../../src/config/sequence-state-option
 import { stateFilesOf } from "../../src/config/sequence-state-options.js";
 import { validateConfig } from "../../src/config/validate-config.js";
 import { validateOptions } from "../../src/config/validate-options.js";
+import { TritonError } from "../../src/errors/triton-error.js";
 import { encodeBytes } from "../../src/tensor/bytes.js";
 import { modelConfig } from "../support/model-config.js";
 
@@ -40,7 +41,7 @@ const configWith = (...states: SequenceStateTensor[]) => {
 };
 const problems = (...states: SequenceStateTensor[]) => validateConfig(configWith(...states));
 const noFile = () => {
-  throw new Error("no such file");
+  throw new TritonError("INTERNAL", "no such file");
 };
 
 describe("the states that sequences start with", () => {
@@ -90,10 +91,10 @@ describe("the states that sequences start with", () => {
       state({ inputName: "U", outputName: "U_NEW", initialState: [initial({ ...file, dataFile: "none" })] }),
     );
     const read = (name: string) => (name === "none" ? noFile() : new Uint8Array(0));
-    expect(initialStates(config, read).problems).toEqual([
+    expect(initialStates(config, read).problems.map(({ message }) => message)).toEqual([
       "initial_state setting expects 4 bytes, but the data provided from startonly has 0 bytes.",
       "initial_state for state input 'T' expects 2 elements, but start has 0",
-      "failed to open text file for read none: no such file",
+      "no such file",
     ]);
   });
 });

@@ -55,6 +55,16 @@ describe("lines", () => {
     ).warn("one\ntwo");
     expect(lines).toEqual([expected]);
   });
+
+  it("show tables as they are", () => {
+    const lines: string[] = [];
+    lineLogger(
+      (line) => lines.push(line),
+      () => "ISO8601",
+      () => Date.UTC(2026, 4, 9, 1, 2, 3, 45),
+    ).info("\n+---+\n| a |\n+---+\n");
+    expect(lines).toEqual([`2026-05-09T01:02:03Z I ${process.pid} tritonjs] \n+---+\n| a |\n+---+\n\n`]);
+  });
 });
 
 describe("a log file", () => {

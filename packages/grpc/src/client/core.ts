@@ -13,6 +13,17 @@ export type {
   TensorSpec,
 } from "@tritonjs/core";
 export {
+  AnsweredTensors,
+  type ArrayOf,
+  ConcurrencyGate,
+  cancelled,
+  type Failure,
+  type RetryPolicy,
+  retryDelay,
+  type SharedMemoryOutput,
+  unlessAborted,
+} from "@tritonjs/core/client";
+export {
   type BatchAxis,
   type DataType,
   type ElementsOf,

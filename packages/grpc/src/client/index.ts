@@ -19,7 +19,7 @@ export type {
   Compression,
   ModelCallOptions,
 } from "./client-options.js";
-export { TritonError } from "./core.js";
+export { type ArrayOf, type SharedMemoryOutput, TritonError } from "./core.js";
 export type {
   InferCall,
   InferInput,
@@ -31,12 +31,7 @@ export type {
   StreamInferRequest,
   TensorInput,
 } from "./infer/infer-options.js";
-export {
-  type ArrayOf,
-  InferResult,
-  type InferResultInit,
-  type SharedMemoryOutput,
-} from "./infer/infer-result.js";
+export { InferResult, type InferResultInit } from "./infer/infer-result.js";
 export { InferenceServerClient } from "./inference-server-client.js";
 export { DecoupledModelClient } from "./model/decoupled-model-client.js";
 export { ModelClient } from "./model/model-client.js";

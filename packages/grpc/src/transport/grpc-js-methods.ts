@@ -1,16 +1,16 @@
 import type { EventEmitter } from "node:events";
-import type {
+import {
   Metadata,
-  ServerDuplexStream,
-  ServerUnaryCall,
-  ServerWritableStream,
-  ServiceDefinition,
-  sendUnaryData,
-  status,
-  UntypedServiceImplementation,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type sendUnaryData,
+  type status,
+  type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { TritonError } from "@tritonjs/core";
-import { STATUS, statusFromError } from "../status-from-code.js";
+import { RETRY_PUSHBACK, STATUS, statusFromError } from "../status-from-code.js";
 import type { Call, CallHeaders, DuplexStream, ResponseStream } from "./call.js";
 import type { DuplexMethod, Method, ServerStreamMethod, UnaryMethod } from "./method.js";
 
@@ -175,7 +175,9 @@ function joined(parts: readonly Uint8Array[]): Buffer {
 }
 
 /** The error in the form in which grpc-js takes a status. */
-function toServiceError(error: unknown): Error & { code: status; details: string } {
-  const { code, details } = statusFromError(TritonError.from(error));
-  return Object.assign(new Error(details), { code: code as status, details });
+function toServiceError(error: unknown): Error & { code: status; details: string; metadata: Metadata } {
+  const { code, details, retryAfterMs } = statusFromError(TritonError.from(error));
+  const metadata = new Metadata();
+  if (retryAfterMs !== undefined) metadata.set(RETRY_PUSHBACK, String(retryAfterMs));
+  return Object.assign(new Error(details), { code: code as status, details, metadata });
 }

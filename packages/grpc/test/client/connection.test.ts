@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:net";
 import { type InferenceRequest, TritonError } from "@tritonjs/core";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../../test/support/certificates.js";
-import { failureOf, retryDelay } from "../../src/client/channel/retry.js";
+import { failureOf } from "../../src/client/channel/failure.js";
 import { InferenceServerClient } from "../../src/client/index.js";
 import { grpc } from "../../src/index.js";
 import { FakeService, responseTo } from "../support/fake-service.js";
@@ -140,25 +140,7 @@ overEachTransport("a call of the client", () => {
   });
 });
 
-describe("a retry", () => {
-  const policy = { retries: 2, delayMs: 100, unavailable: false };
-
-  test("comes later and later, and not for ever", () => {
-    expect([0, 1, 2].map((attempt) => retryDelay("not-sent", attempt, false, policy))).toEqual([
-      100,
-      200,
-      undefined,
-    ]);
-  });
-
-  test("follows a lost call only when that does no harm", () => {
-    expect(retryDelay("lost", 0, true, policy)).toBe(100);
-    expect(retryDelay("lost", 0, false, policy)).toBeUndefined();
-    expect(retryDelay("unavailable", 0, true, policy)).toBeUndefined();
-    expect(retryDelay("unavailable", 0, false, { ...policy, unavailable: true })).toBe(100);
-    expect(retryDelay(undefined, 0, true, policy)).toBeUndefined();
-  });
-
+describe("a failure", () => {
   test.each([
     [14, "No connection established. Last error: connect ECONNREFUSED", "not-sent"],
     [14, "Name resolution failed for target dns:nowhere", "not-sent"],

@@ -132,6 +132,28 @@ overEachTransport("a client of a model", () => {
     await closed;
   });
 
+  test("lets so many inferences be under way at once, and so many wait", async () => {
+    const service = new FakeService(batching, () => {});
+    const client = await modelClient(service, { maxConcurrency: 2, maxQueueSize: 1 });
+    await client.modelConfig();
+    const calls = [1, 2, 3, 4].map((value) => client.inferSample({ x: [value, 0] }));
+    await expect(calls[3]).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: "too many requests of this client: 2 run, 1 wait",
+    });
+    const answer = (index: number) => {
+      const request = service.requests[index]!;
+      request.respond(responseTo(request, request.inputs));
+    };
+    await expect.poll(() => service.requests.length).toBe(2);
+    answer(0);
+    await calls[0];
+    await expect.poll(() => service.requests.length).toBe(3);
+    answer(1);
+    answer(2);
+    await Promise.all(calls.slice(0, 3));
+  });
+
   test("leaves a client that it was given open", async () => {
     const { address } = await serve(new FakeService(batching));
     const server = new InferenceServerClient(address.url);

@@ -11,6 +11,18 @@ export type {
   TensorSpec,
 } from "@tritonjs/core";
 export {
+  AnsweredTensors,
+  type ArrayOf,
+  ConcurrencyGate,
+  cancelled,
+  type Failure,
+  onAbort,
+  type RetryPolicy,
+  retryDelay,
+  type SharedMemoryOutput,
+  unlessAborted,
+} from "@tritonjs/core/client";
+export {
   type BatchAxis,
   type DataType,
   type ElementsOf,

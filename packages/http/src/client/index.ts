@@ -14,6 +14,7 @@ export type {
 export type { NewSettings, TraceCallOptions } from "./calls/settings-calls.js";
 export type { CudaRegion, SystemRegion } from "./calls/shared-memory-calls.js";
 export type { CallOptions, ClientOptions, Fetch, ModelCallOptions } from "./client-options.js";
+export type { ArrayOf, SharedMemoryOutput } from "./core.js";
 export { TritonError } from "./core.js";
 export type { GenerateInputs, GenerateResponse } from "./generate/generate.js";
 export { decodeInferResponse } from "./infer/decode-infer-response.js";
@@ -28,7 +29,7 @@ export type {
   SharedMemoryRange,
   TensorInput,
 } from "./infer/infer-options.js";
-export { type ArrayOf, InferResult, type SharedMemoryOutput } from "./infer/infer-result.js";
+export { InferResult } from "./infer/infer-result.js";
 export { InferenceServerClient } from "./inference-server-client.js";
 export type { JsonObject, JsonValue } from "./json/parse-json.js";
 export type { JsonSource } from "./json/write-json.js";

@@ -2,6 +2,8 @@ import { TritonError } from "@tritonjs/core";
 import { BODY_ALLOWANCE, MAX_CHUNKS } from "../limits.js";
 
 const FIRST_CAPACITY = 16 * 1024;
+/** What a client gets for announcing a body; for more it has to send this much. */
+const TRUSTED_CAPACITY = 1024 * 1024;
 const NO_BYTES = new Uint8Array(0);
 /** Size of the largest element of a tensor. */
 const ALIGNMENT = 8;
@@ -19,8 +21,8 @@ export class ClientGone extends Error {
 export class ConnectionFault extends TritonError {}
 
 /**
- * Collects a request body in one piece of memory: of the declared size where the client declared one, growing
- * otherwise. A body that is too large is refused as soon as that is known.
+ * Collects a request body in one piece of memory: of the declared size where the client declared one and has begun to
+ * send it, growing otherwise. A body that is too large is refused as soon as that is known.
  */
 export class BodyBuffer {
   #length = 0;
@@ -29,14 +31,19 @@ export class BodyBuffer {
   readonly #maxInputSize: number;
   readonly #limit: number;
   readonly #declared: number | undefined;
+  readonly #tensorsAt: number | undefined;
   readonly #padding: number;
 
-  /** @throws TritonError INVALID_ARG when the declared size is over the limit. */
-  constructor(maxInputSize: number, declared: number | undefined, alignedAt: number) {
+  /**
+   * @param tensorsAt where tensors begin, which is aligned for them; undefined for JSON alone
+   * @throws TritonError INVALID_ARG when the declared size is over the limit.
+   */
+  constructor(maxInputSize: number, declared: number | undefined, tensorsAt: number | undefined) {
     this.#maxInputSize = maxInputSize;
     this.#limit = maxInputSize + BODY_ALLOWANCE;
     this.#declared = declared;
-    this.#padding = alignedAt > 0 ? (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT : 0;
+    this.#tensorsAt = tensorsAt;
+    this.#padding = (ALIGNMENT - ((tensorsAt ?? 0) % ALIGNMENT)) % ALIGNMENT;
     if (declared !== undefined && declared > this.#limit) throw this.#tooLarge(declared);
   }
 
@@ -56,20 +63,26 @@ export class BodyBuffer {
   }
 
   #grow(needed: number): void {
-    const capacity = this.#declared ?? Math.max(needed, FIRST_CAPACITY, this.#buffer.length * 2);
-    const size = Math.min(Math.max(capacity, needed), this.#limit);
+    const size = Math.min(Math.max(this.#capacity(), needed), this.#limit);
     const { buffer } = Buffer.allocUnsafeSlow(size + this.#padding);
     const grown = new Uint8Array(buffer, this.#padding, size);
     grown.set(this.bytes());
     this.#buffer = grown;
   }
 
+  #capacity(): number {
+    if (this.#declared === undefined) return Math.max(FIRST_CAPACITY, this.#buffer.length * 2);
+    return this.#length === 0 ? Math.min(this.#declared, TRUSTED_CAPACITY) : this.#declared;
+  }
+
   #tooLarge(size: number): TritonError {
-    return new TritonError(
-      "INVALID_ARG",
-      `request body size of ${size} bytes exceeds the maximum allowed input size of ${this.#maxInputSize} bytes. ` +
-        "Use --http-max-input-size to increase the limit.",
-    );
+    const max = this.#maxInputSize;
+    const fault =
+      this.#tensorsAt === 0
+        ? `Raw input has a byte_size (${size} bytes) that exceeds the maximum allowed value of ${max} bytes`
+        : `request ${this.#tensorsAt === undefined ? "JSON" : "body"} size of ${size} bytes exceeds the maximum ` +
+          `allowed input size of ${max} bytes`;
+    return new TritonError("INVALID_ARG", `${fault}. Use --http-max-input-size to increase the limit.`);
   }
 }
 

@@ -10,11 +10,11 @@ export interface V2Request {
   /**
    * Reads the body into one piece of memory.
    *
-   * @param alignedAt a place in a body of declared size that should be aligned in memory for all data types, so that
-   * tensors that start there can be used where they are
+   * @param tensorsAt where in the body tensors begin, which in a body of declared size is aligned in memory for all
+   * data types, so that they can be used where they are; undefined for a body that is nothing but JSON
    * @throws TritonError INVALID_ARG for a body over the limit, ClientGone when the client leaves.
    */
-  readBody(maxInputSize: number, alignedAt?: number): Promise<Uint8Array>;
+  readBody(maxInputSize: number, tensorsAt?: number): Promise<Uint8Array>;
   /** Calls back when the client leaves. What is returned takes the listener away. */
   onGone(listener: () => void): () => void;
   /** Tells the host of an error that the client is not shown. */

@@ -49,7 +49,11 @@ export function errorResponse(
   headers?: V2Response["headers"],
 ): V2Response {
   if (TritonError.is(thrown)) {
-    return faultResponse(statusFromCode(thrown.code), thrown.message, contentType, headers);
+    const { retryAfterMs } = thrown;
+    // Whole seconds are all that the header can say.
+    const hint: V2Response["headers"] =
+      retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
+    return faultResponse(statusFromCode(thrown.code), thrown.message, contentType, { ...hint, ...headers });
   }
   request.report(thrown);
   return faultResponse(500, "internal error", contentType, headers);

@@ -23,8 +23,8 @@ export class FastifyV2Request implements V2Request {
     return this.#response.destroyed;
   }
 
-  readBody(maxInputSize: number, alignedAt?: number): Promise<Uint8Array> {
-    return readMessage(this.#request.raw, maxInputSize, alignedAt);
+  readBody(maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {
+    return readMessage(this.#request.raw, maxInputSize, tensorsAt);
   }
 
   onGone(listener: () => void): () => void {

@@ -12,14 +12,14 @@ const NO_BYTES = new Uint8Array(0);
 export function readMessage(
   message: IncomingMessage,
   maxInputSize: number,
-  alignedAt = 0,
+  tensorsAt: number | undefined,
 ): Promise<Uint8Array> {
   const header = message.headers["content-length"];
   const declared = header === undefined ? undefined : Number(header);
   if (declared === 0 || message.readableEnded) return Promise.resolve(NO_BYTES);
   if (message.destroyed) return Promise.reject(new ClientGone());
   return new Promise((resolve, reject) => {
-    const body = new BodyBuffer(maxInputSize, declared, alignedAt);
+    const body = new BodyBuffer(maxInputSize, declared, tensorsAt);
     const settle = (): void => {
       message.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
     };

@@ -65,7 +65,7 @@ async function readDecompressed(
   { request, maxInputSize }: Exchange,
   encoding: RequestEncoding,
 ): Promise<Uint8Array> {
-  const headerLength = Number.parseInt(firstHeader(request, "inference-header-content-length") ?? "0", 10);
-  const body = await request.readBody(maxInputSize, headerLength);
+  const headerLength = Number.parseInt(firstHeader(request, "inference-header-content-length") ?? "", 10);
+  const body = await request.readBody(maxInputSize, headerLength >= 0 ? headerLength : undefined);
   return decompress(body, encoding, maxInputSize + BODY_ALLOWANCE);
 }

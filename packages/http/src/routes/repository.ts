@@ -1,6 +1,6 @@
 import { type LoadParameters, TritonError } from "@tritonjs/core";
 import { emptyResponse, jsonResponse } from "../exchange/response.js";
-import { asBoolean, asBytes, find, members } from "../json/access.js";
+import { asBytes, find, members } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { parseJson } from "../json/parse-json.js";
 import { decodeText } from "../json/text.js";
@@ -15,7 +15,10 @@ export const repositoryRoutes: readonly Route[] = [
     errorType: "application/json",
     async handle(exchange) {
       const ready = find(await readOptionalJson(exchange), "ready");
-      const index = await exchange.service.repositoryIndex(ready === undefined ? false : asBoolean(ready));
+      if (ready !== undefined && typeof ready !== "boolean") {
+        throw new TritonError("INVALID_ARG", "Invalid value for 'ready': expected a boolean");
+      }
+      const index = await exchange.service.repositoryIndex(ready ?? false);
       return jsonResponse(
         index.map(({ name, version, state, reason }) => ({ name, version, state, reason })),
       );

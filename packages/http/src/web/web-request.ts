@@ -27,11 +27,11 @@ export class WebV2Request implements V2Request {
     return this.#request.signal.aborted;
   }
 
-  async readBody(maxInputSize: number, alignedAt = 0): Promise<Uint8Array> {
+  async readBody(maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {
     const { body, headers } = this.#request;
     if (body === null) return NO_BYTES;
     const declared = headers.get("content-length");
-    const buffer = new BodyBuffer(maxInputSize, declared === null ? undefined : Number(declared), alignedAt);
+    const buffer = new BodyBuffer(maxInputSize, declared === null ? undefined : Number(declared), tensorsAt);
     const reader = body.getReader();
     try {
       for (;;) {

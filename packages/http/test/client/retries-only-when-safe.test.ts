@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { type ClientOptions, type Fetch, InferenceServerClient } from "../../src/client/index.js";
-import { retryDelay } from "../../src/client/transport/retry.js";
 import { fakeFetch, json } from "./support/fake-fetch.js";
 import { bindIdentity, deadUrl, serve, serveByHand } from "./support/serve.js";
 
@@ -107,11 +106,4 @@ it("uses connections again, also after an error and a retry", async () => {
   expect(requests).toBe(30);
   // The next request may come before its connection is free.
   expect(connections).toBeLessThanOrEqual(2);
-});
-
-it("waits twice as long before each attempt, up to a limit", () => {
-  const policy = { retries: 20, delayMs: 100, unavailable: false };
-  const delays = [0, 1, 2, 19].map((attempt) => retryDelay("not-sent", attempt, false, policy));
-  expect(delays).toEqual([100, 200, 400, 5_000]);
-  expect(retryDelay("not-sent", 20, true, policy)).toBeUndefined();
 });

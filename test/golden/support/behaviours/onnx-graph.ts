@@ -28,6 +28,9 @@ export class OnnxGraph {
     const { controlInput = [], state = [] } = config.sequenceBatching ?? {};
     const tensors = [
       ...(config.input ?? []),
+      ...(config.batchInput ?? []).flatMap(({ targetName, dataType }) =>
+        targetName.map((name) => ({ name, dataType })),
+      ),
       ...state.map(({ inputName: name, dataType }) => ({ name, dataType })),
       ...controlInput.map(({ name, control: [control] }) => ({
         name,

@@ -34,7 +34,7 @@ export async function compareGrpcCase(
   const got = objects.asRecorded(await result);
   if (recorded.flags?.includes("bug")) return checkSane(got);
   if (recorded.flags?.includes("version") && isNewerRefusal(recorded, got)) return [];
-  return compareCall(likeRecorded(recorded, models), {
+  return compareCall(likeRecorded(recorded, models, got.response), {
     ...got,
     response: asRecorded(recorded, got.response),
   });
@@ -54,8 +54,9 @@ function isNewerRefusal({ note = "" }: GrpcCase, { status }: UnaryResult): boole
 }
 
 /** Leaves out of a recording what belongs to models that are not served, and what callbacks cannot give. */
-function likeRecorded(recorded: GrpcCase, models: Models): GrpcCase {
-  if (recorded.request?.model_name === "params") return withoutParameters(recorded);
+function likeRecorded(recorded: GrpcCase, models: Models, got: JsonMessage | null): GrpcCase {
+  const isPlayed = got?.parameters === undefined;
+  if (recorded.request?.model_name === "params" && isPlayed) return withoutParameters(recorded);
   const extensions = recorded.response?.extensions;
   if (Array.isArray(extensions)) {
     const served = extensions.filter(isExtensionServed);

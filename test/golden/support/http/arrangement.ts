@@ -39,7 +39,7 @@ export function arrangementOf(recorded: HttpCase, models: Models): Arrangement {
       if (seen.length > 0 && body.has("outputs")) body.set("parameters", new Map());
       const place = placeOfParameters(body);
       for (const [key, value] of seen) place.set(key, value);
-      changeScalars(place, exact);
+      changeScalars(place, (value) => exact(readDouble(value)));
       return body;
     },
   };

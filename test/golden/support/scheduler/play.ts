@@ -1,5 +1,3 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import { identity, toInferFunc } from "../behaviours/behaviour.js";
@@ -8,6 +6,7 @@ import { ExecutionLog, Recorder } from "../behaviours/recorder.js";
 import { cacheOf } from "../cache-of.js";
 import { type ParsedConfig, parseConfigText } from "../config-text.js";
 import { rateLimitOf } from "../rate-limit-of.js";
+import { RepositoryFolder } from "../repository-folder.js";
 import { type Arrival, Client } from "./client.js";
 import type { Outcome, Scenario } from "./scenario.js";
 import { statisticsRecord } from "./statistics-record.js";
@@ -28,6 +27,11 @@ type AnyHandle = ReturnType<typeof bindModel>;
 
 /** Plays a scenario on a virtual clock and tells what came of it. */
 export async function play(scenario: Scenario): Promise<Outcome> {
+  const folder = await warmupFolder(scenario);
+  return playIn(folder.path, scenario).finally(() => folder.remove());
+}
+
+async function playIn(folder: string, scenario: Scenario): Promise<Outcome> {
   const clock = new VirtualClock();
   const { TRITONSERVER_DELAY_SCHEDULER: held, TRITONSERVER_BACKLOG_DELAY_SCHEDULER: heldBacklog } =
     scenario.env;
@@ -41,7 +45,7 @@ export async function play(scenario: Scenario): Promise<Outcome> {
   const log = new ExecutionLog(clock);
   const graph = graphOf(scenario);
   const served: { handle: AnyHandle; readonly bind: () => AnyHandle }[] = [];
-  for (const model of modelsOf(scenario)) {
+  for (const model of modelsOf(scenario, folder)) {
     const isRecorder = scenario.model_behaviour.startsWith("recorder");
     const name = scenario.extra_models && model.name;
     const { inferFunc } = isRecorder
@@ -62,7 +66,7 @@ export async function play(scenario: Scenario): Promise<Outcome> {
     else client.act(action);
   }
   await pass(clock, clock.now() + LAST_WAIT_MS, graph);
-  const reports = modelsOf(scenario).map(({ name }) => triton.service.statistics(name, "")[0]);
+  const reports = modelsOf(scenario, folder).map(({ name }) => triton.service.statistics(name, "")[0]);
   const records = reports.map((report) => [report?.name, statisticsRecord(report)]);
   const outcome: Outcome = {
     ...(loadExecutions.length > 0 ? { load_executions: loadExecutions } : {}),
@@ -99,6 +103,14 @@ function stateFilesOf({ files = {} }: Scenario): Record<string, Uint8Array> {
   return Object.fromEntries(paths.map((path) => [basename(path), Buffer.from(files[path]!, "hex")]));
 }
 
+/** A repository in which there are no files but those of warmup inputs. */
+function warmupFolder({ id, files = {} }: Scenario): Promise<RepositoryFolder> {
+  const paths = Object.keys(files).filter((path) => path.startsWith("warmup/"));
+  return RepositoryFolder.create(
+    Object.fromEntries(paths.map((path) => [`${id}/${path}`, Buffer.from(files[path]!, "hex")])),
+  );
+}
+
 /** A model of a scenario. */
 interface ScenarioModel {
   readonly name: string;
@@ -106,14 +118,14 @@ interface ScenarioModel {
 }
 
 /** The models of a scenario, members before the ensemble that they are part of. */
-function modelsOf(scenario: Scenario): ScenarioModel[] {
+function modelsOf(scenario: Scenario, folder: string): ScenarioModel[] {
   const texts = [
     ...Object.entries(scenario.extra_models ?? {}),
     [scenario.id, scenario.config_pbtxt] as const,
   ];
   const models = texts.map(([name, text]) => ({
     name,
-    config: withWarmupFiles(scenario, parseConfigText(text, name)),
+    config: withWarmupFiles(parseConfigText(text, name), join(folder, name, "warmup")),
   }));
   const isEnsemble = ({ config }: ScenarioModel) => config.ensembleScheduling !== undefined;
   return [...models.filter((model) => !isEnsemble(model)), ...models.filter(isEnsemble)];
@@ -143,16 +155,8 @@ async function load(handle: { ready(): Promise<void> }, clock: VirtualClock): Pr
 }
 
 /** The configuration with the files of warmup inputs where they have been written. */
-function withWarmupFiles({ files = {} }: Scenario, config: ParsedConfig): ParsedConfig {
-  if (!config.modelWarmup?.some(({ inputs }) => Object.values(inputs).some((input) => input.inputDataFile))) {
-    return config;
-  }
-  const folder = join(mkdtempSync(join(tmpdir(), "tritonjs-golden-")), "warmup");
-  mkdirSync(folder);
-  for (const [path, hex] of Object.entries(files)) {
-    if (path.startsWith("warmup/")) writeFileSync(join(folder, basename(path)), Buffer.from(hex, "hex"));
-  }
-  const placed = config.modelWarmup.map((sample) => ({
+function withWarmupFiles(config: ParsedConfig, folder: string): ParsedConfig {
+  const modelWarmup = config.modelWarmup?.map((sample) => ({
     ...sample,
     inputs: Object.fromEntries(
       Object.entries(sample.inputs).map(([name, input]) => [
@@ -161,21 +165,23 @@ function withWarmupFiles({ files = {} }: Scenario, config: ParsedConfig): Parsed
       ]),
     ),
   }));
-  return { ...config, modelWarmup: placed };
+  return modelWarmup === undefined ? config : { ...config, modelWarmup };
 }
 
 /** Why the model of a scenario cannot be bound or loaded; `undefined` when it can. */
 export async function refusalOf(scenario: Scenario): Promise<string | undefined> {
   const clock = new VirtualClock();
+  const folder = await warmupFolder(scenario);
   const triton = new Triton({ clock, ...rateLimitOf(scenario.server_flags) });
   try {
-    for (const model of modelsOf(scenario)) {
+    for (const model of modelsOf(scenario, folder.path)) {
       await load(bindModel(triton, model, identityModel(model).inferFunc, stateFilesOf(scenario)), clock);
     }
   } catch (error) {
-    return TritonError.from(error).message;
+    return TritonError.from(error).message.replaceAll(folder.path, "<REPO>");
   } finally {
     await triton.close();
+    await folder.remove();
   }
   return undefined;
 }

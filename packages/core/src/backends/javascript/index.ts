@@ -30,7 +30,7 @@ export const javascriptBackend: BackendFactory = async (source) => {
   const hosting = hostingOf(source, ISOLATIONS, false);
   const timeoutMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
   const probe = await probeModule(module, source, hosting, timeoutMs);
-  const options: ModuleOptions = { module, directory: source.directory };
+  const options: ModuleOptions = { module, directory: source.directory, stepwise: probe.stepwise };
   const program = {
     entry: new URL("../../instance/worker/callable-model.js", import.meta.url),
     data: options,

@@ -28,7 +28,7 @@ export function describeOnnxModel(model: string | Uint8Array): ModelDescription 
     if (dtype === undefined) {
       throw new TritonError(
         "UNSUPPORTED",
-        `the ONNX model ${label} has ${kind} '${name}' of ONNX type ${elementType}, which is no tensor type of the protocol`,
+        `the ONNX model ${label} has ${kind} '${name}' of ${typeName(elementType)}, which is no tensor type of the protocol`,
       );
     }
     if (dims === undefined) {
@@ -39,6 +39,24 @@ export function describeOnnxModel(model: string | Uint8Array): ModelDescription 
     }
     return { name, dtype, shape: dims };
   }
+}
+
+/** ONNX types that the protocol has not. */
+const OTHER_TYPES: Readonly<Record<number, string>> = {
+  0: "a type that is no tensor (sequence, map, optional or sparse)",
+  14: "type complex64",
+  15: "type complex128",
+  17: "type float8e4m3fn",
+  18: "type float8e4m3fnuz",
+  19: "type float8e5m2",
+  20: "type float8e5m2fnuz",
+  21: "type uint4",
+  22: "type int4",
+  23: "type float4e2m1",
+};
+
+function typeName(elementType: number): string {
+  return OTHER_TYPES[elementType] ?? `ONNX type ${elementType}`;
 }
 
 function read(model: string | Uint8Array, label: string) {

@@ -66,7 +66,8 @@ function providersFor(
 ): readonly ExecutionProvider[] {
   const providers = given ?? (kind === "KIND_GPU" ? ["cuda", "cpu"] : ["cpu"]);
   if (kind !== "KIND_GPU") return providers;
-  return providers.map((provider) =>
-    provider === "cuda" || provider === "tensorrt" ? { name: provider, deviceId } : provider,
-  );
+  return providers.map((provider) => {
+    const options = typeof provider === "string" ? { name: provider } : provider;
+    return options.name === "cuda" || options.name === "tensorrt" ? { deviceId, ...options } : provider;
+  });
 }

@@ -1,27 +1,37 @@
 import type { ModelConfig } from "../../config/model-config.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { ExecutionProvider, OnnxRuntimeOptions } from "./options.js";
+import { accelerators, warnOfUnused } from "./accelerators.js";
+import type { OnnxRuntimeOptions } from "./options.js";
 
 /**
  * Options of ONNX Runtime that a model's configuration asks for: `optimization.graph.level`, its execution
  * accelerators, and the parameters `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`,
- * `enable_mem_arena` and `enable_mem_pattern`.
+ * `enable_mem_arena`, `enable_mem_pattern` and, ours, `strict_execution_providers`.
  *
+ * @param settings of the backend, in which thread counts may stand for all models
  * @throws TritonError INVALID_ARG for a value that cannot be.
  */
-export function optionsOf(config: ModelConfig): Omit<OnnxRuntimeOptions, "model"> {
-  const intra = count(config, "intra_op_thread_count");
-  const inter = count(config, "inter_op_thread_count");
+export function optionsOf(
+  config: ModelConfig,
+  settings: Readonly<Record<string, string>>,
+  warn: (message: string) => void,
+): Omit<OnnxRuntimeOptions, "model"> {
+  const mode = executionMode(config);
+  const intra = count(config, "intra_op_thread_count", settings);
+  const inter = count(config, "inter_op_thread_count", settings);
+  const strict = flag(config, "strict_execution_providers");
   const arena = flag(config, "enable_mem_arena");
   const pattern = flag(config, "enable_mem_pattern");
-  const providers = accelerators(config);
+  const providers = accelerators(config, warn);
+  warnOfUnused(config, warn);
   return {
     graphOptimizationLevel: LEVELS.get(config.optimization?.graph?.level ?? 0) ?? "all",
-    executionMode: executionMode(config),
+    executionMode: mode,
     ...(intra > 0 ? { intraOpNumThreads: intra } : {}),
     ...(inter > 0 ? { interOpNumThreads: inter } : {}),
     ...(arena === undefined ? {} : { enableCpuMemArena: arena }),
     ...(pattern === undefined ? {} : { enableMemPattern: pattern }),
+    ...(strict === undefined ? {} : { strictProviders: strict }),
     ...(providers === undefined ? {} : { executionProviders: providers }),
   };
 }
@@ -33,20 +43,6 @@ const LEVELS: ReadonlyMap<number, "basic" | "extended" | "disabled"> = new Map([
   [2, "disabled"],
 ]);
 
-/** Triton's accelerators by ONNX Runtime's names; those of GPUs before those of the CPU, the plain device last. */
-function accelerators({ optimization, instanceGroup }: ModelConfig): ExecutionProvider[] | undefined {
-  const { gpuExecutionAccelerator: gpu = [], cpuExecutionAccelerator: cpu = [] } =
-    optimization?.executionAccelerators ?? {};
-  const onGpu = instanceGroup.some(({ kind }) => kind === "KIND_GPU" || kind === "KIND_MODEL");
-  const asked = [...(onGpu ? gpu : []), ...cpu];
-  if (asked.length === 0) return undefined;
-  return [
-    ...asked.map(({ name, parameters }) => ({ name, ...parameters })),
-    ...(onGpu ? ["cuda"] : []),
-    "cpu",
-  ];
-}
-
 function executionMode(config: ModelConfig): "sequential" | "parallel" {
   const mode = count(config, "execution_mode");
   if (mode === 0) return "sequential";
@@ -57,24 +53,22 @@ function executionMode(config: ModelConfig): "sequential" | "parallel" {
   );
 }
 
-function count({ parameters, name }: ModelConfig, key: string): number {
-  const text = parameters[key]?.stringValue;
-  if (text === undefined) return 0;
+/** A number as C++ reads it; Triton takes what is below 0 for not said. */
+function count(
+  { parameters }: ModelConfig,
+  key: string,
+  settings: Readonly<Record<string, string>> = {},
+): number {
+  const text = parameters[key]?.stringValue ?? settings[key] ?? "0";
   const value = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new TritonError(
-    "INVALID_ARG",
-    `parameter '${key}' of model '${name}' must be a whole number of at least 0, got '${text}'`,
-  );
+  if (/^\s*[+-]?\d+$/.test(text) && Number.isSafeInteger(value)) return value;
+  throw new TritonError("INVALID_ARG", `failed to convert '${text}' to integral number`);
 }
 
-function flag({ parameters, name }: ModelConfig, key: string): boolean | undefined {
-  const text = parameters[key]?.stringValue.toLowerCase();
+function flag({ parameters }: ModelConfig, key: string): boolean | undefined {
+  const text = parameters[key]?.stringValue;
   if (text === undefined) return undefined;
-  if (text === "true" || text === "1") return true;
-  if (text === "false" || text === "0") return false;
-  throw new TritonError(
-    "INVALID_ARG",
-    `parameter '${key}' of model '${name}' must be true or false, got '${text}'`,
-  );
+  if (/^(true|on|1)$/i.test(text)) return true;
+  if (/^(false|off|0)$/i.test(text)) return false;
+  throw new TritonError("INVALID_ARG", `failed to convert '${text}' to boolean`);
 }

@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { TritonError } from "../../errors/triton-error.js";
 import { assertStaysInside } from "../../files/stays-inside.js";
 import type { BackendFactory } from "../../instance/backend.js";
 import { findModelFile, type ModelLocation, notFound } from "../model-file.js";
@@ -11,15 +12,21 @@ import { optionsOf } from "./model-parameters.js";
 export const onnxRuntimeBackend: BackendFactory = async (source) => {
   const model = await modelFile(source);
   await checkExternalData(source.directory, model);
-  return onnxruntime({ model, onWarning: source.warn, ...optionsOf(source.config) });
+  const { config, settings, warn } = source;
+  return onnxruntime({ model, onWarning: warn, ...optionsOf(config, settings, warn) });
 };
 
 async function modelFile(source: ModelLocation): Promise<string> {
-  const { path, isDirectory } = await findModelFile(source, ["model.onnx"]);
+  const { path, isDirectory } = await findModelFile(source, ["model.onnx"], notStatted);
   if (!isDirectory) return path;
   const inside = join(path, "model.onnx");
   const found = await stat(inside).catch(() => undefined);
   if (!found?.isFile()) throw notFound(inside, source.name);
   await assertStaysInside(source.directory, inside);
   return inside;
+}
+
+/** Triton's onnxruntime backend looks whether the file is a directory first. */
+function notStatted(path: string): TritonError {
+  return new TritonError("INTERNAL", `failed to stat file ${path}`);
 }

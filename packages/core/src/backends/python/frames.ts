@@ -1,4 +1,5 @@
-import { DATA_TYPES, type DataType } from "../../tensor/data-type.js";
+import { DATA_TYPES, type DataType, elementByteSize } from "../../tensor/data-type.js";
+import { elementCount } from "../../tensor/shape.js";
 import { Tensor } from "../../tensor/tensor.js";
 
 /*
@@ -69,7 +70,8 @@ export function frame(header: object, body: FrameBody = new FrameBody()): Uint8A
 export function readTensors(tensors: readonly WireTensor[], body: Uint8Array): Map<string, Tensor> {
   return new Map(
     tensors.map(({ name, datatype, shape, offset, size }) => {
-      if (!DATA_TYPES.includes(datatype) || offset + size > body.byteLength) {
+      const whole = datatype === "BYTES" || elementByteSize(datatype) * elementCount(shape) === size;
+      if (!DATA_TYPES.includes(datatype) || !whole || offset + size > body.byteLength) {
         throw new Error(`tensor '${name}' is not in its frame`);
       }
       return [name, Tensor.fromBytes(datatype, shape, body.subarray(offset, offset + size))];

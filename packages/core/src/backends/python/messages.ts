@@ -1,6 +1,6 @@
+import type { ErrorCode } from "../../errors/code.js";
 import { TritonError } from "../../errors/triton-error.js";
-import { isErrorCode } from "../../errors/code.js";
-import type { ParameterValue, Parameters } from "../../request/parameters.js";
+import type { Parameters, ParameterValue } from "../../request/parameters.js";
 import type { WireTensor } from "./frames.js";
 
 /** An error on the wire: its code is Triton's word. */
@@ -84,8 +84,19 @@ export type FromPython =
       readonly arguments: readonly unknown[];
     };
 
+const CODES: ReadonlySet<string> = new Set<ErrorCode>([
+  "UNKNOWN",
+  "INTERNAL",
+  "NOT_FOUND",
+  "INVALID_ARG",
+  "UNAVAILABLE",
+  "UNSUPPORTED",
+  "ALREADY_EXISTS",
+  "CANCELLED",
+]);
+
 export function readError({ code, message }: WireError): TritonError {
-  return new TritonError(isErrorCode(code) ? code : "UNKNOWN", message);
+  return new TritonError(CODES.has(code) ? (code as ErrorCode) : "UNKNOWN", message);
 }
 
 export function writeError(thrown: unknown): WireError {
@@ -106,9 +117,17 @@ function readInteger(text: string): ParameterValue {
 
 /** Parameters as JSON, with the digits of every integer. */
 export function parametersJson(parameters: Parameters): string {
-  const members = Object.entries(parameters).map(([name, value]) => {
-    const text = typeof value === "bigint" ? String(value) : JSON.stringify(value);
-    return `${JSON.stringify(name)}:${text}`;
-  });
+  const members = Object.entries(parameters).map(
+    ([name, value]) => `${JSON.stringify(name)}:${parameterJson(value)}`,
+  );
   return `{${members.join(",")}}`;
+}
+
+/** Integers that are not bigints beyond 2^53 are doubles, and shall be floats to Python. */
+function parameterJson(value: ParameterValue): string {
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "number" || Number.isSafeInteger(value) || !Number.isInteger(value)) {
+    return JSON.stringify(value);
+  }
+  return value.toExponential();
 }

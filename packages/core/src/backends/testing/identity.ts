@@ -22,7 +22,7 @@ export const identityBackend: BackendFactory = (): Backend => ({
   checkConfig,
   createExecutor: ({ info, clock, placement }) => {
     const { modelConfig } = info;
-    if (placement.kind === "KIND_GPU") {
+    if (placement.kind !== "KIND_CPU") {
       throw new TritonError("INVALID_ARG", "'identity' backend only supports CPU instances");
     }
     const multiplier = wholeNumber(modelConfig, "instance_wise_delay_multiplier");

@@ -25,6 +25,7 @@ const FILE_KINDS: readonly FileKind[] = [
   { backend: "pytorch", platform: "pytorch_libtorch", filename: "model.pt", only: "file" },
   { backend: "python", platform: "", filename: "model.py" },
   // Ours: Triton has none of these.
+  { backend: "tensorflow", platform: "tensorflow_tfjs", filename: "model.json", only: "file" },
   { backend: "javascript", platform: "", filename: "model.js", only: "file" },
   { backend: "javascript", platform: "", filename: "model.mjs", only: "file" },
   { backend: "javascript", platform: "", filename: "model.ts", only: "file" },

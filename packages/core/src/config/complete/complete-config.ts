@@ -3,6 +3,7 @@ import { fieldProblems } from "../field-support.js";
 import { gpusOfMachine } from "../gpus.js";
 import { instanceGroupProblems } from "../instance-groups.js";
 import type { ModelConfig } from "../model-config.js";
+import { batchInputTypeProblems } from "../validate-batch-io.js";
 import { validateModelConfig } from "../validate-model-config.js";
 import { validateModelIo } from "../validate-model-io.js";
 import { validateSequenceStates } from "../validate-sequence-states.js";
@@ -50,6 +51,7 @@ export function completeConfig(
   config = completeInstanceGroups(withDefaults(config), gpus);
   const { sequenceBatching: sequences } = config;
   const problems = [
+    ...batchInputTypeProblems(config),
     ...validateModelConfig(config),
     ...validateModelIo(config),
     ...(config.ensembleScheduling === undefined ? instanceGroupProblems(config, gpus) : []),

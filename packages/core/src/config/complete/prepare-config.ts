@@ -14,6 +14,8 @@ export interface ConfigSource {
   readonly versionFiles: readonly string[];
   /** Whether the model may complete its configuration; without that its tensors must be complete as written. */
   readonly autoComplete: boolean;
+  /** Names of the repository agents that there are. @default none */
+  readonly agents?: readonly string[];
 }
 
 /**
@@ -26,7 +28,7 @@ export interface ConfigSource {
  */
 export function prepareConfig(written: ModelConfig | undefined, source: ConfigSource): ModelConfig {
   const config = structuredClone(written ?? emptyConfig());
-  const problems = agentProblems(config);
+  const problems = agentProblems(config, source.agents);
   if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
   config.name ||= source.modelName;
   const prepared = withDefaults(fillBackendFields(config, source.versionFiles));
@@ -57,10 +59,13 @@ export function withDefaults(config: ModelConfig): ModelConfig {
   return normal;
 }
 
-function agentProblems({ modelRepositoryAgents }: ModelConfig): string[] {
-  return (modelRepositoryAgents?.agents ?? []).map(
-    ({ name }) =>
-      `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are libraries of tritonserver; ` +
-      "take 'model_repository_agents' out, and do what the agent did before the model is loaded",
-  );
+/** What is wrong with the repository agents that a configuration names. */
+export function agentProblems({ modelRepositoryAgents }: ModelConfig, known: readonly string[] = []): string[] {
+  return (modelRepositoryAgents?.agents ?? [])
+    .filter(({ name }) => !known.includes(name))
+    .map(
+      ({ name }) =>
+        `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and there is ` +
+        `none of this name; register it with new Triton({ repositoryAgents: { ${name} } })`,
+    );
 }

@@ -62,7 +62,7 @@ export class StepLoop {
         reshaped(request.inputs, (shape) => shape.slice(request.batchSize > 0 ? 1 : 0)),
       );
       execution.inputsReady();
-      state = await model.start(inputs, contextOf(info, execution));
+      state = await request.runInContext(() => model.start(inputs, contextOf(info, execution)));
     } catch (error) {
       execution.sendError(index, TritonError.from(error), true);
       return;

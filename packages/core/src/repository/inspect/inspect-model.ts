@@ -4,7 +4,7 @@ import type { ModelConfig } from "../../config/model-config.js";
 import { parsePrototxt } from "../../config/prototxt/read-prototxt.js";
 import { validateModelIo } from "../../config/validate-model-io.js";
 import { TritonError } from "../../errors/triton-error.js";
-import { dataFilePath } from "../../files/data-file.js";
+import { dataFilesOf } from "../../files/data-file.js";
 import { exists, readSmallFile } from "../../files/read-small-file.js";
 import { assertStaysInside } from "../../files/stays-inside.js";
 import { Log } from "../../observe/log/log.js";
@@ -54,7 +54,7 @@ export async function inspectModel(
     const polled = await pollModel(target, { ...context, log });
     const versions = await versionsOf(polled, configPath, findings);
     const config = await inspectVersions(polled, versions, { ...context, log }, findings);
-    await inspectWarmup(polled, configPath, findings);
+    inspectWarmup(polled, configPath, findings);
     return { ...model, polled, versions, ...(config === undefined ? {} : { config }) };
   } catch (error) {
     findings.addLines("error", configPath, TritonError.from(error).message);
@@ -134,18 +134,17 @@ async function inspectVersions(
   return configs[0];
 }
 
-async function inspectWarmup(
-  { directory, config }: PolledModel,
-  configPath: string,
-  findings: Findings,
-): Promise<void> {
+function inspectWarmup({ directory, config }: PolledModel, configPath: string, findings: Findings): void {
+  const read = dataFilesOf(directory, "warmup");
   for (const { name, inputs } of config.modelWarmup) {
     for (const [input, { inputDataFile }] of Object.entries(inputs)) {
       if (inputDataFile === undefined || inputDataFile === "") continue;
-      const path = dataFilePath(directory, "warmup", inputDataFile);
-      if (await exists(path)) continue;
-      const message = `warmup sample '${name}' has no data for input '${input}': there is no file ${path}`;
-      findings.add({ severity: "error", path: configPath, message });
+      try {
+        read(inputDataFile);
+      } catch (error) {
+        const message = `warmup sample '${name}' has no data for input '${input}': ${TritonError.from(error).message}`;
+        findings.add({ severity: "error", path: configPath, message });
+      }
     }
   }
 }

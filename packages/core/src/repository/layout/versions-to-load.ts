@@ -40,7 +40,7 @@ export interface ChosenVersions {
   readonly missing: readonly number[];
 }
 
-/** The versions that a policy serves; without one, the highest. */
+/** The versions that a policy serves; an empty one serves all of them. */
 export function versionsToLoad(
   existing: readonly number[],
   { latest, all, specific }: ModelVersionPolicy,
@@ -51,6 +51,6 @@ export function versionsToLoad(
       missing: specific.versions.filter((version) => !existing.includes(version)),
     };
   }
-  const count = all !== undefined ? existing.length : (latest?.numVersions ?? 1);
+  const count = all !== undefined || latest === undefined ? existing.length : latest.numVersions;
   return { versions: count === 0 ? [] : existing.slice(-count), missing: [] };
 }

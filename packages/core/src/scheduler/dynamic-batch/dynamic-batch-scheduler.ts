@@ -3,6 +3,7 @@ import { EqualInputsRule } from "../../batch/required-equal-inputs.js";
 import type { Clock, Timer } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import type { ModelConfig, ModelDynamicBatching } from "../../config/model-config.js";
+import { targetLatencyMs } from "../../config/target-latency.js";
 import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
@@ -90,10 +91,10 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
       ...(maxBatchCost === undefined ? {} : { maxBatchCost }),
     };
     this.#ordered = batching.preserveOrdering ? (ordered ?? new OrderedResponses()) : undefined;
-    if (batching.targetLatencyMs !== undefined) {
-      const { targetLatencyMs } = batching;
+    const target = targetLatencyMs(config);
+    if (target !== undefined) {
       const { maxBatchSize } = this.#rules;
-      this.#adaptive = new AdaptiveBatching({ targetLatencyMs, maxBatchSize }, instances);
+      this.#adaptive = new AdaptiveBatching({ targetLatencyMs: target, maxBatchSize }, instances);
     }
     instances.mergeAfterMs = this.#rules.maxQueueDelayMs;
     instances.maxBatchSize = config.maxBatchSize;
@@ -223,7 +224,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
 
   /** Sizes and delays of a plan are adaptive batching's own; only the largest size is the configuration's. */
   #cutOfPlan({ cut, batchSize }: Payload): CutReason | undefined {
-    if (cut !== "SIZE" && cut !== "PREFERRED" && cut !== "DELAY") return cut;
+    if (cut === "SHAPE" || cut === "COST" || cut === "FLUSH") return cut;
     return batchSize >= this.#rules.maxBatchSize ? "SIZE" : "POLICY";
   }
 

@@ -123,7 +123,11 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
   /** Lets go of groups that have nothing to do, when there are twice as many groups as there were busy ones. */
   #sweep(): void {
     if (this.#groups.size < this.#sweepAt) return;
-    for (const [key, group] of this.#groups) if (group.queuedCount === 0) this.#groups.delete(key);
+    for (const [key, group] of this.#groups) {
+      if (group.queuedCount > 0) continue;
+      group.hurry();
+      this.#groups.delete(key);
+    }
     this.#sweepAt = 2 * this.#groups.size + IDLE_GROUPS;
   }
 

@@ -83,8 +83,8 @@ export class DirectBatcher implements SlotBatcher, InstanceGroupListener {
   }
 
   #look(): void {
-    if (this.#owner.held || this.#instance.idleInstances === 0) return;
     this.#timer?.cancel();
+    if (this.#owner.held || this.#instance.idleInstances === 0) return;
     const heads = this.slots.map((slot) => this.#owner.head(slot));
     const { rows, waitMs } = formDirectBatch(heads, this.#clock.now(), this.#rules);
     if (waitMs !== undefined) this.#timer = this.#clock.setTimer(waitMs, () => this.#look());

@@ -85,24 +85,28 @@ export class Sequence implements RequestHolder {
     request.holder = this;
   }
 
-  /** A waiting request was given up: what comes after it would make no sense without it. */
+  /**
+   * A waiting request was given up: what comes after it would make no sense without it. In the backlog the whole
+   * sequence goes, as it does in Triton.
+   */
   remove(request: InferenceRequest): void {
-    const behind: InferenceRequest[] = [];
-    if (!this.#failing) for (let next = request.next; next !== undefined; next = next.next) behind.push(next);
+    if (this.#failing) {
+      this.#waiting.remove(request);
+      return;
+    }
+    const first = this.slot === undefined ? this.#waiting.head : request;
+    const others = from(first).filter((other) => other !== request);
     this.#waiting.remove(request);
-    if (this.#failing) return;
     this.#fail(
-      behind,
-      new TritonError("CANCELLED", "the request was cancelled with an earlier one of its sequence"),
+      others,
+      new TritonError("CANCELLED", "the request was cancelled with another one of its sequence"),
     );
     this.#owner.gaveUp(this);
   }
 
   /** Ends every waiting request. */
   failAll(error: TritonError): void {
-    const all: InferenceRequest[] = [];
-    for (let next = this.#waiting.head; next !== undefined; next = next.next) all.push(next);
-    this.#fail(all, error);
+    this.#fail(from(this.#waiting.head), error);
   }
 
   #fail(requests: readonly InferenceRequest[], error: TritonError): void {
@@ -148,4 +152,11 @@ export class Sequence implements RequestHolder {
     this.#owner.evicted(this.#info, this.#retired);
     this.#info = undefined;
   }
+}
+
+/** A request and those behind it. */
+function from(first: InferenceRequest | undefined): InferenceRequest[] {
+  const all: InferenceRequest[] = [];
+  for (let one = first; one !== undefined; one = one.next) all.push(one);
+  return all;
 }

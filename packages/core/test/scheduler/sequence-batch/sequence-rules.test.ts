@@ -131,7 +131,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     await subject.clock.advance(200);
     expect(subject.batches).toEqual(["A1", "A2", "B1"]);
     expect(subject.outcomes.slice(0, 2)).toEqual([
-      "A4: CANCELLED the request was cancelled with an earlier one of its sequence",
+      "A4: CANCELLED the request was cancelled with another one of its sequence",
       "A3: CANCELLED the request was cancelled",
     ]);
     expect(subject.evictions).toEqual(["A: cancelled"]);
@@ -158,6 +158,26 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     subject.send("A2$");
     await subject.clock.advance(100);
     expect(subject.batches).toEqual(["A1", "A2", "C1"]);
+    expect(subject.scheduler.queuedCount).toBe(0);
+  });
+
+  it("leave the backlog as a whole, with the requests before the one that is given up", async () => {
+    const subject = bench(1);
+    await subject.sendEach("A1^");
+    subject.send("B1^");
+    const second = subject.send("B2");
+    subject.send("B3$");
+    second.cancel();
+    const other = "CANCELLED the request was cancelled with another one of its sequence";
+    expect(subject.outcomes).toEqual([
+      "A1: response",
+      `B1: ${other}`,
+      `B3: ${other}`,
+      "B2: CANCELLED the request was cancelled",
+    ]);
+    await subject.sendEach("A2$");
+    await subject.clock.advance(100);
+    expect(subject.batches).toEqual(["A1", "A2"]);
     expect(subject.scheduler.queuedCount).toBe(0);
   });
 

@@ -1,4 +1,4 @@
-import { cancelled } from "./call-error.js";
+import { cancelled } from "../core.js";
 
 type Signals = readonly (AbortSignal | undefined)[];
 

@@ -45,13 +45,6 @@ export function callError({ code, details }: CallStatus): TritonError {
   return new TritonError(codeFromStatus(code), details === "" ? cause.message : details, { cause });
 }
 
-/** The error of a call that a signal ended; a signal may bring an error of its own. */
-export function cancelled(reason: unknown): TritonError {
-  return TritonError.is(reason)
-    ? reason
-    : new TritonError("CANCELLED", "the request was cancelled", { cause: reason });
-}
-
 /** The error of a call whose time is over. */
 export function timedOut(timeoutMs: number): TritonError {
   return new TritonError("UNAVAILABLE", `the server did not answer within ${timeoutMs} ms`);

@@ -18,10 +18,10 @@ import {
   DEFAULT_RETRY_DELAY_MS,
   DEFAULT_TIMEOUT_MS,
 } from "../client-options.js";
-import { TritonError } from "../core.js";
+import { cancelled, type RetryPolicy, retryDelay, TritonError } from "../core.js";
 import { onAbort, pause, throwIfAborted } from "./abort.js";
-import { callError, cancelled, timedOut } from "./call-error.js";
-import { failureOf, type RetryPolicy, retryDelay } from "./retry.js";
+import { callError, timedOut } from "./call-error.js";
+import { failureOf } from "./failure.js";
 import { type ServerAddress, serverAddress } from "./server-address.js";
 
 /** A method of the server. */

@@ -7,11 +7,12 @@ import {
   isDataType,
   type ParameterValue,
   type Shape,
+  type SharedMemoryOutput,
   shapeToString,
   Tensor,
   TritonError,
 } from "../core.js";
-import { InferResult, type SharedMemoryOutput } from "./infer-result.js";
+import { InferResult } from "./infer-result.js";
 
 type ResponseMessage = inference.ModelInferResponse.$Properties;
 type OutputMessage = inference.ModelInferResponse.InferOutputTensor.$Properties;

@@ -1,22 +1,4 @@
-import {
-  type DataType,
-  type ElementsOf,
-  type NdArrayOf,
-  type Parameters,
-  type Shape,
-  type Tensor,
-  TritonError,
-  toNdArray,
-} from "../core.js";
-
-/** The ndarray of a tensor of data type `D`. */
-export type ArrayOf<D extends DataType> = NdArrayOf<{ name: string; dtype: D; shape: readonly number[] }>;
-
-/** What an answer says of an output that is in shared memory. */
-export interface SharedMemoryOutput {
-  readonly datatype: DataType;
-  readonly shape: Shape;
-}
+import { AnsweredTensors, type Parameters, type SharedMemoryOutput, type Tensor } from "../core.js";
 
 /** What an answer consists of. */
 export interface InferResultInit {
@@ -43,71 +25,17 @@ export interface InferResultInit {
  * result.elements("y", "FP32"); // Float32Array(3)
  * ```
  */
-export class InferResult implements InferResultInit {
+export class InferResult extends AnsweredTensors implements InferResultInit {
   readonly id: string;
   readonly modelName: string;
   readonly modelVersion: string;
   readonly parameters: Parameters;
-  readonly tensors: ReadonlyMap<string, Tensor>;
-  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
-  #outputs: Record<string, ArrayOf<DataType>> | undefined;
 
   constructor({ id, modelName, modelVersion, parameters, tensors, sharedMemoryOutputs }: InferResultInit) {
+    super(tensors, sharedMemoryOutputs);
     this.id = id;
     this.modelName = modelName;
     this.modelVersion = modelVersion;
     this.parameters = parameters;
-    this.tensors = tensors;
-    this.sharedMemoryOutputs = sharedMemoryOutputs;
   }
-
-  /** ndarrays by output name. */
-  get outputs(): Readonly<Record<string, ArrayOf<DataType>>> {
-    if (this.#outputs === undefined) {
-      this.#outputs = Object.create(null) as Record<string, ArrayOf<DataType>>;
-      for (const [name, tensor] of this.tensors) this.#outputs[name] = toNdArray(tensor);
-    }
-    return this.#outputs;
-  }
-
-  /**
-   * One output as an ndarray of a data type.
-   *
-   * @throws TritonError INVALID_ARG when the answer has no such output, or when it has another data type.
-   */
-  array<D extends DataType = DataType>(name: string, datatype?: D): ArrayOf<D> {
-    return toNdArray(this.tensor(name, datatype)) as unknown as ArrayOf<D>;
-  }
-
-  /**
-   * The elements of one output in row-major order: a typed array, or the byte arrays of a `BYTES` tensor.
-   *
-   * @throws TritonError INVALID_ARG when the answer has no such output, or when it has another data type.
-   */
-  elements<D extends DataType = DataType>(name: string, datatype?: D): ElementsOf<D> {
-    return this.tensor(name, datatype).elements as ElementsOf<D>;
-  }
-
-  /** The elements of a `BYTES` output as text: generated text, or classes as `value:index:label`. */
-  strings(name: string): string[] {
-    const decoder = new TextDecoder();
-    return this.elements(name, "BYTES").map((bytes) => decoder.decode(bytes));
-  }
-
-  /** One output as it came: data type, shape and bytes. */
-  tensor(name: string, datatype?: DataType): Tensor {
-    const tensor = this.tensors.get(name);
-    if (tensor === undefined) {
-      const names = [...this.tensors.keys()].map((known) => `'${known}'`).join(", ");
-      throw invalid(`the answer has no output '${name}'; it has ${names === "" ? "none" : names}`);
-    }
-    if (datatype !== undefined && datatype !== tensor.datatype) {
-      throw invalid(`output '${name}' is ${tensor.datatype}, not ${datatype}`);
-    }
-    return tensor;
-  }
-}
-
-function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
 }

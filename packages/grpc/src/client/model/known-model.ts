@@ -1,9 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { LoadModelOptions } from "../calls/repository-calls.js";
-import { onAbort } from "../channel/abort.js";
-import { cancelled } from "../channel/call-error.js";
 import { DEFAULT_TIMEOUT_MS } from "../client-options.js";
-import { type ModelConfig, type ModelSignature, TritonError } from "../core.js";
+import { type ModelConfig, type ModelSignature, TritonError, unlessAborted } from "../core.js";
 import { InferenceServerClient } from "../inference-server-client.js";
 import {
   DEFAULT_INFERENCE_TIMEOUT_MS,
@@ -138,13 +136,4 @@ export abstract class KnownModel {
     const ask = (leftMs: number) => isReady({ signal, timeoutMs: Math.min(DEFAULT_TIMEOUT_MS, leftMs) });
     return waitUntil(ask, { what, timeoutMs, signals });
   }
-}
-
-/** The promise, unless `signal` aborts first: what others wait for too goes on. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  return new Promise((resolve, reject) => {
-    const forget = onAbort([signal], (reason) => reject(cancelled(reason)));
-    promise.then(resolve, reject).finally(forget);
-  });
 }

@@ -1,13 +1,19 @@
 import {
   type BatchAxis,
+  ConcurrencyGate,
   type InputValuesOf,
   modelInputs,
   type ResultOf,
   type TensorSpec,
   TritonError,
 } from "../core.js";
+import type { InferenceServerClient } from "../inference-server-client.js";
 import { KnownModel } from "./known-model.js";
-import type { ModelInferOptions } from "./model-client-options.js";
+import {
+  DEFAULT_MAX_QUEUE_SIZE,
+  type ModelClientOptions,
+  type ModelInferOptions,
+} from "./model-client-options.js";
 import { resultArrays } from "./result-arrays.js";
 
 /**
@@ -27,33 +33,37 @@ export class ModelClient<
   const I extends readonly TensorSpec[] = readonly TensorSpec[],
   const O extends readonly TensorSpec[] = readonly TensorSpec[],
 > extends KnownModel {
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #gate: ConcurrencyGate;
 
   /**
-   * Infers one sample: a model with a batch axis gets one row, and the results come without the axis.
+   * @param server where the server is, or a client of it; that one is left open by `close`
+   * @throws TritonError INVALID_ARG for what is no address.
+   */
+  constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
+    super(server, modelName, options);
+    const { maxConcurrency = Number.POSITIVE_INFINITY, maxQueueSize = DEFAULT_MAX_QUEUE_SIZE } = options;
+    this.#gate = new ConcurrencyGate(maxConcurrency, maxQueueSize);
+  }
+
+  /**
+   * Infers one sample: a model with a batch axis gets one row, and the results come without the axis. Inputs are read
+   * when it is the call's turn: leave their arrays as they are until then.
    *
    * @throws TritonError INVALID_ARG for inputs that do not fit the model, UNSUPPORTED for a decoupled model,
-   * UNAVAILABLE when the model is not ready in time and after `close`, CANCELLED when `signal` aborts, and what the
-   * server answers.
+   * UNAVAILABLE when the model is not ready in time, when too many calls wait, and after `close`, CANCELLED when
+   * `signal` aborts, and what the server answers.
    */
   inferSample(inputs: InputValuesOf<I>, options: ModelInferOptions = {}): Promise<ResultOf<O>> {
-    return this.#counted(this.#infer(inputs, options, "added"));
+    return this.#infer(inputs, options, "added");
   }
 
   /** Infers a batch of rows. Throws as {@link inferSample}, and INVALID_ARG for a model without a batch axis. */
   inferBatch(inputs: InputValuesOf<I>, options: ModelInferOptions = {}): Promise<ResultOf<O>> {
-    return this.#counted(this.#infer(inputs, options, "given"));
+    return this.#infer(inputs, options, "given");
   }
 
-  protected override async finished(): Promise<void> {
-    await Promise.allSettled(this.#underWay);
-  }
-
-  #counted<T>(inference: Promise<T>): Promise<T> {
-    this.#underWay.add(inference);
-    const done = (): void => void this.#underWay.delete(inference);
-    inference.then(done, done);
-    return inference;
+  protected override finished(): Promise<void> {
+    return this.#gate.close();
   }
 
   async #infer(inputs: InputValuesOf<I>, options: ModelInferOptions, axis: BatchAxis): Promise<ResultOf<O>> {
@@ -67,7 +77,7 @@ export class ModelClient<
     const tensors = modelInputs(signature, inputs, axis);
     const { modelVersion } = this.options;
     const call = { timeoutMs, ...options, modelVersion, inputs: tensors };
-    const result = await this.server.infer(this.modelName, call);
+    const result = await this.#gate.run(() => this.server.infer(this.modelName, call), options.signal);
     return resultArrays(result, axis === "added" && signature.maxBatchSize > 0) as ResultOf<O>;
   }
 }

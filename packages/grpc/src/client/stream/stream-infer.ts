@@ -2,10 +2,10 @@ import { type ClientDuplexStream, type ServiceError, status } from "@grpc/grpc-j
 import { inference } from "#proto";
 import { method } from "../calls/endpoint.js";
 import { onAbort } from "../channel/abort.js";
-import { callError, cancelled, timedOut } from "../channel/call-error.js";
+import { callError, timedOut } from "../channel/call-error.js";
 import type { Channel } from "../channel/channel.js";
 import type { CallOptions, Compression } from "../client-options.js";
-import { TritonError } from "../core.js";
+import { cancelled, TritonError } from "../core.js";
 import { decodeInferResponse } from "../infer/decode-infer-response.js";
 import { encodeStreamRequest } from "../infer/encode-infer-request.js";
 import type { StreamInferRequest } from "../infer/infer-options.js";

@@ -1,6 +1,6 @@
-import type { ServerHttp2Stream } from "node:http2";
+import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { TritonError } from "@tritonjs/core";
-import { type CallStatus, STATUS, statusFromError } from "../../status-from-code.js";
+import { type CallStatus, RETRY_PUSHBACK, STATUS, statusFromError } from "../../status-from-code.js";
 import type { CallHeaders, DuplexStream } from "../call.js";
 import type { Method } from "../method.js";
 import type { TransportOptions } from "../transport.js";
@@ -13,9 +13,11 @@ import { Outgoing, RESPONSE_HEADERS } from "./outgoing.js";
 import { RefusedCall } from "./refused-call.js";
 
 /** Ends a stream with a status. What the client still sends is read away, so that the stream can close. */
-export function sendStatus(stream: ServerHttp2Stream, { code, details }: CallStatus): void {
+export function sendStatus(stream: ServerHttp2Stream, { code, details, retryAfterMs }: CallStatus): void {
   if (stream.closed || stream.destroyed) return;
-  const trailers = { "grpc-status": code, ...(details === "" ? {} : { "grpc-message": encodeURI(details) }) };
+  const trailers: OutgoingHttpHeaders = { "grpc-status": code };
+  if (details !== "") trailers["grpc-message"] = encodeURI(details);
+  if (retryAfterMs !== undefined) trailers[RETRY_PUSHBACK] = String(retryAfterMs);
   if (stream.headersSent) {
     stream.once("wantTrailers", () => {
       if (!stream.closed && !stream.destroyed) stream.sendTrailers(trailers);

@@ -3,6 +3,7 @@ import {
   elementCount,
   isDataType,
   type Shape,
+  type SharedMemoryOutput,
   shapeToString,
   Tensor,
   TritonError,
@@ -10,7 +11,7 @@ import {
 } from "../core.js";
 import { isObject, type JsonObject, type JsonValue, parseJson } from "../json/parse-json.js";
 import { excerpt } from "../transport/answer-error.js";
-import { InferResult, type SharedMemoryOutput } from "./infer-result.js";
+import { InferResult } from "./infer-result.js";
 
 /**
  * Decodes the answer to an inference, for those who received it themselves.

@@ -3,6 +3,7 @@ import type { ModelConfigAnswer } from "../calls/server-answers.js";
 import { DEFAULT_TIMEOUT_MS } from "../client-options.js";
 import {
   type BatchAxis,
+  ConcurrencyGate,
   type InputValuesOf,
   type ModelSignature,
   modelInputs,
@@ -10,12 +11,10 @@ import {
   type TensorSpec,
   TritonError,
   toNdArray,
+  unlessAborted,
 } from "../core.js";
 import type { InferResult } from "../infer/infer-result.js";
 import { InferenceServerClient } from "../inference-server-client.js";
-import { cancelled } from "../transport/deadline.js";
-import { onAbort } from "../transport/on-abort.js";
-import { ConcurrencyGate } from "./concurrency-gate.js";
 import {
   DEFAULT_INFERENCE_TIMEOUT_MS,
   DEFAULT_INIT_TIMEOUT_MS,
@@ -198,16 +197,6 @@ function toArrays(result: InferResult, strip: boolean): Record<string, ReturnTyp
     arrays[name] = toNdArray(strip ? tensor.reshaped(tensor.shape.slice(1)) : tensor);
   }
   return arrays;
-}
-
-/** The promise, unless `signal` aborts first: what others wait for too goes on. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(cancelled(signal.reason));
-    const stopListening = onAbort(signal, () => reject(cancelled(signal.reason)));
-    promise.then(resolve, reject).finally(stopListening);
-  });
 }
 
 function decoupledError(modelName: string): TritonError {

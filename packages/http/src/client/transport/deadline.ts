@@ -1,5 +1,4 @@
-import { TritonError } from "../core.js";
-import { onAbort } from "./on-abort.js";
+import { cancelled, onAbort, TritonError } from "../core.js";
 
 /** Timers cannot wait longer. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -69,13 +68,6 @@ export class Deadline {
     this.end();
     this.#controller.abort(fault);
   }
-}
-
-/** The error of a call that a signal ended; a signal may bring an error of its own. */
-export function cancelled(reason: unknown): TritonError {
-  return TritonError.is(reason)
-    ? reason
-    : new TritonError("CANCELLED", "the request was cancelled", { cause: reason });
 }
 
 /** Resolves after some time, or rejects with the reason of `signal`. */

@@ -7,14 +7,13 @@ import {
   DEFAULT_TIMEOUT_MS,
   type Fetch,
 } from "../client-options.js";
-import { TritonError } from "../core.js";
+import { type Failure, type RetryPolicy, retryDelay, TritonError } from "../core.js";
 import { serverUrl } from "../paths.js";
 import { answerError } from "./answer-error.js";
 import { decoded } from "./compression.js";
 import { Deadline, pause } from "./deadline.js";
 import { networkError, wasNeverSent } from "./network-error.js";
 import { readChunks } from "./read-chunks.js";
-import { type Failure, type RetryPolicy, retryDelay } from "./retry.js";
 
 /** A request, before the client's own headers are added. */
 export interface Outgoing {

@@ -63,7 +63,9 @@ export class AdaptiveBatching implements ExecutionObserver {
     const { caution } = this.#punctuality;
     const rowsAhead = queue.rowsAhead(request);
     const rowsPerMs = this.#arrivals.rowsPerMs(now);
-    const expectedMs = expectedLatencyMs({ ...outlook, rowsAhead, rows, rowsPerMs, caution }, this.#target);
+    const { idleInMs, curve } = outlook;
+    const ahead = { rowsAhead, rows, idleInMs, curve, rowsPerMs, caution };
+    const expectedMs = expectedLatencyMs(ahead, this.#target);
     if (expectedMs <= allowedMs) return;
     this.#punctuality = afterRefusal(this.#punctuality);
     const retryAfterMs = Math.max(1, Math.ceil(expectedMs - allowedMs));

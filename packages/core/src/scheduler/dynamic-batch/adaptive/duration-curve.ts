@@ -9,6 +9,9 @@ const SPREAD_STEP = 0.05;
 /** How much variety of batch sizes, relative to their mean, it takes to believe a new slope. */
 const SLOPE_PRIOR = 0.01;
 
+/** No batch counts as shorter: deviations are relative, and the first batches of all may take no time at all. */
+const SHORTEST_MS = 0.001;
+
 /** How long a batch takes: `fixedMs + perRowMs * rows`. */
 export interface DurationCurve {
   /** Milliseconds that any batch takes, however small. */
@@ -42,9 +45,10 @@ export function expectedMs(curve: DurationCurve, rows: number): number {
  * - The first batches are often slow: much faster ones after them outweigh them.
  * - Neither part of the curve becomes negative.
  */
-export function learnDuration(fit: DurationFit | undefined, rows: number, durationMs: number): DurationFit {
+export function learnDuration(fit: DurationFit | undefined, rows: number, takenMs: number): DurationFit {
+  const durationMs = Math.max(takenMs, SHORTEST_MS);
   if (fit === undefined) return firstFit(rows, durationMs);
-  const expected = Math.max(expectedMs(fit, rows), Number.MIN_VALUE);
+  const expected = Math.max(expectedMs(fit, rows), SHORTEST_MS);
   const surprise = durationMs / expected - 1;
   const observed = Math.min(durationMs, expected * (1 + Math.max(LEAST_SURPRISE, 4 * fit.spread)));
   const weight = fit.weight * KEEP + 1;
@@ -57,7 +61,7 @@ export function learnDuration(fit: DurationFit | undefined, rows: number, durati
   const rowsVariance = (1 - step) * (fit.rowsVariance + step * rowsOff * rowsOff);
   const covariance = (1 - step) * (fit.covariance + step * rowsOff * msOff);
   const prior = SLOPE_PRIOR * meanRows * meanRows;
-  const priorSlope = (fit.perRowMs * meanMs) / Math.max(expectedMs(fit, meanRows), Number.MIN_VALUE);
+  const priorSlope = (fit.perRowMs * meanMs) / Math.max(expectedMs(fit, meanRows), SHORTEST_MS);
   const slope = (covariance + prior * priorSlope) / (rowsVariance + prior);
   const perRowMs = Math.min(Math.max(0, slope), meanMs / meanRows);
   return {

@@ -54,7 +54,9 @@ export interface BatchPlan {
  */
 export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
   const { curve, rows, waitedMs, patience, arrivals } = work;
-  const maxRows = largestBatch(curve, rules);
+  const largest = largestBatch(curve, rules);
+  const fits = Math.floor((work.answerInMs - curve.fixedMs) / curve.perRowMs);
+  const maxRows = fits >= 1 && fits < largest && fits / expectedMs(curve, fits) >= +(process.env.HF ?? 0.5) * Math.min(rows, largest) / expectedMs(curve, Math.min(rows, largest)) ? Math.max(1, fits) : largest;
   const atOnce: BatchPlan = { maxRows, waitMs: 0, enoughRows: rows };
   if (rows >= maxRows) return atOnce;
   const longestMs = longestWaitMs(work, rules);

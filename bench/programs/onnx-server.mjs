@@ -1,0 +1,43 @@
+/*
+ * An ONNX model behind tritonjs, over HTTP and in process. `batcher`, `sloMs` and `maxQueueSize` are for the benchmark of
+ * overload.
+ */
+
+import { eventLoopDelay } from "../support/event-loop-delay.mjs";
+import { onnxModels } from "../support/onnx-models.mjs";
+import { answerCalls, programOptions } from "../support/program.mjs";
+import { importOf } from "../support/tree.mjs";
+
+const { tree, model: name, maxBatchSize = 32, batcher } = programOptions();
+const { Triton } = await importOf(tree, "core");
+const { onnxruntime } = await importOf(tree, "core", "backends/onnxruntime/index");
+const { http } = await importOf(tree, "http");
+
+const { bytes, shape } = onnxModels[name]();
+const triton = new Triton();
+const model = triton.bind({
+  modelName: name,
+  inferFunc: onnxruntime({ model: bytes, intraOpNumThreads: 1 }),
+  config: { maxBatchSize, ...(batcher && { batcher }), modelWarmup: [warmup(1), warmup(maxBatchSize)] },
+});
+await triton.ready();
+const { url } = await http({ port: 0 }).start(triton.service);
+
+function warmup(batchSize) {
+  return { name: `rows-${batchSize}`, batchSize, inputs: { x: { dtype: "FP32", shape } } };
+}
+
+/** Asks in process with `concurrency` requests under way. */
+async function run(concurrency, seconds) {
+  const x = new Float32Array(shape.reduce((product, dim) => product * dim, 1)).fill(0.5);
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  let answers = 0;
+  const client = async () => {
+    for (; performance.now() < end; answers++) await model.inferSample({ x });
+  };
+  await Promise.all(Array.from({ length: concurrency }, client));
+  return { rate: (answers * 1000) / (performance.now() - start) };
+}
+
+answerCalls({ url: () => url.replace("localhost", "127.0.0.1"), run, delay: eventLoopDelay() });

@@ -1,0 +1,134 @@
+/* What a request costs where there are many models, many queued requests, or many instances. */
+import { answerCalls, programOptions } from "../support/program.mjs";
+import { importOf } from "../support/tree.mjs";
+
+const { tree } = programOptions();
+const { batch, InferenceRequest, Tensor, Triton } = await importOf(tree, "core");
+
+const io = (name) => [{ name, dtype: "FP32", shape: [4] }];
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** One Triton with so many models; requests go to a few of them by name, through the look-up of the service. */
+const triton = new Triton();
+let bound = 0;
+async function bindModels(count) {
+  for (; bound < count; bound++) {
+    triton.bind({
+      modelName: `model-${bound}`,
+      inputs: io("x"),
+      outputs: io("y"),
+      inferFunc: batch(({ x }) => ({ y: x })),
+      config: { maxBatchSize: 64 },
+    });
+  }
+  await triton.ready();
+}
+
+const rowOf = () => new Map([["x", Tensor.fromElements("FP32", [1, 4], new Float32Array(4))]]);
+
+/** Microseconds of a request, 64 at a time, to a model in the middle. */
+async function requestCost(requests = 40_000) {
+  const modelName = `model-${bound >> 1}`;
+  const start = performance.now();
+  let left = requests;
+  const client = async () => {
+    while (left-- > 0) {
+      await new Promise((resolve, reject) => {
+        const onResponse = (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
+        triton.service.infer(new InferenceRequest({ modelName, inputs: rowOf(), onResponse }));
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: 64 }, client));
+  return ((performance.now() - start) * 1000) / requests;
+}
+
+let release = () => {};
+const other = new Triton();
+const busy = other.bind({
+  modelName: "busy",
+  inputs: io("x"),
+  outputs: io("y"),
+  inferFunc: async (requests) => {
+    await new Promise((resolve) => (release = resolve));
+    return requests.map(({ inputs }) => ({ y: inputs.x }));
+  },
+  config: {
+    maxBatchSize: 64,
+    batcher: { defaultQueuePolicy: { defaultTimeoutMicroseconds: 3_600_000_000 } },
+  },
+});
+
+/** Microseconds of entering a queue of `count`, of leaving it one by one, and of being cancelled out of it. */
+async function queueCost(count) {
+  await busy.ready();
+  let answered = 0;
+  const send = () => {
+    const request = new InferenceRequest({
+      modelName: "busy",
+      inputs: rowOf(),
+      onResponse: () => void answered++,
+    });
+    other.service.infer(request);
+    return request;
+  };
+  const micros = (since) => ((performance.now() - since) * 1000) / count;
+  // Occupies the instance.
+  send();
+  await turn();
+  await turn();
+  const rounds = Math.max(1, Math.ceil(20_000 / count));
+  const sums = { enqueue: 0, cancel: 0, dequeue: 0 };
+  for (let round = 0; round < rounds; round++) {
+    let start = performance.now();
+    const requests = Array.from({ length: count }, send);
+    sums.enqueue += micros(start);
+    // Each 7919th after another, so that they are not cancelled in their order.
+    start = performance.now();
+    for (let i = 0; i < count; i++) requests[(i * 7919) % count].cancel();
+    sums.cancel += micros(start);
+    answered = 0;
+    for (let i = 0; i < count; i++) send();
+    start = performance.now();
+    while (answered < count) {
+      release();
+      await turn();
+    }
+    sums.dequeue += micros(start);
+    send();
+    await turn();
+    await turn();
+  }
+  release();
+  await turn();
+  return Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, sum / rounds]));
+}
+
+/** Microseconds of a request with so many instances of a callback that waits for a turn of the event loop. */
+async function instanceCost(count, requests = 20_000) {
+  const many = new Triton();
+  const model = many.bind({
+    modelName: "many",
+    inputs: io("x"),
+    outputs: io("y"),
+    inferFunc: batch(async ({ x }) => {
+      await turn();
+      return { y: x };
+    }),
+    config: { maxBatchSize: 8, instanceGroup: { count } },
+  });
+  await model.ready();
+  const x = new Float32Array(4);
+  const ask = async (from, to) => {
+    for (let i = from; i < to; i++) await model.inferSample({ x });
+  };
+  const each = requests / 64;
+  await Promise.all(Array.from({ length: 64 }, () => ask(0, each / 4)));
+  const start = performance.now();
+  await Promise.all(Array.from({ length: 64 }, () => ask(0, each)));
+  const micros = ((performance.now() - start) * 1000) / requests;
+  await many.close();
+  return micros;
+}
+
+answerCalls({ bindModels, requestCost, queueCost, instanceCost });

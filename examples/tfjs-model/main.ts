@@ -1,0 +1,31 @@
+import { join } from "node:path";
+import { Triton } from "@tritonjs/core";
+import { tensorflow } from "@tritonjs/core/tensorflow";
+import { modelsFolder } from "./models-folder.js";
+
+const KINDS = ["setosa", "versicolor", "virginica"];
+const measures = [
+  [5.1, 3.5, 1.4, 0.2],
+  [6.4, 3.2, 4.5, 1.5],
+  [7.7, 2.6, 6.9, 2.3],
+];
+
+// Both models of the folder: their files say all that a configuration would.
+await using triton = new Triton({ modelRepository: modelsFolder });
+await triton.ready();
+const { kind } = await triton.infer("flowers-graph", { measures });
+for (const [row, flower] of measures.entries()) {
+  console.log(`${flower.join(", ")}: ${KINDS[Number(kind!.get(row, 0))]}`);
+}
+
+// One of them again, bound by the program.
+const bound = triton.bind({
+  modelName: "bound",
+  inferFunc: tensorflow({ model: join(modelsFolder, "flowers-layers", "1", "model.json") }),
+});
+const { inputs, outputs } = bound.metadata();
+console.log(
+  `from the layers: ${inputs[0]!.name} [${inputs[0]!.shape}], ${outputs[0]!.name} [${outputs[0]!.shape}]`,
+);
+const { scores } = await triton.infer("bound", { hidden_input: measures });
+console.log(`virginica: ${(scores!.get(2, 2) as number) > 0.5}`);

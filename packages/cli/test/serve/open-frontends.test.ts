@@ -1,0 +1,89 @@
+import { sample, Triton } from "@tritonjs/core";
+import { expect, it } from "vitest";
+import { readArguments } from "../../src/options/read-arguments.js";
+import { openFrontends } from "../../src/serve/open-frontends.js";
+import { TemporaryFolder } from "../support/temporary-folder.js";
+
+const free = [
+  "--http-port=0",
+  "--grpc-port=0",
+  "--metrics-port=0",
+  "--http-address=127.0.0.1",
+  "--grpc-address=127.0.0.1",
+];
+
+function frontends(...args: string[]) {
+  return openFrontends(readArguments([...free, ...args], {}).values);
+}
+
+it("are those that are allowed", () => {
+  const names = (...args: string[]) => frontends(...args).map(({ name }) => name);
+  expect(names()).toEqual(["grpc", "http", "metrics"]);
+  expect(names("--allow-grpc=0", "--allow-metrics=off")).toEqual(["http"]);
+});
+
+it("listen where they are told to, metrics where HTTP does, and restrict what they are told to", async () => {
+  await using triton = new Triton();
+  const args = ["--http-restricted-api=metadata:key=secret"];
+  const { addresses } = await triton.serve({ frontends: frontends(...args) });
+  expect(addresses.metrics!.host).toBe("127.0.0.1");
+  const ask = (headers: Record<string, string>) => fetch(`${addresses.http!.url}/v2`, { headers });
+  expect((await ask({})).status).toBe(403);
+  expect((await ask({ key: "secret" })).status).toBe(200);
+  expect((await fetch(`${addresses.http!.url}/v2/health/live`)).status).toBe(200);
+});
+
+it("have a limit to the size of requests", async () => {
+  await using triton = new Triton();
+  triton.bind({
+    modelName: "echo",
+    inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+    outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
+    inferFunc: sample(({ x }) => ({ y: x })),
+  });
+  const { addresses } = await triton.serve({ frontends: frontends("--http-max-input-size=200") });
+  const send = async (count: number) => {
+    const data = Array(count).fill(1);
+    const inputs = [{ name: "x", datatype: "FP32", shape: [count], data }];
+    const body = JSON.stringify({ inputs });
+    return (await fetch(`${addresses.http!.url}/v2/models/echo/infer`, { method: "POST", body })).status;
+  };
+  expect([await send(1), await send(200)]).toEqual([200, 400]);
+});
+
+it("are refused with patterns that are none, and certificates that are not there or are none", async () => {
+  expect(() => frontends("--http-header-forward-pattern=[")).toThrow(
+    'Bad option: "--http-header-forward-pattern"',
+  );
+  expect(() => frontends("--grpc-header-forward-pattern=[")).toThrow(
+    'Bad option: "--grpc-header-forward-pattern"',
+  );
+  const missing = [
+    "--grpc-use-ssl=true",
+    "--grpc-server-cert=/nonexistent.pem",
+    "--grpc-server-key=/nonexistent.pem",
+  ];
+  expect(() => frontends(...missing)).toThrow('Bad option: "--grpc-server-cert"');
+  await using folder = await TemporaryFolder.create();
+  const pem = await folder.write("cert.pem", "no certificate");
+  const bad = ["--grpc-use-ssl=true", `--grpc-server-cert=${pem}`, `--grpc-server-key=${pem}`];
+  await using triton = new Triton();
+  const start = async () => triton.serve({ frontends: frontends(...bad) });
+  await expect(start()).rejects.toThrow("failed to start GRPC service");
+});
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+const canReuse = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
+
+it.runIf(canReuse && process.platform === "linux")(
+  "share a port when they are told to (Node 22.12 and later)",
+  async () => {
+    await using first = new Triton();
+    await using second = new Triton();
+    const reuse = ["--reuse-http-port=true", "--reuse-grpc-port=true", "--allow-metrics=false"];
+    const { addresses } = await first.serve({ frontends: frontends(...reuse) });
+    const ports = [`--http-port=${addresses.http!.port}`, `--grpc-port=${addresses.grpc!.port}`];
+    const again = await second.serve({ frontends: frontends(...reuse, ...ports) });
+    expect(again.addresses.http!.port).toBe(addresses.http!.port);
+  },
+);

@@ -1,0 +1,31 @@
+import { Log, type ModelIndexEntry, Triton } from "@tritonjs/core";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { reportProgress } from "../../src/serve/report-progress.js";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it("tells every ten seconds what is still loading, until it is stopped", async () => {
+  const lines: string[] = [];
+  const log = new Log({ error() {}, warn() {}, info: (line) => lines.push(line), debug() {} });
+  let index: ModelIndexEntry[] = [
+    { name: "big", version: "1", state: "LOADING" },
+    { name: "small", version: "2", state: "READY" },
+  ];
+  await using triton = new Triton();
+  const service = Object.create(triton.service, {
+    log: { value: log },
+    repositoryIndex: { value: async () => index },
+  });
+  const progress = reportProgress(service);
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(lines).toEqual([]);
+  await vi.advanceTimersByTimeAsync(10_001);
+  expect(lines).toEqual(["still loading after 10 seconds: big:1", "still loading after 20 seconds: big:1"]);
+  index = [];
+  await vi.advanceTimersByTimeAsync(10_000);
+  progress.stop();
+  index = [{ name: "big", version: "1", state: "LOADING" }];
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(lines).toHaveLength(2);
+});

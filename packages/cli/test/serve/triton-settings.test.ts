@@ -1,0 +1,121 @@
+import { describe, expect, it } from "vitest";
+import { readArguments } from "../../src/options/read-arguments.js";
+import { tritonSettings } from "../../src/serve/triton-settings.js";
+
+const logger = { error() {}, warn() {}, info() {}, debug() {} };
+
+function settings(...args: string[]) {
+  return tritonSettings(readArguments(["--model-repository=models", ...args], {}).values, logger);
+}
+
+describe("the settings of the server", () => {
+  it("are tritonserver's unless told otherwise", () => {
+    expect(settings()).toEqual({
+      id: "triton",
+      exitTimeoutSecs: 30,
+      logger,
+      logVerbose: 0,
+      logInfo: true,
+      logWarning: true,
+      logError: true,
+      logFormat: "default",
+      modelRepository: ["models"],
+      modelControlMode: "none",
+      repositoryPollSecs: 15,
+      loadModel: [],
+      disableAutoCompleteConfig: false,
+      modelLoadThreadCount: 4,
+      modelLoadRetryCount: 0,
+      modelNamespacing: false,
+      exitOnError: true,
+      strictReadiness: true,
+      backendConfig: {},
+      rateLimit: "off",
+      hostPolicies: {},
+      allowClientSharedMemory: false,
+      metricsConfig: {},
+      allowCpuMetrics: true,
+    });
+  });
+
+  it.each<[args: string[], expected: object]>([
+    [["--model-store=a", "--model-repository=models"], { modelRepository: ["a", "models"] }],
+    [["--log-file=x.log", "--log-verbose=2"], { logFile: "x.log", logVerbose: 2 }],
+    [["--strict-model-config=true"], { disableAutoCompleteConfig: true }],
+    [["--disable-auto-complete-config"], { disableAutoCompleteConfig: true }],
+    [["--model-config-name=fast"], { modelConfigName: "fast" }],
+    [
+      ["--model-control-mode=explicit", "--load-model=a", "--load-model=a", "--load-model=b"],
+      { modelControlMode: "explicit", loadModel: ["a", "b"] },
+    ],
+    [
+      ["--repository-poll-secs=-5", "--model-load-thread-count=0", "--model-load-retry-count=-1"],
+      { repositoryPollSecs: 1, modelLoadThreadCount: 1, modelLoadRetryCount: 0 },
+    ],
+    [["--exit-timeout-secs=-1"], { exitTimeoutSecs: 0 }],
+    [
+      [
+        "--backend-config=default-max-batch-size=8",
+        "--backend-config=onnxruntime,a=1",
+        "--backend-config=onnxruntime,b=2",
+      ],
+      { backendConfig: { "": { "default-max-batch-size": "8" }, onnxruntime: { a: "1", b: "2" } } },
+    ],
+    [
+      ["--rate-limit=execution_count", "--rate-limit-resource=R:3", "--rate-limit-resource=S:1:0"],
+      {
+        rateLimit: "execution_count",
+        rateLimitResources: [
+          { name: "r", count: 3, device: undefined },
+          { name: "s", count: 1, device: 0 },
+        ],
+      },
+    ],
+    [
+      ["--host-policy=p,numa-node=1", "--host-policy=p,cpu-cores=0-3"],
+      { hostPolicies: { p: { numaNode: 1, cpuCores: "0-3" } } },
+    ],
+    [["--cache-config=local,size=1024"], { responseCache: { byteSize: 1024 } }],
+    [["--response-cache-byte-size=2048"], { responseCache: { byteSize: 2048 } }],
+    [
+      ["--allow-client-shm=true", "--allow-cpu-metrics=false"],
+      { allowClientSharedMemory: true, allowCpuMetrics: false },
+    ],
+    [
+      [
+        "--metrics-config=counter_latencies=false",
+        "--metrics-config=histogram_latencies=true",
+        "--metrics-config=summary_latencies=true",
+        "--metrics-config=summary_quantiles=0.5:0.05,0.9:0.01,1.5:0.1",
+      ],
+      {
+        metricsConfig: {
+          counterLatencies: false,
+          histogramLatencies: true,
+          summaryLatencies: true,
+          summaryQuantiles: [0.5, 0.9],
+        },
+      },
+    ],
+  ])("follow %j", (args, expected) => {
+    expect(settings(...args)).toMatchObject(expected);
+  });
+
+  it("have no cache of size 0", () => {
+    expect(settings("--response-cache-byte-size=0").responseCache).toBeUndefined();
+  });
+
+  it.each<[args: string[], reason: string]>([
+    [["--cache-config=local,size=x"], "the cache needs a size in bytes, got 'x'"],
+    [["--cache-config=local,size=0"], "the cache needs a size in bytes, got '0'"],
+    [["--cache-config=local,size=1", "--cache-config=redis,host=x"], "found multiple cache configurations"],
+    [["--cache-config=redis,host=x"], "redisCache of @tritonjs/core/redis"],
+  ])("cannot be made of %j", (args, reason) => {
+    expect(() => settings(...args)).toThrow(reason);
+  });
+
+  it("need a repository", () => {
+    const { values } = readArguments([], {});
+    expect(() => tritonSettings(values, logger)).toThrow("--model-repository must be specified");
+  });
+});

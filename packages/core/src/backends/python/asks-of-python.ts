@@ -1,0 +1,82 @@
+import { TritonError } from "../../errors/triton-error.js";
+import type { ExecutorContext } from "../../instance/backend.js";
+import { type FromPython, type WireAsk, writeError } from "./messages.js";
+import { ModelMetrics } from "./model-metrics.js";
+
+/** What a Python model asks of the server besides inference: metrics, models that come and go, the log. */
+export class AsksOfPython {
+  readonly #metrics: ModelMetrics;
+
+  constructor(
+    private readonly context: Pick<ExecutorContext, "control" | "log" | "metrics" | "info">,
+    private readonly send: (header: object) => void,
+  ) {
+    this.#metrics = new ModelMetrics(context.metrics);
+  }
+
+  answer(ask: WireAsk, body: Uint8Array): void {
+    const { call } = ask;
+    this.#do(ask, body).then(
+      (value) => this.send({ type: "answer", call, value: value ?? null }),
+      (thrown) => this.send({ type: "answer", call, error: writeError(thrown) }),
+    );
+  }
+
+  forget({ what, id }: Extract<FromPython, { type: "forget" }>): void {
+    if (what === "deleteMetric") this.#metrics.deleteMetric(id);
+    else this.#metrics.deleteFamily(id);
+  }
+
+  log({ level, message }: Extract<FromPython, { type: "log" }>): void {
+    const { log } = this.context;
+    if (level === "ERROR") log.error(message);
+    else if (level === "WARNING") log.warning(message);
+    else if (level === "INFO") log.info(message);
+    else log.verbose(1, message);
+  }
+
+  /** The process is gone. */
+  close(): void {
+    this.#metrics.clear();
+  }
+
+  async #do({ what, arguments: given, files }: WireAsk, body: Uint8Array): Promise<unknown> {
+    const metrics = this.#metrics;
+    switch (what) {
+      case "family":
+        return metrics.createFamily(...(given as Parameters<ModelMetrics["createFamily"]>));
+      case "metric":
+        return metrics.createMetric(...(given as Parameters<ModelMetrics["createMetric"]>));
+      case "increment":
+      case "set":
+      case "observe":
+        return metrics.change(given[0] as number, what, given[1] as number);
+      case "value":
+        return metrics.value(given[0] as number);
+      default:
+        return this.#control(what, given, files, body);
+    }
+  }
+
+  async #control(
+    what: string,
+    given: readonly unknown[],
+    files: WireAsk["files"],
+    body: Uint8Array,
+  ): Promise<unknown> {
+    const { control, info } = this.context;
+    if (control === undefined) {
+      throw new TritonError("UNAVAILABLE", `model '${info.modelName}' is not part of a server`);
+    }
+    const name = String(given[0]);
+    if (what === "ready") return control.isReady(name, String(given[1]));
+    if (what === "unload") return control.unload(name, { unloadDependents: given[1] === true });
+    if (what !== "load") throw new TritonError("INTERNAL", `a model asked for '${what}'`);
+    const config = given[1] === "" ? {} : { config: String(given[1]) };
+    const entries = files.map(
+      ({ name: path, offset, size }) =>
+        [path.replace(/^file:/, ""), new Uint8Array(body.subarray(offset, offset + size))] as const,
+    );
+    return control.load(name, { ...config, ...(entries.length === 0 ? {} : { files: new Map(entries) }) });
+  }
+}

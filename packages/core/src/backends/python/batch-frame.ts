@@ -1,0 +1,39 @@
+import type { ExecutableRequest, Execution } from "../../instance/executor.js";
+import { FrameBody } from "./frames.js";
+import { parametersJson } from "./messages.js";
+
+const START = 1;
+const END = 2;
+
+/** The frame with which a batch goes to the model: its requests as they are, not merged. */
+export function batchFrame(batch: number, { requests }: Execution): { header: object; body: FrameBody } {
+  const body = new FrameBody();
+  const header = {
+    type: "execute",
+    batch,
+    requests: requests.map((request) => ({
+      id: request.id,
+      correlationId: writeCorrelationId(request.correlationId),
+      flags: flagsOf(request),
+      timeout: request.timeoutMicroseconds,
+      parameters: parametersJson(request.parameters),
+      requested: request.requestedOutputs,
+      inputs: body.addTensors(request.inputs),
+    })),
+  };
+  return { header, body };
+}
+
+/** Text stands in a list: a number may have more digits than JSON has. */
+function writeCorrelationId(id: bigint | string | undefined): string | readonly [string] {
+  return typeof id === "string" ? [id] : String(id ?? 0n);
+}
+
+function flagsOf({ sequenceStart, sequenceEnd }: ExecutableRequest): number {
+  return (sequenceStart ? START : 0) | (sequenceEnd ? END : 0);
+}
+
+/** What flags say of a place in a sequence. */
+export function readFlags(flags: number): { readonly sequenceStart: boolean; readonly sequenceEnd: boolean } {
+  return { sequenceStart: (flags & START) !== 0, sequenceEnd: (flags & END) !== 0 };
+}

@@ -1,0 +1,111 @@
+import type { ModelCaller, TensorAnswer, TensorCaller } from "../../callable/model-caller.js";
+import { TritonError } from "../../errors/triton-error.js";
+import { readFlags } from "./batch-frame.js";
+import { FrameBody, readTensors } from "./frames.js";
+import { parametersJson, readParameters, type WireCall, writeError } from "./messages.js";
+
+/** Responses on their way to a model that does not take them. */
+const WINDOW = 16;
+
+/** A call of another model under way. */
+interface OpenCall {
+  readonly controller: AbortController;
+  /** Responses that the model has not taken. */
+  underWay: number;
+  wake: (() => void) | undefined;
+}
+
+/** Calls that a Python model makes of other models. */
+export class CallsOfPython {
+  readonly #open = new Map<number, OpenCall>();
+
+  /** @param modelsOf calls models on behalf of a batch; undefined when the batch is over */
+  constructor(
+    private readonly send: (header: object, body: FrameBody) => void,
+    private readonly modelsOf: (batch: number) => (ModelCaller & Partial<TensorCaller>) | undefined,
+  ) {}
+
+  start(call: WireCall, body: Uint8Array): void {
+    const open: OpenCall = { controller: new AbortController(), underWay: 0, wake: undefined };
+    this.#open.set(call.call, open);
+    void this.#run(call, body, open)
+      .catch((error) => this.#answer(call.call, { outcome: refusal(call, error), final: true }))
+      .finally(() => this.#open.delete(call.call));
+  }
+
+  /** The model has taken a response. */
+  taken(call: number): void {
+    const open = this.#open.get(call);
+    if (open === undefined) return;
+    open.underWay--;
+    open.wake?.();
+  }
+
+  /** The model gives a call up. */
+  end(call: number): void {
+    const open = this.#open.get(call);
+    open?.controller.abort();
+    open?.wake?.();
+  }
+
+  /** The process is gone. */
+  endAll(): void {
+    for (const call of [...this.#open.keys()]) this.end(call);
+  }
+
+  async #run(call: WireCall, body: Uint8Array, open: OpenCall): Promise<void> {
+    const models = this.modelsOf(call.batch);
+    if (models?.callWithTensors === undefined) {
+      throw new TritonError("CANCELLED", `the batch that calls model '${call.model}' is over`);
+    }
+    const id = call.correlationId;
+    const answers = models.callWithTensors(call.model, readTensors(call.inputs, body), {
+      signal: open.controller.signal,
+      decoupled: call.stream,
+      requestedOutputs: call.requested,
+      requestId: call.id,
+      parameters: readParameters(call.parameters),
+      timeoutMicroseconds: call.timeout,
+      ...(call.version === -1 ? {} : { modelVersion: call.version }),
+      ...(id === "0" ? {} : { sequenceId: typeof id === "string" ? BigInt(id) : id[0] }),
+      ...readFlags(call.flags),
+    });
+    for await (const answer of answers) {
+      this.#answer(call.call, answer);
+      open.underWay++;
+      while (open.underWay >= WINDOW && !answer.final && !open.controller.signal.aborted) {
+        await new Promise<void>((resolve) => {
+          open.wake = resolve;
+        });
+      }
+    }
+  }
+
+  #answer(call: number, { outcome, final }: TensorAnswer): void {
+    const body = new FrameBody();
+    const header = { type: "answer", call, last: final };
+    if (TritonError.is(outcome)) this.send({ ...header, error: writeError(outcome) }, body);
+    else if (outcome === undefined) this.send(header, body);
+    else {
+      const outputs = body.addTensors(outcome.outputs);
+      this.send({ ...header, outputs, parameters: parametersJson(outcome.parameters) }, body);
+    }
+  }
+}
+
+/** Why a call was not made, in Triton's words. */
+function refusal({ model }: WireCall, thrown: unknown): TritonError {
+  const error = TritonError.from(thrown);
+  if (error.code === "CANCELLED") return error;
+  const text =
+    error.code === "UNSUPPORTED"
+      ? `Model ${model} is using the decoupled. The current BLS request call doesn't support models using the ` +
+        "decoupled transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec' calls for " +
+        "decoupled models.'"
+      : error.code === "UNAVAILABLE" || error.code === "NOT_FOUND"
+        ? `Failed for execute the inference request. Model '${model}' is not ready.`
+        : error.message;
+  return new TritonError("INTERNAL", `Model ${model} - Error when running inference: ${text}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,179 @@
+import type { Metric as PromMetric, Registry } from "prom-client";
+import { TritonError } from "../../errors/triton-error.js";
+
+type Kind = "COUNTER" | "GAUGE" | "HISTOGRAM";
+type Labels = Readonly<Record<string, string>>;
+
+/** One metric, with how many objects of models stand for it. */
+interface Series {
+  readonly labels: Labels;
+  readonly bounds: readonly number[];
+  readonly buckets: number[];
+  users: number;
+  value: number;
+  count: number;
+}
+
+/** A family on the metrics page. Unlike those of prom-client it takes any labels, and can lose metrics again. */
+class Family {
+  readonly series = new Map<string, Series>();
+  readonly aggregator = "sum";
+  users = 0;
+
+  constructor(
+    readonly name: string,
+    readonly help: string,
+    readonly kind: Kind,
+  ) {}
+
+  /** What prom-client asks for. */
+  async get(): Promise<object> {
+    const { name, help, aggregator } = this;
+    const values = [...this.series.values()].flatMap((one) => this.#values(one));
+    return { name, help, aggregator, type: this.kind.toLowerCase(), values };
+  }
+
+  reset(): void {}
+
+  #values({ labels, value, count, bounds, buckets }: Series): object[] {
+    if (this.kind !== "HISTOGRAM") return [{ labels, value }];
+    let below = 0;
+    const named = (suffix: string) => `${this.name}_${suffix}`;
+    const rows = bounds.map((bound, i) => {
+      below += buckets[i]!;
+      return { labels: { ...labels, le: bound }, value: below, metricName: named("bucket") };
+    });
+    return [
+      ...rows,
+      { labels: { ...labels, le: "+Inf" }, value: count, metricName: named("bucket") },
+      { labels, value, metricName: named("sum") },
+      { labels, value: count, metricName: named("count") },
+    ];
+  }
+}
+
+/** Families that models of one registry share. */
+const familiesOf = new WeakMap<Registry, Map<string, Family>>();
+
+/** The metrics of one process of a Python model: on the page for as long as the objects that stand for them exist. */
+export class ModelMetrics {
+  readonly #families = new Map<number, Family>();
+  readonly #metrics = new Map<number, { readonly family: Family; readonly key: string }>();
+  #next = 1;
+
+  constructor(private readonly registry: Registry) {}
+
+  /** @throws TritonError ALREADY_EXISTS for a name that something else has */
+  createFamily(name: string, help: string, kind: Kind): number {
+    const shared = familiesOf.get(this.registry) ?? new Map<string, Family>();
+    familiesOf.set(this.registry, shared);
+    let family = shared.get(name);
+    if (family === undefined || family.kind !== kind) {
+      if (family !== undefined || this.registry.getSingleMetric(name) !== undefined) {
+        throw new TritonError("ALREADY_EXISTS", `there is a metric '${name}' already, which is no ${kind}`);
+      }
+      if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) {
+        throw new TritonError("INVALID_ARG", `'${name}' is no name of a metric`);
+      }
+      family = new Family(name, help, kind);
+      shared.set(name, family);
+      this.registry.registerMetric(family as unknown as PromMetric);
+    }
+    family.users++;
+    this.#families.set(this.#next, family);
+    return this.#next++;
+  }
+
+  createMetric(familyId: number, labels: Labels | null, buckets: readonly number[] | null): number {
+    const family = this.#families.get(familyId);
+    if (family === undefined) throw gone();
+    for (const label of Object.keys(labels ?? {})) {
+      if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(label)) {
+        throw new TritonError("INVALID_ARG", `'${label}' is no name of a label of metric '${family.name}'`);
+      }
+    }
+    const key = JSON.stringify(Object.entries(labels ?? {}).sort());
+    const bounds = [...(buckets ?? [])].sort((a, b) => a - b);
+    const series = family.series.get(key) ?? {
+      labels: labels ?? {},
+      bounds,
+      buckets: bounds.map(() => 0),
+      users: 0,
+      value: 0,
+      count: 0,
+    };
+    series.users++;
+    family.series.set(key, series);
+    this.#metrics.set(this.#next, { family, key });
+    return this.#next++;
+  }
+
+  change(id: number, how: "increment" | "set" | "observe", value: number): void {
+    const { family, series } = this.#find(id);
+    const { kind } = family;
+    if (how === "increment" && kind === "COUNTER" && value < 0) {
+      throw new TritonError(
+        "INVALID_ARG",
+        "TRITONSERVER_METRIC_KIND_COUNTER does not support negative value",
+      );
+    }
+    const fits =
+      how === "set" ? kind === "GAUGE" : how === "observe" ? kind === "HISTOGRAM" : kind !== "HISTOGRAM";
+    if (!fits) {
+      throw new TritonError("UNSUPPORTED", `TRITONSERVER_METRIC_KIND_${kind} does not support ${VERBS[how]}`);
+    }
+    if (how === "set") series.value = value;
+    else series.value += value;
+    if (how !== "observe") return;
+    series.count++;
+    const bucket = series.bounds.findIndex((bound) => value <= bound);
+    if (bucket >= 0) series.buckets[bucket]!++;
+  }
+
+  value(id: number): number {
+    const { family, series } = this.#find(id);
+    if (family.kind === "HISTOGRAM") {
+      throw new TritonError("UNSUPPORTED", "TRITONSERVER_METRIC_KIND_HISTOGRAM does not support Value");
+    }
+    return series.value;
+  }
+
+  deleteMetric(id: number): void {
+    const found = this.#metrics.get(id);
+    this.#metrics.delete(id);
+    const series = found?.family.series.get(found.key);
+    if (found === undefined || series === undefined || --series.users > 0) return;
+    found.family.series.delete(found.key);
+  }
+
+  deleteFamily(id: number): void {
+    const family = this.#families.get(id);
+    this.#families.delete(id);
+    if (family === undefined || --family.users > 0) return;
+    familiesOf.get(this.registry)?.delete(family.name);
+    this.registry.removeSingleMetric(family.name);
+  }
+
+  /** The process is gone, and its objects with it. */
+  clear(): void {
+    for (const id of [...this.#metrics.keys()]) this.deleteMetric(id);
+    for (const id of [...this.#families.keys()]) this.deleteFamily(id);
+  }
+
+  #find(id: number): { readonly family: Family; readonly series: Series } {
+    const found = this.#metrics.get(id);
+    const series = found?.family.series.get(found.key);
+    if (found === undefined || series === undefined) throw gone();
+    return { family: found.family, series };
+  }
+}
+
+const VERBS = { increment: "Increment", set: "Set", observe: "Observe" } as const;
+
+function gone(): TritonError {
+  return new TritonError(
+    "INTERNAL",
+    "Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The 'MetricFamily' object should " +
+      "be deleted AFTER its corresponding 'Metric' objects have been deleted.",
+  );
+}

@@ -1,0 +1,305 @@
+import { RESCHEDULE } from "../../callable/reschedule.js";
+import type { Timer } from "../../clock/clock.js";
+import { toConfigJson } from "../../config/config-json.js";
+import { isDecoupled } from "../../config/model-config.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { ExecutorContext } from "../../instance/backend.js";
+import type { Execution, ExecutionResult, Executor } from "../../instance/executor.js";
+import { Restarts } from "../../instance/worker/restarts.js";
+import { AsksOfPython } from "./asks-of-python.js";
+import { batchFrame } from "./batch-frame.js";
+import { CallsOfPython } from "./calls-of-python.js";
+import { type FromPython, readError, type WireResponse, type WireResult } from "./messages.js";
+import { OpenBatches } from "./open-batches.js";
+import { PythonSession, type PythonSettings } from "./python-session.js";
+import { ResponseReader } from "./response-reader.js";
+
+/** The batch that `execute` of the model is at work on. */
+interface Running {
+  readonly batch: number;
+  readonly execution: Execution;
+  readonly limit: Timer | undefined;
+  resolve(results: readonly ExecutionResult[] | undefined): void;
+  reject(error: TritonError): void;
+}
+
+/**
+ * Runs an instance of a Python model in a process of its own. A process that dies fails the requests that it had and
+ * nothing else, and is started again after a pause that doubles with each failure.
+ */
+export class PythonExecutor implements Executor {
+  readonly isolation = "process";
+  readonly mustFinish = false;
+  details: Readonly<Record<string, string>> = {};
+  memoryBytes: number | undefined;
+  onHealth: Executor["onHealth"];
+  readonly #settings: PythonSettings;
+  readonly #context: ExecutorContext;
+  readonly #directory: string;
+  readonly #open = new OpenBatches();
+  readonly #responses: ResponseReader;
+  readonly #calls: CallsOfPython;
+  readonly #asks: AsksOfPython;
+  readonly #restarts: Restarts;
+  #session: PythonSession | undefined;
+  #running: Running | undefined;
+  #nextBatch = 0;
+  #endedFor: string | undefined;
+  #stopping = false;
+
+  /** @param directory of the model */
+  constructor(settings: PythonSettings, directory: string, context: ExecutorContext) {
+    this.#settings = settings;
+    this.#directory = directory;
+    this.#context = context;
+    this.#responses = new ResponseReader(context);
+    const send = (header: object) => this.#session?.send(header);
+    this.#calls = new CallsOfPython(
+      (header, body) => this.#session?.send(header, body),
+      (batch) => (this.#open.get(batch) ?? this.#runningAs(batch))?.models,
+    );
+    this.#asks = new AsksOfPython(context, send);
+    this.#restarts = new Restarts(
+      context.clock,
+      () => this.start(),
+      (healthy, reason) => this.onHealth?.(healthy, reason),
+    );
+  }
+
+  async start(): Promise<void> {
+    const { info, nice, clock, log } = this.#context;
+    const session = new PythonSession({
+      settings: this.#settings,
+      modelName: info.modelName,
+      name: info.instanceName,
+      nice,
+      clock,
+      log,
+      init: this.#init(),
+      message: (message, body) => this.#take(message, body),
+      crashed: (why) => this.#crashed(why),
+    });
+    this.#session = session;
+    try {
+      await session.ready;
+    } catch (error) {
+      this.#session = undefined;
+      this.#asks.close();
+      throw error;
+    }
+    this.details = { pid: session.pid };
+  }
+
+  execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    const batch = this.#nextBatch++;
+    const { header, body } = batchFrame(batch, execution);
+    this.#open.add(batch, execution);
+    this.#session?.send(header, body);
+    execution.inputsReady();
+    execution.requests.forEach((request, index) => {
+      request.onCancel = () => {
+        this.#session?.send({ type: "cancel", batch, index });
+        if (this.#running?.batch !== batch) this.#open.closeWhenOver(batch);
+      };
+    });
+    return new Promise((resolve, reject) => {
+      const limit = this.#limit();
+      const done = () => {
+        limit?.cancel();
+        this.#running = undefined;
+      };
+      this.#running = {
+        batch,
+        execution,
+        limit,
+        resolve: (results) => {
+          done();
+          resolve(results);
+        },
+        reject: (error) => {
+          done();
+          reject(error);
+        },
+      };
+    });
+  }
+
+  drained(): Promise<void> {
+    return this.#open.whenEmpty();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#restarts.stop();
+    const session = this.#session;
+    if (session === undefined) return;
+    if (session.isReady && this.#running === undefined) session.end();
+    else session.kill();
+    await session.ended;
+  }
+
+  #init() {
+    const { info, placement } = this.#context;
+    const { modelName, modelVersion, modelConfig } = info;
+    return {
+      type: "load",
+      path: this.#settings.path,
+      model: modelName,
+      instance: placement.name,
+      decoupled: isDecoupled(modelConfig),
+      outputs: modelConfig.output.map(({ name }) => name),
+      states: (modelConfig.sequenceBatching?.state ?? []).map(({ outputName }) => outputName),
+      reportMemory: this.#context.hosting.recycle?.aboveMemoryMb !== undefined,
+      arguments: {
+        model_config: JSON.stringify(toConfigJson(modelConfig)),
+        model_instance_kind: placement.kind.replace("KIND_", ""),
+        model_instance_name: placement.name,
+        model_instance_device_id: String(placement.deviceId),
+        model_repository: this.#directory,
+        model_version: String(modelVersion),
+        model_name: modelName,
+      },
+    } as const;
+  }
+
+  #take(message: FromPython, body: Uint8Array): void {
+    switch (message.type) {
+      case "executed":
+        this.#executed(message, body);
+        break;
+      case "response":
+        this.#respond(message, body);
+        break;
+      case "abandoned":
+        this.#abandoned(message.batch, message.index);
+        break;
+      case "infer":
+        this.#calls.start(message, body);
+        break;
+      case "taken":
+        this.#calls.taken(message.call);
+        break;
+      case "end":
+        this.#calls.end(message.call);
+        break;
+      case "ask":
+        this.#asks.answer(message, body);
+        break;
+      case "forget":
+        this.#asks.forget(message);
+        break;
+      case "log":
+        this.#asks.log(message);
+        break;
+    }
+  }
+
+  /** `execute` of the model has returned, or raised. */
+  #executed(message: Extract<FromPython, { type: "executed" }>, body: Uint8Array): void {
+    const running = this.#runningAs(message.batch) && this.#running;
+    if (running === undefined) return;
+    const { execution, batch } = running;
+    execution.outputsReady();
+    this.#restarts.worked();
+    this.memoryBytes = message.memory;
+    if (message.error !== undefined) {
+      this.#open.forget(batch);
+      running.reject(new TritonError("INTERNAL", message.error));
+      return;
+    }
+    const results = message.results!.map((result, index) => this.#result(execution, index, result, body));
+    if (!results.includes(null)) {
+      this.#open.forget(batch);
+      running.resolve(results as ExecutionResult[]);
+      return;
+    }
+    // Some of the requests are answered by their senders: here, or later.
+    results.forEach((result, index) => {
+      if (result === RESCHEDULE) execution.reschedule(index);
+      else if (TritonError.is(result)) execution.sendError(index, result, true);
+      else if (result !== null) execution.send(index, result, true);
+    });
+    running.resolve(undefined);
+    this.#open.closeWhenOver(batch);
+  }
+
+  #result(execution: Execution, index: number, result: WireResult, body: Uint8Array): ExecutionResult | null {
+    if (result === null) return null;
+    if (result === "again") return RESCHEDULE;
+    const { modelName } = this.#context.info;
+    if ("missing" in result) {
+      return new TritonError(
+        "INTERNAL",
+        `model '${modelName}' returned None for a request, and has not got its response sender`,
+      );
+    }
+    return this.#read(execution, index, result, body);
+  }
+
+  /** A sender has sent a response. */
+  #respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
+    const { batch, index } = message;
+    const execution = this.#open.get(batch);
+    if (execution === undefined || !execution.isOpen(index)) return;
+    // The first response of a model that is not decoupled is its last.
+    const final = message.final || !execution.decoupled;
+    if (message.outputs === undefined && message.error === undefined) execution.finish(index);
+    else {
+      const result = this.#read(execution, index, message, body);
+      if (TritonError.is(result)) execution.sendError(index, result, final);
+      else execution.send(index, result, final);
+    }
+    if (final) {
+      if (this.#running?.batch !== batch) this.#open.closeWhenOver(batch);
+      return;
+    }
+    const taken = () => this.#session?.send({ type: "taken", batch, index });
+    const wait = execution.writable(index);
+    if (wait === undefined) taken();
+    else void wait.then(taken);
+  }
+
+  #read(execution: Execution, index: number, wire: WireResponse, body: Uint8Array) {
+    if (wire.error !== undefined) return readError(wire.error);
+    const { rows } = execution.requests[index]!;
+    return this.#responses.read(wire, body, execution.decoupled ? undefined : rows);
+  }
+
+  /** The model has let go of a request that it has not ended. */
+  #abandoned(batch: number, index: number): void {
+    const execution = this.#open.get(batch);
+    if (execution === undefined) return;
+    const { modelName } = this.#context.info;
+    const text = `model '${modelName}' let go of a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
+    execution.sendError(index, new TritonError("INTERNAL", text), true);
+    if (this.#running?.batch !== batch) this.#open.closeWhenOver(batch);
+  }
+
+  #crashed(why: string): void {
+    const { placement, log } = this.#context;
+    const how = this.#endedFor ?? why;
+    this.#endedFor = undefined;
+    this.#session = undefined;
+    const error = new TritonError("INTERNAL", `Stub process '${placement.name}' is not healthy. It ${how}.`);
+    if (!this.#stopping) log.error(error.message);
+    this.#restarts.crashed(error);
+    this.#running?.reject(error);
+    this.#open.fail(error);
+    this.#calls.endAll();
+    this.#asks.close();
+  }
+
+  #runningAs(batch: number): Execution | undefined {
+    return this.#running?.batch === batch ? this.#running.execution : undefined;
+  }
+
+  #limit(): Timer | undefined {
+    const { clock, hosting } = this.#context;
+    const limitMs = hosting.executionTimeoutMs;
+    if (limitMs === undefined) return undefined;
+    return clock.setTimer(limitMs, () => {
+      this.#endedFor = `was ended: it ran longer than ${limitMs} ms`;
+      this.#session?.kill();
+    });
+  }
+}

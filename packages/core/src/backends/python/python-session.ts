@@ -1,0 +1,148 @@
+import type { Clock, Timer } from "../../clock/clock.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { Log } from "../../observe/log/log.js";
+import type { FrameBody } from "./frames.js";
+import type { FromPython } from "./messages.js";
+import { PythonProcess } from "./python-process.js";
+
+/** Which Python runs a model, and what bounds it. */
+export interface PythonSettings {
+  /** The program: a path, or a name to be found in PATH. */
+  readonly python: string;
+  /** The file of the model. */
+  readonly path: string;
+  /** How long Python may take to start, and a model to finalize. */
+  readonly stubTimeoutMs: number;
+  /** How long a model may take to load. */
+  readonly loadTimeoutMs: number;
+}
+
+/** What a session is opened with. */
+export interface SessionInit {
+  readonly settings: PythonSettings;
+  readonly modelName: string;
+  /** Name of the instance, or of the model that completes its configuration. */
+  readonly name: string;
+  readonly nice?: number | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What the process is to do once it has started. */
+  readonly init: { readonly type: "load" | "complete" } & Readonly<Record<string, unknown>>;
+  /** Hears what the model says, from the start. */
+  message(message: FromPython, body: Uint8Array): void;
+  /** A process that was ready has ended by itself. */
+  crashed(why: string): void;
+}
+
+/** A process with a Python model from its start to its end. */
+export class PythonSession {
+  /** Resolves when the model is loaded, or has completed its configuration; rejects when it could not. */
+  readonly ready: Promise<void>;
+  /** Resolves when the process, and all that it started, is gone. */
+  readonly ended: Promise<void>;
+  readonly #process: PythonProcess;
+  readonly #init: SessionInit;
+  #hasStarted = false;
+  #isReady = false;
+  #failure: string | undefined;
+  #timer: Timer | undefined;
+  #resolve = () => {};
+  #reject: (error: TritonError) => void = () => {};
+
+  constructor(init: SessionInit) {
+    this.#init = init;
+    const { settings, modelName, log } = init;
+    this.ready = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    let ended = () => {};
+    this.ended = new Promise((resolve) => {
+      ended = resolve;
+    });
+    this.#limit(settings.stubTimeoutMs, `'${settings.python}' did not start`);
+    this.#process = new PythonProcess(settings.python, init.nice, {
+      message: (header, body) => this.#message(header as FromPython, body),
+      printed: (line) => log.info(`model '${modelName}': ${line}`),
+      gone: (why) => {
+        this.#gone(why);
+        ended();
+      },
+    });
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  get pid(): string {
+    return this.#process.pid;
+  }
+
+  send(header: object, body?: FrameBody): void {
+    this.#process.send(header, body);
+  }
+
+  /** Has the model finalized, and the process end; ends it when that takes too long. */
+  end(): void {
+    const { settings, modelName, log, clock } = this.#init;
+    this.send({ type: "stop" });
+    this.#timer?.cancel();
+    this.#timer = clock.setTimer(settings.stubTimeoutMs, () => {
+      log.warning(
+        `model '${modelName}' was ended: it did not finalize within ${settings.stubTimeoutMs / 1000} s`,
+      );
+      this.kill();
+    });
+  }
+
+  kill(): void {
+    this.#process.kill();
+  }
+
+  #message(message: FromPython, body: Uint8Array): void {
+    switch (message.type) {
+      case "started":
+        this.#hasStarted = true;
+        this.#limit(this.#init.settings.loadTimeoutMs, "the model did not load");
+        this.send(this.#init.init);
+        break;
+      case "ready":
+        this.#timer?.cancel();
+        this.#isReady = true;
+        this.#resolve();
+        break;
+      case "failed":
+        this.#failure = message.error;
+        this.kill();
+        break;
+      default:
+        this.#init.message(message, body);
+    }
+  }
+
+  #limit(ms: number, what: string): void {
+    this.#timer?.cancel();
+    this.#timer = this.#init.clock.setTimer(ms, () => {
+      this.#failure = `${what} within ${ms / 1000} s`;
+      this.kill();
+    });
+  }
+
+  #gone(why: string): void {
+    this.#timer?.cancel();
+    const { settings, modelName, name, init } = this.#init;
+    if (this.#isReady) {
+      if (init.type === "load") this.#init.crashed(why);
+      return;
+    }
+    const death = this.#hasStarted
+      ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
+      : `'${settings.python}', which is to run model '${modelName}', ${why}${HINT}`;
+    this.#reject(new TritonError("INTERNAL", this.#failure ?? death));
+  }
+}
+
+const HINT =
+  "; a Python model needs Python 3.8 or newer with numpy, found as 'python3' or named by the setting 'executable' " +
+  "of the backend 'python' or by TRITONJS_PYTHON";

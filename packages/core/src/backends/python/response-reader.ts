@@ -1,0 +1,41 @@
+import { TritonError } from "../../errors/triton-error.js";
+import type { ExecutorContext } from "../../instance/backend.js";
+import { OutputsWithParameters } from "../../response/response-parameters.js";
+import type { Tensor } from "../../tensor/tensor.js";
+import { readTensors } from "./frames.js";
+import { readParameters, type WireResponse } from "./messages.js";
+
+/**
+ * Reads responses of a model. As with Triton, what a Python model returns is passed on as it is, also where that is not
+ * what its configuration says, and outputs may be left out; the log tells of it once for each output.
+ */
+export class ResponseReader {
+  readonly #told = new Set<string>();
+
+  constructor(private readonly context: Pick<ExecutorContext, "checker" | "log">) {}
+
+  /** @param rows that outputs should have; undefined for any number */
+  read(
+    { outputs = [], parameters = [] }: WireResponse,
+    body: Uint8Array,
+    rows: number | undefined,
+  ): Map<string, Tensor> | TritonError {
+    try {
+      const tensors = readTensors(outputs, body);
+      for (const [name, tensor] of tensors) if (!this.#told.has(name)) this.#look(name, tensor, rows);
+      if (parameters.length === 0) return tensors;
+      return new OutputsWithParameters(tensors, readParameters(parameters));
+    } catch (error) {
+      return TritonError.from(error);
+    }
+  }
+
+  #look(name: string, tensor: Tensor, rows: number | undefined): void {
+    try {
+      this.context.checker.check(new Map([[name, tensor]]), rows, [name]);
+    } catch (error) {
+      this.#told.add(name);
+      this.context.log.warning(`${TritonError.from(error).message.trim()}; clients get it as it is`);
+    }
+  }
+}

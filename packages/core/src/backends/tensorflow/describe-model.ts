@@ -1,0 +1,85 @@
+import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
+import { realClock } from "../../clock/clock.js";
+import { emptyConfig } from "../../config/defaults.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { ModelDescription } from "../../instance/backend.js";
+import { unpackError } from "../../instance/worker/messages.js";
+import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
+import { OutputChecker } from "../../response/check-outputs.js";
+import type { SyncAnswer, SyncDescription } from "./describe-sync.js";
+import { graphDescription } from "./graph-description.js";
+import { readModelJson } from "./model-json.js";
+import type { TensorflowData } from "./tensorflow-model.js";
+
+/** What `model.json` says without TensorFlow.js: all of a GraphModel with a signature. */
+function quickDescription({ savedModel, path }: TensorflowData): ModelDescription | undefined {
+  if (savedModel) return undefined;
+  const json = readModelJson(path);
+  if (json.kind === "layers" || json.signature.inputs === undefined) return undefined;
+  return graphDescription(json);
+}
+
+/**
+ * Describes a model; where only TensorFlow can, in a worker.
+ *
+ * @throws TritonError with what is wrong with the model
+ */
+export async function describeModel(data: TensorflowData, modelName: string): Promise<ModelDescription> {
+  const quick = quickDescription(data);
+  if (quick !== undefined) return quick;
+  const entry = new URL("./tensorflow-model.js", import.meta.url);
+  const config = { ...emptyConfig(), name: modelName };
+  const worker = new WorkerExecutor(
+    { entry, data, interruptible: true },
+    {
+      info: {
+        modelName,
+        modelVersion: 1,
+        modelConfig: config,
+        instanceName: `${modelName}_description`,
+        instanceIndex: 0,
+        device: { kind: "KIND_CPU", id: 0 },
+      },
+      checker: new OutputChecker(config),
+      clock: realClock,
+      warn: (message) => process.emitWarning(message, "TritonWarning"),
+    },
+  );
+  try {
+    await worker.start();
+    return JSON.parse(worker.details.description!) as ModelDescription;
+  } finally {
+    await worker.stop();
+  }
+}
+
+/** A worker that says nothing within this time is given up. */
+const DESCRIBE_WITHIN_MS = 120_000;
+
+/** The same for `bind`, which cannot wait otherwise: this thread stands still meanwhile, as it does to read a file. */
+export function describeModelSync(data: TensorflowData): ModelDescription {
+  const quick = quickDescription(data);
+  if (quick !== undefined) return quick;
+  const { port1, port2 } = new MessageChannel();
+  const done = new Int32Array(new SharedArrayBuffer(4));
+  const workerData: SyncDescription = { data, port: port2, done };
+  const worker = new Worker(new URL("./describe-sync.js", import.meta.url), {
+    workerData,
+    transferList: [port2],
+  });
+  try {
+    Atomics.wait(done, 0, 0, DESCRIBE_WITHIN_MS);
+    const answer = receiveMessageOnPort(port1)?.message as SyncAnswer | undefined;
+    if (answer === undefined) {
+      throw new TritonError(
+        "UNAVAILABLE",
+        `the TensorFlow model '${data.path}' could not be described in time`,
+      );
+    }
+    if ("code" in answer) throw unpackError(answer);
+    return answer;
+  } finally {
+    port1.close();
+    void worker.terminate();
+  }
+}

@@ -1,0 +1,62 @@
+import { readFile } from "node:fs/promises";
+import type { io } from "@tensorflow/tfjs";
+import { TritonError } from "../../errors/triton-error.js";
+import { assertStaysInside, isInside } from "../../files/stays-inside.js";
+import { type ModelJson, weightBytes, weightFiles } from "./model-json.js";
+
+/**
+ * Gives TensorFlow.js a model from files: its own handler of `file://` comes with tfjs-node alone.
+ *
+ * @param directory what the files of weights may not be outside of
+ */
+export function fileHandler(model: ModelJson, directory: string): io.IOHandler {
+  return {
+    load: async () => ({
+      ...(model.content as io.ModelArtifacts),
+      weightSpecs: model.weightsManifest.flatMap(({ weights }) => weights) as io.WeightsManifestEntry[],
+      weightData: await readWeights(model, directory),
+    }),
+  };
+}
+
+/** @throws TritonError INVALID_ARG that names the file that is missing, or tells how many bytes are */
+async function readWeights(model: ModelJson, directory: string): Promise<ArrayBuffer> {
+  const parts: Buffer[] = [];
+  for (const file of weightFiles(model)) {
+    if (!isInside(directory, file)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `the TensorFlow.js model '${model.path}' has weights in '${file}', which is outside of the model's directory`,
+      );
+    }
+    await assertStaysInside(directory, file);
+    try {
+      parts.push(await readFile(file));
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException;
+      const why = code === "ENOENT" ? "is missing" : `cannot be read: ${TritonError.from(cause).message}`;
+      throw new TritonError(
+        "INVALID_ARG",
+        `the weights '${file}' of the TensorFlow.js model '${model.path}' ${why}`,
+        {
+          cause,
+        },
+      );
+    }
+  }
+  const total = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const expected = weightBytes(model);
+  if (expected !== undefined && expected !== total) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `the weights of the TensorFlow.js model '${model.path}' must have ${expected} bytes, but its files have ${total}`,
+    );
+  }
+  const joined = new Uint8Array(total);
+  let offset = 0;
+  for (const part of parts) {
+    joined.set(part, offset);
+    offset += part.byteLength;
+  }
+  return joined.buffer;
+}

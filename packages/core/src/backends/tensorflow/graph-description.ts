@@ -1,0 +1,100 @@
+import type { TensorSpec } from "../../config/tensor-spec.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { ModelDescription } from "../../instance/backend.js";
+import type { DataType } from "../../tensor/data-type.js";
+import type { ModelJson, SignatureTensor } from "./model-json.js";
+
+/** TensorFlow's names of data types, those of signatures and those of TensorFlow.js. */
+const DATA_TYPES: Readonly<Record<string, DataType>> = {
+  DT_FLOAT: "FP32",
+  DT_DOUBLE: "FP64",
+  DT_HALF: "FP16",
+  DT_BFLOAT16: "BF16",
+  DT_INT8: "INT8",
+  DT_INT16: "INT16",
+  DT_INT32: "INT32",
+  DT_INT64: "INT64",
+  DT_UINT8: "UINT8",
+  DT_UINT16: "UINT16",
+  DT_UINT32: "UINT32",
+  DT_UINT64: "UINT64",
+  DT_BOOL: "BOOL",
+  DT_STRING: "BYTES",
+  float32: "FP32",
+  int32: "INT32",
+  bool: "BOOL",
+  string: "BYTES",
+};
+
+/** Numbers that stand for the types in some files. */
+const BY_NUMBER: Readonly<Record<number, string>> = {
+  1: "DT_FLOAT",
+  2: "DT_DOUBLE",
+  3: "DT_INT32",
+  4: "DT_UINT8",
+  5: "DT_INT16",
+  6: "DT_INT8",
+  7: "DT_STRING",
+  9: "DT_INT64",
+  10: "DT_BOOL",
+  14: "DT_BFLOAT16",
+  17: "DT_UINT16",
+  19: "DT_HALF",
+  22: "DT_UINT32",
+  23: "DT_UINT64",
+};
+
+/** @throws TritonError UNSUPPORTED for a type that the protocol has not */
+export function tensorDataType(type: string | number | undefined): DataType {
+  const name = typeof type === "number" ? BY_NUMBER[type] : type;
+  const found = name === undefined ? undefined : DATA_TYPES[name];
+  if (found !== undefined) return found;
+  throw new TritonError("UNSUPPORTED", `TensorFlow's type ${type} is no tensor type of the protocol`);
+}
+
+/** A node of a graph, as far as it is read. */
+interface GraphNode {
+  readonly name: string;
+  readonly op: string;
+  readonly attr?: {
+    readonly dtype?: { readonly type?: string | number };
+    readonly shape?: { readonly shape?: SignatureTensor["tensorShape"] };
+  };
+}
+
+/**
+ * The tensors of a GraphModel: of its signature; without one, its placeholders, and no outputs.
+ *
+ * @throws TritonError UNSUPPORTED for tensors that the protocol cannot have
+ */
+export function graphDescription({ path, signature, content }: ModelJson): ModelDescription {
+  const specs = (tensors: Readonly<Record<string, SignatureTensor>> | undefined) =>
+    Object.entries(tensors ?? {}).map(([name, { dtype, tensorShape }]) =>
+      toSpec(path, name, dtype, tensorShape),
+    );
+  const inputs = specs(signature.inputs);
+  if (inputs.length > 0) return { inputs, outputs: specs(signature.outputs) };
+  const { node: nodes = [] } = content.modelTopology as { node?: readonly GraphNode[] };
+  return {
+    inputs: nodes
+      .filter(({ op }) => op === "Placeholder")
+      .map(({ name, attr }) => toSpec(path, name, attr?.dtype?.type, attr?.shape?.shape)),
+    outputs: [],
+  };
+}
+
+function toSpec(
+  path: string,
+  name: string,
+  type: string | number | undefined,
+  shape: SignatureTensor["tensorShape"],
+): TensorSpec {
+  if (shape === undefined || shape.unknownRank) {
+    throw new TritonError(
+      "UNSUPPORTED",
+      `the TensorFlow.js model '${path}' leaves the rank of '${name}' open`,
+    );
+  }
+  const dims = (shape.dim ?? []).map(({ size }) => Number(size));
+  return { name, dtype: tensorDataType(type), shape: dims.map((dim) => (dim > 0 ? dim : -1)) };
+}

@@ -1,0 +1,72 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { TritonError } from "../../errors/triton-error.js";
+import type { Backend } from "../../instance/backend.js";
+import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
+import { describeModelSync } from "./describe-model.js";
+import { findRuntime, isNative } from "./find-runtime.js";
+import type { TensorflowOptions } from "./options.js";
+import type { TensorflowData } from "./tensorflow-model.js";
+
+export type { TensorflowOptions, TensorflowRuntime } from "./options.js";
+
+/**
+ * A backend that runs a TensorFlow.js model (GraphModel or LayersModel) or a SavedModel, each instance in a worker
+ * thread of its own. Inputs, outputs and whether the model can batch (all first dimensions variable) come from its
+ * signature or its layers when `bind` is not told.
+ *
+ * @throws TritonError at `bind` for a missing file (NOT_FOUND), one that is no model (INVALID_ARG), and when nothing
+ * that could run it is installed (UNAVAILABLE).
+ * @example
+ * ```ts
+ * triton.bind({ modelName: "digits", inferFunc: tensorflow({ model: "digits/model.json" }) });
+ * ```
+ */
+export function tensorflow(options: TensorflowOptions): Backend {
+  const path = options.model instanceof URL ? fileURLToPath(options.model) : options.model;
+  return tensorflowIn(path, dirname(path), options);
+}
+
+/** The same for a model of which no file may be outside of a directory. */
+export function tensorflowIn(
+  path: string,
+  directory: string,
+  options: Omit<TensorflowOptions, "model">,
+): Backend {
+  return {
+    backendName: "tensorflow",
+    platform: isSavedModel(path) ? "tensorflow_savedmodel" : "tensorflow_tfjs",
+    isolations: ["worker", "process"],
+    describe: () => describeModelSync(modelData(path, directory, options, false)),
+    createExecutor: (context) => {
+      const data = modelData(path, directory, options, context.placement.kind === "KIND_GPU");
+      const program = {
+        entry: new URL("./tensorflow-model.js", import.meta.url),
+        data,
+        interruptible: !isNative(data.runtime),
+      };
+      return new WorkerExecutor(program, { ...context, warn: (message) => context.log.warning(message) });
+    },
+  };
+}
+
+/**
+ * What a worker opens.
+ *
+ * @throws TritonError NOT_FOUND for a missing file, UNAVAILABLE when nothing that could run it is installed.
+ */
+export function modelData(
+  path: string,
+  directory: string,
+  { runtime, signature = "serving_default" }: Omit<TensorflowOptions, "model">,
+  onGpu: boolean,
+): TensorflowData {
+  if (!existsSync(path)) throw new TritonError("NOT_FOUND", `there is no TensorFlow model at '${path}'`);
+  const savedModel = isSavedModel(path);
+  return { path, directory, savedModel, signature, runtime: findRuntime({ runtime, onGpu, savedModel }) };
+}
+
+function isSavedModel(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

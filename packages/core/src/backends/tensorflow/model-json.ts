@@ -1,0 +1,118 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { TritonError } from "../../errors/triton-error.js";
+
+/** A tensor of the weights. */
+export interface WeightSpec {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  readonly quantization?: { readonly dtype: string };
+}
+
+/** Files of weights, and what lies in them one after the other. */
+export interface WeightsGroup {
+  readonly paths: readonly string[];
+  readonly weights: readonly WeightSpec[];
+}
+
+/** A tensor of a signature. */
+export interface SignatureTensor {
+  /** Of the node: `x:0`. */
+  readonly name: string;
+  readonly dtype?: string;
+  readonly tensorShape?: {
+    readonly dim?: readonly { readonly size: string | number }[];
+    readonly unknownRank?: boolean;
+  };
+}
+
+/** Names of the model's tensors as its clients know them. */
+export interface Signature {
+  readonly inputs?: Readonly<Record<string, SignatureTensor>>;
+  readonly outputs?: Readonly<Record<string, SignatureTensor>>;
+}
+
+/** A `model.json` of TensorFlow.js. */
+export interface ModelJson {
+  readonly path: string;
+  readonly kind: "graph" | "layers";
+  readonly weightsManifest: readonly WeightsGroup[];
+  readonly signature: Signature;
+  /** All that it has, for TensorFlow.js. */
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Reads a `model.json`.
+ *
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for one that is no model.
+ */
+export function readModelJson(path: string): ModelJson {
+  const content = parse(path);
+  const topology = content.modelTopology as Record<string, unknown> | undefined;
+  if (typeof topology !== "object" || topology === null) {
+    throw new TritonError("INVALID_ARG", `'${path}' is no TensorFlow.js model: it has no modelTopology`);
+  }
+  const { format, weightsManifest = [], signature, userDefinedMetadata } = content;
+  const isGraph = format === "graph-model" || (format === undefined && "node" in topology);
+  return {
+    path,
+    kind: isGraph ? "graph" : "layers",
+    weightsManifest: weightsManifest as WeightsGroup[],
+    signature: (signature ??
+      (userDefinedMetadata as { signature?: Signature })?.signature ??
+      {}) as Signature,
+    content,
+  };
+}
+
+function parse(path: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    const { message } = TritonError.from(cause);
+    throw new TritonError("NOT_FOUND", `the TensorFlow.js model '${path}' cannot be opened: ${message}`, {
+      cause,
+    });
+  }
+  try {
+    const content: unknown = JSON.parse(text);
+    if (typeof content === "object" && content !== null) return content as Record<string, unknown>;
+  } catch (cause) {
+    const { message } = TritonError.from(cause);
+    throw new TritonError("INVALID_ARG", `the TensorFlow.js model '${path}' cannot be read: ${message}`, {
+      cause,
+    });
+  }
+  throw new TritonError("INVALID_ARG", `'${path}' is no TensorFlow.js model: it is no JSON object`);
+}
+
+/** Paths of the files that the weights are in, in the order of their bytes. */
+export function weightFiles({ path, weightsManifest }: ModelJson): string[] {
+  return weightsManifest.flatMap(({ paths }) => paths.map((file) => join(dirname(path), file)));
+}
+
+/** Bytes of all weights; undefined where strings leave that open. */
+export function weightBytes({ weightsManifest }: ModelJson): number | undefined {
+  let total = 0;
+  for (const { weights } of weightsManifest) {
+    for (const { shape, dtype, quantization } of weights) {
+      const size = BYTES[quantization?.dtype ?? dtype];
+      if (size === undefined) return undefined;
+      total += size * shape.reduce((count, dim) => count * dim, 1);
+    }
+  }
+  return total;
+}
+
+const BYTES: Readonly<Record<string, number>> = {
+  float32: 4,
+  int32: 4,
+  bool: 1,
+  uint8: 1,
+  uint16: 2,
+  float16: 2,
+  complex64: 8,
+};

@@ -1,0 +1,201 @@
+import type { DataType as TfDataType, Tensor as TfTensor } from "@tensorflow/tfjs";
+import { TritonError } from "../../errors/triton-error.js";
+import type { ModelDescription } from "../../instance/backend.js";
+import { fileHandler } from "./file-handler.js";
+import { graphDescription, tensorDataType } from "./graph-description.js";
+import { readModelJson } from "./model-json.js";
+import type { Tf } from "./open-runtime.js";
+
+/** What a worker opens; survives structured cloning. */
+export interface ModelLocation {
+  /** `model.json`, or the directory of a SavedModel. */
+  readonly path: string;
+  /** Directory that nothing of the model is outside of. */
+  readonly directory: string;
+  readonly savedModel: boolean;
+  readonly signature: string;
+}
+
+/** A model of any kind, run by the names that its clients know. */
+export interface OpenModel {
+  readonly description: ModelDescription;
+  /** Outputs by name; the caller disposes them. */
+  run(inputs: Readonly<Record<string, TfTensor>>, outputs: readonly string[]): Promise<Map<string, TfTensor>>;
+  dispose(): void;
+}
+
+/**
+ * Opens a model.
+ *
+ * @throws TritonError INVALID_ARG with TensorFlow's words, or what is wrong with the files
+ */
+export async function openModel(tf: Tf, location: ModelLocation): Promise<OpenModel> {
+  try {
+    if (location.savedModel) return await openSavedModel(tf, location);
+    const json = readModelJson(location.path);
+    const handler = fileHandler(json, location.directory);
+    if (json.kind === "layers") return openLayers(await tf.loadLayersModel(handler));
+    const graph = await tf.loadGraphModel(handler);
+    checkOperations(graph, location.path);
+    return openGraph(graph, graphDescription(json), json.signature.inputs, json.signature.outputs);
+  } catch (error) {
+    if (TritonError.is(error)) throw error;
+    const { message } = TritonError.from(error);
+    throw new TritonError(
+      "INVALID_ARG",
+      `the TensorFlow model '${location.path}' cannot be loaded: ${message.split("\n")[0]}`,
+      { cause: error },
+    );
+  }
+}
+
+/** A node as TensorFlow.js has read it. */
+interface ReadNode {
+  readonly op: string;
+  /** Absent for an operation that it does not know. */
+  readonly category?: string;
+}
+
+/**
+ * TensorFlow.js finds out about operations that it does not know when it runs them.
+ *
+ * @throws TritonError UNSUPPORTED that names them
+ */
+function checkOperations(graph: object, path: string): void {
+  const { executor } = graph as { executor?: { graph?: { nodes?: Readonly<Record<string, ReadNode>> } } };
+  const nodes = Object.values(executor?.graph?.nodes ?? {});
+  const unknown = nodes.filter(({ category }) => category === undefined);
+  if (unknown.length === 0) return;
+  const names = [...new Set(unknown.map(({ op }) => op))];
+  throw new TritonError(
+    "UNSUPPORTED",
+    `the TensorFlow.js model '${path}' has operations that TensorFlow.js lacks: ${names.join(", ")}`,
+  );
+}
+
+type NodeNames = Readonly<Record<string, { readonly name: string }>> | undefined;
+
+function openGraph(
+  graph: Awaited<ReturnType<Tf["loadGraphModel"]>>,
+  description: ModelDescription,
+  inputNodes: NodeNames,
+  outputNodes: NodeNames,
+): OpenModel {
+  /** Graphs with loops, or outputs of any size, only run in this way; others run faster in the other. */
+  let isAsync = false;
+  const nodeOf = (nodes: NodeNames, name: string) => nodes?.[name]?.name ?? name;
+  return {
+    description,
+    async run(inputs, outputs) {
+      const feeds = Object.fromEntries(
+        Object.entries(inputs).map(([name, tensor]) => [nodeOf(inputNodes, name), tensor]),
+      );
+      const nodes = outputs.map((name) => nodeOf(outputNodes, name));
+      let results: TfTensor | TfTensor[];
+      try {
+        results = isAsync ? await graph.executeAsync(feeds, nodes) : graph.execute(feeds, nodes);
+      } catch (error) {
+        if (isAsync || !TritonError.from(error).message.includes("executeAsync")) throw error;
+        isAsync = true;
+        results = await graph.executeAsync(feeds, nodes);
+      }
+      return byName(outputs, results);
+    },
+    dispose: () => graph.dispose(),
+  };
+}
+
+type Layers = Awaited<ReturnType<Tf["loadLayersModel"]>>;
+
+function openLayers(layers: Layers): OpenModel {
+  // Clients know tensors by the names of their layers.
+  const spec = ({ sourceLayer, shape, dtype }: Layers["inputs"][number]) => ({
+    name: sourceLayer.name,
+    dtype: tensorDataType(dtype),
+    shape: shape.map((dim) => dim ?? -1),
+  });
+  const description = { inputs: layers.inputs.map(spec), outputs: layers.outputs.map(spec) };
+  const names = description.outputs.map(({ name }) => name);
+  return {
+    description,
+    async run(inputs, outputs) {
+      const ordered = description.inputs.map(({ name }) => inputs[name]!);
+      const results = layers.predictOnBatch(ordered.length === 1 ? ordered[0]! : ordered);
+      const all = byName(names, results);
+      for (const [name, tensor] of all) if (!outputs.includes(name)) tensor.dispose();
+      return new Map([...all].filter(([name]) => outputs.includes(name)));
+    },
+    dispose: () => void layers.dispose(),
+  };
+}
+
+/** What tfjs-node has beside TensorFlow.js, as far as it is used here. */
+interface NodeApi {
+  getMetaGraphsFromSavedModel(path: string): Promise<
+    readonly {
+      readonly tags: string[];
+      readonly signatureDefs: Readonly<Record<string, SavedSignature>>;
+    }[]
+  >;
+  loadSavedModel(path: string, tags: string[], signature: string): Promise<SavedModel>;
+}
+
+interface SavedSignature {
+  readonly inputs: Readonly<Record<string, SavedTensor>>;
+  readonly outputs: Readonly<Record<string, SavedTensor>>;
+}
+
+interface SavedTensor {
+  readonly dtype: TfDataType;
+  readonly tfDtype?: string;
+  readonly shape: readonly (number | { readonly array?: readonly number[] } | null)[];
+}
+
+interface SavedModel {
+  predict(inputs: Readonly<Record<string, TfTensor>>): TfTensor | Record<string, TfTensor>;
+  dispose(): void;
+}
+
+async function openSavedModel(tf: Tf, { path, signature }: ModelLocation): Promise<OpenModel> {
+  const api = (tf as unknown as { node: NodeApi }).node;
+  const graphs = await api.getMetaGraphsFromSavedModel(path);
+  const graph = graphs.find(({ signatureDefs }) => signatureDefs[signature] !== undefined);
+  if (graph === undefined) {
+    const names = graphs.flatMap(({ signatureDefs }) => Object.keys(signatureDefs));
+    throw new TritonError(
+      "INVALID_ARG",
+      `the SavedModel '${path}' has no signature '${signature}', but [${names.join(", ")}]`,
+    );
+  }
+  const { inputs, outputs } = graph.signatureDefs[signature]!;
+  const model = await api.loadSavedModel(path, graph.tags, signature);
+  const specs = (tensors: Readonly<Record<string, SavedTensor>>) =>
+    Object.entries(tensors).map(([name, { dtype, tfDtype, shape }]) => ({
+      name,
+      dtype: tensorDataType(tfDtype ?? dtype),
+      shape: shape.map(dimOf),
+    }));
+  return {
+    description: { inputs: specs(inputs), outputs: specs(outputs) },
+    async run(feeds, wanted) {
+      const answer = model.predict(feeds);
+      const all = new Map(Object.entries("dtype" in answer ? { [wanted[0]!]: answer } : answer)) as Map<
+        string,
+        TfTensor
+      >;
+      return new Map([...all].filter(([name]) => wanted.includes(name)));
+    },
+    dispose: () => model.dispose(),
+  };
+}
+
+/** tfjs-node gives dimensions as numbers, or each in an object. */
+function dimOf(dim: SavedTensor["shape"][number]): number {
+  const size = typeof dim === "object" && dim !== null ? dim.array?.[0] : dim;
+  return size === undefined || size === null || size < 0 ? -1 : size;
+}
+
+function byName(names: readonly string[], results: TfTensor | TfTensor[]): Map<string, TfTensor> {
+  const list = Array.isArray(results) ? results : [results];
+  return new Map(names.map((name, i) => [name, list[i]!]));
+}

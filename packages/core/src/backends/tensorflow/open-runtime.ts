@@ -1,0 +1,68 @@
+import { createRequire } from "node:module";
+import { dirname, sep } from "node:path";
+import { isMainThread } from "node:worker_threads";
+import { TritonError } from "../../errors/triton-error.js";
+import type { TensorflowRuntime } from "./options.js";
+
+/** TensorFlow.js, whichever package it comes from. */
+export type Tf = typeof import("@tensorflow/tfjs");
+
+const require = createRequire(import.meta.url);
+
+/**
+ * Loads a runtime in this worker.
+ *
+ * @param gpu number of the GPU, for an instance on one
+ * @throws TritonError UNAVAILABLE with what the package says
+ */
+export async function openRuntime(runtime: TensorflowRuntime, gpu: number | undefined): Promise<Tf> {
+  try {
+    const tf = await load(runtime, gpu);
+    // Without this it writes greetings to the terminal.
+    tf.enableProdMode();
+    await tf.ready();
+    return tf;
+  } catch (error) {
+    const { code, message } = TritonError.from(error);
+    throw new TritonError(
+      TritonError.is(error) ? code : "UNAVAILABLE",
+      `TensorFlow's runtime '${runtime}' cannot be loaded: ${message.split("\n")[0]}`,
+      { cause: error },
+    );
+  }
+}
+
+async function load(runtime: TensorflowRuntime, gpu: number | undefined): Promise<Tf> {
+  if (runtime === "tfjs-node" || runtime === "tfjs-node-gpu") {
+    if (gpu !== undefined) chooseGpu(gpu);
+    restoreOldUtilities(require("node:util"));
+    return require(`@tensorflow/${runtime}`) as Tf;
+  }
+  const tf = require("@tensorflow/tfjs") as Tf;
+  tf.enableProdMode();
+  if (runtime === "wasm") {
+    const path = require.resolve("@tensorflow/tfjs-backend-wasm");
+    const wasm = require(path) as { setWasmPaths(folder: string): void };
+    wasm.setWasmPaths(dirname(path) + sep);
+  }
+  if (!(await tf.setBackend(runtime))) throw new Error(`its backend '${runtime}' does not start`);
+  return tf;
+}
+
+/** TensorFlow uses the first GPU that it sees. */
+function chooseGpu(gpu: number): void {
+  if (gpu === 0) return;
+  if (!isMainThread) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `TensorFlow uses the first GPU of its process: an instance on GPU ${gpu} needs isolation 'process'`,
+    );
+  }
+  process.env.CUDA_VISIBLE_DEVICES = String(gpu);
+}
+
+/** tfjs-node 4.22, the last one, calls functions that Node 23 has removed. */
+export function restoreOldUtilities(util: Record<string, unknown>): void {
+  util.isNullOrUndefined ??= (value: unknown) => value === null || value === undefined;
+  util.isArray ??= Array.isArray;
+}

@@ -1,0 +1,114 @@
+import type { Tensor as TfTensor } from "@tensorflow/tfjs";
+import { TritonError } from "../../errors/triton-error.js";
+import { type DataType, type Elements, typedArrayFor } from "../../tensor/data-type.js";
+import {
+  bfloat16ToFloat32,
+  float16ToFloat32,
+  float32ToBfloat16,
+  float32ToFloat16,
+} from "../../tensor/half-float.js";
+import { Tensor } from "../../tensor/tensor.js";
+import type { Tf } from "./open-runtime.js";
+
+/** The type of TensorFlow.js that stands for a data type; it has only four. */
+const TF_TYPES: Readonly<Record<DataType, "float32" | "int32" | "bool" | "string">> = {
+  BOOL: "bool",
+  UINT8: "int32",
+  UINT16: "int32",
+  UINT32: "int32",
+  UINT64: "int32",
+  INT8: "int32",
+  INT16: "int32",
+  INT32: "int32",
+  INT64: "int32",
+  FP16: "float32",
+  BF16: "float32",
+  FP32: "float32",
+  FP64: "float32",
+  BYTES: "string",
+};
+
+/**
+ * A tensor for TensorFlow.js. Integers of 64 bits become those of 32, and doubles floats: it has no others.
+ *
+ * @throws TritonError INVALID_ARG for an integer that does not fit
+ */
+export function toTf(tf: Tf, name: string, { datatype, shape, elements }: Tensor): TfTensor {
+  const dtype = TF_TYPES[datatype];
+  return tf.tensor(valuesOf(name, datatype, elements) as Float32Array, [...shape], dtype);
+}
+
+function valuesOf(name: string, datatype: DataType, elements: Elements): Elements {
+  switch (datatype) {
+    case "FP16":
+      return float16ToFloat32(elements as Uint16Array);
+    case "BF16":
+      return bfloat16ToFloat32(elements as Uint16Array);
+    case "FP64":
+      return Float32Array.from(elements as Float64Array);
+    case "UINT8":
+    case "INT8":
+    case "UINT16":
+    case "INT16":
+      return Int32Array.from(elements as Int16Array);
+    case "UINT32":
+    case "INT64":
+    case "UINT64":
+      return Int32Array.from(elements as Uint32Array, (value) => narrowed(name, value));
+    default:
+      return elements;
+  }
+}
+
+function narrowed(name: string, value: number | bigint): number {
+  const number = Number(value);
+  if (number === (number | 0)) return number;
+  throw new TritonError(
+    "INVALID_ARG",
+    `input '${name}' has ${value}, and TensorFlow.js has integers of 32 bits only`,
+  );
+}
+
+/**
+ * An output as a tensor of the data type that the model's configuration declares. Resolves when it is computed.
+ *
+ * @throws TritonError INTERNAL for an output of another kind
+ */
+export async function fromTf(name: string, datatype: DataType, output: TfTensor): Promise<Tensor> {
+  const wanted = TF_TYPES[datatype];
+  if (wanted !== output.dtype) {
+    throw new TritonError(
+      "INTERNAL",
+      `output '${name}' is declared as ${datatype}, but TensorFlow.js gives ${output.dtype}`,
+    );
+  }
+  if (wanted === "string") {
+    const bytes = (await output.bytes()) as Uint8Array[];
+    return Tensor.fromElements("BYTES", [...output.shape], bytes);
+  }
+  const data = (await output.data()) as Float32Array | Int32Array | Uint8Array;
+  return Tensor.fromElements(datatype, [...output.shape], elementsOf(datatype, data));
+}
+
+function elementsOf(datatype: DataType, data: Float32Array | Int32Array | Uint8Array): Elements {
+  switch (datatype) {
+    case "FP32":
+    case "INT32":
+    case "BOOL":
+      return data;
+    case "FP16":
+      return float32ToFloat16(data);
+    case "BF16":
+      return float32ToBfloat16(data);
+    case "INT64":
+      return BigInt64Array.from(data, BigInt);
+    case "UINT64":
+      return BigUint64Array.from(data, BigInt);
+    default: {
+      const Elements = typedArrayFor(
+        datatype as Exclude<DataType, "BYTES">,
+      ) as unknown as Float64ArrayConstructor;
+      return Elements.from(data);
+    }
+  }
+}

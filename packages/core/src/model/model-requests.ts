@@ -1,0 +1,120 @@
+import { CachedModel } from "../cache/cached-model.js";
+import type { ResponseCache } from "../cache/response-cache.js";
+import type { Clock } from "../clock/clock.js";
+import type { DeadlineQueue } from "../clock/deadline-queue.js";
+import { timeoutError } from "../errors/timeout-error.js";
+import { TritonError } from "../errors/triton-error.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+import type { RequestValidator } from "../request/validate-request.js";
+import type { Scheduler } from "../scheduler/scheduler.js";
+import type { Callee, CallGraph } from "./call-graph.js";
+import { InflightRequests } from "./inflight-requests.js";
+
+/** What the requests of a model need of it. */
+export interface RequestsOwner {
+  readonly name: string;
+  readonly version: number;
+  readonly clock: Clock;
+  readonly deadlines: DeadlineQueue;
+  readonly validator: RequestValidator;
+  readonly scheduler: Scheduler;
+  readonly statistics: ModelStatistics;
+  /** Which models wait for which. */
+  readonly calls: CallGraph;
+  /** The model as one that others call. */
+  readonly callee: Callee;
+  readonly instances: InstanceGroup;
+  /** Set for a model whose responses are kept. */
+  readonly responseCache?: ResponseCache | undefined;
+}
+
+/** The requests of one model from the check until they are settled: their deadlines, and how they count. */
+export class ModelRequests {
+  readonly #owner: RequestsOwner;
+  readonly #cached: CachedModel | undefined;
+  readonly #inflight = new InflightRequests();
+
+  constructor(owner: RequestsOwner) {
+    this.#owner = owner;
+    const { responseCache, scheduler } = owner;
+    const enqueue = (request: InferenceRequest) => scheduler.enqueue(request);
+    this.#cached = responseCache && new CachedModel(responseCache, { ...owner, enqueue });
+  }
+
+  /** Requests accepted and not yet answered. */
+  get count(): number {
+    return this.#inflight.size;
+  }
+
+  /** Resolves when there is none. */
+  empty(): Promise<void> {
+    return this.#inflight.empty();
+  }
+
+  /** Ends all of them. */
+  cancel(error: TritonError): void {
+    this.#inflight.cancel(error);
+  }
+
+  /**
+   * Checks a request and queues it.
+   *
+   * @throws TritonError when the request is refused: it is then untouched, and its handler never called.
+   */
+  infer(request: InferenceRequest): void {
+    const { validator, instances, clock, calls, callee, statistics, deadlines } = this.#owner;
+    validator.validate(request);
+    const unhealthy = instances.unhealthyReason;
+    if (unhealthy !== undefined) throw unhealthy;
+    request.queueStart = clock.now();
+    if (request.deadline !== undefined && request.deadline <= request.queueStart) {
+      throw timeoutError();
+    }
+    const leave = request.callers.length > 0 ? calls.enter(request.callers, callee) : undefined;
+    request.onSettled = (error) => {
+      leave?.();
+      this.#settled(request, error);
+    };
+    this.#inflight.add(request);
+    statistics.pendingCount++;
+    try {
+      if (this.#cached === undefined) this.#owner.scheduler.enqueue(request);
+      else this.#cached.infer(request);
+    } catch (error) {
+      request.onSettled = undefined;
+      leave?.();
+      this.#inflight.delete(request);
+      statistics.pendingCount--;
+      this.#refused(request, error);
+      throw error;
+    }
+    if (request.deadline !== undefined && !request.settled) {
+      request.deadlineTimer = deadlines.add(request.deadline, () => request.cancel(timeoutError()));
+    }
+  }
+
+  /** Triton counts no refusals; those of requests that would be too late are ours, and say when to come again. */
+  #refused(request: InferenceRequest, error: unknown): void {
+    if (!TritonError.is(error) || error.retryAfterMs === undefined) return;
+    this.#failed(request, "REJECTED");
+  }
+
+  #settled(request: InferenceRequest, error: TritonError | undefined): void {
+    this.#inflight.delete(request);
+    request.deadlineTimer?.cancel();
+    if (!request.executing) this.#owner.statistics.pendingCount--;
+    if (error !== undefined && request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
+  }
+
+  #failed(request: InferenceRequest, reason: FailureReason): void {
+    const { statistics, clock } = this.#owner;
+    statistics.recordFailure(reason, clock.now() - request.queueStart);
+  }
+}
+
+function reasonOf(error: TritonError): FailureReason {
+  if (error.code === "CANCELLED") return "CANCELED";
+  return error.code === "UNAVAILABLE" ? "REJECTED" : "OTHER";
+}

@@ -1,0 +1,261 @@
+import { batch, type ModelOptions, Triton, type TritonError, VirtualClock } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
+import { outcomeOf } from "../support/outcome.js";
+
+const FIXED_MS = 10;
+const PER_ROW_MS = 1;
+const TARGET_MS = 50;
+
+/** A model whose batches take 10 ms and 1 ms a row, to be answered within 50 ms. */
+class Bench {
+  readonly clock = new VirtualClock();
+  readonly triton = new Triton({ clock: this.clock, allowCpuMetrics: false });
+  /** Rows of each batch, and when it began. */
+  readonly batches: { rows: number; at: number }[] = [];
+  readonly latenciesMs: number[] = [];
+  handle!: EchoHandle;
+
+  async bind(config: ModelOptions = {}, instances = 1): Promise<this> {
+    const run = batch<typeof echoInputs, typeof echoOutputs>(async ({ x }) => {
+      this.batches.push({ rows: x.shape[0]!, at: this.clock.now() });
+      await new Promise<void>((done) => this.clock.setTimer(FIXED_MS + PER_ROW_MS * x.shape[0]!, done));
+      return { y: x };
+    });
+    const batcher = { targetLatencyMs: TARGET_MS, ...(config.batcher || {}) };
+    this.handle = this.triton.bind({
+      modelName: "echo",
+      inputs: echoInputs,
+      outputs: echoOutputs,
+      inferFunc: Array.from({ length: instances }, () => run),
+      config: { maxBatchSize: 16, ...config, batcher },
+    });
+    await this.handle.ready();
+    return this;
+  }
+
+  /** Lets the batcher see batches of several sizes, and an even flow of requests; leaves it idle. */
+  async teach(everyMs = 4): Promise<this> {
+    for (const rows of [1, 8, 2, 12, 4, 16, 3, 10]) {
+      const sent = this.handle.inferBatch({ x: Array.from({ length: rows }, (_, i) => [i]) });
+      await this.clock.advance(100);
+      await sent;
+    }
+    for (let i = 0; i < 200; i++) await this.send(0, everyMs);
+    await this.clock.advance(200);
+    this.batches.length = 0;
+    this.latenciesMs.length = 0;
+    return this;
+  }
+
+  /** Sends a request, and lets time pass. */
+  async send(value: number, thenMs: number, options = {}): Promise<void> {
+    const start = this.clock.now();
+    void echo(this.handle, value, options).then(
+      () => this.latenciesMs.push(this.clock.now() - start),
+      () => {},
+    );
+    await this.clock.advance(thenMs);
+  }
+
+  /** Sends requests all at once, and resolves with what each led to. */
+  sendAll(count: number, options = {}): Promise<string[]> {
+    return Promise.all(Array.from({ length: count }, (_, i) => outcomeOf(echo(this.handle, i, options))));
+  }
+}
+
+describe("with a target latency", () => {
+  it("requests that come to an idle instance wait for each other, and are answered in time", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    for (let i = 0; i < 50; i++) await bench.send(i, 4);
+    await bench.clock.advance(100);
+    expect(bench.latenciesMs).toHaveLength(50);
+    expect(Math.max(...bench.latenciesMs)).toBeLessThanOrEqual(TARGET_MS);
+    expect(bench.batches.length).toBeLessThan(10);
+    expect(bench.handle.queue().cuts.POLICY).toBeGreaterThan(0);
+  });
+
+  it("nobody waits before anything is known", async () => {
+    const bench = await new Bench().bind();
+    await bench.send(1, 0);
+    expect(bench.batches).toEqual([{ rows: 1, at: 0 }]);
+  });
+
+  it("nobody waits when requests are rare", async () => {
+    const bench = await (await new Bench().bind()).teach(1000);
+    await bench.send(1, 100);
+    expect(bench.latenciesMs).toEqual([FIXED_MS + PER_ROW_MS]);
+  });
+
+  it("a request that has to be answered earlier ends the wait of the others", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    const start = bench.clock.now();
+    await bench.send(1, 2);
+    await bench.send(2, 100, { timeoutMicroseconds: 20_000 });
+    expect(bench.batches[0]!.rows).toBe(2);
+    expect(bench.batches[0]!.at - start).toBeLessThanOrEqual(10);
+    expect(bench.latenciesMs).toHaveLength(2);
+  });
+
+  it("those who wait run at once when the model is stopped", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    const sent = echo(bench.handle, 7);
+    await bench.clock.settle();
+    expect(bench.batches).toEqual([]);
+    const start = bench.clock.now();
+    const closed = bench.triton.close();
+    await bench.clock.settle();
+    expect(bench.batches).toEqual([{ rows: 1, at: start }]);
+    await bench.clock.advance(20);
+    expect(await sent).toBe(7);
+    await closed;
+  });
+
+  it("one that is given up while it waits leaves nothing behind", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    const controller = new AbortController();
+    const sent = outcomeOf(echo(bench.handle, 1, { signal: controller.signal }));
+    await bench.clock.settle();
+    controller.abort();
+    expect(await sent).toContain("CANCELLED");
+    await bench.clock.advance(100);
+    expect(bench.batches).toEqual([]);
+    expect(bench.handle.queue().levels).toEqual([]);
+  });
+});
+
+describe("at the door", () => {
+  it("requests that would come too late are refused, and say when to come again", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    const errors: TritonError[] = [];
+    for (let i = 0; i < 100; i++) {
+      void echo(bench.handle, i).catch((error) => errors.push(error));
+      await bench.clock.settle();
+    }
+    await bench.clock.advance(200);
+    expect(errors.length).toBeGreaterThan(40);
+    expect(errors.length).toBeLessThan(100);
+    for (const error of errors) {
+      expect(error.code).toBe("UNAVAILABLE");
+      expect(error.message).toMatch(
+        /^\[request id: <id_unknown>\] Request for model 'echo' would be answered in \d+ ms, but has 50 ms$/,
+      );
+      expect(error.retryAfterMs).toBeGreaterThan(0);
+      expect(error.retryAfterMs).toBeLessThan(50);
+    }
+  });
+
+  it("those who are let in are answered in time", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    for (let i = 0; i < 400; i++) await bench.send(i, 0.5);
+    await bench.clock.advance(200);
+    expect(bench.latenciesMs.length).toBeGreaterThan(120);
+    expect(bench.latenciesMs.length).toBeLessThan(400);
+    const late = bench.latenciesMs.filter((ms) => ms > TARGET_MS);
+    expect(late.length / bench.latenciesMs.length).toBeLessThan(0.02);
+  });
+
+  it("the deadline that a request brings counts in the place of the target", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    const first = bench.sendAll(100);
+    const patient = bench.sendAll(1, { timeoutMicroseconds: 5_000_000 });
+    const hasty = bench.sendAll(1, { timeoutMicroseconds: 5000 });
+    await bench.clock.advance(500);
+    expect((await first).at(-1)).toContain("UNAVAILABLE");
+    expect(await patient).toEqual(["done"]);
+    expect((await hasty)[0]).toMatch(/UNAVAILABLE .* but has 5 ms/);
+  });
+
+  it("one that finds the instance idle is let in, whatever is expected of it", async () => {
+    const bench = await (await new Bench().bind({ batcher: { targetLatencyMs: 5 } })).teach();
+    const sent = bench.sendAll(1);
+    await bench.clock.advance(20);
+    expect(await sent).toEqual(["done"]);
+  });
+
+  it("refusals count as rejected", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    const outcomes = bench.sendAll(100);
+    await bench.clock.advance(300);
+    const refused = (await outcomes).filter((text) => text !== "done").length;
+    expect(bench.handle.statistics().inferenceStats.fail.count).toBe(refused);
+    const page = await bench.triton.service.metrics();
+    expect(page).toMatch(new RegExp(`nv_inference_request_failure\\{.*reason="REJECTED".*\\} ${refused}\n`));
+  });
+
+  it("a level is not kept out by what waits in lower ones", async () => {
+    const batcher = { priorityLevels: 2, defaultPriorityLevel: 2 };
+    const bench = await (await new Bench().bind({ batcher })).teach();
+    const low = bench.sendAll(100, { priority: 2 });
+    const high = bench.sendAll(1, { priority: 1 });
+    await bench.clock.advance(300);
+    expect((await low).at(-1)).toContain("UNAVAILABLE");
+    expect(await high).toEqual(["done"]);
+  });
+
+  it("several instances let more requests in than one", async () => {
+    const letIn = async (instances: number): Promise<number> => {
+      const bench = await (await new Bench().bind({}, instances)).teach();
+      const outcomes = bench.sendAll(200);
+      await bench.clock.advance(400);
+      return (await outcomes).filter((text) => text === "done").length;
+    };
+    expect(await letIn(3)).toBeGreaterThan(2 * (await letIn(1)));
+  });
+
+  it("a size limit of the queue still holds", async () => {
+    const batcher = { defaultQueuePolicy: { maxQueueSize: 4 } };
+    const bench = await (await new Bench().bind({ batcher })).teach();
+    const outcomes = bench.sendAll(10);
+    await bench.clock.advance(300);
+    expect((await outcomes).filter((text) => text.includes("Exceeds maximum queue size"))).toHaveLength(6);
+  });
+});
+
+describe("the configuration", () => {
+  const problems = (config: ModelOptions): string => {
+    try {
+      new Triton().bind({
+        modelName: "m",
+        inputs: echoInputs,
+        outputs: echoOutputs,
+        inferFunc: batch<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: x })),
+        config,
+      });
+      return "";
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  it("shows the target as a parameter, and takes it from there", async () => {
+    const bench = await new Bench().bind({ parameters: { other: "1" } });
+    expect(bench.handle.config().parameters).toEqual({
+      other: { stringValue: "1" },
+      target_latency_ms: { stringValue: "50" },
+    });
+    expect(problems({ parameters: { target_latency_ms: "soon" } })).toContain(
+      "target latency must be a number of milliseconds > 0 for m, got NaN",
+    );
+  });
+
+  it("is refused with all that is wrong at once", () => {
+    const text = problems({
+      decoupled: true,
+      batcher: { targetLatencyMs: 0, maxQueueDelayMicroseconds: 100, preferredBatchSize: [2] },
+    });
+    expect(text).toContain("target latency must be a number of milliseconds > 0 for m, got 0");
+    expect(text).toContain("target latency does not support 'decoupled' transaction policy for m");
+    for (const key of ["maxQueueDelayMicroseconds", "preferredBatchSize"]) {
+      expect(text).toContain(
+        `config.batcher.${key} and config.batcher.targetLatencyMs cannot be given together`,
+      );
+    }
+  });
+
+  it("is refused for a model without the dynamic batcher", () => {
+    expect(problems({ batcher: false, parameters: { target_latency_ms: "5" } })).toContain(
+      "target latency needs the dynamic batcher for m",
+    );
+  });
+});

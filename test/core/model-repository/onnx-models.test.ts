@@ -1,0 +1,90 @@
+import { Triton } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import { onnxModel } from "../../../examples/onnx-writer/onnx-writer.js";
+import { identityOnnx } from "../../support/onnx-models.js";
+import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
+
+const identity = identityOnnx("FLOAT", ["batch", 2]);
+
+const withOpenVino = `optimization { execution_accelerators { cpu_execution_accelerator : [ {
+  name : "openvino" parameters { key: "num_streams" value: "2" } } ] } }`;
+
+const parameter = (key: string, value: string) =>
+  `parameters { key: "${key}" value { string_value: "${value}" } }`;
+
+/** Serves one model, and gives what the index and the log say of it. */
+async function load(config: string, file: Uint8Array = identity) {
+  await using models = await RepositoryOnDisk.create({
+    "m/config.pbtxt": `backend: "onnxruntime" instance_group [ { count: 1 } ] ${config}`,
+    "m/1/model.onnx": file,
+  });
+  const lines: string[] = [];
+  const take = (line: string) => void lines.push(line);
+  const logger = { error: take, warn: take, info() {}, debug() {} };
+  await using triton = new Triton({ modelRepository: models.path, logger, exitOnError: false });
+  await triton.ready().catch(() => {});
+  const [row] = await triton.service.repositoryIndex(false);
+  const answer = row?.state === "READY" ? [...(await triton.infer("m", { x: [[1, 2]] })).y!.data] : [];
+  return { state: row?.state, reason: row?.reason, lines, answer };
+}
+
+describe("an execution provider that is asked for", () => {
+  it("and is not there is left out with a warning, as are options that cannot be passed on", async () => {
+    const { state, lines, answer } = await load(withOpenVino);
+    expect({ state, answer }).toEqual({ state: "READY", answer: [1, 2] });
+    expect(lines).toContainEqual(
+      expect.stringContaining("onnxruntime-node passes no 'num_streams' to execution provider 'openvino'"),
+    );
+    expect(lines).toContainEqual(
+      expect.stringMatching(/execution provider 'openvino' cannot be used: .*; trying 'cpu'/),
+    );
+  });
+
+  it("strictly has to be there", async () => {
+    const { state, reason } = await load(
+      `${withOpenVino} ${parameter("strict_execution_providers", "true")}`,
+    );
+    expect(state).toBe("UNAVAILABLE");
+    expect(reason).toMatch(/^Invalid argument: the ONNX model '.*' cannot be loaded: .*openvino/);
+  });
+
+  it("has to be one that Triton knows", async () => {
+    const { reason } = await load(withOpenVino.replace("openvino", "abacus"));
+    expect(reason).toMatch(/unknown Execution Accelerator 'abacus' is requested/);
+  });
+});
+
+it("parameters that onnxruntime-node does not pass on are told of", async () => {
+  const { lines, state } = await load(
+    `${parameter("gpu_mem_limit", "1000")} ${parameter("intra_op_thread_count", "1")}`,
+  );
+  expect(state).toBe("READY");
+  expect(lines).toContainEqual(expect.stringMatching(/parameters 'gpu_mem_limit' have no effect/));
+});
+
+describe("an ONNX model that cannot be is told of in the index", () => {
+  const graph = (op: string, elemType: "FLOAT" | "UINT8" | "STRING") =>
+    onnxModel({
+      name: "m",
+      opset: 17,
+      inputs: [{ name: "x", elemType, dims: [1, 2] }],
+      outputs: [{ name: "y", elemType, dims: [1, 2] }],
+      nodes: [{ op, inputs: ["x"], outputs: ["y"] }],
+    });
+
+  it.each<[what: string, file: Uint8Array, reason: RegExp]>([
+    ["an operator that there is not", graph("Frobnicate", "FLOAT"), /cannot be loaded: .*Frobnicate/],
+    ["an operator that takes no such type", graph("Sin", "UINT8"), /cannot be loaded: .*Sin/],
+    ["an operator that takes no strings", graph("Neg", "STRING"), /cannot be loaded: .*Neg/],
+    [
+      "bfloat16",
+      identityOnnx("BFLOAT16", ["n"]),
+      /input 'x' of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16/,
+    ],
+  ])("%s", async (_what, file, reason) => {
+    expect(await load("", file)).toMatchObject({
+      state: "UNAVAILABLE",
+      reason: expect.stringMatching(reason),
+    });
+  });
+});

@@ -1,0 +1,51 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+let count = 0;
+
+/** A socket that processes of a test connect to, to hear when all that hold the connection are gone. */
+export class LineToModels {
+  readonly path = join(tmpdir(), `tritonjs-line-${process.pid}-${count++}`);
+  readonly #server: Server;
+  readonly #connections: Promise<void>[] = [];
+  readonly #waiting: (() => void)[] = [];
+
+  private constructor() {
+    this.#server = createServer((socket: Socket) => {
+      this.#connections.push(
+        new Promise((resolve) => {
+          socket.on("error", () => {});
+          socket.on("close", () => resolve()).resume();
+        }),
+      );
+      for (const look of this.#waiting) look();
+    });
+  }
+
+  static async open(): Promise<LineToModels> {
+    const line = new LineToModels();
+    await new Promise<void>((resolve) => line.#server.listen(line.path, resolve));
+    return line;
+  }
+
+  /** Resolves when so many processes have connected. */
+  connected(processes: number): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (this.#connections.length >= processes) resolve();
+      };
+      this.#waiting.push(look);
+      look();
+    });
+  }
+
+  /** Resolves when nobody holds any of the connections any more. */
+  async allGone(): Promise<void> {
+    await Promise.all(this.#connections);
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+}

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hasPython, withoutPython } from "../../support/python.js";
+import { DECOUPLED, FLOATS, modelClass, PythonServer } from "./python-server.js";
+
+const call = (model: string) =>
+  `pb_utils.InferenceRequest(model_name=${model}, requested_output_names=["Y"], inputs=[pb_utils.Tensor("X", x)])`;
+
+const models = {
+  doubles: {
+    code: modelClass(`def execute(self, requests):
+    return [y(x_of(request) * 2) for request in requests]`),
+  },
+  counts_up: {
+    config: DECOUPLED,
+    code: modelClass(`def execute(self, requests):
+    for request in requests:
+        sender = request.get_response_sender()
+        for i in range(int(x_of(request)[0])):
+            if sender.is_cancelled():
+                pb_utils.Logger.log_info("counting was given up")
+                break
+            sender.send(y([i]))
+        sender.send(flags=FINAL)`),
+  },
+  waits: {
+    config: DECOUPLED,
+    code: modelClass(`def execute(self, requests):
+    sender = requests[0].get_response_sender()
+    threading.Thread(target=self.run, args=(sender, x_of(requests[0])[0])).start()
+def run(self, sender, x):
+    sender.send(y([x]))
+    while not sender.is_cancelled():
+        time.sleep(0.002)
+    pb_utils.Logger.log_info("saw that it was given up")
+    sender.send(flags=FINAL)`),
+  },
+  calls: {
+    code: modelClass(`def execute(self, requests):
+    x = x_of(requests[0])
+    answer = ${call('"doubles"')}.exec()
+    return [y(pb_utils.get_output_tensor_by_name(answer, "Y").as_numpy() + 1)]`),
+  },
+  awaits: {
+    code: modelClass(`async def execute(self, requests):
+    import asyncio
+    x = x_of(requests[0])
+    answers = await asyncio.gather(*[${call('"doubles"')}.async_exec() for _ in range(3)])
+    return [y(sum(answer.output_tensors()[0].as_numpy() for answer in answers))]`),
+  },
+  streams: {
+    code: modelClass(`def execute(self, requests):
+    x = x_of(requests[0])
+    answers = ${call('"counts_up"')}.exec(decoupled=True)
+    seen = [a.output_tensors()[0].as_numpy()[0] for a in answers if len(a.output_tensors()) > 0]
+    again = [a for a in answers]
+    return [y([len(again)] + seen)]`),
+  },
+  gives_up: {
+    code: modelClass(`def execute(self, requests):
+    x = x_of(requests[0])
+    answers = ${call('"counts_up"')}.exec(decoupled=True)
+    first = next(answers)
+    answers.cancel()
+    codes = [a.error().code().name for a in answers if a.has_error()]
+    return [y([1 if codes == ["CANCELLED"] else 0])]`),
+  },
+  refused: {
+    config: `input [ { name: "X" data_type: TYPE_STRING dims: [ 1 ] } ]
+output [ { name: "Y" data_type: TYPE_STRING dims: [ 1 ] } ]`,
+    code: modelClass(`def execute(self, requests):
+    name, x = x_of(requests[0])[0], np.ones(1, np.float32)
+    error = ${call("name")}.exec().error()
+    return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.array([error.message()], np.object_))])]`),
+  },
+  manages: {
+    code: modelClass(`def execute(self, requests):
+    seen = [pb_utils.is_model_ready("sleeper")]
+    pb_utils.load_model("sleeper")
+    seen.append(pb_utils.is_model_ready("sleeper"))
+    pb_utils.unload_model("sleeper")
+    config = json.dumps({"backend": "identity", "max_batch_size": 0,
+        "input": [{"name": "INPUT0", "data_type": "TYPE_FP32", "dims": [-1]}],
+        "output": [{"name": "OUTPUT0", "data_type": "TYPE_FP32", "dims": [-1]}]})
+    pb_utils.load_model("sleeper", config=config, files={"file:1/readme": b"nothing"})
+    seen.append(pb_utils.is_model_ready("sleeper", "1"))
+    try:
+        pb_utils.load_model("nobody")
+    except pb_utils.TritonModelException as error:
+        seen.append("failed to load 'nobody'" in str(error))
+    return [y(seen)]`),
+  },
+  sleeper: {
+    code: modelClass("def execute(self, requests):\n    return [y(x_of(request)) for request in requests]"),
+    config: FLOATS,
+  },
+};
+
+describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
+  let server: PythonServer;
+
+  beforeAll(async () => {
+    const loaded = Object.keys(models).filter((name) => name !== "sleeper");
+    server = await PythonServer.start(models, { modelControlMode: "explicit", loadModel: loaded });
+  });
+
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const refusalOf = async (model: string) => {
+    const { Y } = await server.triton.infer<string>("refused", { X: [model] });
+    return Buffer.from((Y as { data: Uint8Array[] }).data[0]!).toString();
+  };
+
+  it("answer with the outputs of the other model", async () => {
+    expect(await server.ask("calls", 3)).toEqual([7]);
+  });
+
+  it("run at the same time in coroutines", async () => {
+    expect(await server.ask("awaits", 1)).toEqual([6]);
+  });
+
+  it("go through the responses of a decoupled model, and through them again", async () => {
+    expect(await server.ask("streams", 50)).toEqual([51, ...Array.from({ length: 50 }, (_, i) => i)]);
+  });
+
+  it("can be given up", async () => {
+    expect(await server.ask("gives_up", 1e7)).toEqual([1]);
+    await server.untilLogged("counting was given up");
+  });
+
+  it("are refused in Triton's words", async () => {
+    expect(await refusalOf("nobody")).toBe(
+      "Model nobody - Error when running inference: Failed for execute the inference request. Model 'nobody' is not ready.",
+    );
+    expect(await refusalOf("counts_up")).toContain(
+      "Model counts_up is using the decoupled. The current BLS request call doesn't support models using the " +
+        "decoupled transaction policy.",
+    );
+    expect(await refusalOf("refused")).toBe(
+      "Model refused - Error when running inference: [request id: <id_unknown>] inference input 'X' data-type is " +
+        "'FP32', but model 'refused' expects 'BYTES'",
+    );
+  });
+
+  it("load and unload models", async () => {
+    expect(await server.ask("manages", 0)).toEqual([0, 1, 1, 1]);
+  });
+
+  it("tells a decoupled model that its client has left", async () => {
+    const controller = new AbortController();
+    const { service } = server.triton;
+    expect(service.isModelReady("waits", "")).toBe(true);
+    const seen: number[] = [];
+    const stream = server.stream("waits", [7], controller.signal);
+    await expect(
+      (async () => {
+        for await (const values of stream) {
+          seen.push(...values);
+          controller.abort();
+        }
+      })(),
+    ).rejects.toThrow(/cancelled/);
+    expect(seen).toEqual([7]);
+    await server.untilLogged("saw that it was given up");
+  });
+
+  it("lets a decoupled model wait for a client that reads slowly", async () => {
+    let seen = 0;
+    for await (const [value] of server.stream("counts_up", [500])) {
+      expect(value).toBe(seen++);
+      await new Promise(setImmediate);
+    }
+    expect(seen).toBe(500);
+  });
+});

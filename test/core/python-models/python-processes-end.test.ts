@@ -1,0 +1,128 @@
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { outcomeOf } from "../../support/outcome.js";
+import { Program } from "../../support/program.js";
+import { hasPython, withoutPython } from "../../support/python.js";
+import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
+import { repositoryRoot } from "../../support/repository.js";
+import { LineToModels } from "./line-to-models.js";
+import { FLOATS, modelClass, type PythonModel, PythonServer, pythonFiles } from "./python-server.js";
+
+const program = fileURLToPath(new URL("../fixtures/serves-python.mjs", import.meta.url));
+
+/** A model whose process, and all that it starts, hold the line. */
+function holding(line: LineToModels, methods: string): PythonModel {
+  return {
+    config: `${FLOATS}\nparameters [ { key: "line" value { string_value: "${line.path}" } } ]`,
+    code: modelClass(`def initialize(self, args):
+    import socket
+    path = json.loads(args["model_config"])["parameters"]["line"]["string_value"]
+    self.line = socket.socket(socket.AF_UNIX)
+    self.line.connect(path)
+    self.prepare()
+def prepare(self):
+    pass
+def execute(self, requests):
+    while x_of(requests[0])[0] < 0:
+        pass
+    if x_of(requests[0])[0] > 100:
+        sum(range(1 << 62))
+    return [y(x_of(request)) for request in requests]
+${methods}`),
+  };
+}
+
+const models = (line: LineToModels) => ({
+  plain: holding(line, ""),
+  ignores_signals: holding(
+    line,
+    "def prepare(self):\n    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n        signal.signal(one, signal.SIG_IGN)",
+  ),
+  forks: holding(
+    line,
+    "def prepare(self):\n    if os.fork() == 0:\n        while True:\n            time.sleep(100)",
+  ),
+  starts_programs: holding(
+    line,
+    'def prepare(self):\n    import subprocess\n    subprocess.Popen(["sleep", "1000"], pass_fds=[self.line.fileno()])',
+  ),
+  has_threads: holding(
+    line,
+    "def prepare(self):\n    threading.Thread(target=time.sleep, args=(1000,)).start()",
+  ),
+  hangs_in_finalize: holding(line, "def finalize(self):\n    while True:\n        time.sleep(100)"),
+});
+
+const IMPATIENT = { backendConfig: { python: { "stub-timeout-seconds": "10" } } };
+
+describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => {
+  let line: LineToModels;
+  beforeEach(async () => {
+    line = await LineToModels.open();
+  });
+  afterEach(() => line.close());
+
+  it("end with close(), whatever they do", async () => {
+    const all = models(line);
+    const { hangs_in_finalize: _, has_threads: __, ...quick } = all;
+    const server = await PythonServer.start(quick, IMPATIENT);
+    await line.connected(Object.keys(quick).length);
+    await server[Symbol.asyncDispose]();
+    await line.allGone();
+  });
+
+  it("are ended when they do not finalize in time", async () => {
+    const slow = { hangs_in_finalize: models(line).hangs_in_finalize, has_threads: models(line).has_threads };
+    const server = await PythonServer.start(slow, {
+      backendConfig: { python: { "stub-timeout-seconds": "1" } },
+    });
+    await server[Symbol.asyncDispose]();
+    await line.allGone();
+    expect(server.lines).toContain("model 'hangs_in_finalize' was ended: it did not finalize within 1 s");
+  });
+
+  it("are ended in the middle of a batch when the server has waited long enough", async () => {
+    const server = await PythonServer.start({ plain: models(line).plain }, { exitTimeoutSecs: 0.1 });
+    const outcome = outcomeOf(server.ask("plain", -1));
+    await server[Symbol.asyncDispose]();
+    await line.allGone();
+    expect(await outcome).not.toBe("done");
+  });
+
+  it.each(["idle", "loop", "native loop"])("end when their server is killed: %s", async (what) => {
+    await using repository = await RepositoryOnDisk.create(pythonFiles(models(line)));
+    const server = Program.node(program, [repository.path, what], repositoryRoot);
+    await server.untilItSays("serving");
+    server.signal("SIGKILL");
+    await server.ended;
+    await line.allGone();
+  });
+
+  it("end when their server exits without closing", async () => {
+    await using repository = await RepositoryOnDisk.create(pythonFiles(models(line)));
+    await Program.node(program, [repository.path, "exit"], repositoryRoot).ended;
+    await line.connected(1);
+    await line.allGone();
+  });
+});
+
+describe.skipIf(!hasPython)(`a Python model that is killed under load${withoutPython}`, () => {
+  it("answers every request, one way or the other, and goes on", async () => {
+    const code = modelClass(`def execute(self, requests):
+    return [y(os.getpid()) for request in requests]`);
+    await using server = await PythonServer.start({ busy: { code } });
+    const outcomes: string[] = [];
+    for (let round = 0; round < 3; round++) {
+      const [pid] = await server.ask("busy", 0);
+      const asked = Array.from({ length: 20 }, () => outcomeOf(server.ask("busy", 0)));
+      process.kill(pid!, "SIGKILL");
+      outcomes.push(...(await Promise.all(asked)));
+      expect(await outcomeOf(server.ask("busy", 0))).toBe("done");
+    }
+    expect(outcomes).toHaveLength(60);
+    const failed = outcomes.filter((outcome) => outcome !== "done");
+    expect(new Set(failed)).toEqual(
+      new Set(["INTERNAL Stub process 'busy_0' is not healthy. It was ended by SIGKILL."]),
+    );
+  });
+});

@@ -1,0 +1,99 @@
+import { Triton } from "@tritonjs/core";
+import { type HttpOptions, http, metrics } from "@tritonjs/http";
+import { afterAll, describe } from "vitest";
+import { hasPython, withoutPython } from "../support/python.js";
+import { pythonDifferenceOf } from "./python-differences.js";
+import { type Addresses, compareHttpCase } from "./support/http/compare-case.js";
+import type { HttpCase } from "./support/http/http-case.js";
+import { httpSubject } from "./support/http/http-subject.js";
+import { serverOptions } from "./support/http/server-options.js";
+import { loadJson, loadLines } from "./support/load-cases.js";
+import { quietLogger } from "./support/quiet-logger.js";
+import { RecordedRepository } from "./support/recorded-repository.js";
+import { replay } from "./support/replay.js";
+import { repositoryOptions } from "./support/repository-options.js";
+import { type RecordedModel, readModels } from "./support/served-models.js";
+
+const recordedModels = loadJson<Record<string, RecordedModel>>("http/models.json");
+
+/** The models of one of the two repositories. */
+const modelsOf = (repository: "explicit" | undefined) =>
+  Object.fromEntries(Object.entries(recordedModels).filter(([, model]) => model.repository === repository));
+
+const models = readModels(modelsOf(undefined));
+
+/** Plays a case that is about the repository against a repository of its own. */
+async function playOnRepository(recorded: HttpCase): Promise<readonly string[]> {
+  const { server_flags: flags = [] } = recorded;
+  const folder = await RecordedRepository.create("http/models-explicit", modelsOf("explicit"));
+  const triton = new Triton({
+    ...repositoryOptions(flags),
+    logger: quietLogger,
+    modelRepository: folder.path,
+  });
+  try {
+    const { addresses } = await triton.serve({ frontends: [http({ ...serverOptions(flags), port: 0 })] });
+    return await compareHttpCase(addresses as unknown as Addresses, recorded, models);
+  } finally {
+    await triton.close();
+    await folder.remove();
+  }
+}
+
+/** The recorded models as they were on disk, in processes of Python, behind as many frontends as there were servers. */
+class PythonServer {
+  readonly #frontends = new Map<string, Promise<Addresses>>();
+  readonly #stops: (() => Promise<void>)[] = [];
+  #triton: Promise<Triton> | undefined;
+
+  addressesFor({ server_flags: flags = [] }: HttpCase): Promise<Addresses> {
+    const options = serverOptions(flags);
+    const key = JSON.stringify(options);
+    const addresses = this.#frontends.get(key) ?? this.#open(options);
+    this.#frontends.set(key, addresses);
+    return addresses;
+  }
+
+  async #open(options: HttpOptions): Promise<Addresses> {
+    this.#triton ??= this.#load();
+    const { service } = await this.#triton;
+    const frontends = [http({ ...options, port: 0 }), metrics({ port: 0 })] as const;
+    for (const frontend of frontends) this.#stops.push(() => frontend.stop());
+    return { http: await frontends[0].start(service), metrics: await frontends[1].start(service) };
+  }
+
+  async #load(): Promise<Triton> {
+    const folder = await RecordedRepository.create("http/models", modelsOf(undefined));
+    const triton = new Triton({
+      allowClientSharedMemory: true,
+      logger: quietLogger,
+      modelRepository: folder.path,
+    });
+    this.#stops.push(
+      () => triton.close(),
+      () => folder.remove(),
+    );
+    await triton.ready();
+    return triton;
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) await stop();
+  }
+}
+
+describe.skipIf(!hasPython)(`recorded HTTP exchanges with Python models${withoutPython}`, () => {
+  const server = new PythonServer();
+
+  afterAll(() => server.close());
+
+  replay<HttpCase>({
+    cases: loadLines("http/cases.jsonl"),
+    subject: (recorded) => httpSubject(recorded, models),
+    differenceOf: pythonDifferenceOf,
+    run: async (recorded) =>
+      recorded.repository === "explicit"
+        ? playOnRepository(recorded)
+        : compareHttpCase(await server.addressesFor(recorded), recorded, models),
+  });
+});

@@ -1,0 +1,9 @@
+import { spawnSync } from "node:child_process";
+
+const python = process.env.TRITONJS_PYTHON ?? "python3";
+
+/** Whether there is a Python with numpy, which Python models need. */
+export const hasPython = spawnSync(python, ["-c", "import numpy"], { stdio: "ignore" }).status === 0;
+
+/** For the names of tests that need it: says that they are skipped. */
+export const withoutPython = hasPython ? "" : ` (skipped: there is no ${python} with numpy)`;
