@@ -34,7 +34,15 @@ const CORE_ORDER = [
 ];
 
 const PACKAGES = {
-  core: ["@redis/client", "koffi", "lru-cache", "ndarray", "prom-client", "onnxruntime-node", "@tensorflow/tfjs"],
+  core: [
+    "@redis/client",
+    "koffi",
+    "lru-cache",
+    "ndarray",
+    "prom-client",
+    "onnxruntime-node",
+    "@tensorflow/tfjs",
+  ],
   http: ["@tritonjs/core", "fastify", "ndarray"],
   grpc: ["@tritonjs/core", "@grpc/grpc-js", "protobufjs"],
   cli: ["@tritonjs/core", "@tritonjs/http", "@tritonjs/grpc", "commander"],

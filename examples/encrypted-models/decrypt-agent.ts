@@ -32,7 +32,10 @@ export function decryptWith(keyOf: (name: string) => Uint8Array | undefined): Re
       try {
         await writeFile(to.slice(0, -SEALED.length), open(key, name, await readFile(from)), { mode: 0o600 });
       } catch {
-        throw new TritonError("INVALID_ARG", `'${name}' of model '${modelName}' cannot be opened with its key`);
+        throw new TritonError(
+          "INVALID_ARG",
+          `'${name}' of model '${modelName}' cannot be opened with its key`,
+        );
       }
     }
   };

@@ -22,7 +22,12 @@ await writeFile(
 async function serve(keys: ReadonlyMap<string, Uint8Array>): Promise<void> {
   const decrypt = decryptWith((name) => keys.get(name));
   const logger = { error() {}, warn() {}, info() {}, debug() {} };
-  await using triton = new Triton({ modelRepository: models, repositoryAgents: { decrypt }, exitOnError: false, logger });
+  await using triton = new Triton({
+    modelRepository: models,
+    repositoryAgents: { decrypt },
+    exitOnError: false,
+    logger,
+  });
   await triton.ready();
   const [row] = await triton.service.repositoryIndex(false);
   if (row?.state !== "READY") console.log(row?.reason);

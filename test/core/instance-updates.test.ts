@@ -158,23 +158,26 @@ describe("passive instances", () => {
   });
 });
 
-it.each(["worker", "process"] as const)("no instance (%s) is left when close comes amid changes", async (isolation) => {
-  const kind = isolation === "process" ? "ProcessWrap" : "MessagePort";
-  const alive = () => process.getActiveResourcesInfo().filter((resource) => resource === kind).length;
-  const before = alive();
-  const triton = new Triton();
-  const handle = triton.bind({
-    ...specs,
-    inferFunc: new URL("./fixtures/batch-double.mjs", import.meta.url),
-    config: { maxBatchSize: 1, instanceGroup: { isolation } },
-  });
-  await handle.ready();
-  const changes = Promise.all([2, 3, 1, 2].map((count) => outcomeOf(handle.updateInstances(count))));
-  await triton.close();
-  // Node counts the handle of a process that has ended until the end of the turn.
-  await turn();
-  await turn();
-  expect(alive()).toBe(before);
-  await changes;
-  expect(alive()).toBe(before);
-});
+it.each(["worker", "process"] as const)(
+  "no instance (%s) is left when close comes amid changes",
+  async (isolation) => {
+    const kind = isolation === "process" ? "ProcessWrap" : "MessagePort";
+    const alive = () => process.getActiveResourcesInfo().filter((resource) => resource === kind).length;
+    const before = alive();
+    const triton = new Triton();
+    const handle = triton.bind({
+      ...specs,
+      inferFunc: new URL("./fixtures/batch-double.mjs", import.meta.url),
+      config: { maxBatchSize: 1, instanceGroup: { isolation } },
+    });
+    await handle.ready();
+    const changes = Promise.all([2, 3, 1, 2].map((count) => outcomeOf(handle.updateInstances(count))));
+    await triton.close();
+    // Node counts the handle of a process that has ended until the end of the turn.
+    await turn();
+    await turn();
+    expect(alive()).toBe(before);
+    await changes;
+    expect(alive()).toBe(before);
+  },
+);

@@ -1,4 +1,12 @@
-import { type ModelHandle, RESCHEDULE, sequenceState, Triton } from "@tritonjs/core";
+import { getEventListeners } from "node:events";
+import {
+  InferenceRequest,
+  type ModelHandle,
+  RESCHEDULE,
+  sequenceState,
+  Tensor,
+  Triton,
+} from "@tritonjs/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../support/outcome.js";
 
@@ -35,6 +43,30 @@ describe("a callback that asks to see a request again", () => {
     });
     expect(await Promise.all([2, 4, 1].map((times) => run(handle, times)))).toEqual([2, 4, 1]);
     expect(batches).toEqual([[2, 4, 1], [2, 4], [4], [4]]);
+  });
+
+  it("may look at the signal of each batch, which leaves nothing behind at the request's", async () => {
+    triton = new Triton();
+    const left = sequenceState(() => ({ runs: 0 }));
+    triton.bind({
+      modelName: "m",
+      inputs,
+      outputs,
+      inferFunc: (requests, { signal }) =>
+        requests.map(({ sequence }) =>
+          !signal.aborted && ++left(sequence).runs < 50 ? RESCHEDULE : { y: [[1]] },
+        ),
+      config: { sequence: { iterative: true } },
+    });
+    const request = await new Promise<InferenceRequest>((resolve) => {
+      const sent = new InferenceRequest({
+        modelName: "m",
+        inputs: new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]),
+        onResponse: () => resolve(sent),
+      });
+      triton.service.infer(sent);
+    });
+    expect(getEventListeners(request.signal, "abort").length).toBeLessThanOrEqual(1);
   });
 
   it("gets it in its next batch in a worker too", async () => {

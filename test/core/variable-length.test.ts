@@ -121,6 +121,44 @@ describe("batchBy", () => {
     expect(order).toEqual([1, 2, 5]);
   });
 
+  it("does not look through all groups for each batch, of which there may be thousands", async () => {
+    const { clock, batches, send, state, release } = await served({ batchBy: ({ id }) => id });
+    state.held = true;
+    const answers = Array.from({ length: 5000 }, (_, i) => send(1, { requestId: String(i) }));
+    await clock.settle();
+    state.held = false;
+    release();
+    await clock.settle();
+    await Promise.all(answers);
+    expect(batches).toHaveLength(5000);
+  });
+
+  it("sends what waited for others when an instance takes the batch before it", async () => {
+    const { clock, batches, send, state, release } = await served({
+      batchBy: bucketOf,
+      pad: { x: 0 },
+      preferredBatchSize: [2, 8],
+      maxQueueDelayMicroseconds: 1_000_000,
+    });
+    state.held = true;
+    for (const count of [9, 9]) void send(count);
+    await clock.settle();
+    // A batch of two that waits for the instance, and two that wait until it is worth changing it.
+    for (const count of [1, 2, 3, 4]) {
+      void send(count);
+      await clock.settle();
+    }
+    release();
+    await clock.settle();
+    expect(batches).toEqual([
+      [9, 9],
+      [1, 2],
+    ]);
+    release();
+    await clock.settle();
+    expect(batches.at(-1)).toEqual([3, 4]);
+  });
+
   it("forgets groups that have nothing to do, however many there were", async () => {
     const { clock, batches, send } = await served({ batchBy: ({ id }) => id });
     for (let i = 0; i < 500; i++) {

@@ -36,19 +36,17 @@ describe("recorded metrics", () => {
     cases: withPrefix("metrics", loadLines("config/metrics.jsonl")),
     subject,
     run: async (recorded) => {
-      const server = new TrafficServer(recorded);
-      await server.triton.serve({ frontends: [] });
-      const differences = compareMetrics(await server.triton.service.metrics(), recorded.metrics_at_start);
+      const server = await TrafficServer.start(recorded);
+      const differences = compareMetrics(await server.metrics(), recorded.metrics_at_start);
       for (const [index, step] of recorded.traffic.entries()) {
         await server.play(step);
         const during = recorded.metrics_during?.find((entry) => entry.after_traffic_items === index + 1);
-        if (during)
-          differences.push(...compareMetrics(await server.triton.service.metrics(), during.pending));
+        if (during) differences.push(...compareMetrics(await server.metrics(), during.pending));
       }
-      const page = await server.triton.service.metrics();
+      const page = await server.metrics();
       const changed = Object.entries(recorded.changed_exact).map(([series, value]) => `${series} ${value}`);
       differences.push(...compareMetrics(page, recorded.metrics_after), ...compareMetrics(page, changed));
-      await server.triton.close();
+      await server.close();
       return [...server.differences, ...new Set(differences)];
     },
   });
@@ -56,10 +54,11 @@ describe("recorded metrics", () => {
 
 describe("recorded metrics page", () => {
   it("describes its families with the same kinds and texts", async () => {
-    const server = new TrafficServer(loadLines<MetricsCase>("config/metrics.jsonl")[0] as MetricsCase);
-    await server.triton.serve({ frontends: [] });
-    const page = await server.triton.service.metrics();
-    await server.triton.close();
+    const server = await TrafficServer.start(
+      loadLines<MetricsCase>("config/metrics.jsonl")[0] as MetricsCase,
+    );
+    const page = await server.metrics();
+    await server.close();
     expect(missingFamilies(page, loadText("config/metrics-idle.txt"))).toEqual([]);
   });
 });
@@ -69,15 +68,14 @@ describe("recorded statistics", () => {
     cases: withPrefix("statistics", loadLines("config/statistics.jsonl")),
     subject,
     run: async (recorded) => {
-      const server = new TrafficServer(recorded);
-      await server.triton.serve({ frontends: [] });
+      const server = await TrafficServer.start(recorded);
       for (const step of recorded.traffic) await server.play(step);
       const got = server.triton.service.statistics("", "").map((report) => ({
         name: report.name,
         version: report.version,
         ...statisticsRecord(report),
       }));
-      await server.triton.close();
+      await server.close();
       const expected = snapshotRecords(recorded.snapshots.at(-1)?.["GET /v2/models/stats"]);
       return [...server.differences, ...compareValues(toJsonValue(expected), toJsonValue(got))];
     },

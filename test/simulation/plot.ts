@@ -45,7 +45,9 @@ function panelBody({ title, xLabel, yLabel, xMax, series }: Panel): string {
     lines.push(`<path d="M${LEFT} ${y(tick)}h${PLOT_WIDTH}" stroke="#ddd"/>`);
     lines.push(`<text x="${LEFT - 6}" y="${Number(y(tick)) + 4}" text-anchor="end">${100 * tick}%</text>`);
     const at = tick * xMax;
-    lines.push(`<text x="${x(at)}" y="${TOP + PLOT_HEIGHT + 16}" text-anchor="middle">${Math.round(at)}</text>`);
+    lines.push(
+      `<text x="${x(at)}" y="${TOP + PLOT_HEIGHT + 16}" text-anchor="middle">${Math.round(at)}</text>`,
+    );
   }
   lines.push(`<text x="${LEFT + PLOT_WIDTH / 2}" y="${HEIGHT - 10}" text-anchor="middle">${xLabel}</text>`);
   const middle = TOP + PLOT_HEIGHT / 2;

@@ -10,7 +10,9 @@ export function table(comparisons: readonly Comparison[]): string {
     return [one.scenario.name, ...[oneByOne, eager, delayed].map(whole), ...duelCells(one)];
   });
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  return [line(COLUMNS), line(COLUMNS.map((_, i) => (i === 0 ? "---" : "--:"))), ...rows.map(line)].join("\n");
+  return [line(COLUMNS), line(COLUMNS.map((_, i) => (i === 0 ? "---" : "--:"))), ...rows.map(line)].join(
+    "\n",
+  );
 }
 
 /** The cells of a row that tell of adaptive batching and the best fixed setting. */

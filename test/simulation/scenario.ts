@@ -3,6 +3,8 @@ import { Random } from "./random.js";
 /** A model under a kind of load, and what its users expect. */
 export interface Scenario {
   readonly name: string;
+  /** Length of a run: enough for a thousand batches. */
+  readonly requests: number;
   /** A batch of n rows takes `fixedMs + perRowMs * n` on average. */
   readonly fixedMs: number;
   readonly perRowMs: number;
@@ -21,9 +23,9 @@ export interface Scenario {
 const PLAIN = { noise: 0, drift: [1], instances: 1, targetMs: 50, arrivals: "poisson" } as const;
 
 /** Starting a batch is dear, a row in it is cheap. */
-const GPU_LIKE = { ...PLAIN, fixedMs: 10, perRowMs: 0.1, maxBatchSize: 128 };
+const GPU_LIKE = { ...PLAIN, requests: 24_000, fixedMs: 10, perRowMs: 0.1, maxBatchSize: 128 };
 /** A row costs nearly the same in any batch. */
-const CPU_LIKE = { ...PLAIN, fixedMs: 1, perRowMs: 2, maxBatchSize: 32 };
+const CPU_LIKE = { ...PLAIN, requests: 10_000, fixedMs: 1, perRowMs: 2, maxBatchSize: 32 };
 
 const VARIANTS: readonly (Partial<Scenario> & { readonly name: string })[] = [
   { name: "steady" },

@@ -28,11 +28,10 @@ export interface Outcome {
   readonly batches: number;
 }
 
-/** Which run: its load, its length and its chance. */
+/** Which run: its load and its chance. */
 export interface Run {
   /** Requests per millisecond. */
   readonly rate: number;
-  readonly requests: number;
   readonly seed: number;
   /** Ends the run early when more requests than this were missed. */
   readonly mayMiss?: number;
@@ -81,7 +80,7 @@ export async function serve(scenario: Scenario, setting: Setting, run: Run): Pro
     },
   };
   const take = (rows: number): number => {
-    const ms = durations.next(rows, sent / run.requests);
+    const ms = durations.next(rows, sent / scenario.requests);
     busyMs += ms;
     batches++;
     return ms;
@@ -98,7 +97,7 @@ export async function serve(scenario: Scenario, setting: Setting, run: Run): Pro
   for (const at of arrivalTimes(scenario, run.rate, run.seed)) {
     const due = clock.advanceTo(at);
     if (due !== undefined) await due;
-    if (sent === run.requests || missed > mayMiss) break;
+    if (sent === scenario.requests || missed > mayMiss) break;
     sent++;
     const request = new InferenceRequest({
       modelName: "m",

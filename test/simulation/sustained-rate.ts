@@ -2,9 +2,8 @@ import { capacity, type Scenario } from "./scenario.js";
 import { serve } from "./serve.js";
 import { fixedSettings, type Setting } from "./setting.js";
 
-/** Length and chances of the runs that a rate is measured with. */
+/** Chances of the runs that a rate is measured with. */
 export interface Effort {
-  readonly requests: number;
   readonly seeds: readonly number[];
   /** Relative error of a rate. */
   readonly precision: number;
@@ -29,7 +28,7 @@ export async function sustainedRate(
 ): Promise<number> {
   let sum = 0;
   for (const seed of effort.seeds) {
-    sum += await highestRate(near, effort, (rate) => sustains(scenario, setting, effort, seed, rate));
+    sum += await highestRate(near, effort, (rate) => sustains(scenario, setting, seed, rate));
   }
   return sum / effort.seeds.length;
 }
@@ -40,7 +39,7 @@ export async function bestFixed(scenario: Scenario, effort: Effort): Promise<Rat
   let best = 0;
   const found: Rated[] = [];
   for (const setting of fixedSettings(scenario)) {
-    const test = (rate: number) => sustains(scenario, setting, effort, seed, rate);
+    const test = (rate: number) => sustains(scenario, setting, seed, rate);
     // Most settings fall short of the best so far in their first run.
     if (best > 0 && !(await test(0.99 * best))) continue;
     const rate = await highestRate(best > 0 ? best : capacity(scenario) / 2, effort, test);
@@ -50,15 +49,9 @@ export async function bestFixed(scenario: Scenario, effort: Effort): Promise<Rat
   return found.filter(({ rate }) => rate >= 0.99 * best).sort((a, b) => b.rate - a.rate);
 }
 
-async function sustains(
-  scenario: Scenario,
-  setting: Setting,
-  { requests }: Effort,
-  seed: number,
-  rate: number,
-): Promise<boolean> {
-  const mayMiss = Math.floor(requests / 100);
-  const { missed } = await serve(scenario, setting, { rate, requests, seed, mayMiss });
+async function sustains(scenario: Scenario, setting: Setting, seed: number, rate: number): Promise<boolean> {
+  const mayMiss = Math.floor(scenario.requests / 100);
+  const { missed } = await serve(scenario, setting, { rate, seed, mayMiss });
   return missed <= mayMiss;
 }
 

@@ -21,7 +21,10 @@ export async function writeReport(root: string, progress: (text: string) => void
   const document = readFileSync(path, "utf8");
   writeFileSync(
     path,
-    document.replace(/(<!-- simulation -->\n).*(\n<!-- \/simulation -->)/s, (_, begin, end) => begin + text + end),
+    document.replace(
+      /(<!-- simulation -->\n).*(\n<!-- \/simulation -->)/s,
+      (_, begin, end) => begin + text + end,
+    ),
   );
   progress("picture");
   const picture = join(root, PICTURE);

@@ -18,24 +18,28 @@ export function faultOf(request: SentRequest, around: Circumstances): string | u
   if (ends.length !== 1) return `ended ${ends.length} times`;
   if (late > 0) return `heard ${late} responses after its end`;
   const [{ text, at }] = ends as [{ text: string; at: number }];
-  const added = ask.model.kind === "ensemble" ? 2 : 1;
+  const added = stagesOf(ask).length;
   if (values.some((value) => value !== ask.value + added)) return `was answered with ${values}`;
   const excuse = text === "answered" ? answered(request) : excused(request, text, at, around);
   return excuse ? undefined : `ended with "${text}" at ${at}`;
 }
 
+/** What the model sees, or each of its members in turn. */
+function stagesOf({ model, value }: SentRequest["ask"]): number[] {
+  return model.members.length === 0 ? [value] : model.members.map((_, i) => value + i);
+}
+
 /** Whether a request could be answered, and was in full. */
 function answered({ ask, values }: SentRequest): boolean {
-  const stages = ask.model.kind === "ensemble" ? [ask.value, ask.value + 1] : [ask.value];
-  if (stages.some(failsAlone)) return false;
+  if (stagesOf(ask).some(failsAlone)) return false;
   return values.length === (ask.model.kind === "stream" ? streamLength(ask.value) : ask.rows);
 }
 
 function excused(request: SentRequest, text: string, at: number, around: Circumstances): boolean {
   const { ask, cancelledAt } = request;
   const { model, value, deadline, sequence } = ask;
-  const isEnsemble = model.kind === "ensemble";
-  const stopped = [model.name, ...(isEnsemble ? ["first", "second"] : [])].some((name) =>
+  const stages = stagesOf(ask);
+  const stopped = [model.name, ...model.members].some((name) =>
     around.stoppedAt.get(name)?.some((time) => time <= at),
   );
   const sequenceBroke =
@@ -47,17 +51,11 @@ function excused(request: SentRequest, text: string, at: number, around: Circums
     case "UNAVAILABLE":
       return stopped || model.rejects || sequenceBroke || (deadline !== undefined && deadline <= at);
     case "UNSUPPORTED":
-      return (
-        text.endsWith(FAILURE.slice("UNSUPPORTED ".length)) &&
-        (failsAlone(value) || (isEnsemble && failsAlone(value + 1)))
-      );
+      return text.endsWith(FAILURE.slice("UNSUPPORTED ".length)) && stages.some(failsAlone);
     case "INTERNAL":
       if (!text.endsWith("the batch broke")) return false;
-      if (isEnsemble) {
-        const { models } = around;
-        return models.get("first")!.broken.has(value) || models.get("second")!.broken.has(value + 1);
-      }
-      return model.broken.has(value);
+      if (model.members.length === 0) return model.broken.has(value);
+      return model.members.some((name, i) => around.models.get(name)!.broken.has(stages[i]!));
     case "NOT_FOUND":
       return stopped;
     case "INVALID_ARG":

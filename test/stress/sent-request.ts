@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { InferenceRequest, Tensor, type Triton, TritonError } from "@tritonjs/core";
 import type { StressModel } from "./stress-models.js";
 
@@ -65,6 +66,11 @@ export class SentRequest {
     if (this.ends.length > 0) return;
     this.cancelledAt ??= this.now();
     this.#request.cancel();
+  }
+
+  /** Who still listens to the request's signal. */
+  get abortListeners(): number {
+    return getEventListeners(this.#request.signal, "abort").length;
   }
 
   #end(text: string): void {

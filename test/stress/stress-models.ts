@@ -1,4 +1,14 @@
-import { type Clock, type ModelHandle, type ModelOptions, type Triton, TritonError } from "@tritonjs/core";
+import {
+  type Clock,
+  done,
+  type ModelHandle,
+  type ModelOptions,
+  RESCHEDULE,
+  sequenceState,
+  stepwise,
+  type Triton,
+  TritonError,
+} from "@tritonjs/core";
 import { echoInputs, echoOutputs } from "../support/echo-model.js";
 import type { SeededRandom } from "../support/seeded-random.js";
 
@@ -7,7 +17,9 @@ type Handle = ModelHandle<typeof echoInputs, typeof echoOutputs>;
 /** A model of the stress test. What it does with a value is known beforehand. */
 export interface StressModel {
   readonly name: string;
-  readonly kind: "batch" | "sequence" | "stream" | "ensemble";
+  readonly kind: "batch" | "sequence" | "iterative" | "stream" | "ensemble";
+  /** The members of an ensemble, in order: each adds 1 to the value. */
+  readonly members: readonly string[];
   readonly levels: number;
   /** True when its queue may turn requests away. */
   readonly rejects: boolean;
@@ -50,78 +62,151 @@ const configurations: Readonly<Record<string, ModelOptions>> = {
     instanceGroup: { count: 2 },
     sequence: { strategy: "direct", maxSequenceIdleMicroseconds: 50_000 },
   },
+  stateful: {
+    maxBatchSize: 3,
+    sequence: {
+      strategy: "direct",
+      maxSequenceIdleMicroseconds: 50_000,
+      states: [{ input: "seen", output: "seen_next", dtype: "INT32", shape: [1] }],
+    },
+  },
 };
 
-/** Everything that is bound, the members of the ensemble before it. */
+const notThisOne = () => new TritonError("UNSUPPORTED", "not this one");
+
+/** Everything that is bound, the members of the ensembles before them. */
 export function stressModels(triton: Triton, clock: Clock, random: SeededRandom): readonly StressModel[] {
   const pause = () => new Promise<void>((resolve) => clock.setTimer(random.below(5), resolve));
   const specs = { inputs: echoInputs, outputs: echoOutputs } as const;
-  const batchModels = Object.entries(configurations).map(([name, config]): StressModel => {
+  const model = (
+    name: string,
+    kind: StressModel["kind"],
+    bind: (broken: Set<number>) => Handle,
+    more: Partial<StressModel> = {},
+  ): StressModel => {
     const broken = new Set<number>();
-    return {
+    return { name, kind, members: [], levels: 0, rejects: false, broken, bind: () => bind(broken), ...more };
+  };
+  const kept = sequenceState(() => ({ count: 0 }));
+  const batchModels = Object.entries(configurations).map(([name, config]) =>
+    model(
       name,
-      kind: config.sequence === undefined ? "batch" : "sequence",
-      levels: name === "priorities" ? 3 : 0,
-      rejects: name === "priorities",
-      broken,
-      bind: () =>
+      config.sequence === undefined ? "batch" : "sequence",
+      (broken) =>
         triton.bind({
           ...specs,
           modelName: name,
           config,
-          inferFunc: async (requests) => {
+          // Whoever asks for the signal makes it listen to those of all requests.
+          inferFunc: async (requests, { signal: _signal }) => {
             if (name === "plain" && random.chance(0.01)) await new Promise<never>(() => {});
             await pause();
             if (random.chance(0.05)) {
               for (const { inputs } of requests) broken.add(inputs.x.data[0]!);
               throw new Error("the batch broke");
             }
-            return requests.map(({ inputs }) =>
-              failsAlone(inputs.x.data[0]!)
-                ? new TritonError("UNSUPPORTED", "not this one")
-                : { y: inputs.x.data.map((value) => value + 1) },
-            );
+            return requests.map(({ inputs, sequence }) => {
+              if (failsAlone(inputs.x.data[0]!)) return notThisOne();
+              const y = inputs.x.data.map((value) => value + 1);
+              const { seen } = inputs as { seen?: { get(...at: number[]): number } };
+              if (seen === undefined) return { y };
+              const count = sequence === undefined ? seen.get(0, 0) : kept(sequence).count++;
+              if (count !== seen.get(0, 0)) return new Error(`the state is ${seen.get(0, 0)}, not ${count}`);
+              return { y, seen_next: [[count + 1]] };
+            });
           },
         }),
-    };
-  });
-  const stream: StressModel = {
-    name: "stream",
-    kind: "stream",
-    levels: 0,
-    rejects: false,
-    broken: new Set(),
-    bind: () =>
-      triton.bind({
-        ...specs,
-        modelName: "stream",
-        config: { maxBatchSize: 1, instanceGroup: { count: 2 } },
-        async *inferFunc([request]) {
-          const value = request!.inputs.x.data[0]!;
-          for (let i = 0; i < streamLength(value); i++) {
-            await pause();
-            yield [{ y: [[value + 1]] }];
+      name === "priorities" ? { levels: 3, rejects: true } : {},
+    ),
+  );
+  const iterative = model("iterative", "iterative", (broken) =>
+    triton.bind({
+      ...specs,
+      modelName: "iterative",
+      config: { maxBatchSize: 4, sequence: { iterative: true } },
+      inferFunc: async (requests, { signal: _signal }) => {
+        await pause();
+        if (random.chance(0.02)) {
+          for (const { inputs } of requests) broken.add(inputs.x.data[0]!);
+          throw new Error("the batch broke");
+        }
+        return requests.map(({ inputs }) => {
+          if (random.chance(0.5)) return RESCHEDULE;
+          const value = inputs.x.data[0]!;
+          return failsAlone(value) ? notThisOne() : { y: [[value + 1]] };
+        });
+      },
+    }),
+  );
+  const stream = model("stream", "stream", () =>
+    triton.bind({
+      ...specs,
+      modelName: "stream",
+      config: { maxBatchSize: 1, instanceGroup: { count: 2 } },
+      async *inferFunc([request]) {
+        const value = request!.inputs.x.data[0]!;
+        for (let i = 0; i < streamLength(value); i++) {
+          await pause();
+          yield [{ y: [[value + 1]] }];
+        }
+        if (failsAlone(value)) throw notThisOne();
+      },
+    }),
+  );
+  const steps = model("steps", "stream", (broken) =>
+    triton.bind({
+      ...specs,
+      modelName: "steps",
+      config: { maxBatchSize: 4, instanceGroup: { count: 2 } },
+      inferFunc: stepwise<typeof echoInputs, typeof echoOutputs, { value: number; left: number }>({
+        start: async ({ x }) => {
+          if (random.chance(0.3)) await pause();
+          const value = x.data[0]!;
+          return { value, left: streamLength(value) };
+        },
+        step: async (active) => {
+          await pause();
+          if (random.chance(0.02)) {
+            for (const { value } of active) broken.add(value);
+            throw new Error("the batch broke");
           }
-          if (failsAlone(value)) throw new TritonError("UNSUPPORTED", "not this one");
+          return active.map((state) => {
+            if (state.left === 0) return failsAlone(state.value) ? notThisOne() : done();
+            if (random.chance(0.2)) return undefined;
+            state.left--;
+            return { y: [state.value + 1] };
+          });
         },
       }),
-  };
-  const ensemble: StressModel = {
-    name: "ensemble",
-    kind: "ensemble",
-    levels: 0,
-    rejects: false,
-    broken: new Set(),
-    bind: () =>
-      triton.bindEnsemble({
-        ...specs,
-        modelName: "ensemble",
-        config: { maxBatchSize: 8 },
-        steps: [
-          { modelName: "first", inputMap: { x: "x" }, outputMap: { y: "middle" } },
-          { modelName: "second", inputMap: { x: "middle" }, outputMap: { y: "y" } },
-        ],
-      }),
-  };
-  return [...batchModels, stream, ensemble];
+    }),
+  );
+  const ensemble = (
+    name: string,
+    kind: StressModel["kind"],
+    members: readonly [string, string],
+    size: number,
+  ) =>
+    model(
+      name,
+      kind,
+      () =>
+        triton.bindEnsemble({
+          ...specs,
+          modelName: name,
+          config: { maxBatchSize: size },
+          steps: [
+            { modelName: members[0], inputMap: { x: "x" }, outputMap: { y: "middle" } },
+            { modelName: members[1], inputMap: { x: "middle" }, outputMap: { y: "y" } },
+          ],
+        }),
+      { members },
+    );
+  return [
+    ...batchModels,
+    iterative,
+    stream,
+    steps,
+    ensemble("ensemble", "ensemble", ["first", "second"], 8),
+    ensemble("streams", "stream", ["stream", "second"], 1),
+  ];
 }

@@ -3,9 +3,6 @@
 import os
 import sys
 
-# Compiled files in a model repository would look like changes of the model, and may be those of an older version.
-sys.dont_write_bytecode = True
-
 
 def main():
     if sys.version_info < (3, 8):

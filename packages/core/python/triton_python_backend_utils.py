@@ -14,6 +14,7 @@ from tritonjs_stub.lookups import (  # noqa: F401
 )
 from tritonjs_stub.metrics import Metric, MetricFamily, MetricKind  # noqa: F401
 from tritonjs_stub.model_config import ModelConfig  # noqa: F401
+from tritonjs_stub.model_file import get_model_dir  # noqa: F401
 from tritonjs_stub.request import (  # noqa: F401
     TRITONSERVER_REQUEST_FLAG_SEQUENCE_END,
     TRITONSERVER_REQUEST_FLAG_SEQUENCE_START,
@@ -26,7 +27,6 @@ from tritonjs_stub.request import (  # noqa: F401
 )
 from tritonjs_stub.response import InferenceResponse  # noqa: F401
 from tritonjs_stub.server import Logger, LogLevel, is_model_ready, load_model, unload_model  # noqa: F401
-from tritonjs_stub.stub import get_model_dir  # noqa: F401
 from tritonjs_stub.tensor import Tensor  # noqa: F401
 
 TRITONSERVER_MEMORY_CPU = MemoryType.TRITONSERVER_MEMORY_CPU

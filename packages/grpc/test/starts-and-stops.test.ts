@@ -1,12 +1,17 @@
+import { once } from "node:events";
 import { createServer } from "node:net";
 import { status } from "@grpc/grpc-js";
 import type { InferenceRequest } from "@tritonjs/core";
 import { expect, test } from "vitest";
+import { inference } from "#proto";
 import { defaultFrontends, grpc } from "../src/index.js";
+import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService, responseTo } from "./support/fake-service.js";
 import { GrpcClient } from "./support/grpc-client.js";
 import { overEachTransport } from "./support/over-each-transport.js";
+import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
+import { answer, manualService } from "./support/stream-reader.js";
 
 overEachTransport("start", () => {
   test("names the port and the option when the port is taken on any address of the host", async () => {
@@ -81,11 +86,30 @@ overEachTransport("stop", () => {
     const arrival = new Promise<void>((resolve) => (arrived = resolve));
     const service = new FakeService({}, () => arrived());
     const { client, frontend } = await serve(service, { stopGraceMs: 10 });
-    const cut = expect(client.infer({ modelName: "m" })).rejects.toThrow();
+    const cut = expect(client.infer({ modelName: "m" })).rejects.toMatchObject({
+      code: status.UNAVAILABLE,
+      details: "GRPC server is shutting down and has stopped accepting new requests.",
+    });
     await arrival;
     await frontend.stop();
     await cut;
     expect(service.requests[0]!.settled).toBe(true);
+  });
+
+  test("tells every connection to go, and closes it when its calls are over", async () => {
+    const { service, arrived } = manualService();
+    const { frontend, address } = await serve(service, { stopGraceMs: 30_000 });
+    const session = rawSession(address.url);
+    const told = once(session, "goaway");
+    const body = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
+    const call = rawCall(session, body);
+    const [kept] = await arrived(1);
+    const stopped = frontend.stop();
+    expect((await told)[0]).toBe(0);
+    answer(kept!);
+    expect((await call).grpcStatus).toBe(status.OK);
+    await stopped;
+    await expect.poll(() => session.destroyed).toBe(true);
   });
 
   test("does nothing before a start", async () => {

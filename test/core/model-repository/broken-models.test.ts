@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -45,7 +47,7 @@ const broken: readonly (readonly [
   [
     "with an empty version",
     { "m/config.pbtxt": 'platform: "onnxruntime_onnx"', "m/1/": "" },
-    /unable to find '.*model.onnx' for model instance 'm'/,
+    /failed to stat file .*model.onnx/,
   ],
   ["with a corrupt file", { "m/1/model.onnx": "this is no model" }, /the ONNX model '.*' cannot be read/],
   ["with a directory for a configuration", { "m/config.pbtxt/": "", "m/1/": "" }, /Is a directory/],
@@ -203,6 +205,37 @@ describe("files outside of the repository", () => {
       cause: { message: expect.stringContaining("must stay within model directory") },
     });
   });
+});
+
+it("what is no file is never read, and never waited for", async () => {
+  const files: Record<string, string> = {};
+  for (const name of ["config", "labels", "warmup", "onnx"]) {
+    files[`${name}/1/`] = "";
+    if (name === "onnx") files[`${name}/config.pbtxt`] = 'platform: "onnxruntime_onnx"';
+    else if (name !== "config") files[`${name}/config.pbtxt`] = identityConfig();
+  }
+  files["labels/config.pbtxt"] = identityConfig().replace(
+    'name: "OUTPUT0"',
+    'name: "OUTPUT0" label_filename: "s"',
+  );
+  files["warmup/config.pbtxt"] = identityConfig(`model_warmup { name: "w" batch_size: 1 inputs { key: "INPUT0"
+    value { data_type: TYPE_FP32 dims: 1 input_data_file: "s" } } }`);
+  files["warmup/warmup/"] = "";
+  await using models = await RepositoryOnDisk.create({ ...good, ...files });
+  const places = ["config/config.pbtxt", "labels/s", "warmup/warmup/s", "onnx/1/model.onnx"];
+  const sockets = places.map((place) => createServer().listen(join(models.path, place)));
+  await Promise.all(sockets.map((socket) => once(socket, "listening")));
+  await using triton = serverOf(models.path, []);
+  await triton.ready();
+  const reasons = (await triton.service.repositoryIndex(false)).map(({ name, reason }) => [name, reason]);
+  for (const socket of sockets) socket.close();
+  expect(reasons).toEqual([
+    ["config", expect.stringContaining("config.pbtxt: No such device or address")],
+    ["good", undefined],
+    ["labels", expect.stringContaining("s: No such device or address")],
+    ["onnx", expect.stringContaining("model.onnx is no file that can be read")],
+    ["warmup", expect.stringContaining("s: No such device or address")],
+  ]);
 });
 
 it("an unreadable file is a reason, too", async () => {

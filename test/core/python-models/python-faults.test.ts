@@ -37,7 +37,9 @@ parameters [ { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_D
     code: modelClass(NORMAL),
   },
   raises_in_completion: {
-    code: modelClass(`@staticmethod\ndef auto_complete_config(config):\n    raise ValueError("no tensors")\n${NORMAL}`),
+    code: modelClass(
+      `@staticmethod\ndef auto_complete_config(config):\n    raise ValueError("no tensors")\n${NORMAL}`,
+    ),
   },
   completes_nothing: {
     code: modelClass(`@staticmethod\ndef auto_complete_config(config):\n    pass\n${NORMAL}`),
@@ -141,12 +143,24 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
     ["no_class", /^Internal: AttributeError: module '1\.model' has no attribute 'TritonPythonModel'$/],
     ["raises_on_import", /^Internal: RuntimeError: not today\n\nAt:\n {2}.*model\.py\(1\): <module>\n$/],
     ["raises_in_init", /^Internal: ValueError: no model\n\nAt:\n {2}.*model\.py\(\d+\): __init__\n$/],
-    ["raises_in_initialize", /^Internal: ValueError: no weights\n\nAt:\n {2}.*model\.py\(\d+\): initialize\n$/],
+    [
+      "raises_in_initialize",
+      /^Internal: ValueError: no weights\n\nAt:\n {2}.*model\.py\(\d+\): initialize\n$/,
+    ],
     ["exits_in_initialize", /^Internal: SystemExit: 3/],
-    ["dies_in_initialize", /^Internal: Stub process 'dies_in_initialize_0' is not healthy\. It exited with code 3/],
+    [
+      "dies_in_initialize",
+      /^Internal: Stub process 'dies_in_initialize_0' is not healthy\. It exited with code 3/,
+    ],
     ["calls_in_initialize", /BLS is only supported during the 'execute' function\./],
-    ["packed", /EXECUTION_ENV_PATH '\$\$TRITON_MODEL_DIRECTORY\/env\.tar\.gz', a packed environment: unpack it/],
-    ["raises_in_completion", /^Internal: ValueError: no tensors\n\nAt:\n {2}.*\(\d+\): auto_complete_config\n$/],
+    [
+      "packed",
+      /EXECUTION_ENV_PATH '\$\$TRITON_MODEL_DIRECTORY\/env\.tar\.gz', a packed environment: unpack it/,
+    ],
+    [
+      "raises_in_completion",
+      /^Internal: ValueError: no tensors\n\nAt:\n {2}.*\(\d+\): auto_complete_config\n$/,
+    ],
     [
       "completes_nothing",
       /auto_complete_config function in model 'completes_nothing' must return a valid pb\.ModelConfig object\.$/,
@@ -275,6 +289,8 @@ describe("Pythons that are not right", () => {
   });
 
   it("says of a program that is no Python how it ended", async () => {
-    expect(await reasonWith(process.execPath)).toMatch(/exited with code 1; a Python model needs Python 3\.8/);
+    expect(await reasonWith(process.execPath)).toMatch(
+      /exited with code 1; a Python model needs Python 3\.8/,
+    );
   });
 });

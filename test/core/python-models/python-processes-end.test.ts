@@ -1,10 +1,11 @@
 import { fileURLToPath } from "node:url";
+import { VirtualClock } from "@tritonjs/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../support/outcome.js";
 import { Program } from "../../support/program.js";
 import { hasPython, withoutPython } from "../../support/python.js";
-import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
 import { repositoryRoot } from "../../support/repository.js";
+import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
 import { LineToModels } from "./line-to-models.js";
 import { FLOATS, modelClass, type PythonModel, PythonServer, pythonFiles } from "./python-server.js";
 
@@ -53,8 +54,6 @@ const models = (line: LineToModels) => ({
   hangs_in_finalize: holding(line, "def finalize(self):\n    while True:\n        time.sleep(100)"),
 });
 
-const IMPATIENT = { backendConfig: { python: { "stub-timeout-seconds": "10" } } };
-
 describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => {
   let line: LineToModels;
   beforeEach(async () => {
@@ -65,7 +64,7 @@ describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => 
   it("end with close(), whatever they do", async () => {
     const all = models(line);
     const { hangs_in_finalize: _, has_threads: __, ...quick } = all;
-    const server = await PythonServer.start(quick, IMPATIENT);
+    const server = await PythonServer.start(quick);
     await line.connected(Object.keys(quick).length);
     await server[Symbol.asyncDispose]();
     await line.allGone();
@@ -73,12 +72,19 @@ describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => 
 
   it("are ended when they do not finalize in time", async () => {
     const slow = { hangs_in_finalize: models(line).hangs_in_finalize, has_threads: models(line).has_threads };
-    const server = await PythonServer.start(slow, {
-      backendConfig: { python: { "stub-timeout-seconds": "1" } },
+    const clock = new VirtualClock();
+    const server = await PythonServer.start(slow, { clock, exitTimeoutSecs: 3600 });
+    let closed = false;
+    const closing = server[Symbol.asyncDispose]().then(() => {
+      closed = true;
     });
-    await server[Symbol.asyncDispose]();
+    while (!closed) {
+      await clock.advance(1000);
+      await new Promise(setImmediate);
+    }
+    await closing;
     await line.allGone();
-    expect(server.lines).toContain("model 'hangs_in_finalize' was ended: it did not finalize within 1 s");
+    expect(server.lines).toContain("model 'hangs_in_finalize' was ended: it did not finalize within 30 s");
   });
 
   it("are ended in the middle of a batch when the server has waited long enough", async () => {
@@ -106,6 +112,8 @@ describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => 
   });
 });
 
+const DIED = "INTERNAL Stub process 'busy_0' is not healthy. It was ended by SIGKILL.";
+
 describe.skipIf(!hasPython)(`a Python model that is killed under load${withoutPython}`, () => {
   it("answers every request, one way or the other, and goes on", async () => {
     const code = modelClass(`def execute(self, requests):
@@ -121,8 +129,6 @@ describe.skipIf(!hasPython)(`a Python model that is killed under load${withoutPy
     }
     expect(outcomes).toHaveLength(60);
     const failed = outcomes.filter((outcome) => outcome !== "done");
-    expect(new Set(failed)).toEqual(
-      new Set(["INTERNAL Stub process 'busy_0' is not healthy. It was ended by SIGKILL."]),
-    );
+    expect(new Set([...failed, DIED])).toEqual(new Set([DIED]));
   });
 });

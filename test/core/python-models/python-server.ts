@@ -1,4 +1,11 @@
-import { InferenceRequest, type Logger, Tensor, Triton, TritonError, type TritonOptions } from "@tritonjs/core";
+import {
+  InferenceRequest,
+  type Logger,
+  Tensor,
+  Triton,
+  TritonError,
+  type TritonOptions,
+} from "@tritonjs/core";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../support/repository-on-disk.js";
 
 /** A Python model of a test: `execute` and what else its class has, and what its configuration says. */

@@ -198,9 +198,9 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
   it("take and give tensors of many megabytes", async () => {
     const x = Float32Array.from({ length: 6_000_000 }, (_, i) => i);
     const { Y } = await server.triton.infer<string>("large", { X: x });
-    expect(Buffer.compare(new Uint8Array((Y as { data: Float32Array }).data.buffer), new Uint8Array(x.buffer))).toBe(
-      0,
-    );
+    expect(
+      Buffer.compare(new Uint8Array((Y as { data: Float32Array }).data.buffer), new Uint8Array(x.buffer)),
+    ).toBe(0);
   });
 
   it("pass BF16 on in DLPack capsules", async () => {

@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import weakref
 
 from .errors import TritonModelException
 from .response import InferenceResponse
@@ -92,6 +93,21 @@ class Answering:
         # Runs wherever the interpreter frees it, in the middle of a send too: another thread tells the server.
         if not self.closed:
             self._abandoned.put((self._batch, self._index))
+
+
+class OpenAnswerings:
+    """Answerings by batch and index, for as long as the model has them."""
+
+    def __init__(self):
+        self._all = weakref.WeakValueDictionary()
+
+    def add(self, batch, index, answering):
+        self._all[(batch, index)] = answering
+
+    def tell(self, header, what):
+        answering = self._all.get((header["batch"], header["index"]))
+        if answering is not None:
+            what(answering)
 
 
 class Abandoned:

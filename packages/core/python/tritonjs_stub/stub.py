@@ -1,6 +1,5 @@
 """The life of a model's process: load, run batches, finalize."""
 
-import importlib
 import os
 import queue
 import sys
@@ -8,20 +7,11 @@ import threading
 import weakref
 from collections.abc import Coroutine
 
-from . import calls, server
-from .answering import Abandoned, Answering
+from . import calls, model_file, process_memory, server
+from .answering import Abandoned, Answering, OpenAnswerings
 from .errors import StubError, report, text_of
 from .request import TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, InferenceRequest
 from .response import InferenceResponse
-
-
-class _Place:
-    directory = None
-
-
-def get_model_dir():
-    """Directory of the model's version."""
-    return _Place.directory
 
 
 class Stub:
@@ -35,7 +25,7 @@ class Stub:
         self._commands = queue.SimpleQueue()
         self._abandoned = Abandoned(channel)
         # By batch and index, those that the server may still have something to say to. Held by the requests alone.
-        self._answering = _Weak()
+        self._answering = OpenAnswerings()
         self._loop = None
         server.line.channel = channel
         calls.line.channel = channel
@@ -81,19 +71,11 @@ class Stub:
             else:
                 self._commands.put(frame)
 
-    def _import(self, init):
-        path = init["path"]
-        _Place.directory = os.path.dirname(path)
-        for directory in (_Place.directory, os.path.dirname(_Place.directory)):
-            sys.path.append(directory)
-        name = os.path.basename(_Place.directory) + "." + os.path.basename(path)[: -len(".py")]
-        return importlib.import_module(name)
-
     def _complete(self, init):
         from .model_config import ModelConfig
 
         config = ModelConfig(init["config"])
-        model = self._import(init).TritonPythonModel
+        model = model_file.load(init["path"]).TritonPythonModel
         if hasattr(model, "auto_complete_config"):
             config = model.auto_complete_config(config)
         if not isinstance(config, ModelConfig):
@@ -112,7 +94,7 @@ class Stub:
         self._outputs = set(init["outputs"])
         self._states = set(init["states"])
         self._reports_memory = init["reportMemory"]
-        self._model = self._import(init).TritonPythonModel()
+        self._model = model_file.load(init["path"]).TritonPythonModel()
         if hasattr(self._model, "initialize"):
             self._model.initialize(init["arguments"])
 
@@ -154,7 +136,7 @@ class Stub:
         finally:
             calls.batch_of_caller.reset(token)
         if self._reports_memory:
-            answer["memory"] = _memory_bytes()
+            answer["memory"] = process_memory.used_bytes()
         self._channel.send({"type": "executed", "batch": batch, **answer}, tensors)
 
     def _failed(self, error, answering):
@@ -257,30 +239,3 @@ def _check(requests, responses):
                 + str(type(response))
                 + "'."
             )
-
-
-def _memory_bytes():
-    """What this process holds."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import resource
-
-        # Of macOS, and the most that it has ever held.
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-class _Weak:
-    """Answerings by batch and index, for as long as the model has them."""
-
-    def __init__(self):
-        self._all = weakref.WeakValueDictionary()
-
-    def add(self, batch, index, answering):
-        self._all[(batch, index)] = answering
-
-    def tell(self, header, what):
-        answering = self._all.get((header["batch"], header["index"]))
-        if answering is not None:
-            what(answering)

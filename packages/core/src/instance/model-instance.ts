@@ -52,7 +52,8 @@ export class ModelInstance {
   /** True when it is time for another to take its place. */
   get worn(): boolean {
     const recycle = this.placement.group.hosting?.recycle;
-    if (recycle === undefined || this.beingReplaced || this.#owner.clock.now() < this.staysUntil) return false;
+    if (recycle === undefined || this.beingReplaced || this.#owner.clock.now() < this.staysUntil)
+      return false;
     const { afterRequests = Number.POSITIVE_INFINITY, aboveMemoryMb = Number.POSITIVE_INFINITY } = recycle;
     return this.#served >= afterRequests || (this.executor.memoryBytes ?? 0) > aboveMemoryMb * 1024 * 1024;
   }

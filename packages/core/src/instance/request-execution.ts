@@ -34,6 +34,8 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
   #inferEnd: number | undefined;
   #ended: ExecutionTimes | undefined;
   #controller: AbortController | undefined;
+  /** Listens to the signals of all requests, once somebody has asked for that of the execution. */
+  #onAbort: (() => void) | undefined;
   /** Requests whose first response was sent, where that is measured. */
   #responded: Set<InferenceRequest> | undefined;
   readonly #rescheduled = new Set<InferenceRequest>();
@@ -83,6 +85,7 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
           controller.abort(this.requests.find((request) => request.ready)?.cancelReason);
         }
       };
+      this.#onAbort = check;
       for (const request of this.requests) request.signal.addEventListener("abort", check, { once: true });
       check();
     }
@@ -155,6 +158,8 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
       return;
     }
     this.#rescheduled.add(request);
+    // It comes back in another execution, perhaps many times.
+    if (this.#onAbort !== undefined) request.signal.removeEventListener("abort", this.#onAbort);
     this.#countSuccess(request);
   }
 

@@ -33,6 +33,8 @@ export class ModelRepository {
   readonly #poller: RepositoryPoller;
   readonly #agents: RepositoryAgents;
   readonly #locks = new Locks();
+  /** Files that came with load requests, and that models are made of. */
+  readonly #overrides = new Set<OverrideDirectory>();
   #timer: Timer | undefined;
   #closed = false;
 
@@ -100,7 +102,7 @@ export class ModelRepository {
   async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<void> {
     this.#assertExplicit();
     checkModelName(name);
-    const directory = await OverrideDirectory.forLoad(config, files).catch((error) => {
+    const directory = await OverrideDirectory.forLoad(config, files, this.#overrides).catch((error) => {
       const problem = TritonError.from(error);
       this.#context.log.error(`Poll failed for model directory '${name}': ${problem.message}`);
       throw notPolled(name, problem);
@@ -184,9 +186,10 @@ export class ModelRepository {
     await this.#locks.idle();
   }
 
-  /** Tells the agents that all models are gone. */
+  /** All models are gone: tells the agents, and removes what came with load requests. */
   async ended(): Promise<void> {
     await this.#agents.end();
+    await Promise.all([...this.#overrides].map((directory) => directory.remove()));
   }
 
   #pollLater(): void {

@@ -121,6 +121,11 @@ export class PriorityQueue implements RequestView {
     return this.#firstFrom(0);
   }
 
+  /** Level of the next request; 0 for a queue without levels, and for an empty one. */
+  get headPriority(): number {
+    return this.#levels.find(({ own }) => own.size > 0)?.priority ?? 0;
+  }
+
   after(request: InferenceRequest): InferenceRequest | undefined {
     if (request.next !== undefined) return request.next;
     const index = this.#levels.findIndex(

@@ -46,9 +46,6 @@ describe("a field", () => {
       "model 'm': 'output.is_non_linear_format_io' is a format of TensorRT: take it out, and give the model linear tensors",
     ]);
     expect(problemsOf("instance_group { profile: '0' }")[0]).toContain("'instance_group.profile'");
-    expect(problemsOf("model_repository_agents { agents { name: 'checksum' } }")[0]).toContain(
-      "names agents",
-    );
   });
 
   it("may be refused for one backend and mean nothing to another", () => {

@@ -2,6 +2,9 @@ import { InferenceRequest, Tensor, Triton, TritonError, VirtualClock } from "@tr
 import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behaviours/behaviour.js";
 import { elements } from "../behaviours/tensors.js";
 import { cacheOf } from "../cache-of.js";
+import { quietLogger } from "../quiet-logger.js";
+import { RepositoryFolder } from "../repository-folder.js";
+import { repositoryOptions } from "../repository-options.js";
 import { bindModels, readModels } from "../served-models.js";
 import { customMetrics } from "./custom-metrics.js";
 import { metricsConfigOf } from "./metrics-config-of.js";
@@ -35,12 +38,27 @@ export class TrafficServer {
   readonly differences: string[] = [];
   readonly #requests: InferenceRequest[] = [];
 
-  constructor(recorded: TrafficCase) {
+  /** Serves the models of a case: bound by behaviour, or from a repository where its path is part of what is told. */
+  static async start(recorded: TrafficCase): Promise<TrafficServer> {
+    const inFolder = recorded.flags.includes("--model-namespacing=true");
+    const folder = inFolder ? await RepositoryFolder.create(recorded.repository) : undefined;
+    const server = new TrafficServer(recorded, folder);
+    await server.triton.serve({ frontends: [] });
+    return server;
+  }
+
+  private constructor(
+    recorded: TrafficCase,
+    private readonly folder: RepositoryFolder | undefined,
+  ) {
     this.triton = new Triton({
+      ...repositoryOptions(recorded.flags),
+      ...(folder === undefined ? {} : { modelRepository: folder.path, logger: quietLogger }),
       clock: this.clock,
       responseCache: cacheOf(recorded.flags),
       metricsConfig: metricsConfigOf(recorded.flags),
     });
+    if (folder !== undefined) return;
     const behaviours: Record<string, Behaviour> = { p: waitSeconds, q: waitSeconds };
     if (recorded.repository["cus/config.pbtxt"] !== undefined) {
       behaviours.cus = customMetrics(this.triton.metrics);
@@ -48,6 +66,17 @@ export class TrafficServer {
     bindModels(this.triton, readModels(repositoryModels(recorded.repository)), behaviours, (ms) =>
       this.#sleep(ms),
     );
+  }
+
+  /** The metrics page. */
+  async metrics(): Promise<string> {
+    const page = await this.triton.service.metrics();
+    return this.folder === undefined ? page : page.replaceAll(this.folder.path, "<REPO>");
+  }
+
+  async close(): Promise<void> {
+    await this.triton.close();
+    await this.folder?.remove();
   }
 
   async play(step: TrafficStep): Promise<void> {

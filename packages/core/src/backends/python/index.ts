@@ -35,6 +35,12 @@ export const pythonBackend: BackendFactory = async (source) => {
     loadTimeoutMs: loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS),
   };
   const hosting = hostingOf(source, ISOLATIONS, false);
+  if (hosting.heapLimitMb !== undefined) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `model '${source.name}' has heap_limit_mb, but Python knows no such limit`,
+    );
+  }
   return {
     backendName: "python",
     platform: "",

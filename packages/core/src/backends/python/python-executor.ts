@@ -1,18 +1,17 @@
 import { RESCHEDULE } from "../../callable/reschedule.js";
 import type { Timer } from "../../clock/clock.js";
-import { toConfigJson } from "../../config/config-json.js";
-import { isDecoupled } from "../../config/model-config.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { ExecutorContext } from "../../instance/backend.js";
 import type { Execution, ExecutionResult, Executor } from "../../instance/executor.js";
 import { Restarts } from "../../instance/worker/restarts.js";
+import { AnswersOfPython } from "./answers-of-python.js";
 import { AsksOfPython } from "./asks-of-python.js";
 import { batchFrame } from "./batch-frame.js";
 import { CallsOfPython } from "./calls-of-python.js";
-import { type FromPython, readError, type WireResponse, type WireResult } from "./messages.js";
+import { loadMessage } from "./load-message.js";
+import type { FromPython } from "./messages.js";
 import { OpenBatches } from "./open-batches.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
-import { ResponseReader } from "./response-reader.js";
 
 /** The batch that `execute` of the model is at work on. */
 interface Running {
@@ -37,7 +36,7 @@ export class PythonExecutor implements Executor {
   readonly #context: ExecutorContext;
   readonly #directory: string;
   readonly #open = new OpenBatches();
-  readonly #responses: ResponseReader;
+  readonly #answers: AnswersOfPython;
   readonly #calls: CallsOfPython;
   readonly #asks: AsksOfPython;
   readonly #restarts: Restarts;
@@ -52,8 +51,8 @@ export class PythonExecutor implements Executor {
     this.#settings = settings;
     this.#directory = directory;
     this.#context = context;
-    this.#responses = new ResponseReader(context);
     const send = (header: object) => this.#session?.send(header);
+    this.#answers = new AnswersOfPython(context, this.#open, send, () => this.#running?.batch);
     this.#calls = new CallsOfPython(
       (header, body) => this.#session?.send(header, body),
       (batch) => (this.#open.get(batch) ?? this.#runningAs(batch))?.models,
@@ -75,7 +74,7 @@ export class PythonExecutor implements Executor {
       nice,
       clock,
       log,
-      init: this.#init(),
+      init: loadMessage(this.#settings.path, this.#directory, this.#context),
       message: (message, body) => this.#take(message, body),
       crashed: (why) => this.#crashed(why),
     });
@@ -138,40 +137,16 @@ export class PythonExecutor implements Executor {
     await session.ended;
   }
 
-  #init() {
-    const { info, placement } = this.#context;
-    const { modelName, modelVersion, modelConfig } = info;
-    return {
-      type: "load",
-      path: this.#settings.path,
-      model: modelName,
-      instance: placement.name,
-      decoupled: isDecoupled(modelConfig),
-      outputs: modelConfig.output.map(({ name }) => name),
-      states: (modelConfig.sequenceBatching?.state ?? []).map(({ outputName }) => outputName),
-      reportMemory: this.#context.hosting.recycle?.aboveMemoryMb !== undefined,
-      arguments: {
-        model_config: JSON.stringify(toConfigJson(modelConfig)),
-        model_instance_kind: placement.kind.replace("KIND_", ""),
-        model_instance_name: placement.name,
-        model_instance_device_id: String(placement.deviceId),
-        model_repository: this.#directory,
-        model_version: String(modelVersion),
-        model_name: modelName,
-      },
-    } as const;
-  }
-
   #take(message: FromPython, body: Uint8Array): void {
     switch (message.type) {
       case "executed":
         this.#executed(message, body);
         break;
       case "response":
-        this.#respond(message, body);
+        this.#answers.respond(message, body);
         break;
       case "abandoned":
-        this.#abandoned(message.batch, message.index);
+        this.#answers.abandoned(message.batch, message.index);
         break;
       case "infer":
         this.#calls.start(message, body);
@@ -207,7 +182,9 @@ export class PythonExecutor implements Executor {
       running.reject(new TritonError("INTERNAL", message.error));
       return;
     }
-    const results = message.results!.map((result, index) => this.#result(execution, index, result, body));
+    const results = message.results!.map((result, index) =>
+      this.#answers.result(execution, index, result, body),
+    );
     if (!results.includes(null)) {
       this.#open.forget(batch);
       running.resolve(results as ExecutionResult[]);
@@ -221,58 +198,6 @@ export class PythonExecutor implements Executor {
     });
     running.resolve(undefined);
     this.#open.closeWhenOver(batch);
-  }
-
-  #result(execution: Execution, index: number, result: WireResult, body: Uint8Array): ExecutionResult | null {
-    if (result === null) return null;
-    if (result === "again") return RESCHEDULE;
-    const { modelName } = this.#context.info;
-    if ("missing" in result) {
-      return new TritonError(
-        "INTERNAL",
-        `model '${modelName}' returned None for a request, and has not got its response sender`,
-      );
-    }
-    return this.#read(execution, index, result, body);
-  }
-
-  /** A sender has sent a response. */
-  #respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
-    const { batch, index } = message;
-    const execution = this.#open.get(batch);
-    if (execution === undefined || !execution.isOpen(index)) return;
-    // The first response of a model that is not decoupled is its last.
-    const final = message.final || !execution.decoupled;
-    if (message.outputs === undefined && message.error === undefined) execution.finish(index);
-    else {
-      const result = this.#read(execution, index, message, body);
-      if (TritonError.is(result)) execution.sendError(index, result, final);
-      else execution.send(index, result, final);
-    }
-    if (final) {
-      if (this.#running?.batch !== batch) this.#open.closeWhenOver(batch);
-      return;
-    }
-    const taken = () => this.#session?.send({ type: "taken", batch, index });
-    const wait = execution.writable(index);
-    if (wait === undefined) taken();
-    else void wait.then(taken);
-  }
-
-  #read(execution: Execution, index: number, wire: WireResponse, body: Uint8Array) {
-    if (wire.error !== undefined) return readError(wire.error);
-    const { rows } = execution.requests[index]!;
-    return this.#responses.read(wire, body, execution.decoupled ? undefined : rows);
-  }
-
-  /** The model has let go of a request that it has not ended. */
-  #abandoned(batch: number, index: number): void {
-    const execution = this.#open.get(batch);
-    if (execution === undefined) return;
-    const { modelName } = this.#context.info;
-    const text = `model '${modelName}' let go of a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
-    execution.sendError(index, new TritonError("INTERNAL", text), true);
-    if (this.#running?.batch !== batch) this.#open.closeWhenOver(batch);
   }
 
   #crashed(why: string): void {

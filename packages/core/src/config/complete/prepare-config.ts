@@ -60,7 +60,10 @@ export function withDefaults(config: ModelConfig): ModelConfig {
 }
 
 /** What is wrong with the repository agents that a configuration names. */
-export function agentProblems({ modelRepositoryAgents }: ModelConfig, known: readonly string[] = []): string[] {
+export function agentProblems(
+  { modelRepositoryAgents }: ModelConfig,
+  known: readonly string[] = [],
+): string[] {
   return (modelRepositoryAgents?.agents ?? [])
     .filter(({ name }) => !known.includes(name))
     .map(

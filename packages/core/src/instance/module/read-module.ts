@@ -22,7 +22,7 @@ interface CallbackExports extends Pick<JsModelClass, "autoCompleteConfig"> {
  * `initialize`, `finalize` and `autoCompleteConfig` may stand.
  *
  * @param module URL of the module
- * @throws TritonError INVALID_ARG for a module that exports something else, INTERNAL for one that cannot be imported
+ * @throws TritonError INVALID_ARG for a module that exports something else, INTERNAL for one that cannot be imported, what it throws itself
  */
 export async function readModule(module: string, modelName: string): Promise<JsModule> {
   const exported = await importModule(module, modelName);
@@ -64,9 +64,17 @@ async function importModule(module: string, modelName: string): Promise<Record<s
     const isNested = typeof inner === "object" && inner !== null;
     return isNested && ("TritonJsModel" in inner || "default" in inner) ? { ...inner } : exported;
   } catch (error) {
+    // What the module itself throws says enough; what Node says does not always name the module.
+    if (!isOfNode(error)) throw error;
     const text = `model '${modelName}': the module ${module} cannot be imported: ${whyNot(error, module)}`;
-    throw new TritonError(TritonError.from(error).code, text, { cause: error });
+    throw new TritonError("INTERNAL", text, { cause: error });
   }
+}
+
+/** True for what the loader of modules throws, as opposed to a module. */
+function isOfNode(error: unknown): boolean {
+  const { code } = (error ?? {}) as NodeJS.ErrnoException;
+  return error instanceof SyntaxError || (typeof code === "string" && code.startsWith("ERR_"));
 }
 
 /** What Node says; for a syntax error also where it is. */

@@ -17,10 +17,12 @@ export interface Channel {
    * @throws for what cannot be cloned
    */
   post(message: ToWorker, transfer: ArrayBuffer[]): void;
-  /** Has a worker end that is idle. */
-  end(): void;
-  /** Has an idle worker close its model and end, within this time: then it is ended. */
-  finish(withinMs: number): void;
+  /**
+   * Has a worker end that is idle.
+   *
+   * @param closeWithinMs how long it may take to close its model before; undefined for one that has nothing to close
+   */
+  end(closeWithinMs: number | undefined): void;
   /** Ends the worker at once, whatever it does. */
   kill(): void;
 }

@@ -62,17 +62,15 @@ export const openProcess: OpenChannel = (init, { heapLimitMb, nice }, listener) 
     end();
   });
   child.send(init, ignoreFailure);
-  const finish = (withinMs: number) => {
-    if (child.connected) child.send({ type: "stop" } satisfies ToWorker, ignoreFailure);
-    patience = setTimeout(() => child.kill("SIGKILL"), withinMs);
-  };
   return {
     details: { pid: String(child.pid) },
     post: (message) => {
       if (child.connected) child.send(message, ignoreFailure);
     },
-    end: () => finish(END_WITHIN_MS),
-    finish,
+    end: (closeWithinMs = 0) => {
+      if (child.connected) child.send({ type: "stop" } satisfies ToWorker, ignoreFailure);
+      patience = setTimeout(() => child.kill("SIGKILL"), closeWithinMs + END_WITHIN_MS);
+    },
     kill: () => void child.kill("SIGKILL"),
   };
 };

@@ -22,10 +22,13 @@ export const openThread: OpenChannel = (init, { heapLimitMb }, listener) => {
   return {
     details: {},
     post: (message, transfer) => worker.postMessage(message, transfer),
-    end: () => void worker.terminate(),
-    finish: (withinMs) => {
+    end: (closeWithinMs) => {
+      if (closeWithinMs === undefined) {
+        void worker.terminate();
+        return;
+      }
       worker.postMessage({ type: "stop" } satisfies ToWorker);
-      patience = setTimeout(() => void worker.terminate(), withinMs);
+      patience = setTimeout(() => void worker.terminate(), closeWithinMs);
     },
     kill: () => void worker.terminate(),
   };

@@ -15,8 +15,8 @@ import { Restarts } from "./restarts.js";
 import { openThread } from "./thread-channel.js";
 import type { WorkerContext, WorkerProgram } from "./worker-program.js";
 
-/** How long a model may take to finalize. */
-const FINALIZE_WITHIN_MS = 30_000;
+/** How long a model may take to close before it is ended. */
+const CLOSE_WITHIN_MS = 30_000;
 
 interface Running {
   readonly batch: number;
@@ -180,10 +180,9 @@ export class WorkerExecutor implements Executor {
       };
     });
     if (this.mustFinish) channel.post({ type: "stop" }, []);
-    else if (this.#ready && this.#running === undefined) {
-      if (this.#closes) channel.finish(FINALIZE_WITHIN_MS);
-      else channel.end();
-    } else channel.kill();
+    else if (this.#ready && this.#running === undefined)
+      channel.end(this.#closes ? CLOSE_WITHIN_MS : undefined);
+    else channel.kill();
     await gone;
   }
 

@@ -123,7 +123,9 @@ export class AgentChain {
           await this.#invoke(link, action);
         } catch (error) {
           const { message } = TritonError.from(error);
-          this.log.error(`repository agent '${link.name}' failed at ${action} of '${this.modelName}': ${message}`);
+          this.log.error(
+            `repository agent '${link.name}' failed at ${action} of '${this.modelName}': ${message}`,
+          );
         }
       }
     });
@@ -132,7 +134,8 @@ export class AgentChain {
 
   async #invoke({ agent, location, config, parameters }: Link, action: RepositoryAgentAction): Promise<void> {
     const replaceLocation = async () => {
-      if (action !== "LOAD") throw new TritonError("INVALID_ARG", `a location is replaced at LOAD, not at ${action}`);
+      if (action !== "LOAD")
+        throw new TritonError("INVALID_ARG", `a location is replaced at LOAD, not at ${action}`);
       const folder = await realpath(await mkdtemp(join(tmpdir(), "tritonjs-")));
       this.#folders.push(folder);
       this.location = folder;

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { TritonError } from "../../errors/triton-error.js";
 import { isInside } from "../../files/stays-inside.js";
 
@@ -9,19 +9,26 @@ export class OverrideDirectory {
   /** Whoever made it is the first. */
   #users = 1;
 
-  private constructor(readonly path: string) {}
+  private constructor(
+    readonly path: string,
+    private readonly live: Set<OverrideDirectory>,
+  ) {
+    live.add(this);
+  }
 
   /**
    * The directory for the files of a load request; undefined when it brings none.
    *
+   * @param live the directories that there are: this one is among them until it goes
    * @throws TritonError INVALID_ARG for files without a configuration, and as `create`.
    */
   static async forLoad(
     config: string | undefined,
     files: ReadonlyMap<string, Uint8Array> | undefined,
+    live: Set<OverrideDirectory>,
   ): Promise<OverrideDirectory | undefined> {
     if (files === undefined || files.size === 0) return undefined;
-    if (config !== undefined) return OverrideDirectory.create(files);
+    if (config !== undefined) return OverrideDirectory.create(files, live);
     const text = "Load parameter 'config' must be specified for model file override";
     throw new TritonError("INVALID_ARG", text);
   }
@@ -32,12 +39,16 @@ export class OverrideDirectory {
    * @param files contents by path below the model's directory: `1/model.onnx`
    * @throws TritonError INVALID_ARG for a path that leads out of the directory, or that cannot be a file.
    */
-  static async create(files: ReadonlyMap<string, Uint8Array>): Promise<OverrideDirectory> {
-    const directory = new OverrideDirectory(await realpath(await mkdtemp(join(tmpdir(), "tritonjs-"))));
+  static async create(
+    files: ReadonlyMap<string, Uint8Array>,
+    live: Set<OverrideDirectory>,
+  ): Promise<OverrideDirectory> {
+    const path = await realpath(await mkdtemp(join(tmpdir(), "tritonjs-")));
+    const directory = new OverrideDirectory(path, live);
     try {
       for (const [name, bytes] of files) await directory.#write(name, bytes);
     } catch (error) {
-      await directory.#remove();
+      await directory.remove();
       throw error;
     }
     return directory;
@@ -51,12 +62,18 @@ export class OverrideDirectory {
   /** Somebody needs them no more; with the last, they go. */
   async release(): Promise<void> {
     this.#users--;
-    if (this.#users <= 0) await this.#remove();
+    if (this.#users <= 0) await this.remove();
+  }
+
+  /** Removes the directory, whoever needs it. */
+  async remove(): Promise<void> {
+    this.live.delete(this);
+    await rm(this.path, { recursive: true, force: true }).catch(() => {});
   }
 
   async #write(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.path, name);
-    if (!isInside(this.path, path)) {
+    if (isAbsolute(name) || !isInside(this.path, path)) {
       throw new TritonError(
         "INVALID_ARG",
         `Invalid file parameter 'file:${name}' with normalized path '${path}' must stay within model directory.`,
@@ -69,9 +86,5 @@ export class OverrideDirectory {
       const why = TritonError.from(cause).message;
       throw new TritonError("INVALID_ARG", `Invalid file parameter 'file:${name}': ${why}`, { cause });
     }
-  }
-
-  async #remove(): Promise<void> {
-    await rm(this.path, { recursive: true, force: true }).catch(() => {});
   }
 }

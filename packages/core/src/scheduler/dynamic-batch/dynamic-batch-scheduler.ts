@@ -10,26 +10,12 @@ import type { InstanceGroupListener } from "../../instance/instance-group-listen
 import type { CutReason } from "../../observe/cut-log.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
 import { type LevelStatus, PriorityQueue } from "../priority-queue.js";
-import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
 import { AdaptiveBatching } from "./adaptive/adaptive-batching.js";
+import type { BatcherShare } from "./batcher-share.js";
 import { type BatchDecision, type BatchingRules, formBatch } from "./form-batch.js";
 import { OrderedResponses } from "./ordered-responses.js";
-
-/** What a batcher is told besides its configuration, when it is one of several or knows of lengths. */
-export interface BatcherShare {
-  /** Most that the requests of a batch may cost together. */
-  readonly maxBatchCost?: number | undefined;
-  /** Inputs that are brought to one shape later: theirs may differ between the requests of a batch. */
-  readonly padded?: ReadonlySet<string> | undefined;
-  /** Whether requests with other optional inputs may share a batch: the model divides it by itself. */
-  readonly mixed?: boolean | undefined;
-  /** Keeps the answers of all of the batchers in order. */
-  readonly ordered?: OrderedResponses | undefined;
-  /** Requests by priority level, over all of the batchers: what a level's size limit counts. */
-  readonly levels?: Map<number, QueueTotals> | undefined;
-}
 
 /** Payloads formed ahead for each instance, so that none waits for the batcher. */
 const PAYLOADS_AHEAD_PER_INSTANCE = 2;
@@ -58,6 +44,9 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   #wakeAtRows = 0;
   #looking = false;
   #lookDeferred = false;
+  /** Requests came, or are left, that nobody has looked at for want of a slot. */
+  #needsSlot = false;
+  readonly #onChange: BatcherShare["onChange"];
   #stopped = false;
   /** The delay is off although the configuration has one. */
   #flushing = false;
@@ -70,12 +59,13 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     clock: Clock,
     deadlines: DeadlineQueue,
     holdUntil = 0,
-    { maxBatchCost, padded, mixed, ordered, levels }: BatcherShare = {},
+    { maxBatchCost, padded, mixed, ordered, levels, onChange }: BatcherShare = {},
   ) {
     const batching: ModelDynamicBatching = config.dynamicBatching!;
     this.#instances = instances;
     this.#clock = clock;
     this.#holdUntil = holdUntil;
+    this.#onChange = onChange;
     this.#queue = new PriorityQueue(
       batching,
       deadlines,
@@ -114,11 +104,31 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#queue.head;
   }
 
+  /** Its priority level. */
+  get headPriority(): number {
+    return this.#queue.headPriority;
+  }
+
+  /** Whether it has to look at its queue when a slot is free. */
+  get needsSlot(): boolean {
+    return this.#needsSlot && this.#queue.size > 0;
+  }
+
+  /** Whether it has requests that wait for others as long as its payload waits for an instance. */
+  get waitsBehindPayload(): boolean {
+    return this.#timer !== undefined && this.#payload.state === "queued";
+  }
+
   enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     this.#adaptive?.admit(request, this.#queue, this.#clock.now());
     this.#queue.push(request);
-    if (this.#lookDeferred || !this.hasSlot) return;
+    if (this.#lookDeferred) return;
+    if (!this.hasSlot) {
+      this.#needsSlot = true;
+      this.#onChange?.(this);
+      return;
+    }
     // While the queue waits for more rows, a request below that number cannot change the decision.
     const rowsDecide = !this.#rules.equalInputs.comparesShapes && this.#rules.maxBatchCost === undefined;
     const inHurry = request.deadline !== undefined || request.timeoutMicroseconds > 0;
@@ -176,6 +186,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   #look(): void {
     if (this.#looking) return;
     this.#looking = true;
+    this.#needsSlot = false;
     try {
       while (this.#queue.size > 0 && this.#queue.size >= this.#holdUntil && this.hasSlot) {
         this.#holdUntil = 0;
@@ -190,8 +201,10 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
         }
       }
       this.#disarm();
+      this.#needsSlot = this.#queue.size > 0 && this.#queue.size >= this.#holdUntil;
     } finally {
       this.#looking = false;
+      this.#onChange?.(this);
     }
   }
 

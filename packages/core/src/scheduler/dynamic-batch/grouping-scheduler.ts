@@ -10,6 +10,7 @@ import type { InferenceRequest } from "../../request/inference-request.js";
 import type { LevelStatus } from "../priority-queue.js";
 import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";
+import { BatchersInTurn } from "./batchers-in-turn.js";
 import { classifyRequest } from "./classify-request.js";
 import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
 import { OrderedResponses } from "./ordered-responses.js";
@@ -32,6 +33,9 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
   readonly #groups = new Map<BatchKey | undefined, DynamicBatchScheduler>();
   readonly #levels = new Map<number, QueueTotals>();
   readonly #ordered = new OrderedResponses();
+  readonly #inTurn = new BatchersInTurn();
+  /** Groups that have to look again when an instance takes their payload. */
+  readonly #behindPayload = new Set<DynamicBatchScheduler>();
   #looking = false;
   #lookAgain = false;
   #stopped = false;
@@ -75,7 +79,9 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     this.#groupOf(request.batchKey).enqueue(request);
     if (this.#holdUntil === 0 || this.queuedCount < this.#holdUntil) return;
     this.#holdUntil = 0;
-    for (const group of this.#inTurn()) group.release();
+    const held = [...this.#groups.values()].filter(({ head }) => head !== undefined);
+    held.sort((a, b) => a.headPriority - b.headPriority || a.head!.queueStart - b.head!.queueStart);
+    for (const group of held) group.release();
   }
 
   /** The batchers of all groups look for work, those first whose requests would go first in one queue. */
@@ -86,7 +92,8 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     try {
       while (this.#lookAgain) {
         this.#lookAgain = false;
-        for (const group of this.#inTurn()) if (group.hasSlot) group.slotFreed();
+        for (const group of [...this.#behindPayload]) if (group.hasSlot) group.slotFreed();
+        this.#giveSlots();
       }
     } finally {
       this.#looking = false;
@@ -104,13 +111,30 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     this.instances.failQueued(error);
   }
 
+  #giveSlots(): void {
+    for (let group = this.#inTurn.take(); group !== undefined; group = this.#inTurn.take()) {
+      if (!group.hasSlot) {
+        this.#inTurn.add(group);
+        return;
+      }
+      group.slotFreed();
+    }
+  }
+
+  #changed(group: DynamicBatchScheduler): void {
+    if (group.needsSlot) this.#inTurn.add(group);
+    if (group.waitsBehindPayload) this.#behindPayload.add(group);
+    else this.#behindPayload.delete(group);
+  }
+
   #groupOf(key: BatchKey | undefined): DynamicBatchScheduler {
     const known = this.#groups.get(key);
     if (known !== undefined) return known;
     this.#sweep();
     const { config, instances, clock, deadlines, padded } = this;
     const { maxBatchCost } = this.grouping;
-    const share = { maxBatchCost, padded, levels: this.#levels, ordered: this.#ordered };
+    const onChange = (changed: DynamicBatchScheduler) => this.#changed(changed);
+    const share = { maxBatchCost, padded, levels: this.#levels, ordered: this.#ordered, onChange };
     const held = this.#holdUntil > 0 ? Number.POSITIVE_INFINITY : 0;
     const group = new DynamicBatchScheduler(config, instances, clock, deadlines, held, share);
     // Each batcher thinks that it is the only one.
@@ -129,19 +153,6 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
       this.#groups.delete(key);
     }
     this.#sweepAt = 2 * this.#groups.size + IDLE_GROUPS;
-  }
-
-  #inTurn(): DynamicBatchScheduler[] {
-    const withLevels = this.config.dynamicBatching!.priorityLevels > 0;
-    return [...this.#groups.values()]
-      .filter((group) => group.head !== undefined)
-      .map((group) => ({
-        group,
-        level: withLevels ? group.levels[0]!.priorityLevel : 0,
-        start: group.head!.queueStart,
-      }))
-      .sort((a, b) => a.level - b.level || a.start - b.start)
-      .map(({ group }) => group);
   }
 }
 

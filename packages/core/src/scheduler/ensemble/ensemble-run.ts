@@ -10,7 +10,7 @@ import type { EnsemblePlan, EnsembleSelection, PlannedStep } from "./ensemble-pl
 import { innerDimsOf } from "./ensemble-tensor.js";
 import type { FindMember } from "./member.js";
 import { Frame, StepCall } from "./step-call.js";
-import type { StepLimit } from "./step-limit.js";
+import type { StepLimit, WaitingStart } from "./step-limit.js";
 import { sequenceParameters, stepRequest } from "./step-request.js";
 import { plainSequence, type StepSequence, sequenceAfter, sequenceOf } from "./step-sequence.js";
 import { SummedTimes } from "./summed-times.js";
@@ -44,6 +44,8 @@ export interface EnsembleOwner {
 export class EnsembleRun {
   readonly #selection: EnsembleSelection;
   readonly #calls = new Set<StepCall>();
+  /** Steps that wait for their turn, and where. */
+  readonly #inLine = new Map<WaitingStart, StepLimit>();
   readonly #start: number;
   /** Steps that have started, or are about to, and have not ended. */
   #underWay = 0;
@@ -94,16 +96,16 @@ export class EnsembleRun {
 
   #launch(step: PlannedStep, frame: Frame): void {
     const { source } = frame;
-    let waits = false;
+    const limit = this.owner.limits[step.index]!;
     frame.active++;
-    const startNow = this.owner.limits[step.index]!.acquire({
+    const waiting: WaitingStart = {
       start: () => {
-        if (waits) source?.leaveLine();
+        if (this.#inLine.delete(waiting)) source?.leaveLine();
         return this.#startStep(step, frame);
       },
-    });
-    if (startNow || this.#over) return;
-    waits = true;
+    };
+    if (limit.acquire(waiting) || this.#over) return;
+    this.#inLine.set(waiting, limit);
     source?.joinLine();
   }
 
@@ -247,6 +249,8 @@ export class EnsembleRun {
 
   #giveUp(reason: TritonError): void {
     this.#over = true;
+    for (const [waiting, limit] of this.#inLine) limit.leave(waiting);
+    this.#inLine.clear();
     for (const call of [...this.#calls]) call.request.cancel(reason);
   }
 }

@@ -7,7 +7,8 @@ export interface WaitingStart {
 /** Lets one step of an ensemble have so many requests under way, over all requests of the ensemble. */
 export class StepLimit {
   #underWay = 0;
-  readonly #waiting: WaitingStart[] = [];
+  /** A set keeps the order, and lets one leave from any place. */
+  readonly #waiting = new Set<WaitingStart>();
 
   /** @param max 0 for any number */
   constructor(private readonly max: number) {}
@@ -15,7 +16,7 @@ export class StepLimit {
   /** Starts at once, or when its turn comes. Returns whether it started at once. */
   acquire(waiting: WaitingStart): boolean {
     if (this.max > 0 && this.#underWay >= this.max) {
-      this.#waiting.push(waiting);
+      this.#waiting.add(waiting);
       return false;
     }
     this.#underWay++;
@@ -26,9 +27,16 @@ export class StepLimit {
   /** A request of the step is over. */
   release(): void {
     this.#underWay--;
-    while (this.#waiting.length > 0 && (this.max === 0 || this.#underWay < this.max)) {
+    for (const next of this.#waiting) {
+      if (this.#underWay >= this.max) return;
+      this.#waiting.delete(next);
       this.#underWay++;
-      if (!this.#waiting.shift()!.start()) this.#underWay--;
+      if (!next.start()) this.#underWay--;
     }
+  }
+
+  /** One that waits is no longer wanted. */
+  leave(waiting: WaitingStart): void {
+    this.#waiting.delete(waiting);
   }
 }

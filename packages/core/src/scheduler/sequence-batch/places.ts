@@ -1,4 +1,4 @@
-import { FreeSlots } from "./free-slots.js";
+import { Heap } from "../heap.js";
 import type { Sequence } from "./sequence.js";
 import type { Slot, SlotBatcher } from "./slot.js";
 
@@ -8,7 +8,8 @@ import type { Slot, SlotBatcher } from "./slot.js";
  * with their instances.
  */
 export class Places {
-  readonly #free = new FreeSlots();
+  /** The slots that nobody has. */
+  readonly #free = new Heap<Slot>((a, b) => a.rank - b.rank);
   /** Free slots at instances that were down when they were looked at. */
   #aside: Slot[] = [];
   readonly #closed = new WeakSet<SlotBatcher>();

@@ -36,6 +36,18 @@ describe("the limit of a step", () => {
     expect(started).toEqual(["a", "c"]);
   });
 
+  it("forgets one who leaves the line", () => {
+    const started: string[] = [];
+    const limit = new StepLimit(1);
+    const [a, b, c] = ["a", "b", "c"].map((name) => starter(started, name));
+    for (const one of [a, b, c]) limit.acquire(one!);
+    limit.leave(b!);
+    limit.release();
+    expect(started).toEqual(["a", "c"]);
+    limit.release();
+    expect(limit.acquire(b!)).toBe(true);
+  });
+
   it("of 0 is none", () => {
     const started: string[] = [];
     const limit = new StepLimit(0);

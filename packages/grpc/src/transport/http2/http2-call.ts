@@ -177,7 +177,8 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   }
 
   #expire(): void {
-    this.fail(new RefusedCall(STATUS.DEADLINE_EXCEEDED, "Deadline exceeded"));
+    // The text that clients make of it themselves: either of the two may be first.
+    this.fail(new RefusedCall(STATUS.DEADLINE_EXCEEDED, "Deadline Exceeded"));
   }
 
   #finish(status: CallStatus): void {

@@ -1,5 +1,5 @@
 /** Share of the old that an observation leaves: about the last 30 batches count. */
-const KEEP = 0.97;
+const KEEP = 0.98;
 /** Observations after which nothing is expected of the first ones, which are often slow, any more. */
 const COLD_OBSERVATIONS = 20;
 /** An outlier counts as no more than this share above what was expected, unless deviations are usual. */

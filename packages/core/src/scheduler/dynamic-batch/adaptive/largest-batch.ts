@@ -1,7 +1,7 @@
 import { type DurationCurve, expectedMs } from "./duration-curve.js";
 
 /** Share of the best throughput that is enough. */
-const ENOUGH_THROUGHPUT = 0.985;
+const ENOUGH_THROUGHPUT = 0.99;
 /** Batches are not made smaller than this for their throughput: from equal sizes nothing would be learnt. */
 const LEAST_ROWS = 4;
 

@@ -10,6 +10,9 @@ const COMING_SAFETY = 4;
 /** Machine time that waiting must be expected to save, as a share of what it would take without. */
 const WORTH_WAITING = 0.05;
 
+/** Share of the throughput that a batch may fall to so that its first request is answered in time. */
+const ENOUGH_THROUGHPUT = 0.95;
+
 /** What is known when an instance could take a batch. */
 export interface WaitingWork {
   /** Rows in the queue, at least one. */
@@ -54,9 +57,7 @@ export interface BatchPlan {
  */
 export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
   const { curve, rows, waitedMs, patience, arrivals } = work;
-  const largest = largestBatch(curve, rules);
-  const fits = Math.floor((work.answerInMs - curve.fixedMs) / curve.perRowMs);
-  const maxRows = fits >= 1 && fits < largest && fits / expectedMs(curve, fits) >= +(process.env.HF ?? 0.5) * Math.min(rows, largest) / expectedMs(curve, Math.min(rows, largest)) ? Math.max(1, fits) : largest;
+  const maxRows = rowsInTime(work, largestBatch(curve, rules));
   const atOnce: BatchPlan = { maxRows, waitMs: 0, enoughRows: rows };
   if (rows >= maxRows) return atOnce;
   const longestMs = longestWaitMs(work, rules);
@@ -70,6 +71,15 @@ export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
   const savedMs = joining * curve.fixedMs;
   const otherwiseMs = expectedMs(curve, rows) + joining * expectedMs(curve, 1);
   return savedMs < WORTH_WAITING * otherwiseMs ? atOnce : { maxRows, waitMs, enoughRows };
+}
+
+/** A smaller batch than the largest, where the first request is then in time, at the price of little throughput. */
+function rowsInTime({ curve, rows, answerInMs }: WaitingWork, largest: number): number {
+  const inTime = Math.floor((answerInMs - curve.fixedMs) / curve.perRowMs);
+  if (!(inTime >= 1 && inTime < largest)) return largest;
+  const otherwise = Math.min(rows, largest);
+  const throughput = inTime / expectedMs(curve, inTime);
+  return throughput >= (ENOUGH_THROUGHPUT * otherwise) / expectedMs(curve, otherwise) ? inTime : largest;
 }
 
 /** How long the first request can wait: those who join meanwhile make its batch longer. */

@@ -1,0 +1,76 @@
+import { RESCHEDULE } from "../../callable/reschedule.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { ExecutorContext } from "../../instance/backend.js";
+import type { Execution, ExecutionResult } from "../../instance/executor.js";
+import { type FromPython, readError, type WireResponse, type WireResult } from "./messages.js";
+import type { OpenBatches } from "./open-batches.js";
+import { ResponseReader } from "./response-reader.js";
+
+/** What a Python model answers: what `execute` returns, and what senders send. */
+export class AnswersOfPython {
+  readonly #responses: ResponseReader;
+
+  /** @param running the batch that `execute` is at work on */
+  constructor(
+    private readonly context: Pick<ExecutorContext, "checker" | "log" | "info">,
+    private readonly open: OpenBatches,
+    private readonly send: (header: object) => void,
+    private readonly running: () => number | undefined,
+  ) {
+    this.#responses = new ResponseReader(context);
+  }
+
+  /** What `execute` has returned for one request; null for one that its sender answers. */
+  result(execution: Execution, index: number, result: WireResult, body: Uint8Array): ExecutionResult | null {
+    if (result === null) return null;
+    if (result === "again") return RESCHEDULE;
+    if (!("missing" in result)) return this.#read(execution, index, result, body);
+    const { modelName } = this.context.info;
+    const text = `model '${modelName}' returned None for a request, and has not got its response sender`;
+    return new TritonError("INTERNAL", text);
+  }
+
+  /** A sender has sent a response. */
+  respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
+    const { batch, index } = message;
+    const execution = this.open.get(batch);
+    if (execution === undefined || !execution.isOpen(index)) return;
+    // The first response of a model that is not decoupled is its last.
+    const final = message.final || !execution.decoupled;
+    if (message.outputs === undefined && message.error === undefined) execution.finish(index);
+    else {
+      const result = this.#read(execution, index, message, body);
+      if (TritonError.is(result)) execution.sendError(index, result, final);
+      else execution.send(index, result, final);
+    }
+    if (final) {
+      this.#closeWhenOver(batch);
+      return;
+    }
+    const taken = () => this.send({ type: "taken", batch, index });
+    const wait = execution.writable(index);
+    if (wait === undefined) taken();
+    else void wait.then(taken);
+  }
+
+  /** The model has let go of a request that it has not ended. */
+  abandoned(batch: number, index: number): void {
+    const execution = this.open.get(batch);
+    if (execution === undefined) return;
+    const { modelName } = this.context.info;
+    const text = `model '${modelName}' let go of a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
+    execution.sendError(index, new TritonError("INTERNAL", text), true);
+    this.#closeWhenOver(batch);
+  }
+
+  /** The batch at hand stays open: `execute` may call other models on behalf of it. */
+  #closeWhenOver(batch: number): void {
+    if (this.running() !== batch) this.open.closeWhenOver(batch);
+  }
+
+  #read(execution: Execution, index: number, wire: WireResponse, body: Uint8Array) {
+    if (wire.error !== undefined) return readError(wire.error);
+    const { rows } = execution.requests[index]!;
+    return this.#responses.read(wire, body, execution.decoupled ? undefined : rows);
+  }
+}

@@ -1,0 +1,3 @@
+import { adaptiveKeepsUp } from "./expect-adaptive-keeps-up.js";
+
+adaptiveKeepsUp("CPU-like");
