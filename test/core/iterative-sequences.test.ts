@@ -48,7 +48,7 @@ describe("a callback that asks to see a request again", () => {
   it("may look at the signal of each batch, which leaves nothing behind at the request's", async () => {
     triton = new Triton();
     const left = sequenceState(() => ({ runs: 0 }));
-    triton.bind({
+    const handle = triton.bind({
       modelName: "m",
       inputs,
       outputs,
@@ -58,6 +58,7 @@ describe("a callback that asks to see a request again", () => {
         ),
       config: { sequence: { iterative: true } },
     });
+    await handle.ready();
     const request = await new Promise<InferenceRequest>((resolve) => {
       const sent = new InferenceRequest({
         modelName: "m",

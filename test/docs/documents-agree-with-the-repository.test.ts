@@ -43,6 +43,14 @@ describe("the documents", () => {
   });
 });
 
+it("the README lists every example and every page of docs/", () => {
+  const links = new Set(relativeLinks(readme!));
+  const examples = readdirSync(join(repositoryRoot, "examples")).map((name) => `examples/${name}`);
+  const pages = readdirSync(join(repositoryRoot, "docs")).filter((name) => name.endsWith(".md"));
+  const expected = [...examples, ...pages.map((name) => `docs/${name}`)];
+  expect(expected.filter((target) => !links.has(target))).toEqual([]);
+});
+
 describe("the README's table of commands", () => {
   const table = [...readme!.text.matchAll(/^\| `npm (?:run )?([\w:]+)` \|/gm)].map(([, name]) => name!);
 

@@ -22,6 +22,7 @@ export function adaptiveKeepsUp(kind: string): void {
       duels.push(one);
       expect(one.rates.adaptive).toBeGreaterThanOrEqual(0.98 * one.rates.bestFixed);
     },
+    TIME_LIMIT_MS,
   );
 
   it("it is better in at least half of them, in rate or in machine time", () => {

@@ -105,7 +105,7 @@ overEachTransport("bad input", () => {
     ).resolves.toMatchObject({ live: true });
   });
 
-  test("of a million parameters", async () => {
+  test("of a million parameters", { timeout: 120_000 }, async () => {
     const service = new FakeService();
     const { client, address } = await serve(service);
     const entries = Array.from({ length: 1_000_000 }, (_, index) => mapEntry(`k${index}`));

@@ -75,6 +75,7 @@ export class ModelLoader {
     for (const model of this.#serving(polled.id)) {
       if (!versions.includes(model.version)) this.#retire(model);
     }
+    this.#forgetFailures(polled.id);
     log.info(`successfully loaded '${polled.id.name}'`);
   }
 
@@ -230,6 +231,15 @@ export class ModelLoader {
       after?.();
     });
     return ended;
+  }
+
+  /** Versions that could not be loaded once, and that nobody asks for any more, keep no server from being ready. */
+  #forgetFailures({ name, namespace }: ModelId): void {
+    const { registry } = this.#context;
+    for (const one of registry.versions(name, namespace)) {
+      const failed = one.state === "UNAVAILABLE" && one.reason !== "unloaded";
+      if (failed && !one.isEnsemble) registry.remove(one);
+    }
   }
 
   #serving(id: ModelId): ModelVersion[] {

@@ -6,6 +6,7 @@ import type { ExecutableRequest, Execution } from "../executor.js";
 import { importCallable, type ModuleOptions } from "../import-callable.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
+import { withSignal } from "../with-signal.js";
 import { SequencesOfSlots } from "./sequences-of-slots.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./worker-model.js";
 
@@ -37,14 +38,11 @@ async function execute(
       runInContext: (fn) => fn(),
     }),
   );
-  const execution: Execution = {
+  const members: Omit<Execution, "signal"> = {
     requests: executables,
     ...joined,
     models,
     decoupled: stream !== undefined,
-    get signal() {
-      return allAborted(requests.map((request) => request.signal));
-    },
     inputsReady() {},
     outputsReady() {},
     isOpen: (index) => stream?.isOpen(index) ?? true,
@@ -54,6 +52,7 @@ async function execute(
     finish: (index) => stream?.finish(index),
     reschedule: (index) => stream?.reschedule(index),
   };
+  const execution: Execution = withSignal(members, new SignalOfAll(requests));
   if (stream === undefined) return { separate: await runCallable(callable, execution) };
   await runDecoupled(callable, execution);
   return undefined;
@@ -65,6 +64,19 @@ let layout: BatchLayout | undefined;
 function layoutOf({ info }: Callable, padding: PaddingRules | undefined): BatchLayout {
   layout ??= new BatchLayout(info.modelConfig, padding);
   return layout;
+}
+
+/** Made when a callback first asks for it. */
+class SignalOfAll {
+  readonly #requests: readonly { readonly signal: AbortSignal }[];
+
+  constructor(requests: readonly { readonly signal: AbortSignal }[]) {
+    this.#requests = requests;
+  }
+
+  get signal(): AbortSignal {
+    return allAborted(this.#requests.map(({ signal }) => signal));
+  }
 }
 
 /** Aborted when all of the signals are. */

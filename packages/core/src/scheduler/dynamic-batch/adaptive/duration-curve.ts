@@ -1,4 +1,4 @@
-/** Share of the old that an observation leaves: about the last 30 batches count. */
+/** Share of the old that an observation leaves: about the last 50 batches count. */
 const KEEP = 0.98;
 /** Observations after which nothing is expected of the first ones, which are often slow, any more. */
 const COLD_OBSERVATIONS = 20;
