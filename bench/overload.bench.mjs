@@ -52,11 +52,11 @@ async function settled(program) {
 
 const runs = { ours: new Map(), naive: new Map() };
 const memory = [];
-for (let round = -1; round < PAIRS; round++) {
+for (let round = 0; round < PAIRS; round++) {
   for (const load of LOADS) {
     for (const [name, program] of Object.entries({ ours, naive })) {
       const outcome = await client.call("run", { ...call, url: urls[name], rate: capacity * load });
-      if (round >= 0) runs[name].set(load, [...(runs[name].get(load) ?? []), outcome]);
+      runs[name].set(load, [...(runs[name].get(load) ?? []), outcome]);
       await settled(program);
     }
   }

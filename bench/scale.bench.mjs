@@ -1,4 +1,4 @@
-/* Does a request cost more where there is more of everything? Each against itself at the smallest size. */
+/* Does a request cost more where there is more of everything? CPU time of each against that at the smallest size. */
 import { medianOf, ratioOf, runPairs } from "./support/pairs.mjs";
 import { drawRatios } from "./support/plot/draw-ratios.mjs";
 import { startProgram } from "./support/program.mjs";
@@ -19,8 +19,8 @@ async function atSizes(sizes, label, programs, measure, target) {
       const { ratios: all, ...ratio } = ratioOf(runs, (run) => run[work]);
       const name = `${label(size)}: ${work}`;
       rows[name] = {
-        "µs here": medianOf(runs.ours, (run) => run[work]),
-        "µs smallest": medianOf(runs.reference, (run) => run[work]),
+        "CPU µs here": medianOf(runs.ours, (run) => run[work]),
+        "CPU µs smallest": medianOf(runs.reference, (run) => run[work]),
         ...ratio,
       };
       ratios.push({ label: name, ...ratio, target });
@@ -82,5 +82,7 @@ await withPrograms(
 
 report("scale", {
   rows,
-  plots: { "": drawRatios("Time of a request, compared with the smallest size (less is better)", ratios) },
+  plots: {
+    "": drawRatios("CPU time of a request, compared with the smallest size (less is better)", ratios),
+  },
 });

@@ -64,16 +64,12 @@ async function run(concurrency, seconds) {
     }
   };
   const cpu = process.cpuUsage();
-  if (kind === "function") await alternating(client, end);
-  else await Promise.all(Array.from({ length: concurrency }, client));
+  await Promise.all(Array.from({ length: concurrency }, client));
   const { user, system } = process.cpuUsage(cpu);
   return {
     rate: (answers * 1000) / (performance.now() - start),
     cpuMicroseconds: (user + system) / answers,
   };
 }
-
-/** Promises alone never let the event loop go on; one client at a time says all there is to know. */
-const alternating = (client) => client();
 
 answerCalls({ run });

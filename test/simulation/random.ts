@@ -20,8 +20,13 @@ export class Random {
     return -Math.log(this.uniform());
   }
 
-  /** The bell curve with mean 0 and deviation 1. */
+  /** The bell curve with mean 0 and deviation 1, by the polar method: sines differ between versions of Node. */
   normal(): number {
-    return Math.sqrt(2 * this.exponential()) * Math.cos(2 * Math.PI * this.uniform());
+    for (;;) {
+      const x = 2 * this.uniform() - 1;
+      const y = 2 * this.uniform() - 1;
+      const square = x * x + y * y;
+      if (square > 0 && square < 1) return x * Math.sqrt((-2 * Math.log(square)) / square);
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { sliceRows } from "../tensor/slice.js";
+import { RowSlices } from "../tensor/slice.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { Tensors } from "./merge-inputs.js";
 
@@ -10,11 +10,8 @@ export function splitOutputs(outputs: Tensors, rows: readonly number[]): Tensors
   if (rows.length === 1) return [outputs];
   const split: Map<string, Tensor>[] = rows.map(() => new Map());
   for (const [name, tensor] of outputs) {
-    let start = 0;
-    for (let i = 0; i < rows.length; i++) {
-      split[i]!.set(name, sliceRows(tensor, start, rows[i]!));
-      start += rows[i]!;
-    }
+    const slices = new RowSlices(tensor);
+    for (let i = 0; i < rows.length; i++) split[i]!.set(name, slices.next(rows[i]!));
   }
   return split;
 }

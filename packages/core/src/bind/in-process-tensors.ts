@@ -4,7 +4,7 @@ import { NO_PARAMETERS } from "../request/parameters.js";
 import { withParameters } from "../response/response-parameters.js";
 import { copyTensor } from "../tensor/copy.js";
 import { fromConfigDataType } from "../tensor/data-type.js";
-import { tensorFromValue } from "../tensor/from-value.js";
+import { tensorFromValue, type ValueTarget } from "../tensor/from-value.js";
 import { toNdArray } from "../tensor/nd-array.js";
 import { Tensor } from "../tensor/tensor.js";
 
@@ -27,23 +27,47 @@ const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
  * @throws TritonError INVALID_ARG for a value that is no tensor of the input's data type.
  */
 export function toTensors(config: ModelConfig, values: InputValues, added: boolean): Map<string, Tensor> {
+  const targets = targetsOf(config);
   const tensors = new Map<string, Tensor>();
-  for (const [name, value] of Object.entries(values)) {
+  for (const name of Object.keys(values)) {
+    const value = values[name];
     if (value === undefined) continue;
-    const input = config.input.find((one) => one.name === name);
-    if (input === undefined) {
+    const target = targets.get(name);
+    if (target === undefined) {
       tensors.set(name, UNKNOWN_INPUT);
       continue;
     }
-    const hasRows = config.maxBatchSize > 0 && !input.isShapeTensor;
-    const shape = hasRows && !added ? [-1, ...input.dims] : input.dims;
-    const what = `input '${name}' of model '${config.name}'`;
-    const tensor = copyTensor(
-      tensorFromValue(value, { what, datatype: fromConfigDataType(input.dataType)!, shape }),
-    );
-    tensors.set(name, added && hasRows ? tensor.reshaped([1, ...tensor.shape]) : tensor);
+    const tensor = tensorFromValue(value, added ? target.sample : target.whole);
+    tensors.set(name, copyTensor(tensor, added && target.hasRows ? [1, ...tensor.shape] : tensor.shape));
   }
   return tensors;
+}
+
+/** What an input can be given as. */
+interface InputTarget {
+  readonly hasRows: boolean;
+  /** With the batch axis, where there is one, and without. */
+  readonly whole: ValueTarget;
+  readonly sample: ValueTarget;
+}
+
+/** The inputs of each model, looked up for every request. */
+const targetsOfConfig = new WeakMap<ModelConfig, ReadonlyMap<string, InputTarget>>();
+
+function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
+  let targets = targetsOfConfig.get(config);
+  if (targets === undefined) {
+    targets = new Map(
+      config.input.map(({ name, dataType, dims, isShapeTensor }) => {
+        const hasRows = config.maxBatchSize > 0 && !isShapeTensor;
+        const what = `input '${name}' of model '${config.name}'`;
+        const sample = { what, datatype: fromConfigDataType(dataType)!, shape: dims };
+        return [name, { hasRows, sample, whole: hasRows ? { ...sample, shape: [-1, ...dims] } : sample }];
+      }),
+    );
+    targetsOfConfig.set(config, targets);
+  }
+  return targets;
 }
 
 /** @param added whether the batch axis is taken off again, from those that have one */
@@ -53,7 +77,7 @@ export function toArrays(response: InferenceResponse, added: boolean, config?: M
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {
     const shape = added && !isShapeTensor(name) ? tensor.shape.slice(1) : tensor.shape;
-    arrays[name] = toNdArray(copyTensor(tensor).reshaped(shape));
+    arrays[name] = toNdArray(copyTensor(tensor, shape));
   }
   const { parameters } = response;
   return parameters === NO_PARAMETERS ? arrays : withParameters(arrays, parameters);

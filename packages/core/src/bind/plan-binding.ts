@@ -104,7 +104,7 @@ export function planBinding(
   problems.push(...validateConfig(resolved, gpus));
   const variable = planVariableLength(config.batcher || {}, specs.inputs, specs.outputs, resolved);
   problems.push(...variable.problems);
-  if (typeof (config.batcher || {}).pad === "function" && plan.runsModule) {
+  if (typeof config.batcher?.pad === "function" && plan.runsModule) {
     problems.push("config.batcher.pad is a function, which cannot go to the thread of a module: give values");
   }
   const readFile = stateFilesOf(config.sequence?.states ?? []);

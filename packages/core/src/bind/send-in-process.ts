@@ -33,7 +33,7 @@ export function sendInProcess(
   onResponse: ResponseHandler,
 ): InferenceRequest {
   const { signal, timeoutMicroseconds } = options;
-  checkParameters(model.name, options.parameters);
+  if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
   const request = new InferenceRequest({
     modelName: model.name,
@@ -43,15 +43,20 @@ export function sendInProcess(
     parameters: options.parameters,
     priority: options.priority,
     timeoutMicroseconds,
-    deadline: earlier(options.deadline, timeoutMicroseconds, clock.now()),
+    deadline: timeoutMicroseconds
+      ? earlier(options.deadline, timeoutMicroseconds, clock.now())
+      : options.deadline,
     callers: options.callers,
     correlationId: typeof options.sequenceId === "number" ? toId(options.sequenceId) : options.sequenceId,
     sequenceStart: options.sequenceStart,
     sequenceEnd: options.sequenceEnd,
-    onResponse: (outcome, final) => {
-      if (final) unfollow?.();
-      onResponse(outcome, final);
-    },
+    onResponse:
+      signal === undefined
+        ? onResponse
+        : (outcome, final) => {
+            if (final) unfollow?.();
+            onResponse(outcome, final);
+          },
   });
   const unfollow = signal && followSignal(signal, () => request.cancel(cancelledError(signal)));
   try {
@@ -63,13 +68,12 @@ export function sendInProcess(
   return request;
 }
 
-function earlier(deadline: number | undefined, timeoutMicroseconds = 0, now: number): number | undefined {
-  if (timeoutMicroseconds === 0) return deadline;
+function earlier(deadline: number | undefined, timeoutMicroseconds: number, now: number): number {
   return Math.min(deadline ?? Number.POSITIVE_INFINITY, now + timeoutMicroseconds / 1000);
 }
 
 /** Parameters are checked here because TypeScript is not everywhere: a worker cannot be sent just anything. */
-function checkParameters(model: string, parameters: InferOptions["parameters"] = {}): void {
+function checkParameters(model: string, parameters: NonNullable<InferOptions["parameters"]>): void {
   for (const [name, value] of Object.entries(parameters)) {
     if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {
       throw new TritonError(

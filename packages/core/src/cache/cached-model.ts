@@ -112,7 +112,7 @@ export class CachedModel {
     request.keepOutputs = (outputs) => this.#keep(key, outputs, lookupMs);
     const settled = request.onSettled;
     request.onSettled = (error) => {
-      settled?.(error);
+      settled?.(error, request);
       if (error !== undefined) this.#runNext(key);
     };
     try {

@@ -1,7 +1,9 @@
 import type { Tensors } from "../batch/merge-inputs.js";
 import { type InferContext, type InstanceInfo, requestInfo } from "../callable/infer-context.js";
+import type { ModelCaller } from "../callable/model-caller.js";
 import { toNdArray } from "../tensor/nd-array.js";
 import type { ExecutableRequest, Execution } from "./executor.js";
+import { withSignal } from "./with-signal.js";
 
 /** Tensors as a callback sees them: ndarrays by name. */
 export function toArrays(inputs: Tensors): Record<never, never> {
@@ -12,25 +14,17 @@ export function toArrays(inputs: Tensors): Record<never, never> {
 
 /** A request as a plain callback sees it. */
 export function toInferRequest(request: ExecutableRequest) {
-  return {
-    ...requestInfo(request),
-    inputs: toArrays(request.inputs),
-    runInContext: <T>(fn: () => T) => request.runInContext(fn),
-    get signal() {
-      return request.signal;
-    },
-  };
+  const inputs = toArrays(request.inputs);
+  const runInContext = <T>(fn: () => T) => request.runInContext(fn);
+  return withSignal({ ...requestInfo(request), inputs, runInContext }, request);
 }
 
 /** What a callback is told besides its tensors. */
 export function contextOf(info: InstanceInfo, execution: Execution): InferContext {
-  return {
-    ...info,
-    requests: execution.requests,
+  const { requests } = execution;
+  const models: ModelCaller = {
     infer: (...call) => execution.models.infer(...call),
     stream: (...call) => execution.models.stream(...call),
-    get signal() {
-      return execution.signal;
-    },
   };
+  return withSignal({ ...info, ...models, requests }, execution);
 }

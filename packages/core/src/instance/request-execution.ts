@@ -38,7 +38,8 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
   #onAbort: (() => void) | undefined;
   /** Requests whose first response was sent, where that is measured. */
   #responded: Set<InferenceRequest> | undefined;
-  readonly #rescheduled = new Set<InferenceRequest>();
+  /** Made when the model first wants to see one of the requests again. */
+  #rescheduled: Set<InferenceRequest> | undefined;
   /** Of a decoupled model. */
   readonly #responses: CountedResponses | undefined;
 
@@ -114,7 +115,7 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
 
   isOpen(index: number): boolean {
     const request = this.requests[index]!;
-    return !request.answered && !this.#rescheduled.has(request);
+    return !request.answered && !this.#rescheduled?.has(request);
   }
 
   writable(index: number): Promise<void> | undefined {
@@ -157,6 +158,7 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
       this.sendError(index, new TritonError("INTERNAL", text), true);
       return;
     }
+    this.#rescheduled ??= new Set();
     this.#rescheduled.add(request);
     // It comes back in another execution, perhaps many times.
     if (this.#onAbort !== undefined) request.signal.removeEventListener("abort", this.#onAbort);
@@ -165,12 +167,12 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
 
   /** True when the model wants to see the request again. */
   isRescheduled(request: InferenceRequest): boolean {
-    return this.#rescheduled.has(request) && !request.answered;
+    return this.#rescheduled?.has(request) === true && !request.answered;
   }
 
   finish(index: number): void {
     const request = this.requests[index]!;
-    if (this.#rescheduled.has(request)) return;
+    if (this.#rescheduled?.has(request)) return;
     if (request.answered) {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
@@ -211,8 +213,12 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
 
   /** The outputs that were asked for, in the model's order. */
   #select(outputs: Tensors, requested: readonly string[]): Tensors {
+    const { outputNames } = this.owner;
+    // Most models have one output, and everybody wants it.
+    const isAll = requested.length === 0 && outputNames.length === 1 && outputs.size === 1;
+    if (isAll && outputs.has(outputNames[0]!)) return outputs;
     const selected = new Map<string, Tensor>();
-    for (const name of this.owner.outputNames) {
+    for (const name of outputNames) {
       const tensor = outputs.get(name);
       if (tensor === undefined) continue;
       if (requested.length === 0 || requested.includes(name)) selected.set(name, tensor);

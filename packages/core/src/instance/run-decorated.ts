@@ -7,6 +7,7 @@ import { TritonError } from "../errors/triton-error.js";
 import { repeatRows } from "../tensor/repeat-rows.js";
 import type { ExecutableRequest, Execution, ExecutionResult } from "./executor.js";
 import { PartOfExecution } from "./part-of-execution.js";
+import { withSignal } from "./with-signal.js";
 
 type Results = readonly ExecutionResult[] | undefined;
 type Run = (execution: Execution) => Promise<Results>;
@@ -75,15 +76,8 @@ function filled(execution: Execution, defaults: Defaults, config: ModelConfig): 
       if (inputs.has(name)) continue;
       inputs.set(name, repeatRows(tensor, config.maxBatchSize > 0 ? request.rows : undefined) as never);
     }
-    return {
-      ...requestInfo(request),
-      rows: request.rows,
-      inputs,
-      runInContext: (fn) => request.runInContext(fn),
-      get signal() {
-        return request.signal;
-      },
-    };
+    const runInContext = <T>(fn: () => T) => request.runInContext(fn);
+    return withSignal({ ...requestInfo(request), rows: request.rows, inputs, runInContext }, request);
   });
   const all = requests.map((_, index) => index);
   return new PartOfExecution(execution, all, { first: true, last: true }, withDefaults);

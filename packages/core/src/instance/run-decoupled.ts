@@ -71,10 +71,9 @@ async function runSample({ fn, info, checker }: Callable, execution: Execution):
 async function runRequests(callable: Callable, execution: Execution): Promise<void> {
   const { fn, info } = callable;
   const { requests } = execution;
-  const seen = requests.map((request, i) => ({
-    ...toInferRequest(request),
-    responseSender: senderFor(callable, execution, i),
-  }));
+  const seen = requests.map((request, i) =>
+    Object.assign(toInferRequest(request), { responseSender: senderFor(callable, execution, i) }),
+  );
   execution.inputsReady();
   const value: unknown = (fn as unknown as PlainInferFunc<[], []>)(seen as never, contextOf(info, execution));
   if ((await value) === undefined) {

@@ -1,34 +1,53 @@
 import type { TritonError } from "../errors/triton-error.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 
-/** The requests that a model has accepted and not answered yet. */
+/**
+ * The requests that a model has accepted and not answered yet: a list through the requests themselves. A `Set` that lives as
+ * long as the model keeps what has long left it: each table that V8 outgrows holds its entries and the next table, and one of
+ * old age is collected seldom.
+ */
 export class InflightRequests {
-  readonly #requests = new Set<InferenceRequest>();
+  #first: InferenceRequest | undefined;
+  #size = 0;
   #emptied: (() => void) | undefined;
 
   get size(): number {
-    return this.#requests.size;
+    return this.#size;
   }
 
   add(request: InferenceRequest): void {
-    this.#requests.add(request);
+    const next = this.#first;
+    request.nextInflight = next;
+    if (next !== undefined) next.previousInflight = request;
+    this.#first = request;
+    this.#size++;
   }
 
+  /** Does nothing for a request that is not there. */
   delete(request: InferenceRequest): void {
-    this.#requests.delete(request);
-    if (this.#requests.size === 0) this.#emptied?.();
+    const { previousInflight: previous, nextInflight: next } = request;
+    if (previous !== undefined) previous.nextInflight = next;
+    else if (this.#first === request) this.#first = next;
+    else return;
+    if (next !== undefined) next.previousInflight = previous;
+    request.previousInflight = undefined;
+    request.nextInflight = undefined;
+    this.#size--;
+    if (this.#size === 0) this.#emptied?.();
   }
 
   /** Resolves when there is none. */
   async empty(): Promise<void> {
-    if (this.#requests.size === 0) return;
+    if (this.#size === 0) return;
     await new Promise<void>((resolve) => {
       this.#emptied = resolve;
     });
   }
 
-  /** Ends all of them. */
+  /** Ends all of them, those that came first first. */
   cancel(error: TritonError): void {
-    for (const request of [...this.#requests]) request.cancel(error);
+    const all: InferenceRequest[] = [];
+    for (let one = this.#first; one !== undefined; one = one.nextInflight) all.push(one);
+    for (const request of all.reverse()) request.cancel(error);
   }
 }

@@ -35,6 +35,9 @@ export class ModelRequests {
   readonly #owner: RequestsOwner;
   readonly #cached: CachedModel | undefined;
   readonly #inflight = new InflightRequests();
+  /** One function for all requests. */
+  readonly #onSettled = (error: TritonError | undefined, request: InferenceRequest) =>
+    this.#settled(request, error);
 
   constructor(owner: RequestsOwner) {
     this.#owner = owner;
@@ -73,10 +76,13 @@ export class ModelRequests {
       throw timeoutError();
     }
     const leave = request.callers.length > 0 ? calls.enter(request.callers, callee) : undefined;
-    request.onSettled = (error) => {
-      leave?.();
-      this.#settled(request, error);
-    };
+    request.onSettled =
+      leave === undefined
+        ? this.#onSettled
+        : (error) => {
+            leave();
+            this.#settled(request, error);
+          };
     this.#inflight.add(request);
     statistics.pendingCount++;
     try {

@@ -6,15 +6,7 @@ import type { Dependencies } from "./dependencies.js";
 import type { ModelKey } from "./model-id.js";
 import type { ModelLoader } from "./model-loader.js";
 import type { PolledModel } from "./poll-model.js";
-
-/** What is known of models of the repository. */
-export interface RepositoryState {
-  readonly models: Map<ModelKey, PolledModel>;
-  /** Why models cannot be in service, whatever their files say: for ensembles that lack something. */
-  readonly invalid: Map<ModelKey, string>;
-  /** Why the last load of models failed. */
-  readonly failed: Map<ModelKey, string>;
-}
+import type { RepositoryState } from "./repository-state.js";
 
 /** What applying changes takes. */
 export interface ApplyContext {

@@ -10,10 +10,9 @@ import { AbsentVersion } from "../model/registered-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { AgentChain } from "./agents/agent-chain.js";
 import { type CreateContext, createVersion } from "./create-version.js";
+import { findVersions } from "./find-versions.js";
 import { Gate } from "./gate.js";
-import { subdirectories } from "./layout/list-directory.js";
 import { filesChanged } from "./layout/model-times.js";
-import { readVersionDirectories, versionsToLoad } from "./layout/versions-to-load.js";
 import type { ModelId } from "./model-id.js";
 import type { PolledModel } from "./poll-model.js";
 
@@ -58,7 +57,7 @@ export class ModelLoader {
    * @throws TritonError INVALID_ARG with the state of each version that could not be loaded, and why.
    */
   async load(polled: PolledModel, previous: PolledModel | undefined): Promise<void> {
-    const versions = await this.#versionsOf(polled);
+    const versions = await findVersions(polled, this.#context.log);
     const outcomes = await Promise.all(
       versions.map((version) => this.#loadVersion(polled, previous, version)),
     );
@@ -75,7 +74,7 @@ export class ModelLoader {
     for (const model of this.#serving(polled.id)) {
       if (!versions.includes(model.version)) this.#retire(model);
     }
-    this.#forgetFailures(polled.id);
+    this.forgetFailures(polled.id);
     log.info(`successfully loaded '${polled.id.name}'`);
   }
 
@@ -93,21 +92,13 @@ export class ModelLoader {
     return versions.filter(({ state }) => state === "READY").map(({ version }) => version);
   }
 
-  async #versionsOf({ id, directory, config }: PolledModel): Promise<readonly number[]> {
-    const { log } = this.#context;
-    const found = readVersionDirectories(await subdirectories(directory));
-    for (const line of found.ignored) log.warning(line);
-    const { versions, missing } = versionsToLoad(found.versions, config.versionPolicy ?? {});
-    for (const version of missing) {
-      log.error(
-        `version ${version} is specified for model '${id.name}', but the version directory is not present`,
-      );
+  /** Versions that could not be loaded once, and that nobody asks for any more, keep no server from being ready. */
+  forgetFailures({ name, namespace }: ModelId): void {
+    const { registry } = this.#context;
+    for (const one of registry.versions(name, namespace)) {
+      const failed = one.state === "UNAVAILABLE" && one.reason !== "unloaded";
+      if (failed && !one.isEnsemble) registry.remove(one);
     }
-    if (versions.length > 0) return versions;
-    throw new TritonError(
-      "INVALID_ARG",
-      `at least one version must be available under the version policy of model '${id.name}'`,
-    );
   }
 
   async #loadVersion(
@@ -231,15 +222,6 @@ export class ModelLoader {
       after?.();
     });
     return ended;
-  }
-
-  /** Versions that could not be loaded once, and that nobody asks for any more, keep no server from being ready. */
-  #forgetFailures({ name, namespace }: ModelId): void {
-    const { registry } = this.#context;
-    for (const one of registry.versions(name, namespace)) {
-      const failed = one.state === "UNAVAILABLE" && one.reason !== "unloaded";
-      if (failed && !one.isEnsemble) registry.remove(one);
-    }
   }
 
   #serving(id: ModelId): ModelVersion[] {

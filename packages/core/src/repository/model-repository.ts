@@ -3,18 +3,20 @@ import type { Clock, Timer } from "../clock/clock.js";
 import { statusText } from "../errors/status-text.js";
 import { TritonError } from "../errors/triton-error.js";
 import { RepositoryAgents } from "./agents/repository-agents.js";
-import { applyChanges, type RepositoryState } from "./apply-changes.js";
+import { applyChanges } from "./apply-changes.js";
 import { checkModelName } from "./check-model-name.js";
 import { Dependencies } from "./dependencies.js";
 import { indexRows, type ModelIndexEntry } from "./index-rows.js";
 import { OverrideDirectory } from "./layout/override-directory.js";
 import type { LoadParameters, UnloadParameters } from "./load-parameters.js";
+import { loadsAll } from "./loads-all.js";
 import { Locks } from "./locks.js";
-import { keyOf, type ModelKey } from "./model-id.js";
+import type { ModelKey } from "./model-id.js";
 import { type LoaderContext, ModelLoader } from "./model-loader.js";
 import { notPolled } from "./not-polled.js";
 import type { RepositoryOptions } from "./repository-options.js";
 import { type Poll, RepositoryPoller } from "./repository-poller.js";
+import { RepositoryState } from "./repository-state.js";
 
 /** What a repository needs of the server. */
 export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
@@ -26,9 +28,7 @@ export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount"
 export class ModelRepository {
   readonly #context: RepositoryContext;
   readonly #repositories: readonly string[];
-  readonly #state: RepositoryState = { models: new Map(), invalid: new Map(), failed: new Map() };
-  /** Why the directory of a model could not be read. */
-  readonly #problems = new Map<ModelKey, string>();
+  readonly #state: RepositoryState;
   readonly #loader: ModelLoader;
   readonly #poller: RepositoryPoller;
   readonly #agents: RepositoryAgents;
@@ -43,6 +43,7 @@ export class ModelRepository {
     const { modelRepository = [] } = options;
     const paths = typeof modelRepository === "string" ? [modelRepository] : modelRepository;
     this.#context = context;
+    this.#state = new RepositoryState(log);
     this.#repositories = [...new Set(paths.map((path) => resolve(path)))].sort();
     this.#loader = new ModelLoader({
       ...context,
@@ -59,7 +60,7 @@ export class ModelRepository {
       autoComplete: !(options.disableAutoCompleteConfig ?? false),
       log,
       isBound: (name) => registry.isBound(name),
-      onProblem: (id, problem) => this.#noteProblem(keyOf(id), id.name, problem),
+      onProblem: (id, problem) => this.#state.noteUnread(id, problem),
     });
   }
 
@@ -73,22 +74,11 @@ export class ModelRepository {
     const { modelControlMode: mode = "none", loadModel = [] } = this.#context.options;
     if (this.#repositories.length === 0 || this.#closed) return [];
     await this.#poller.checkRepositories();
-    const all = mode !== "explicit" || loadModel.includes("*");
-    if (all && mode === "explicit" && loadModel.length > 1) {
-      throw new TritonError(
-        "INVALID_ARG",
-        "Wildcard model name '*' must be the ONLY startup model if specified at all.",
-      );
-    }
+    const all = loadsAll(this.#context.options);
     const { poll } = await this.#change(() => (all ? this.#poller.all() : this.#poller.named(loadModel)));
     if (mode === "poll") this.#pollLater();
-    const { invalid, failed, models } = this.#state;
     const failures = [...poll.problems].map(([name, { message }]) => `${name}: ${message}`);
-    for (const [key, { id }] of models) {
-      const failure = invalid.get(key) ?? failed.get(key);
-      if (failure !== undefined) failures.push(`${id.name}: ${failure}`);
-    }
-    return failures;
+    return [...failures, ...this.#state.failures()];
   }
 
   /**
@@ -109,9 +99,9 @@ export class ModelRepository {
     });
     try {
       const { poll, failed } = await this.#change(() => this.#poller.named([name], { config, directory }));
-      const { models, invalid } = this.#state;
-      const errors = [...models]
-        .filter(([, { id }]) => id.name === name)
+      const { invalid } = this.#state;
+      const errors = this.#state
+        .named(name)
         .flatMap(([key]) => invalid.get(key) ?? failed.get(key) ?? [])
         .map((message) => `load failed for model '${name}': ${message}\n`);
       if (errors.length > 0) throw new TritonError("INVALID_ARG", errors.join(""));
@@ -135,7 +125,7 @@ export class ModelRepository {
     let ended: Promise<void> = Promise.resolve();
     await this.#change(
       async () => {
-        const named = [...this.#state.models].filter(([, { id }]) => id.name === name).map(([key]) => key);
+        const named = this.#state.named(name).map(([key]) => key);
         const gone = unloadDependents ? this.#dependencies().withOrphans(named) : new Set(named);
         return { changed: new Map(), unchanged: new Map(), gone, problems: new Map() };
       },
@@ -152,8 +142,7 @@ export class ModelRepository {
       repositories: this.#repositories,
       namespacing: this.#context.registry.namespacing,
       registry: this.#context.registry,
-      problemOf: (key) =>
-        this.#problems.get(key) ?? this.#state.invalid.get(key) ?? this.#state.failed.get(key),
+      problemOf: (key) => this.#state.problemOf(key),
     });
   }
 
@@ -166,7 +155,7 @@ export class ModelRepository {
 
   /** True for the name of a model of the repository. */
   has(name: string): boolean {
-    return [...this.#state.models.values()].some(({ id }) => id.name === name);
+    return this.#state.named(name).length > 0;
   }
 
   /** A model has been bound: ensembles may have waited for it. */
@@ -207,7 +196,7 @@ export class ModelRepository {
     look: () => Promise<Poll>,
     onUnload?: (ended: Promise<void>) => void,
   ): Promise<{ readonly poll: Poll; readonly failed: ReadonlyMap<ModelKey, string> }> {
-    const { models, invalid, failed } = this.#state;
+    const { models } = this.#state;
     const plan = await this.#locks.plan(async () => {
       const poll = await look();
       const before = this.#dependencies().withDependents(poll.gone);
@@ -221,11 +210,11 @@ export class ModelRepository {
     });
     const { poll, affected, dependencies } = plan.value;
     try {
+      this.#forgetMissing(poll.problems);
       const previous = new Map(models);
       for (const [key, model] of [...poll.unchanged, ...poll.changed]) models.set(key, model);
       const ended = [...poll.gone].map((key) => {
-        const gone = models.get(key);
-        for (const map of [models, invalid, failed, this.#problems]) map.delete(key);
+        const gone = this.#state.forget(key);
         return gone === undefined ? undefined : this.#loader.unload(gone.id);
       });
       onUnload?.(Promise.all(ended).then(() => {}));
@@ -244,12 +233,15 @@ export class ModelRepository {
     return new Dependencies(models, (name) => this.#context.registry.isBound(name));
   }
 
-  /** Writes a problem down; the same one again is no news. */
-  #noteProblem(key: ModelKey, name: string, problem: TritonError | undefined): void {
-    if (problem === undefined) this.#problems.delete(key);
-    else if (this.#problems.get(key) !== statusText(problem)) {
-      this.#problems.set(key, statusText(problem));
-      this.#context.log.error(`Poll failed for model directory '${name}': ${problem.message}`);
+  /** A model that is not in service and whose directory is gone is no model any more. */
+  #forgetMissing(missing: ReadonlyMap<string, TritonError>): void {
+    for (const [name, { code }] of missing) {
+      const isServing = this.#context.registry.versions(name).some(({ state }) => state !== "UNAVAILABLE");
+      if (code !== "NOT_FOUND" || isServing) continue;
+      for (const [key, { id }] of this.#state.named(name)) {
+        this.#state.forget(key);
+        this.#loader.forgetFailures(id);
+      }
     }
   }
 

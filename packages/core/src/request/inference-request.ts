@@ -70,7 +70,7 @@ export class InferenceRequest {
   /** Set by a scheduler that answers in order. */
   gate: ResponseGate | undefined;
   /** Called once when the request is over, before the answer is delivered. */
-  onSettled: ((outcome: TritonError | undefined) => void) | undefined;
+  onSettled: ((outcome: TritonError | undefined, request: InferenceRequest) => void) | undefined;
   /** Set by an executor that must be told at once when a running request is given up. */
   onCancel: (() => void) | undefined;
   /**
@@ -93,6 +93,9 @@ export class InferenceRequest {
   /** Neighbours in a request queue. */
   next: InferenceRequest | undefined;
   previous: InferenceRequest | undefined;
+  /** Neighbours among the requests that the model has accepted and not answered. */
+  nextInflight: InferenceRequest | undefined;
+  previousInflight: InferenceRequest | undefined;
 
   #settled = false;
   #answered = false;
@@ -227,7 +230,7 @@ export class InferenceRequest {
     this.holder?.remove(this);
     this.holder = undefined;
     if (!this.#executing) this.inputs = NO_INPUTS;
-    this.onSettled?.(reason);
+    this.onSettled?.(reason, this);
     this.gate?.leave();
     this.#controller?.abort(reason);
     this.onCancel?.();
@@ -262,7 +265,7 @@ export class InferenceRequest {
     if (final) {
       this.counter?.answered(this, error);
       this.#settled = true;
-      this.onSettled?.(error);
+      this.onSettled?.(error, this);
     }
     this.#handOver(outcome, final);
   }

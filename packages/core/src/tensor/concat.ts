@@ -1,5 +1,5 @@
 import { TritonError } from "../errors/triton-error.js";
-import { type DataType, elementByteSize } from "./data-type.js";
+import { type DataType, elementByteSize, type TypedArray, typedArrayFor } from "./data-type.js";
 import { elementCount, sameShape, shapeToString } from "./shape.js";
 import { Tensor } from "./tensor.js";
 
@@ -22,6 +22,7 @@ export function concatRows(tensors: readonly Tensor[]): Tensor {
   }
   const shape = [rows, ...first.shape.slice(1)];
   if (first.datatype === "BYTES") return concatBytes(tensors, shape);
+  if (tensors.every(({ hasElements }) => hasElements)) return concatElements(tensors, shape, first.datatype);
   const out = new Uint8Array(
     elementCount(shape) * elementByteSize(first.datatype as Exclude<DataType, "BYTES">),
   );
@@ -31,6 +32,22 @@ export function concatRows(tensors: readonly Tensor[]): Tensor {
     offset += tensor.bytes.byteLength;
   }
   return Tensor.fromBytes(first.datatype, shape, out);
+}
+
+/** Asking a small typed array for its bytes costs more than copying it: its buffer would have to be made first. */
+function concatElements(
+  tensors: readonly Tensor[],
+  shape: readonly number[],
+  datatype: Exclude<DataType, "BYTES">,
+): Tensor {
+  const out = new (typedArrayFor(datatype))(elementCount(shape)) as Float32Array;
+  let offset = 0;
+  for (const tensor of tensors) {
+    const elements = tensor.elements as TypedArray as Float32Array;
+    out.set(elements, offset);
+    offset += elements.length;
+  }
+  return Tensor.fromElements(datatype, shape, out);
 }
 
 function concatBytes(tensors: readonly Tensor[], shape: readonly number[]): Tensor {

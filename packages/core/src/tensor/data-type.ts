@@ -91,8 +91,13 @@ export function toConfigDataType(datatype: DataType): string {
   return datatype === "BYTES" ? "TYPE_STRING" : `TYPE_${datatype}`;
 }
 
+const byConfigName = new Map<string, DataType>();
+for (const datatype of DATA_TYPES) byConfigName.set(toConfigDataType(datatype), datatype);
+
 /** The data type behind a name of the model configuration; `undefined` for an unknown one. */
 export function fromConfigDataType(name: string): DataType | undefined {
+  const known = byConfigName.get(name);
+  if (known !== undefined) return known;
   const bare = name === "TYPE_STRING" ? "BYTES" : name.replace(/^TYPE_/, "");
   return name !== "TYPE_BYTES" && isDataType(bare) ? bare : undefined;
 }

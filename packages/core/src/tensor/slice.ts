@@ -1,17 +1,37 @@
-import type { Elements, TypedArray } from "./data-type.js";
-import { elementCount } from "./shape.js";
+import type { TypedArray } from "./data-type.js";
+import { elementCount, type Shape } from "./shape.js";
 import { Tensor } from "./tensor.js";
 
 /** Rows `[start, start + rows)` of a tensor's first axis, as a view. */
 export function sliceRows(tensor: Tensor, start: number, rows: number): Tensor {
-  if (start === 0 && rows === tensor.shape[0]) return tensor;
-  const rowShape = tensor.shape.slice(1);
-  const perRow = elementCount(rowShape);
-  const elements = tensor.elements;
-  const from = start * perRow;
-  const to = (start + rows) * perRow;
-  const part: Elements = Array.isArray(elements)
-    ? elements.slice(from, to)
-    : ((elements as Exclude<TypedArray, never>).subarray(from, to) as TypedArray);
-  return Tensor.fromElements(tensor.datatype, [rows, ...rowShape], part);
+  return new RowSlices(tensor, start).next(rows);
+}
+
+/** A tensor cut along its first axis into views, one after another. */
+export class RowSlices {
+  readonly #tensor: Tensor;
+  readonly #rowShape: Shape;
+  readonly #perRow: number;
+  #row: number;
+
+  constructor(tensor: Tensor, start = 0) {
+    this.#tensor = tensor;
+    this.#rowShape = tensor.shape.slice(1);
+    this.#perRow = elementCount(this.#rowShape);
+    this.#row = start;
+  }
+
+  /** The next so many rows. */
+  next(rows: number): Tensor {
+    const tensor = this.#tensor;
+    const start = this.#row;
+    this.#row += rows;
+    if (start === 0 && rows === tensor.shape[0]) return tensor;
+    const { elements } = tensor;
+    const [from, to] = [start * this.#perRow, (start + rows) * this.#perRow];
+    const part = Array.isArray(elements)
+      ? elements.slice(from, to)
+      : ((elements as Float32Array).subarray(from, to) as TypedArray);
+    return Tensor.fromElements(tensor.datatype, [rows, ...this.#rowShape], part);
+  }
 }

@@ -29,8 +29,8 @@ describe("directories of a model", () => {
 describe("a version policy", () => {
   const existing = [1, 2, 3, 7];
 
-  it("serves the highest version unless it says otherwise", () => {
-    expect(versionsToLoad(existing, {})).toEqual({ versions: [7], missing: [] });
+  it("serves all versions when it is empty, as Triton does", () => {
+    expect(versionsToLoad(existing, {})).toEqual({ versions: existing, missing: [] });
   });
 
   it("serves the latest few", () => {

@@ -1,6 +1,7 @@
 import { Payload } from "../../batch/payload.js";
 import { EqualInputsRule } from "../../batch/required-equal-inputs.js";
-import type { Clock, Timer } from "../../clock/clock.js";
+import { Alarm } from "../../clock/alarm.js";
+import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import type { ModelConfig, ModelDynamicBatching } from "../../config/model-config.js";
 import { targetLatencyMs } from "../../config/target-latency.js";
@@ -39,8 +40,8 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   #rules: BatchingRules;
   #payload = new Payload();
   #payloadClosed = true;
-  #timer: Timer | undefined;
-  #timerAt = 0;
+  /** Rings when the delay of the oldest request runs out. */
+  readonly #alarm: Alarm;
   #wakeAtRows = 0;
   #looking = false;
   #lookDeferred = false;
@@ -64,6 +65,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     const batching: ModelDynamicBatching = config.dynamicBatching!;
     this.#instances = instances;
     this.#clock = clock;
+    this.#alarm = new Alarm(clock, () => this.#look());
     this.#holdUntil = holdUntil;
     this.#onChange = onChange;
     this.#queue = new PriorityQueue(
@@ -116,7 +118,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
 
   /** Whether it has requests that wait for others as long as its payload waits for an instance. */
   get waitsBehindPayload(): boolean {
-    return this.#timer !== undefined && this.#payload.state === "queued";
+    return this.#alarm.isSet && this.#payload.state === "queued";
   }
 
   enqueue(request: InferenceRequest): void {
@@ -133,7 +135,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     const rowsDecide = !this.#rules.equalInputs.comparesShapes && this.#rules.maxBatchCost === undefined;
     const inHurry = request.deadline !== undefined || request.timeoutMicroseconds > 0;
     const mayHurry = this.#adaptive !== undefined && inHurry;
-    const waiting = this.#timer !== undefined && rowsDecide && !mayHurry;
+    const waiting = this.#alarm.isSet && rowsDecide && !mayHurry;
     if (waiting && !this.#payloadIsOver && this.#queue.rows < this.#wakeAtRows) return;
     this.#lookDeferred = true;
     this.#clock.defer(() => {
@@ -196,11 +198,11 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
         const decision = formBatch(this.#queue, this.#payload, now, rules);
         this.#apply(decision, rules);
         if (decision.waitMs !== undefined) {
-          this.#arm(decision.waitMs);
+          this.#alarm.set(decision.waitMs);
           return;
         }
       }
-      this.#disarm();
+      this.#alarm.callOff();
       this.#needsSlot = this.#queue.size > 0 && this.#queue.size >= this.#holdUntil;
     } finally {
       this.#looking = false;
@@ -239,21 +241,5 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   #cutOfPlan({ cut, batchSize }: Payload): CutReason | undefined {
     if (cut === "SHAPE" || cut === "COST" || cut === "FLUSH") return cut;
     return batchSize >= this.#rules.maxBatchSize ? "SIZE" : "POLICY";
-  }
-
-  #arm(waitMs: number): void {
-    const at = this.#clock.now() + waitMs;
-    if (this.#timer !== undefined && Math.abs(at - this.#timerAt) < 0.001) return;
-    this.#disarm();
-    this.#timerAt = at;
-    this.#timer = this.#clock.setTimer(waitMs, () => {
-      this.#timer = undefined;
-      this.#look();
-    });
-  }
-
-  #disarm(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
   }
 }

@@ -81,7 +81,7 @@ describe("the duration of batches", () => {
   it("may be nothing at first, and something later", () => {
     const nothing = learnt(exactly(20, 0, 0));
     expect(expectedMs(nothing, 8)).toBeLessThan(0.01);
-    const something = learnt(exactly(200, 10, 1), nothing);
+    const something = learnt(exactly(300, 10, 1), nothing);
     expect(Math.abs(expectedMs(something, 8) - 18)).toBeLessThan(1.5);
   });
 });

@@ -61,7 +61,7 @@ export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
   const atOnce: BatchPlan = { maxRows, waitMs: 0, enoughRows: rows };
   if (rows >= maxRows) return atOnce;
   const longestMs = longestWaitMs(work, rules);
-  const freeMs = Math.min(longestMs, curve.fixedMs - waitedMs);
+  const freeMs = Math.min(curve.fixedMs - waitedMs, work.answerInMs - expectedMs(curve, rows));
   const room = Math.min(maxRows, rowsThatLeaveRoom(work, rules));
   const roomyMs = rows < room ? patience * (waitedMs + longestMs) - waitedMs : 0;
   const waitMs = Math.max(freeMs, roomyMs);

@@ -2,7 +2,7 @@
 const LATE_FROM_WAITING = 0.002;
 const PATIENCE_STEP = 0.1;
 /** Share of late answers from which on fewer requests are let in. */
-const LATE_FROM_ADMITTING = 0.007;
+const LATE_FROM_ADMITTING = 0.01;
 const CAUTION_STEP = 0.01;
 
 /** How far expectations have held, and what is made of that. */

@@ -1,0 +1,53 @@
+import { statusText } from "../errors/status-text.js";
+import type { TritonError } from "../errors/triton-error.js";
+import type { Log } from "../observe/log/log.js";
+import { keyOf, type ModelId, type ModelKey } from "./model-id.js";
+import type { PolledModel } from "./poll-model.js";
+
+/** What is known of models of the repository. */
+export class RepositoryState {
+  readonly models = new Map<ModelKey, PolledModel>();
+  /** Why models cannot be in service, whatever their files say: for ensembles that lack something. */
+  readonly invalid = new Map<ModelKey, string>();
+  /** Why the last load of models failed. */
+  readonly failed = new Map<ModelKey, string>();
+  /** Why directories could not be read. */
+  readonly #unread = new Map<ModelKey, string>();
+
+  constructor(private readonly log: Log) {}
+
+  /** Models of a name, in all namespaces. */
+  named(name: string): [ModelKey, PolledModel][] {
+    return [...this.models].filter(([, { id }]) => id.name === name);
+  }
+
+  /** What keeps a model from being served. */
+  problemOf(key: ModelKey): string | undefined {
+    return this.#unread.get(key) ?? this.invalid.get(key) ?? this.failed.get(key);
+  }
+
+  /** Why models are not in service, a line for each. */
+  failures(): string[] {
+    return [...this.models].flatMap(([key, { id }]) => {
+      const failure = this.invalid.get(key) ?? this.failed.get(key);
+      return failure === undefined ? [] : [`${id.name}: ${failure}`];
+    });
+  }
+
+  /** Writes down why a directory could not be read, or that it can be again; the same once more is no news. */
+  noteUnread(id: ModelId, problem: TritonError | undefined): void {
+    const key = keyOf(id);
+    if (problem === undefined) this.#unread.delete(key);
+    else if (this.#unread.get(key) !== statusText(problem)) {
+      this.#unread.set(key, statusText(problem));
+      this.log.error(`Poll failed for model directory '${id.name}': ${problem.message}`);
+    }
+  }
+
+  /** @returns the model that was there */
+  forget(key: ModelKey): PolledModel | undefined {
+    const model = this.models.get(key);
+    for (const map of [this.models, this.invalid, this.failed, this.#unread]) map.delete(key);
+    return model;
+  }
+}

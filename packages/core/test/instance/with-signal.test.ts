@@ -1,0 +1,46 @@
+import { setFlagsFromString } from "node:v8";
+import { describe, expect, it } from "vitest";
+import { withSignal } from "../../src/instance/with-signal.js";
+
+setFlagsFromString("--allow-natives-syntax");
+const haveSameHiddenClass = new Function("a", "b", "return %HaveSameMap(a, b)") as (
+  a: object,
+  b: object,
+) => boolean;
+
+function source() {
+  const controller = new AbortController();
+  let asked = 0;
+  return {
+    controller,
+    get asked() {
+      return asked;
+    },
+    get signal() {
+      asked++;
+      return controller.signal;
+    },
+  };
+}
+
+describe("an object with a signal", () => {
+  it("has its fields, and the signal of its source", () => {
+    const from = source();
+    const context = withSignal({ name: "m" }, from);
+    expect(context.name).toBe("m");
+    expect(context.signal).toBe(from.controller.signal);
+  });
+
+  it("asks for the signal when somebody wants it, and not before", () => {
+    const from = source();
+    const context = withSignal({ name: "m" }, from);
+    expect(from.asked).toBe(0);
+    const { signal } = context;
+    expect([signal.aborted, from.asked]).toEqual([false, 1]);
+  });
+
+  it("shares its hidden class with others, so that nothing keeps its source alive", () => {
+    const [one, other] = [withSignal({ name: "a" }, source()), withSignal({ name: "b" }, source())];
+    expect(haveSameHiddenClass(one, other)).toBe(true);
+  });
+});
