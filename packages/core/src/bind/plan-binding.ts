@@ -102,9 +102,10 @@ export function planBinding(
     overrides: modelConfig,
   });
   problems.push(...validateConfig(resolved, gpus));
-  const variable = planVariableLength(config.batcher || {}, specs.inputs, specs.outputs, resolved);
+  const batcher = config.batcher || undefined;
+  const variable = planVariableLength(batcher ?? {}, specs.inputs, specs.outputs, resolved);
   problems.push(...variable.problems);
-  if (typeof config.batcher?.pad === "function" && plan.runsModule) {
+  if (typeof batcher?.pad === "function" && plan.runsModule) {
     problems.push("config.batcher.pad is a function, which cannot go to the thread of a module: give values");
   }
   const readFile = stateFilesOf(config.sequence?.states ?? []);
