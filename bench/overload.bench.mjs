@@ -19,7 +19,6 @@ const QUEUE_SHARE = 0.4;
 
 const request = binaryBody("heavy", [1, 512]);
 const client = await startProgram("poisson-client");
-const naive = await startProgram("naive-server", { model: "heavy" });
 const maxQueueSize = 256;
 const batcher = {
   defaultQueuePolicy: {
@@ -31,38 +30,48 @@ const batcher = {
 const ours = await startProgram("onnx-server", { model: "heavy", batcher });
 
 const urlOf = async (program) => `${await program.call("url")}${request.path}`;
-const urls = { ours: await urlOf(ours), naive: await urlOf(naive) };
+const url = await urlOf(ours);
 
 const capacities = [];
-await httpLoad({ ...request, url: urls.ours }, 64, SECONDS);
+await httpLoad({ ...request, url }, 64, SECONDS);
 for (let round = 0; round < CAPACITY_ROUNDS; round++) {
-  capacities.push((await httpLoad({ ...request, url: urls.ours }, 64, 2 * SECONDS)).rate);
+  capacities.push((await httpLoad({ ...request, url }, 64, 2 * SECONDS)).rate);
 }
 const capacity = median(capacities);
 
 const body = request.body.toString("base64");
 const call = { headers: request.headers, body, seconds: 2 * SECONDS, sloMs: SLO_MS };
 
-/** What others were asked to do must be over before the next measurement. */
-async function settled(program) {
-  const probe = probeHealth(`${await program.call("url")}/v2/health/live`);
+/** Load on our server, which must have settled before the next measurement. */
+async function loadOurs(rate) {
+  const outcome = await client.call("run", { ...call, url, rate });
+  const probe = probeHealth(`${await ours.call("url")}/v2/health/live`);
   await new Promise((resolve) => setTimeout(resolve, 300));
   await probe.stop();
+  return outcome;
+}
+
+/** Load on the naive server: a new one each time, because it goes on with what nobody waits for any more. */
+async function loadNaive(rate) {
+  const naive = await startProgram("naive-server", { model: "heavy" });
+  const naiveUrl = await urlOf(naive);
+  await httpLoad({ ...request, url: naiveUrl }, 1, SECONDS);
+  const outcome = await client.call("run", { ...call, url: naiveUrl, rate });
+  await naive.stop();
+  return outcome;
 }
 
 const runs = { ours: new Map(), naive: new Map() };
 const memory = [];
 for (let round = 0; round < PAIRS; round++) {
   for (const load of LOADS) {
-    for (const [name, program] of Object.entries({ ours, naive })) {
-      const outcome = await client.call("run", { ...call, url: urls[name], rate: capacity * load });
-      runs[name].set(load, [...(runs[name].get(load) ?? []), outcome]);
-      await settled(program);
+    for (const [name, measure] of Object.entries({ ours: loadOurs, naive: loadNaive })) {
+      runs[name].set(load, [...(runs[name].get(load) ?? []), await measure(capacity * load)]);
     }
   }
   memory.push((await ours.call("memory")).rss);
 }
-await Promise.all([client, naive, ours].map((program) => program.stop()));
+await Promise.all([client, ours].map((program) => program.stop()));
 
 const rows = {};
 const lines = { tritonjs: [], naive: [] };

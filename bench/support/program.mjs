@@ -22,8 +22,9 @@ export class Program {
       if (error === undefined) resolve?.(value);
       else reject?.(new Error(error));
     });
-    child.on("exit", (code) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the program ended with ${code}`));
+    child.on("exit", (code, signal) => {
+      for (const { reject } of this.#waiting.values())
+        reject(new Error(`the program ended with ${signal ?? code}`));
       this.#waiting.clear();
     });
   }

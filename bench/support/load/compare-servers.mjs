@@ -1,6 +1,9 @@
 import { medianOf, ratioOf, runPairs, SECONDS } from "../pairs.mjs";
 import { short } from "../statistics.mjs";
 
+/** Until all that is hot is compiled. */
+const WARM_UP_SECONDS = 3 * SECONDS;
+
 /**
  * Loads two servers in turns. Beside answers a second it measures the CPU time of an answer in the server, which other
  * work of the machine changes less, and how busy its event loop was: near 100% the load was enough.
@@ -8,7 +11,10 @@ import { short } from "../statistics.mjs";
  * @param ours the program and what loads it: `[program, async (seconds) => ({ rate, p99Ms })]`
  */
 export async function compareServers(ours, reference, { seconds = SECONDS, scale = 1 } = {}) {
-  const runs = await runPairs(measured(ours, seconds, scale), measured(reference, seconds, scale));
+  for (const [, load] of [ours, reference]) await load(Math.max(WARM_UP_SECONDS, seconds));
+  const runs = await runPairs(measured(ours, seconds, scale), measured(reference, seconds, scale), {
+    warmUp: false,
+  });
   const { ratios, ...ratio } = ratioOf(runs);
   const cpu = ratioOf({ ours: runs.reference, reference: runs.ours }, ({ cpuMicros }) => cpuMicros);
   const row = {

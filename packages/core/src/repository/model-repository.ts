@@ -40,8 +40,7 @@ export class ModelRepository {
 
   constructor(context: RepositoryContext) {
     const { options, registry, log } = context;
-    const { modelRepository = [] } = options;
-    const paths = typeof modelRepository === "string" ? [modelRepository] : modelRepository;
+    const paths = [options.modelRepository ?? []].flat();
     this.#context = context;
     this.#state = new RepositoryState(log);
     this.#repositories = [...new Set(paths.map((path) => resolve(path)))].sort();
@@ -74,8 +73,8 @@ export class ModelRepository {
     const { modelControlMode: mode = "none", loadModel = [] } = this.#context.options;
     if (this.#repositories.length === 0 || this.#closed) return [];
     await this.#poller.checkRepositories();
-    const all = loadsAll(this.#context.options);
-    const { poll } = await this.#change(() => (all ? this.#poller.all() : this.#poller.named(loadModel)));
+    const first = loadsAll(this.#context.options) ? undefined : loadModel;
+    const { poll } = await this.#change(() => (first ? this.#poller.named(first) : this.#poller.all()));
     if (mode === "poll") this.#pollLater();
     const failures = [...poll.problems].map(([name, { message }]) => `${name}: ${message}`);
     return [...failures, ...this.#state.failures()];
@@ -99,10 +98,9 @@ export class ModelRepository {
     });
     try {
       const { poll, failed } = await this.#change(() => this.#poller.named([name], { config, directory }));
-      const { invalid } = this.#state;
       const errors = this.#state
         .named(name)
-        .flatMap(([key]) => invalid.get(key) ?? failed.get(key) ?? [])
+        .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
         .map((message) => `load failed for model '${name}': ${message}\n`);
       if (errors.length > 0) throw new TritonError("INVALID_ARG", errors.join(""));
       if (poll.problems.size > 0) throw notPolled(name, [...poll.problems.values()][0]);
@@ -148,9 +146,9 @@ export class ModelRepository {
 
   /** True when a model was found that no version can be made of. */
   get lacksVersions(): boolean {
-    return [...this.#state.failed.keys()].some(
-      (key) => this.#context.registry.versions(this.#state.models.get(key)?.id.name ?? "").length === 0,
-    );
+    const { models, failed } = this.#state;
+    const names = [...failed.keys()].map((key) => models.get(key)?.id.name ?? "");
+    return names.some((name) => this.#context.registry.versions(name).length === 0);
   }
 
   /** True for the name of a model of the repository. */

@@ -60,8 +60,8 @@ export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
   const maxRows = rowsInTime(work, largestBatch(curve, rules));
   const atOnce: BatchPlan = { maxRows, waitMs: 0, enoughRows: rows };
   if (rows >= maxRows) return atOnce;
-  const longestMs = longestWaitMs(work, rules);
-  const freeMs = Math.min(curve.fixedMs - waitedMs, work.answerInMs - expectedMs(curve, rows));
+  const longestMs = longestWaitMs(work, rules, JOINING_SAFETY);
+  const freeMs = Math.min(curve.fixedMs - waitedMs, longestWaitMs(work, rules, 0));
   const room = Math.min(maxRows, rowsThatLeaveRoom(work, rules));
   const roomyMs = rows < room ? patience * (waitedMs + longestMs) - waitedMs : 0;
   const waitMs = Math.max(freeMs, roomyMs);
@@ -82,12 +82,16 @@ function rowsInTime({ curve, rows, answerInMs }: WaitingWork, largest: number): 
   return throughput >= (ENOUGH_THROUGHPUT * otherwise) / expectedMs(curve, otherwise) ? inTime : largest;
 }
 
-/** How long the first request can wait: those who join meanwhile make its batch longer. */
-function longestWaitMs(work: WaitingWork, { targetLatencyMs }: AdaptiveRules): number {
+/**
+ * How long the first request can wait: those who join meanwhile make its batch longer.
+ *
+ * @param joiningSafety deviations by which more of them may come than expected
+ */
+function longestWaitMs(work: WaitingWork, { targetLatencyMs }: AdaptiveRules, joiningSafety: number): number {
   const { curve, rows, answerInMs, arrivals } = work;
   const safety = 1 + DURATION_SAFETY * curve.spread;
   const joinMs = Math.max(0, answerInMs - safety * expectedMs(curve, rows));
-  const unforeseen = JOINING_SAFETY * Math.sqrt(arrivals.dispersion * arrivals.rowsPerMs * joinMs);
+  const unforeseen = joiningSafety * Math.sqrt(arrivals.dispersion * arrivals.rowsPerMs * joinMs);
   // Timers are up to a millisecond late.
   const lateTimerMs = Math.min(1, targetLatencyMs / 20);
   const slackMs = answerInMs - safety * expectedMs(curve, rows + unforeseen) - lateTimerMs;
