@@ -5,6 +5,8 @@ export default defineConfig({
     include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
     // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
     pool: "forks",
+    // Much of the time is spent on waiting for processes and sockets.
+    maxWorkers: "100%",
     testTimeout: 30_000,
   },
 });
