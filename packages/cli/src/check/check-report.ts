@@ -1,5 +1,5 @@
 import { relative } from "node:path";
-import type { Finding, ModelInspection } from "@tritonjs/core";
+import { type Finding, isCloudPath, type ModelInspection } from "@tritonjs/core";
 import { suggestFix } from "./suggest-fix.js";
 
 /** A finding with what to do about it. */
@@ -37,6 +37,7 @@ export function reportText({ models, errors, warnings, findings }: CheckReport):
 
 /** Relative to where the command runs, unless that is somewhere else altogether. */
 function shown(path: string): string {
+  if (isCloudPath(path)) return path;
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;
 }

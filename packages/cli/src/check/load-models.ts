@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { type Finding, type ModelInspection, Triton, type TritonOptions } from "@tritonjs/core";
 
 /** Really loads the models of repositories. @returns what was found, with the reasons of those that did not load */
@@ -8,8 +7,7 @@ export async function loadModels(
   options: TritonOptions,
 ): Promise<ModelInspection[]> {
   const logger = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
-  const modelRepository = repositories.map((path) => resolve(path));
-  await using triton = new Triton({ ...options, logger, modelRepository, exitOnError: false });
+  await using triton = new Triton({ ...options, logger, modelRepository: repositories, exitOnError: false });
   await triton.ready().catch(() => {});
   const index = await triton.service.repositoryIndex(false);
   return inspections.map((inspection) => {

@@ -1,6 +1,12 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { inspectRepository, type ModelInspection, toConfigJson, writePrototxt } from "@tritonjs/core";
+import {
+  inspectRepository,
+  isCloudPath,
+  type ModelInspection,
+  toConfigJson,
+  writePrototxt,
+} from "@tritonjs/core";
 import { Command } from "commander";
 import { checkReport, reportText } from "../check/check-report.js";
 import { loadModels } from "../check/load-models.js";
@@ -80,9 +86,11 @@ async function inspectOne(
   path: string,
   options: Parameters<typeof inspectRepository>[1],
 ): Promise<ModelInspection> {
-  const directory = resolve(path);
+  const isCloud = isCloudPath(path);
+  const directory = isCloud ? path.replace(/\/+$/, "") : resolve(path);
   const name = basename(directory);
-  const [model] = await inspectRepository([dirname(directory)], options, [name]);
+  const parent = isCloud ? directory.slice(0, -name.length) : dirname(directory);
+  const [model] = await inspectRepository([parent], options, [name]);
   if (model !== undefined) return model;
   const message = `there is no model directory ${directory}`;
   const finding = { severity: "error", path: directory, message } as const;

@@ -4,6 +4,7 @@ import type { Option } from "./option.js";
 import { otherServices } from "./other-services.js";
 import { repositoryOptions } from "./repository-options.js";
 import { serverOptions } from "./server-options.js";
+import { traceOptions } from "./trace-options.js";
 
 /** Options by group and name, in the order of the help: those of tritonserver, and a few of our own. */
 export const optionGroups = {
@@ -12,6 +13,7 @@ export const optionGroups = {
   ...frontendOptions,
   ...machineOptions,
   ...otherServices,
+  ...traceOptions,
 };
 
 type Groups = typeof optionGroups;

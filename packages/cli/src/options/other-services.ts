@@ -1,8 +1,7 @@
-import { boolean, integer, list, text } from "./option.js";
+import { boolean, integer, text } from "./option.js";
 
 const sagemaker = { noEffect: "there is no frontend for SageMaker" };
 const vertex = { noEffect: "there is no frontend for Vertex AI" };
-const tracing = { noEffect: "traces are not recorded yet" };
 
 /** Options of tritonserver for services that are not here. */
 export const otherServices = {
@@ -17,13 +16,5 @@ export const otherServices = {
     "vertex-ai-port": integer("Port for Vertex AI.", 8080, vertex),
     "vertex-ai-thread-count": integer("Threads for Vertex AI.", 8, vertex),
     "vertex-ai-default-model": text("Model for Vertex AI.", "", vertex),
-  },
-  Tracing: {
-    "trace-config": list("<mode>,<setting>=<value>", "Setting of traces.", (setting) => setting, tracing),
-    "trace-file": text("File of traces.", "", tracing),
-    "trace-level": list("string", "What is traced.", (level) => level, tracing),
-    "trace-rate": integer("One request of how many is traced.", 1000, tracing),
-    "trace-count": integer("Traces to record; -1 for any number.", -1, tracing),
-    "trace-log-frequency": integer("Traces to a file; 0 for one file.", 0, tracing),
   },
 };

@@ -1,25 +1,12 @@
+import { ENDPOINT_GROUPS, type EndpointGroup } from "@tritonjs/core";
 import { OptionError } from "./option-error.js";
 
 /** Groups of the protocol that need a header. */
 export interface Restriction {
-  readonly groups: readonly RestrictedGroup[];
+  readonly groups: readonly EndpointGroup[];
   readonly header: string;
   readonly value: string;
 }
-
-const GROUPS = [
-  "health",
-  "metadata",
-  "inference",
-  "shared-memory",
-  "model-config",
-  "model-repository",
-  "statistics",
-  "trace",
-  "logging",
-] as const;
-
-export type RestrictedGroup = (typeof GROUPS)[number];
 
 /**
  * `<group>,<group>:<key>=<value>`: the groups answer only requests with a header `key` of that value.
@@ -39,7 +26,7 @@ export function readRestriction(option: string, kind: "api" | "protocol") {
       .slice(0, colon)
       .split(",")
       .map((group) => {
-        const known = GROUPS.find((each) => each === group);
+        const known = ENDPOINT_GROUPS.find((each) => each === group);
         if (known === undefined) throw new OptionError(`unknown restricted ${kind} '${group}' `);
         if (previous.some((other) => other.groups.includes(known))) {
           throw new OptionError(

@@ -84,7 +84,8 @@ export function readPair<T>(readSecond: (text: string) => T): (text: string) => 
   };
 }
 
-function splitSetting(text: string, format: string): NamedSetting {
+/** Splits at the first comma, and at the first equals sign behind it. */
+export function splitSetting(text: string, format: string): NamedSetting {
   const comma = text.indexOf(",");
   const equals = text.indexOf("=", comma + 1);
   const setting = {

@@ -2,7 +2,12 @@ import { boolean, flag, integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { readChoice } from "./read-value.js";
 
-const repository = list("string", "Path of a model repository. May be given several times.", (path) => path);
+const repository = list(
+  "string",
+  "Path of a model repository: a directory, or s3://, gs:// and as:// paths as tritonserver has them. May be given " +
+    "several times.",
+  (path) => path,
+);
 
 /** Options of the model repository. */
 export const repositoryOptions = {

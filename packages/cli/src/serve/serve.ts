@@ -1,4 +1,4 @@
-import { type Frontend, lineLogger, statusText, Triton } from "@tritonjs/core";
+import { type Frontend, lineLogger, statusText, Triton, type TritonOptions } from "@tritonjs/core";
 import type { Extensions } from "../extensions.js";
 import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
@@ -10,6 +10,7 @@ import { openFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
 import { optionTable } from "./option-table.js";
 import { reportProgress } from "./report-progress.js";
 import { abandonServer, stopServer } from "./stop-server.js";
+import { type TraceSettings, traceSettings } from "./trace-settings.js";
 import { tritonSettings } from "./triton-settings.js";
 
 /**
@@ -24,13 +25,14 @@ export async function serve(
   extensions: Extensions,
 ): Promise<number> {
   const { values, warnings } = readArguments(args, terminal.environment);
-  for (const warning of warnings) terminal.writeError(`${warning}\n`);
+  const traces = traceSettings(values, terminal.environment);
+  for (const warning of [...warnings, ...traces.warnings]) terminal.writeError(`${warning}\n`);
   const stopRequested = terminal.stopRequested();
   let triton: Triton | undefined;
   let isServing = false;
   try {
     const frontends = openFrontends(values);
-    triton = createTriton(values, terminal, extensions);
+    triton = createTriton(values, terminal, { ...traceOption(traces), ...extensions });
     const started = start(triton, frontends, values).then(() => {
       isServing = true;
     });
@@ -52,6 +54,10 @@ function createTriton(values: OptionValues, terminal: Terminal, extensions: Exte
   triton = new Triton({ ...tritonSettings(values, logger), ...extensions });
   for (const complaint of metricsComplaints(values["metrics-config"])) triton.service.log.error(complaint);
   return triton;
+}
+
+function traceOption({ options }: TraceSettings): Pick<TritonOptions, "trace"> {
+  return options === undefined ? {} : { trace: options };
 }
 
 /** Loads the models, shows how that went, and opens the frontends. */

@@ -155,10 +155,10 @@ describe("names of options", () => {
 
 describe("warnings", () => {
   it("say which options have no effect, once each, and which have a new name", () => {
-    const args = ["--trace-level=OFF", "--trace-level=MAX", "--strict-model-config=true"];
+    const args = ["--sagemaker-port=1", "--sagemaker-port=2", "--strict-model-config=true"];
     expect(readArguments(args, {}).warnings).toEqual([
       "Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.",
-      "Warning: '--trace-level' has no effect: traces are not recorded yet.",
+      "Warning: '--sagemaker-port' has no effect: there is no frontend for SageMaker.",
     ]);
   });
 });

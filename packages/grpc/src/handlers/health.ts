@@ -24,7 +24,7 @@ export function healthMethods(service: InferenceService): Method[] {
         request: inference.ServerReadyRequest,
         response: inference.ServerReadyResponse,
       },
-      () => ({ ready: service.isReady() }),
+      async () => ({ ready: await service.checkReady() }),
     ),
     unary(
       {
@@ -33,7 +33,7 @@ export function healthMethods(service: InferenceService): Method[] {
         request: inference.ModelReadyRequest,
         response: inference.ModelReadyResponse,
       },
-      ({ name, version }) => ({ ready: service.isModelReady(name, version) }),
+      async ({ name, version }) => ({ ready: await service.checkModelReady(name, version) }),
     ),
     unary(
       {
@@ -42,7 +42,9 @@ export function healthMethods(service: InferenceService): Method[] {
         request: grpc.health.v1.HealthCheckRequest,
         response: grpc.health.v1.HealthCheckResponse,
       },
-      () => ({ status: service.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING }),
+      async () => ({
+        status: (await service.checkReady()) ? ServingStatus.SERVING : ServingStatus.NOT_SERVING,
+      }),
     ),
   ];
 }

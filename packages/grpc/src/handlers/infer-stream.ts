@@ -10,6 +10,7 @@ import type { inference } from "#proto";
 import { type DecodedRequest, decodeInferRequest } from "../decode/infer-request.js";
 import { encodeRefusal, encodeStreamReply } from "../encode/stream-reply.js";
 import type { DuplexStream } from "../transport/call.js";
+import { GrpcSampler } from "./grpc-trace.js";
 import type { InferContext } from "./infer-context.js";
 import { OrderedResponses, type Place } from "./ordered-responses.js";
 import { outputFilter } from "./output-filter.js";
@@ -31,6 +32,7 @@ export class InferStream {
   readonly #endOnError: boolean;
   readonly #ordered = new OrderedResponses<StreamMessage>((message) => this.#write(message));
   readonly #inFlight = new Set<InferenceRequest>();
+  readonly #sampler: GrpcSampler;
   #halfClosed = false;
   #behind = false;
   #ended = false;
@@ -38,6 +40,7 @@ export class InferStream {
   constructor(stream: DuplexStream<RequestMessage, StreamMessage>, context: InferContext) {
     this.#stream = stream;
     this.#context = context;
+    this.#sampler = new GrpcSampler(context.service.tracing);
     const [errorMode] = stream.headers.get(ERROR_MODE_HEADER)?.split(",") ?? [];
     this.#endOnError = errorMode === "true";
   }
@@ -78,22 +81,33 @@ export class InferStream {
   #infer(message: RequestMessage, model: ReadyModel, place: Place<StreamMessage> | undefined): void {
     const { service, forwardHeaders } = this.#context;
     const regions = new RequestRegions(service.sharedMemory);
+    const trace = this.#sampler.sample(model.name, this.#stream.headers);
     let decoded: DecodedRequest | undefined;
     const onResponse: ResponseHandler = (outcome, final) => {
       if (final) this.#inFlight.delete(decoded!.request);
+      trace?.responded();
+      trace?.sending();
       try {
         this.#reply(message, model, decoded!, outcome, final, place);
       } finally {
         if (final) regions.release();
+        if (final) trace?.sent();
       }
     };
     try {
-      decoded = decodeInferRequest(message, forwardHeaders(this.#stream.headers), regions, onResponse);
+      decoded = decodeInferRequest(
+        message,
+        forwardHeaders(this.#stream.headers),
+        regions,
+        onResponse,
+        trace?.request,
+      );
       this.#inFlight.add(decoded.request);
       if (this.#behind) decoded.request.pause();
       service.infer(decoded.request);
     } catch (error) {
       regions.release();
+      trace?.sent();
       if (decoded !== undefined) this.#inFlight.delete(decoded.request);
       throw error;
     }

@@ -5,6 +5,7 @@ import { encodeInferResponse } from "../encode/infer-response.js";
 import { encodeInferResponseParts } from "../encode/infer-response-parts.js";
 import type { Call } from "../transport/call.js";
 import { type Method, unary } from "../transport/method.js";
+import { GrpcSampler } from "./grpc-trace.js";
 import type { InferContext } from "./infer-context.js";
 import { outputFilter } from "./output-filter.js";
 import { inferencePath } from "./paths.js";
@@ -13,6 +14,7 @@ type InferMessage = inference.ModelInferResponse.$Properties;
 
 /** `ModelInfer`. */
 export function inferMethods(context: InferContext): Method[] {
+  const sampler = new GrpcSampler(context.service.tracing);
   return [
     unary(
       {
@@ -21,7 +23,7 @@ export function inferMethods(context: InferContext): Method[] {
         request: inference.ModelInferRequest,
         response: { encodeParts: encodeInferResponseParts },
       },
-      (message, call) => modelInfer(context, message, call),
+      (message, call) => modelInfer(context, message, call, sampler),
     ),
   ];
 }
@@ -30,6 +32,7 @@ function modelInfer(
   { service, forwardHeaders, shutdown }: InferContext,
   message: inference.ModelInferRequest,
   call: Call,
+  sampler: GrpcSampler,
 ): Promise<InferMessage> {
   shutdown.refuseIfBegun();
   const model = service.model(message.modelName, message.modelVersion);
@@ -39,12 +42,15 @@ function modelInfer(
       "ModelInfer RPC doesn't support models with decoupled transaction policy",
     );
   }
+  const trace = sampler.sample(model.name, call.headers);
+  if (trace !== undefined) call.onClose(() => trace.sent());
   return new Promise((resolve, reject) => {
     const outcomes: (InferenceResponse | TritonError)[] = [];
     const regions = new RequestRegions(service.sharedMemory);
     let forget = (): void => {};
     const refuse = (error: unknown): void => {
       regions.release();
+      trace?.sending();
       reject(error);
     };
     try {
@@ -54,19 +60,25 @@ function modelInfer(
         regions,
         (outcome, final) => {
           if (outcome !== undefined) outcomes.push(outcome);
+          trace?.responded();
           if (!final) return;
           forget();
           try {
-            resolve(encodeInferResponse(single(outcomes), outputFilter(model, outputs)));
+            const response = encodeInferResponse(single(outcomes), outputFilter(model, outputs));
+            trace?.sending();
+            resolve(response);
             regions.release();
           } catch (error) {
             refuse(error);
           }
         },
+        trace?.request,
       );
       service.infer(request);
       if (request.settled) return;
-      call.onClose(() => request.cancel());
+      call.onClose(() => {
+        if (!request.settled) request.cancel();
+      });
       forget = shutdown.onExpire((reason) => void request.cancel(reason));
     } catch (error) {
       refuse(error);

@@ -47,7 +47,7 @@ export function protocolMethods(
     ...repositoryMethods(service),
     ...sharedMemoryMethods(service),
     ...logMethods(service),
-    ...traceMethods(),
+    ...traceMethods(service),
     ...(options.reflection ? reflectionMethods(shutdown) : []),
   ];
   const { restrictedProtocols: given } = options;

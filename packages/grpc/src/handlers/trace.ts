@@ -1,10 +1,20 @@
-import { TritonError } from "@tritonjs/core";
+import {
+  type InferenceService,
+  readTraceCount,
+  readTraceLevels,
+  readTraceNumber,
+  type TraceChanges,
+  TritonError,
+  traceSettingTexts,
+} from "@tritonjs/core";
 import { inference } from "#proto";
 import { type Method, unary } from "../transport/method.js";
 import { inferencePath } from "./paths.js";
 
-/** `TraceSetting`: answered as by a server that was built without tracing. */
-export function traceMethods(): Method[] {
+type Settings = Readonly<Record<string, inference.TraceSettingRequest.SettingValue.$Properties>>;
+
+/** `TraceSetting`: reads the settings of traces, after changing those that the request names. */
+export function traceMethods(service: InferenceService): Method[] {
   return [
     unary(
       {
@@ -13,9 +23,48 @@ export function traceMethods(): Method[] {
         request: inference.TraceSettingRequest,
         response: inference.TraceSettingResponse,
       },
-      () => {
-        throw new TritonError("UNAVAILABLE", "the server does not support trace");
+      async ({ settings, modelName }) => {
+        const { tracing } = service;
+        if (tracing === undefined) throw new TritonError("UNAVAILABLE", "the server does not support trace");
+        if (modelName !== "" && !(await service.checkModelReady(modelName, ""))) {
+          throw new TritonError("INVALID_ARG", `Request for unknown model : ${modelName}`);
+        }
+        const given = settings ?? {};
+        if (Object.keys(given).length > 0) tracing.update(modelName, readChanges(given));
+        const texts = Object.entries(traceSettingTexts(tracing.settings(modelName)));
+        return {
+          settings: Object.fromEntries(
+            texts.map(([name, value]) => [name, { value: typeof value === "string" ? [value] : [...value] }]),
+          ),
+        };
       },
     ),
   ];
+}
+
+/** The changes that are asked for; a setting without a value takes its change back. */
+function readChanges(settings: Settings): TraceChanges {
+  const given = new Map(Object.entries(settings));
+  if (given.has("trace_file")) {
+    throw new TritonError("UNSUPPORTED", "trace file location can not be updated through network protocol");
+  }
+  const changes: TraceChanges = {};
+  if (given.has("trace_level")) {
+    const names = given.get("trace_level")?.value ?? [];
+    const levels = names.length === 0 ? null : readTraceLevels(names);
+    if (levels !== undefined) changes.levels = levels;
+  }
+  const one = <T>(name: string, read: (text: string) => T): T | null | undefined => {
+    if (!given.has(name)) return undefined;
+    const [text, ...more] = given.get(name)?.value ?? [];
+    if (more.length > 0) throw new TritonError("INVALID_ARG", `expect only 1 value for '${name}'`);
+    return text === undefined ? null : read(text);
+  };
+  const rate = one("trace_rate", (text) => readTraceNumber("trace_rate", text));
+  if (rate !== undefined) changes.rate = rate;
+  const count = one("trace_count", (text) => readTraceCount(text));
+  if (count !== undefined) changes.count = count;
+  const frequency = one("log_frequency", (text) => readTraceNumber("log_frequency", text));
+  if (frequency !== undefined) changes.logFrequency = frequency;
+  return changes;
 }

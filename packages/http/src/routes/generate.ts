@@ -6,6 +6,7 @@ import { firstHeader } from "../exchange/request.js";
 import type { V2Response } from "../exchange/response.js";
 import { toJsonBytes } from "../json/write-json.js";
 import { statusFromCode } from "../status-from-code.js";
+import { traceReceived } from "./http-trace.js";
 import { type Exchange, modelPath, type Route } from "./route.js";
 import { type RequestBody, start } from "./run-inference.js";
 
@@ -90,7 +91,10 @@ async function decode(exchange: Exchange): Promise<RequestBody> {
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
   }
-  return decodeGenerateRequest(model, await request.readBody(maxInputSize));
+  const start = service.tracing?.now();
+  const body = await request.readBody(maxInputSize);
+  traceReceived(exchange, start);
+  return decodeGenerateRequest(model, body);
 }
 
 function toPart(outcome: InferenceResponse | TritonError): Part {

@@ -15,15 +15,15 @@ export const healthRoutes: readonly Route[] = [
     methods: ["GET"],
     group: "health",
     errorType: "text/plain",
-    handle: ({ service }) => emptyResponse(service.isReady() ? 200 : 400, "text/plain"),
+    handle: async ({ service }) => emptyResponse((await service.checkReady()) ? 200 : 400, "text/plain"),
   },
   {
     path: modelPath("ready"),
     methods: ["GET"],
     group: "health",
     errorType: "text/plain",
-    handle({ service, model, version }) {
-      return service.isModelReady(model, version)
+    async handle({ service, model, version }) {
+      return (await service.checkModelReady(model, version))
         ? emptyResponse(200, "text/plain")
         : faultResponse(400, "Model version not ready", "text/plain");
     },

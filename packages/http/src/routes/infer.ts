@@ -7,9 +7,10 @@ import { type EncodedResponse, encodeInferResponse } from "../encode/infer-respo
 import { firstHeader } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";
 import { BODY_ALLOWANCE } from "../limits.js";
+import { traceReceived } from "./http-trace.js";
 import { inferResponse } from "./infer-response.js";
 import { type Exchange, modelPath, type Route } from "./route.js";
-import { runSingle } from "./run-inference.js";
+import { type RequestBody, runSingle } from "./run-inference.js";
 
 /** Inference. */
 export const inferRoute: Route = {
@@ -39,7 +40,9 @@ async function infer(exchange: Exchange): Promise<V2Response> {
       "accept-encoding": "gzip, deflate",
     });
   }
+  const start = service.tracing?.now();
   const body = await readDecompressed(exchange, encoding);
+  traceReceived(exchange, start);
   const headerLength = inferenceHeaderLength(
     firstHeader(request, "inference-header-content-length"),
     body.length,
@@ -52,8 +55,7 @@ async function infer(exchange: Exchange): Promise<V2Response> {
       headerLength === 0
         ? decodeRawRequest(model, body, maxInputSize)
         : decodeInferRequest(model, body, headerLength, maxInputSize, regions);
-    const parameters = forwardHeaders(request.rawHeaders, exchange.forwardedHeaders, decoded.init.parameters);
-    const response = await runSingle(exchange, { ...decoded.init, parameters });
+    const response = await runSingle(exchange, withForwarded(exchange, decoded.init));
     encoded = encodeInferResponse(model, response, decoded.outputs, exchange.labels);
   } finally {
     regions.release();
@@ -61,11 +63,17 @@ async function infer(exchange: Exchange): Promise<V2Response> {
   return inferResponse(encoded, firstHeader(request, "accept-encoding"));
 }
 
-async function readDecompressed(
+function withForwarded({ request, forwardedHeaders }: Exchange, body: RequestBody): RequestBody {
+  if (forwardedHeaders === undefined) return body;
+  return { ...body, parameters: forwardHeaders(request.rawHeaders, forwardedHeaders, body.parameters) };
+}
+
+function readDecompressed(
   { request, maxInputSize }: Exchange,
   encoding: RequestEncoding,
 ): Promise<Uint8Array> {
   const headerLength = Number.parseInt(firstHeader(request, "inference-header-content-length") ?? "", 10);
-  const body = await request.readBody(maxInputSize, headerLength >= 0 ? headerLength : undefined);
-  return decompress(body, encoding, maxInputSize + BODY_ALLOWANCE);
+  const body = request.readBody(maxInputSize, headerLength >= 0 ? headerLength : undefined);
+  if (encoding === "identity") return body;
+  return body.then((bytes) => decompress(bytes, encoding, maxInputSize + BODY_ALLOWANCE));
 }

@@ -2,6 +2,7 @@ import type { EndpointGroup, InferenceService } from "@tritonjs/core";
 import type { LabelLookup } from "../encode/infer-response.js";
 import type { V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
+import type { HttpTrace } from "./http-trace.js";
 
 /** What all routes need to know. */
 export interface RouteContext {
@@ -25,6 +26,8 @@ export interface Exchange extends RouteContext {
   readonly repository: string;
   /** Content type of an error that is thrown from now on. */
   errorType: ContentType;
+  /** Set when the request turns out to be traced. */
+  trace: HttpTrace | undefined;
 }
 
 /** A route of the protocol. */

@@ -49,14 +49,24 @@ export function runSingle(exchange: Exchange, body: RequestBody): Promise<Infere
  * @throws TritonError when the request is refused: `onResponse` is then never called.
  */
 export function start(exchange: Exchange, body: RequestBody, onResponse: ResponseListener): void {
-  const { service, request: sender } = exchange;
+  const { service, request: sender, trace } = exchange;
   if (sender.gone) throw new ClientGone();
   const request = new InferenceRequest({
-    ...body,
     modelName: exchange.model,
     modelVersion: exchange.version,
+    id: body.id,
+    inputs: body.inputs,
+    requestedOutputs: body.requestedOutputs,
+    parameters: body.parameters,
+    priority: body.priority,
+    timeoutMicroseconds: body.timeoutMicroseconds,
+    correlationId: body.correlationId,
+    sequenceStart: body.sequenceStart,
+    sequenceEnd: body.sequenceEnd,
+    trace: trace?.request,
     onResponse(outcome, final) {
       exchange.errorType = "text/plain";
+      if (outcome !== undefined) trace?.responded();
       if (final) stopWatching();
       onResponse(outcome, final, request);
     },

@@ -1,7 +1,11 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError, traceSettingTexts } from "@tritonjs/core";
+import { readTraceChanges } from "../decode/trace-changes.js";
+import { jsonResponse } from "../exchange/response.js";
+import { parseJson } from "../json/parse-json.js";
+import type { PlainJson } from "../json/write-json.js";
 import type { Route } from "./route.js";
 
-/** Trace settings, of the server or of a model: answered as by a server that was built without tracing. */
+/** Trace settings, of the server or of a model: read by GET, changed and read by POST. */
 export const traceRoutes: readonly Route[] = [
   /^\/v2\/trace\/setting$/,
   /^\/v2\/models\/(?<model>[^/]+)\/trace\/setting$/,
@@ -10,7 +14,16 @@ export const traceRoutes: readonly Route[] = [
   methods: ["GET", "POST"],
   group: "trace",
   errorType: "application/json",
-  handle() {
-    throw new TritonError("UNAVAILABLE", "the server does not support tracing");
+  async handle({ request, service, model, maxInputSize }) {
+    const { tracing } = service;
+    if (tracing === undefined) throw new TritonError("UNAVAILABLE", "the server does not support tracing");
+    if (model !== "" && !(await service.checkModelReady(model, ""))) {
+      throw new TritonError("INVALID_ARG", `Request for unknown model : ${model}`);
+    }
+    if (request.method === "POST") {
+      const body = await request.readBody(maxInputSize);
+      tracing.update(model, readTraceChanges(body.length === 0 ? undefined : parseJson(body)));
+    }
+    return jsonResponse(traceSettingTexts(tracing.settings(model)) as PlainJson);
   },
 }));

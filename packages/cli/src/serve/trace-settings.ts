@@ -1,0 +1,136 @@
+import type { OpenTelemetryOptions, TraceLevelOption, TraceOptions } from "@tritonjs/core";
+import { OptionError } from "../options/option-error.js";
+import type { OptionValues } from "../options/options.js";
+import { readInteger } from "../options/read-value.js";
+import { readTraceLevel, readTraceMode } from "../options/trace-options.js";
+
+/** Settings of `--trace-config` that have an option of their own, which is older. */
+const OLD_OPTIONS = {
+  rate: "trace-rate",
+  level: "trace-level",
+  count: "trace-count",
+  file: "trace-file",
+  "log-frequency": "trace-log-frequency",
+} as const;
+
+/** What is said of such a setting when both are given. */
+const PROVIDED = {
+  rate: "provided rate value",
+  level: "provided level",
+  count: "provided count",
+  file: "provided file",
+  "log-frequency": "provided log-frequency",
+} as const;
+
+/** Settings of the mode opentelemetry that are numbers. */
+const SPAN_NUMBERS = {
+  bsp_max_queue_size: "maxQueueSize",
+  bsp_schedule_delay: "scheduleDelayMs",
+  bsp_max_export_batch_size: "maxExportBatchSize",
+} as const;
+
+/** What a command line says of traces. */
+export interface TraceSettings {
+  /** Undefined for a server that cannot trace. */
+  readonly options: TraceOptions | undefined;
+  /** What its writer should know. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * The options of traces; unknown settings are left alone, as by tritonserver.
+ *
+ * @throws OptionError for a value that cannot be read.
+ */
+export function traceSettings(values: OptionValues, environment: NodeJS.ProcessEnv): TraceSettings {
+  const settings = values["trace-config"];
+  const old = Object.values(OLD_OPTIONS).filter((name) => isGiven(values[name]));
+  if (settings.length === 0 && old.length === 0) return { options: undefined, warnings: [] };
+  const warnings: string[] = [];
+  const levels: TraceLevelOption[] = [...values["trace-level"]];
+  const numbers = {
+    rate: values["trace-rate"],
+    count: values["trace-count"],
+    "log-frequency": values["trace-log-frequency"],
+  };
+  let file = values["trace-file"];
+  let mode: TraceOptions["mode"] = "triton";
+  const spans = { resource: {} as Record<string, string>, ...spanNumbersOf(environment) };
+  for (const { name, key, value } of settings) {
+    const known =
+      name === "" ? ["rate", "level", "count"] : name === "triton" ? ["file", "log-frequency"] : [];
+    if (isOld(key) && known.includes(key) && isGiven(values[OLD_OPTIONS[key]])) {
+      const warning = `Warning: Overriding deprecated '--${OLD_OPTIONS[key]}' in favor of ${PROVIDED[key]} in --trace-config!`;
+      warnings.push(warning);
+    }
+    try {
+      if (name === "" && key === "mode") mode = readTraceMode(value);
+      else if (name === "" && key === "level") levels.push(readTraceLevel(value));
+      else if (name === "" && (key === "rate" || key === "count")) numbers[key] = readInteger(value);
+      else if (name === "triton" && key === "log-frequency") numbers[key] = readInteger(value);
+      else if (name === "triton" && key === "file") file = value;
+      else if (name === "opentelemetry") Object.assign(spans, readSpanSetting(key, value, spans.resource));
+    } catch (error) {
+      if (!(error instanceof OptionError)) throw error;
+      const prefix = name === "" ? "" : `${name},`;
+      throw new OptionError(`Bad option: "--trace-config ${prefix}${key}".\n${error.message}\n`);
+    }
+  }
+  if (mode === "opentelemetry") {
+    for (const name of ["trace-file", "trace-log-frequency"] as const) {
+      if (!isGiven(values[name])) continue;
+      warnings.push(
+        `Warning: '--${name}' is deprecated and will be ignored with opentelemetry tracing mode.`,
+      );
+    }
+  }
+  const { rate, count, "log-frequency": logFrequency } = numbers;
+  return {
+    options: {
+      level: levels.includes("OFF") ? "OFF" : levels,
+      ...(rate === undefined ? {} : { rate }),
+      ...(count === undefined ? {} : { count }),
+      ...(logFrequency === undefined ? {} : { logFrequency }),
+      ...(file === "" ? {} : { file }),
+      ...(mode === "triton" ? {} : { mode, openTelemetry: spans }),
+    },
+    warnings,
+  };
+}
+
+function readSpanSetting(key: string, value: string, resource: Record<string, string>): OpenTelemetryOptions {
+  if (key === "url") return { url: value };
+  if (key === "resource") {
+    const end = value.indexOf("=");
+    if (end <= 0) throw new OptionError(`Expected <key>=<value>. Got ${value}`);
+    return { resource: { ...resource, [value.slice(0, end)]: value.slice(end + 1) } };
+  }
+  return Object.hasOwn(SPAN_NUMBERS, key)
+    ? { [SPAN_NUMBERS[key as keyof typeof SPAN_NUMBERS]]: readInteger(value) }
+    : {};
+}
+
+/** What the environment says, by the names that OpenTelemetry has for it. */
+function spanNumbersOf(environment: NodeJS.ProcessEnv): OpenTelemetryOptions {
+  const given = Object.entries(SPAN_NUMBERS).flatMap(([setting, name]) => {
+    const text = environment[`OTEL_${setting.toUpperCase()}`];
+    return text === undefined ? [] : [[name, readSpanNumber(setting, text)]];
+  });
+  return Object.fromEntries(given);
+}
+
+function readSpanNumber(setting: string, text: string): number {
+  try {
+    return readInteger(text);
+  } catch (error) {
+    throw new OptionError(`Bad option: "OTEL_${setting.toUpperCase()}".\n${(error as Error).message}\n`);
+  }
+}
+
+function isGiven(value: string | number | readonly string[] | undefined): boolean {
+  return value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
+}
+
+function isOld(key: string): key is keyof typeof OLD_OPTIONS {
+  return Object.hasOwn(OLD_OPTIONS, key);
+}

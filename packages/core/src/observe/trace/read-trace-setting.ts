@@ -1,0 +1,61 @@
+import { TritonError } from "../../errors/triton-error.js";
+import type { TraceLevel, TraceSettings } from "./trace-settings.js";
+
+const INT_MAX = 2 ** 31 - 1;
+const UINT_MAX = 2 ** 32 - 1;
+
+/**
+ * The levels that a client names; undefined when it names none that there is, which changes nothing. Unknown ones
+ * are passed over, as by Triton.
+ *
+ * @throws TritonError INVALID_ARG for OFF beside others.
+ */
+export function readTraceLevels(names: readonly string[]): readonly TraceLevel[] | undefined {
+  if (names.includes("OFF")) {
+    if (names.length === 1) return [];
+    throw new TritonError("INVALID_ARG", "Expect only one trace level 'OFF' is specified");
+  }
+  const levels = (["TIMESTAMPS", "TENSORS"] as const).filter((level) => names.includes(level));
+  return levels.length > 0 ? levels : undefined;
+}
+
+/** A rate or a frequency as clients write it: negative ones wrap around, as Triton's do. */
+export function readTraceNumber(name: "trace_rate" | "log_frequency", text: string): number {
+  return readInteger(name, text, 0, UINT_MAX) >>> 0;
+}
+
+/**
+ * The number of traces as clients write it.
+ *
+ * @param got how the text goes on before what came: Triton's two protocols differ
+ */
+export function readTraceCount(text: string, got = "got: "): number {
+  const count = readInteger("trace_count", text, -1, INT_MAX);
+  if (count >= -1) return count;
+  throw new TritonError("INVALID_ARG", `Unable to parse 'trace_count'. Expecting value >= -1, ${got}${text}`);
+}
+
+/** The settings as clients see them, by Triton's names: nothing but texts. */
+export function traceSettingTexts(settings: TraceSettings): Record<string, string | readonly string[]> {
+  const { levels, rate, count, logFrequency, file, mode, ofMode } = settings;
+  return {
+    trace_level: levels.length === 0 ? ["OFF"] : levels,
+    trace_rate: String(rate),
+    trace_count: String(count),
+    ...(mode === "triton" ? { log_frequency: String(logFrequency), trace_file: file } : {}),
+    trace_mode: mode,
+    ...ofMode,
+  };
+}
+
+/** Reads as C++ `stoi` does: as many digits as there are, the rest is not looked at. */
+function readInteger(name: string, text: string, least: number, most: number): number {
+  const match = /^[ \t\n\v\f\r]*([+-]?\d+)/.exec(text);
+  if (match === null) throw new TritonError("INVALID_ARG", `Unable to parse '${name}', got: ${text}`);
+  const value = Number(match[1]);
+  if (value <= INT_MAX && value >= -INT_MAX - 1) return value;
+  throw new TritonError(
+    "INVALID_ARG",
+    `Unable to parse '${name}', value is out of range [ ${least}, ${most} ], got: ${text}`,
+  );
+}

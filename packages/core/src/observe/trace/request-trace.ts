@@ -1,0 +1,121 @@
+import type { Tensor } from "../../tensor/tensor.js";
+import type { CutReason } from "../cut-log.js";
+import type { ExecutionTimes } from "../statistics.js";
+import { TensorActivity, type TensorStage } from "./tensor-activity.js";
+import type { Trace, TraceEntry } from "./trace.js";
+
+/** What a trace says about its request. */
+export interface TracedRequest {
+  readonly id: string;
+  readonly inputs: ReadonlyMap<string, Tensor>;
+}
+
+/** The batch in which a request runs. */
+export interface TracedBatch {
+  /** Rows. */
+  readonly batchSize: number;
+  readonly requestCount: number;
+  /** Why it was cut, where a batcher made it. */
+  readonly cut: CutReason | undefined;
+  /** Name of the instance that took it. */
+  readonly instance: string;
+}
+
+/** No entries: what a trace has that is over. */
+const NOTHING: TraceEntry[] = [];
+
+/**
+ * The trace of one request. Times are milliseconds on the clock of the server; in the file they are nanoseconds.
+ *
+ * ```
+ * mark() by the frontend --> begin() --> batch() --> compute() --> outputs() --> end() --> mark() --> release()
+ * ```
+ */
+export class RequestTrace {
+  readonly id: number;
+  readonly #trace: Trace;
+  /** 0 for a request that no other led to. */
+  readonly #parentId: number;
+  readonly #list: TraceEntry[];
+  #state: "new" | "begun" | "ended" = "new";
+
+  constructor(trace: Trace, parentId = 0) {
+    this.#trace = trace;
+    this.#parentId = parentId;
+    this.id = trace.nextId();
+    this.#list = trace.over ? NOTHING : trace.open();
+  }
+
+  /** The trace of a request that this one leads to. */
+  child(): RequestTrace {
+    return new RequestTrace(this.#trace, this.id);
+  }
+
+  /** Something happened. */
+  mark(name: string, atMs: number): void {
+    if (this.#trace.timestamps) this.#add({ id: this.id, timestamps: [{ name, ns: nanoseconds(atMs) }] });
+  }
+
+  /** A model has accepted the request, which waits from now on. */
+  begin(modelName: string, modelVersion: number, request: TracedRequest, atMs: number): void {
+    if (this.#state !== "new" || this.#trace.over) return;
+    this.#state = "begun";
+    this.#trace.hold();
+    this.#add({
+      id: this.id,
+      model_name: modelName,
+      model_version: modelVersion,
+      ...(request.id === "" ? {} : { request_id: request.id }),
+      ...(this.#parentId === 0 ? {} : { parent_id: this.#parentId }),
+    });
+    this.mark("REQUEST_START", atMs);
+    this.mark("QUEUE_START", atMs);
+    this.#addTensors("TENSOR_QUEUE_INPUT", request.inputs);
+  }
+
+  /** An instance has taken the request. */
+  batch({ batchSize, requestCount, cut, instance }: TracedBatch): void {
+    if (!this.#trace.timestamps) return;
+    const reason = cut === undefined ? {} : { cut };
+    this.#add({ id: this.id, batch: { size: batchSize, requests: requestCount, ...reason, instance } });
+  }
+
+  /** The times of the execution that answered the request. */
+  compute({ start, inputEnd, inferEnd, end }: ExecutionTimes): void {
+    this.mark("COMPUTE_START", start);
+    this.mark("COMPUTE_INPUT_END", inputEnd);
+    this.mark("COMPUTE_OUTPUT_START", inferEnd);
+    this.mark("COMPUTE_END", end);
+  }
+
+  /** A response. */
+  outputs(tensors: ReadonlyMap<string, Tensor>): void {
+    this.#addTensors("TENSOR_BACKEND_OUTPUT", tensors);
+  }
+
+  /** The request is over. */
+  end(atMs: number): void {
+    if (this.#state !== "begun") return;
+    this.#state = "ended";
+    this.mark("REQUEST_END", atMs);
+    this.#trace.release();
+  }
+
+  /** Whoever sampled the trace adds nothing more. To be called once. */
+  release(): void {
+    this.#trace.release();
+  }
+
+  #addTensors(stage: TensorStage, tensors: ReadonlyMap<string, Tensor>): void {
+    if (!this.#trace.tensors || this.#trace.over) return;
+    for (const [name, tensor] of tensors) this.#add(new TensorActivity(this.id, stage, name, tensor));
+  }
+
+  #add(entry: TraceEntry): void {
+    this.#trace.add(this.#list, this.id, entry);
+  }
+}
+
+function nanoseconds(milliseconds: number): number {
+  return Math.round(milliseconds * 1e6);
+}

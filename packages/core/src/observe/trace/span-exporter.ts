@@ -1,0 +1,102 @@
+import type { Clock, Timer } from "../../clock/clock.js";
+import { statusText } from "../../errors/status-text.js";
+import type { Log } from "../log/log.js";
+import { type Span, text } from "./spans-of-trace.js";
+
+/** Where spans go, and how many at a time: settings of `--trace-config opentelemetry,<setting>=<value>`. */
+export interface OpenTelemetryOptions {
+  /** A collector that speaks OTLP over HTTP. @default "http://localhost:4318/v1/traces" */
+  readonly url?: string;
+  /** Attributes of the service. @default { "service.name": "triton-inference-server" } */
+  readonly resource?: Readonly<Record<string, string>>;
+  /** Spans that may wait to be sent; more are lost. @default 2048 */
+  readonly maxQueueSize?: number;
+  /** How long a span waits for others at most. @default 5000 */
+  readonly scheduleDelayMs?: number;
+  /** Most spans of one message. @default 512 */
+  readonly maxExportBatchSize?: number;
+}
+
+export const DEFAULT_OPEN_TELEMETRY: Required<OpenTelemetryOptions> = {
+  url: "http://localhost:4318/v1/traces",
+  resource: {},
+  maxQueueSize: 2048,
+  scheduleDelayMs: 5000,
+  maxExportBatchSize: 512,
+};
+
+/** How long a collector may take to answer. */
+const TIMEOUT_MS = 10_000;
+
+/** Sends spans to a collector, one message at a time. A collector that is not there is a line of the log. */
+export class SpanExporter {
+  readonly #options: Required<OpenTelemetryOptions>;
+  readonly #resource: object;
+  #waiting: Span[] = [];
+  #lost = 0;
+  #timer: Timer | undefined;
+  #sending: Promise<void> | undefined;
+
+  constructor(
+    options: Required<OpenTelemetryOptions>,
+    private readonly clock: Clock,
+    private readonly log: Pick<Log, "error">,
+  ) {
+    this.#options = options;
+    const attributes = { "service.name": "triton-inference-server", ...options.resource };
+    this.#resource = { attributes: Object.entries(attributes).map(([key, value]) => text(key, value)) };
+  }
+
+  add(spans: readonly Span[]): void {
+    const { maxQueueSize, maxExportBatchSize, scheduleDelayMs } = this.#options;
+    const taken = spans.slice(0, Math.max(0, maxQueueSize - this.#waiting.length));
+    this.#lost += spans.length - taken.length;
+    this.#waiting.push(...taken);
+    if (this.#waiting.length >= maxExportBatchSize) void this.#flush();
+    else if (this.#waiting.length > 0) {
+      this.#timer ??= this.clock.setTimer(scheduleDelayMs, () => void this.#flush());
+    }
+  }
+
+  /** Sends what waits; resolves when that is done. */
+  async close(): Promise<void> {
+    await this.#flush();
+  }
+
+  #flush(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined;
+    });
+    return this.#sending;
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const spans = this.#waiting.splice(0, this.#options.maxExportBatchSize);
+      try {
+        await this.#send(spans);
+      } catch (error) {
+        this.log.error(
+          `failed to export ${spans.length} spans to '${this.#options.url}': ${statusText(error)}`,
+        );
+      }
+      if (this.#lost > 0)
+        this.log.error(`${this.#lost} spans were lost: they came faster than they could be sent`);
+      this.#lost = 0;
+    }
+  }
+
+  async #send(spans: readonly Span[]): Promise<void> {
+    const scopeSpans = [{ scope: { name: "triton-server" }, spans }];
+    const response = await fetch(this.#options.url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ resourceSpans: [{ resource: this.#resource, scopeSpans }] }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    await response.arrayBuffer();
+    if (!response.ok) throw new Error(`the collector answered ${response.status}`);
+  }
+}

@@ -1,0 +1,82 @@
+import { fromBfloat16, fromFloat16 } from "../../tensor/half-float.js";
+import { Tensor } from "../../tensor/tensor.js";
+
+/** Where in its life a request is when its tensors are recorded. */
+export type TensorStage = "TENSOR_QUEUE_INPUT" | "TENSOR_BACKEND_OUTPUT";
+
+/** Elements that become text at a time. */
+const SLICE = 4096;
+
+/** A tensor of a trace: a copy of it, which becomes text when it is written. */
+export class TensorActivity {
+  readonly #tensor: Tensor;
+  readonly #opening: string;
+
+  constructor(id: number, stage: TensorStage, name: string, tensor: Tensor) {
+    this.#tensor = Tensor.fromBytes(tensor.datatype, tensor.shape, new Uint8Array(tensor.bytes));
+    this.#opening = `{"id":${id},"activity":"${stage}","tensor":{"name":${JSON.stringify(name)},"data":"`;
+  }
+
+  get byteSize(): number {
+    return this.#tensor.byteLength;
+  }
+
+  /** The JSON, piece by piece, so that a large tensor does not keep the event loop. */
+  *pieces(): Generator<string> {
+    const { datatype, shape } = this.#tensor;
+    const elements = elementsOf(this.#tensor);
+    yield this.#opening;
+    const text = textOf(datatype);
+    for (let from = 0; from < elements.length; from += SLICE) {
+      const to = Math.min(from + SLICE, elements.length);
+      let piece = from === 0 ? "" : ",";
+      for (let i = from; i < to; i++) piece += `${i === from ? "" : ","}${text(elements[i]!)}`;
+      yield datatype === "BYTES" ? inString(piece) : piece;
+    }
+    yield `","shape":"${shape.join(",")}","dtype":"${datatype}"}}`;
+  }
+}
+
+/** None for bytes that are no tensor: whoever looks at a trace of a faulty model shall find one. */
+function elementsOf(tensor: Tensor): Tensor["elements"] {
+  try {
+    return tensor.elements;
+  } catch {
+    return [];
+  }
+}
+
+type Element = Tensor["elements"][number];
+
+/** How an element of a data type is written. Texts are quoted as in CSV, in which Triton's tools read them. */
+function textOf(datatype: Tensor["datatype"]): (element: Element) => string {
+  switch (datatype) {
+    case "BYTES":
+      return (element) =>
+        `"${Buffer.from(element as Uint8Array)
+          .toString()
+          .replaceAll('"', '""')}"`;
+    case "FP16":
+      return (element) => short(fromFloat16(element as number));
+    case "BF16":
+      return (element) => short(fromBfloat16(element as number));
+    case "FP32":
+      return (element) => short(element as number);
+    default:
+      return (element) => String(element);
+  }
+}
+
+/** A float of 32 bits with as few digits as say which it is. */
+function short(value: number): string {
+  for (const digits of [7, 8]) {
+    const rounded = Number(value.toPrecision(digits));
+    if (Object.is(Math.fround(rounded), value)) return String(rounded);
+  }
+  return String(Number(value.toPrecision(9)));
+}
+
+/** A text as it stands within a JSON string. */
+function inString(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}

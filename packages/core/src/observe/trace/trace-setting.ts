@@ -1,0 +1,157 @@
+import { Trace, type TraceCollector } from "./trace.js";
+import type { TraceContext } from "./trace-context.js";
+import type { TraceFiles, TraceOutput } from "./trace-files.js";
+import {
+  type ChangeableTraceSetting,
+  type TraceLevel,
+  type TraceSettings,
+  whyInvalid,
+} from "./trace-settings.js";
+
+/** Traces that are over wait for company until they are this much together. */
+const MAX_WAITING_BYTES = 1024 * 1024;
+const MAX_WAITING_TRACES = 1024;
+
+/** What a setting has in common with all others of its server. */
+export interface TraceSettingOwner {
+  readonly files: TraceFiles;
+  /** Takes the traces in mode "opentelemetry". */
+  readonly exportTrace: ((trace: Trace) => void) | undefined;
+  wallOffsetMs(): number;
+  nextId(): number;
+  /** A setting that was replaced has written its last trace. */
+  forget(setting: TraceSetting): void;
+}
+
+/**
+ * One setting of traces: decides which requests are traced, and takes their traces to the file. It is never changed but
+ * replaced, so that a trace ends with the setting with which it began.
+ */
+export class TraceSetting implements TraceCollector {
+  readonly levels: readonly TraceLevel[];
+  /** Why nothing is recorded; empty when something is. */
+  readonly invalidReason: string;
+  /** Traces that are still to be recorded; -1 for any number. */
+  #count: number;
+  #seen = 0;
+  /** Traces that count against a number of them, and how many of all are over. */
+  #counted = 0;
+  #collected = 0;
+  /** Traces that are not over. */
+  #open = 0;
+  #replaced = false;
+  #waiting: Trace[] = [];
+  #waitingBytes = 0;
+  /** Traces since the last file was complete. */
+  #inFile = 0;
+  /** The file that is begun. */
+  #output: TraceOutput | undefined;
+
+  /**
+   * @param specified what is not just taken over from the setting above: that of the server for a model's, that of its
+   * start for the server's
+   */
+  constructor(
+    private readonly values: TraceSettings,
+    readonly specified: ReadonlySet<ChangeableTraceSetting>,
+    private readonly owner: TraceSettingOwner,
+  ) {
+    this.levels = values.levels;
+    this.#count = values.count;
+    this.invalidReason = whyInvalid(values);
+  }
+
+  /** The settings; the count is what is left of it. */
+  get settings(): TraceSettings {
+    return { ...this.values, count: this.#count };
+  }
+
+  /** True while requests may be traced. */
+  get valid(): boolean {
+    return this.invalidReason === "" && this.#count !== 0;
+  }
+
+  nextId(): number {
+    return this.owner.nextId();
+  }
+
+  /** Spans have no place for them. */
+  get takesTensors(): boolean {
+    return this.owner.exportTrace === undefined;
+  }
+
+  wallOffsetMs(): number {
+    return this.owner.wallOffsetMs();
+  }
+
+  /** A trace for every so many requests, and for each that is part of a trace of other services. */
+  sample(context?: TraceContext): Trace | undefined {
+    const isPart = context !== undefined && this.levels.length > 0;
+    if (!this.#isTurn(isPart) && !isPart) return undefined;
+    this.#open++;
+    return new Trace(this, context);
+  }
+
+  #isTurn(isPart: boolean): boolean {
+    const { rate } = this.values;
+    if (rate === 0 || (!this.valid && !isPart)) return false;
+    this.#seen++;
+    if (this.#seen % rate !== 0 || this.#count === 0) return false;
+    if (this.#count > 0) {
+      this.#count--;
+      this.#counted++;
+    }
+    return true;
+  }
+
+  collect(trace: Trace): void {
+    this.#open--;
+    if (this.owner.exportTrace === undefined) this.#keep(trace);
+    else this.owner.exportTrace(trace);
+    if (this.#replaced && this.#open === 0) this.save();
+  }
+
+  #keep(trace: Trace): void {
+    this.#collected++;
+    this.#inFile++;
+    this.#waiting.push(trace);
+    this.#waitingBytes += trace.byteSize;
+    const { logFrequency } = this.values;
+    const isLast = this.#count === 0 && this.#collected === this.#counted;
+    if (isLast || (logFrequency !== 0 && this.#inFile >= logFrequency)) this.#save(true);
+    else if (this.#waitingBytes > MAX_WAITING_BYTES || this.#waiting.length >= MAX_WAITING_TRACES)
+      this.#write(this.#isNumbered);
+  }
+
+  /** Another setting stands in its place: what is under way is still recorded. */
+  replace(): void {
+    this.#replaced = true;
+    if (this.#open === 0) this.save();
+  }
+
+  /** Has everything written that is over. */
+  save(): void {
+    if (this.#waiting.length > 0 || this.#output !== undefined) this.#save(this.values.logFrequency !== 0);
+    if (this.#replaced) this.owner.forget(this);
+  }
+
+  /** Whether a file that has to be begun early will be a numbered one. */
+  get #isNumbered(): boolean {
+    return this.values.logFrequency !== 0 || this.#count !== -1;
+  }
+
+  #save(numbered: boolean): void {
+    this.#inFile = 0;
+    this.#write(numbered);
+    // The file without a number goes on until the server ends.
+    if (this.#output !== this.owner.files.plain) this.#output?.end();
+    this.#output = undefined;
+  }
+
+  #write(numbered: boolean): void {
+    this.#output ??= numbered ? this.owner.files.numbered() : this.owner.files.plain;
+    this.#output.write(this.#waiting);
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+  }
+}

@@ -1,0 +1,145 @@
+import type { Clock } from "../../clock/clock.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { Log } from "../log/log.js";
+import { RequestTrace } from "./request-trace.js";
+import { SpanExporter } from "./span-exporter.js";
+import { spansOf } from "./spans-of-trace.js";
+import { readTraceparent } from "./trace-context.js";
+import { TraceFiles } from "./trace-files.js";
+import { resolveOpenTelemetry, resolveTraceOptions, type TraceOptions } from "./trace-options.js";
+import { TraceSetting, type TraceSettingOwner } from "./trace-setting.js";
+import type { ChangeableTraceSetting, TraceChanges, TraceSettings } from "./trace-settings.js";
+
+const CHANGEABLE: readonly ChangeableTraceSetting[] = ["levels", "rate", "count", "logFrequency"];
+
+const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
+
+/**
+ * The traces of a server: who asks for one, by which settings it is given, and where it goes. A model has the settings of
+ * the server but for those of its own.
+ *
+ * @example
+ * ```ts
+ * triton.service.tracing?.update("resnet", { levels: ["TIMESTAMPS"], rate: 100 });
+ * ```
+ */
+export class Tracing {
+  readonly #clock: Clock;
+  readonly #files: TraceFiles;
+  readonly #exporter: SpanExporter | undefined;
+  readonly #owner: TraceSettingOwner;
+  /** What the server was started with. */
+  readonly #initial: TraceSettings;
+  #server: TraceSetting;
+  readonly #models = new Map<string, TraceSetting>();
+  /** Settings that were replaced, and still have traces under way. */
+  readonly #replaced = new Set<TraceSetting>();
+  #lastId = 0;
+
+  /** @throws TritonError INVALID_ARG with everything that is wrong with the options. */
+  constructor(options: TraceOptions, clock: Clock, log: Log) {
+    this.#initial = resolveTraceOptions(options);
+    this.#clock = clock;
+    this.#files = new TraceFiles(this.#initial.file, log);
+    const exporter =
+      this.#initial.mode === "opentelemetry"
+        ? new SpanExporter(resolveOpenTelemetry(options), clock, log)
+        : undefined;
+    this.#exporter = exporter;
+    this.#owner = {
+      files: this.#files,
+      exportTrace: exporter && ((trace) => exporter.add(spansOf(trace))),
+      wallOffsetMs: () => clock.wallNow() - clock.now(),
+      nextId: () => ++this.#lastId,
+      forget: (setting) => this.#replaced.delete(setting),
+    };
+    this.#server = new TraceSetting(this.#initial, NOTHING, this.#owner);
+    const { invalidReason, levels } = this.#server;
+    if (levels.includes("TENSORS") && exporter !== undefined) {
+      log.warning("tensors are not recorded in trace mode opentelemetry");
+    }
+    // With a rate of 0, traces of clients still go on here.
+    if (levels.length > 0 && invalidReason !== "" && exporter === undefined)
+      log.warning(`no traces are recorded: ${invalidReason}`);
+  }
+
+  /** The settings for the requests of a model, or those of the server for an empty name. */
+  settings(modelName = ""): TraceSettings {
+    return this.#settingOf(modelName).settings;
+  }
+
+  /**
+   * Changes settings of a model, or of the server for an empty name; those of models follow where they have none of their
+   * own. Traces that are over are written.
+   *
+   * @throws TritonError INVALID_ARG for settings with which nothing could be recorded, unless tracing is off.
+   */
+  update(modelName: string, changes: TraceChanges): void {
+    this.#update(modelName, changes);
+    if (modelName !== "") return;
+    for (const name of [...this.#models.keys()]) this.#update(name, {});
+  }
+
+  /**
+   * The trace of a request to a model that is about to come, if this is one to be traced. Whoever asks releases it.
+   *
+   * @param traceparent the header of that name, where the traces of a client go on here
+   */
+  sample(modelName: string, traceparent?: string): RequestTrace | undefined {
+    const context = this.continuesTraces ? readTraceparent(traceparent) : undefined;
+    const trace = this.#settingOf(modelName).sample(context);
+    return trace && new RequestTrace(trace);
+  }
+
+  /** True when traces of clients go on here: W3C's `traceparent` is looked at. */
+  get continuesTraces(): boolean {
+    return this.#exporter !== undefined;
+  }
+
+  /** Milliseconds on the clock by which the times of traces are taken. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /** Has all traces written that are over; resolves when they are. */
+  async close(): Promise<void> {
+    for (const setting of [this.#server, ...this.#models.values(), ...this.#replaced]) setting.save();
+    await Promise.all([this.#files.close(), this.#exporter?.close()]);
+  }
+
+  #settingOf(modelName: string): TraceSetting {
+    return this.#models.get(modelName) ?? this.#server;
+  }
+
+  #update(modelName: string, changes: TraceChanges): void {
+    const isServer = modelName === "";
+    const current = isServer ? this.#server : this.#models.get(modelName);
+    const above = isServer ? this.#initial : this.#server.settings;
+    const specified = new Set(
+      CHANGEABLE.filter(
+        (name) => changes[name] !== null && (changes[name] !== undefined || current?.specified.has(name)),
+      ),
+    );
+    if (!isServer && specified.size === 0) {
+      this.#models.delete(modelName);
+      this.#retire(current);
+      return;
+    }
+    const own = Object.fromEntries(
+      [...specified].map((name) => [name, changes[name] ?? current?.settings[name]]),
+    );
+    const next = new TraceSetting({ ...above, ...own }, specified, this.#owner);
+    if (!next.valid && next.levels.length > 0) {
+      throw new TritonError("INVALID_ARG", `Attempting to set invalid trace setting :${next.invalidReason}`);
+    }
+    if (isServer) this.#server = next;
+    else this.#models.set(modelName, next);
+    this.#retire(current);
+  }
+
+  #retire(setting: TraceSetting | undefined): void {
+    if (setting === undefined) return;
+    this.#replaced.add(setting);
+    setting.replace();
+  }
+}

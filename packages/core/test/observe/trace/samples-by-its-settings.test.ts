@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import { TritonError } from "../../../src/errors/triton-error.js";
+import { resolveTraceOptions, type TraceOptions } from "../../../src/observe/trace/trace-options.js";
+import { traceBench } from "./trace-bench.js";
+
+describe("the settings of a server", () => {
+  it("are Triton's unless told otherwise", () => {
+    expect(resolveTraceOptions({})).toEqual({
+      levels: [],
+      rate: 1000,
+      count: -1,
+      logFrequency: 0,
+      file: "",
+      mode: "triton",
+      ofMode: {},
+    });
+  });
+
+  it.each<[TraceOptions["level"], string[]]>([
+    ["OFF", []],
+    ["TIMESTAMPS", ["TIMESTAMPS"]],
+    [
+      ["TENSORS", "TIMESTAMPS"],
+      ["TIMESTAMPS", "TENSORS"],
+    ],
+    ["MIN", ["TIMESTAMPS"]],
+    ["MAX", ["TIMESTAMPS"]],
+    [[], []],
+  ])("the level %j is %j", (level, levels) => {
+    expect(resolveTraceOptions({ level: level! }).levels).toEqual(levels);
+  });
+
+  it("that are none are told all at once", () => {
+    const options = { level: ["OFF", "LOUD"], rate: -1, count: 1.5, logFrequency: "x", file: 1, mode: "x" };
+    expect(() => resolveTraceOptions(options as unknown as TraceOptions)).toThrow(
+      new TritonError(
+        "INVALID_ARG",
+        "trace.level must be OFF, TIMESTAMPS or TENSORS, got 'LOUD'\n" +
+          "trace.level: Expect only one trace level 'OFF' is specified\n" +
+          "trace.file must be a path, got 1\n" +
+          'trace.mode must be "triton" or "opentelemetry", got \'x\'\n' +
+          "trace.rate must be an integer from 0 to 4294967295, got -1\n" +
+          "trace.count must be an integer from -1 to 2147483647, got 1.5\n" +
+          "trace.logFrequency must be an integer from 0 to 4294967295, got x",
+      ),
+    );
+  });
+
+  it("with which nothing would be recorded are taken with a warning", () => {
+    const { messages, run } = traceBench({ file: "" });
+    expect(messages).toEqual(["no traces are recorded: trace file name is not given"]);
+    expect(run()).toBe(false);
+  });
+});
+
+describe("sampling", () => {
+  it("takes every so manieth request, counted over all models", () => {
+    const { run } = traceBench({ rate: 3 });
+    expect(["a", "b", "a", "b", "a", "b", "a"].map(run)).toEqual([
+      false,
+      false,
+      true,
+      false,
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  it("takes none while it is off", () => {
+    const { run, tracing } = traceBench({ level: "OFF" });
+    expect([run(), run()]).toEqual([false, false]);
+    tracing.update("", { levels: ["TIMESTAMPS"] });
+    expect(run()).toBe(true);
+  });
+
+  it("ends with the count, of which the settings tell what is left", () => {
+    const { run, tracing } = traceBench({ count: 2, rate: 2 });
+    expect([1, 2, 3, 4, 5, 6].map(() => run())).toEqual([false, true, false, true, false, false]);
+    expect(tracing.settings().count).toBe(0);
+  });
+
+  it("of a model with settings of its own goes by these", () => {
+    const { run, tracing } = traceBench({ rate: 1000 });
+    tracing.update("mine", { rate: 2 });
+    expect([run("mine"), run("other"), run("mine")]).toEqual([false, false, true]);
+  });
+});
+
+describe("an update", () => {
+  it("of the server reaches models where they have no setting of their own", () => {
+    const { tracing } = traceBench();
+    tracing.update("m", { rate: 12, logFrequency: 34 });
+    tracing.update("", { rate: 56, count: 78, levels: [] });
+    expect(tracing.settings()).toMatchObject({ levels: [], rate: 56, count: 78, logFrequency: 0 });
+    expect(tracing.settings("m")).toMatchObject({ levels: [], rate: 12, count: 78, logFrequency: 34 });
+    expect(tracing.settings("other")).toEqual(tracing.settings());
+  });
+
+  it("with null takes a setting back to that of the server, or of the start", () => {
+    const { tracing } = traceBench();
+    const initial = tracing.settings();
+    tracing.update("m", { rate: 12, logFrequency: 34 });
+    tracing.update("", { rate: 56, count: 78, levels: [] });
+    tracing.update("", { rate: null, count: null });
+    expect(tracing.settings()).toEqual({ ...initial, levels: [] });
+    expect(tracing.settings("m")).toMatchObject({ levels: [], rate: 12, count: -1, logFrequency: 34 });
+    tracing.update("m", { rate: null, levels: null });
+    expect(tracing.settings("m")).toMatchObject({ levels: [], rate: 1, logFrequency: 34 });
+    tracing.update("m", { logFrequency: null });
+    tracing.update("", { levels: null });
+    expect(tracing.settings("m")).toEqual(initial);
+  });
+
+  it("lets a count that was not asked for begin anew", () => {
+    const { tracing, run } = traceBench({ count: 5 });
+    run();
+    expect(tracing.settings().count).toBe(4);
+    tracing.update("", { rate: 2 });
+    expect(tracing.settings().count).toBe(5);
+  });
+
+  it("begins to count requests anew", () => {
+    const { tracing, run } = traceBench({ rate: 2 });
+    expect(run()).toBe(false);
+    tracing.update("", {});
+    expect([run(), run()]).toEqual([false, true]);
+  });
+
+  it.each([
+    [{}, { rate: 0 }, "Attempting to set invalid trace setting :sample rate must be non-zero"],
+    [{}, { count: 0 }, "Attempting to set invalid trace setting :"],
+    [
+      { level: "OFF", file: "" },
+      { levels: ["TIMESTAMPS"] },
+      "Attempting to set invalid trace setting :trace file name is not given",
+    ],
+  ] as const)("with %j and %j is refused and changes nothing", (options, changes, text) => {
+    const { tracing } = traceBench(options);
+    const before = tracing.settings();
+    for (const model of ["", "m"]) {
+      expect(() => tracing.update(model, changes)).toThrow(new TritonError("INVALID_ARG", text));
+      expect(tracing.settings(model)).toEqual(before);
+    }
+  });
+
+  it("may set anything while tracing is off", () => {
+    const { tracing } = traceBench({ level: "OFF" });
+    tracing.update("", { rate: 0, count: 0 });
+    expect(tracing.settings()).toMatchObject({ rate: 0, count: 0 });
+  });
+});

@@ -1,0 +1,41 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { VirtualClock } from "../../../src/clock/virtual-clock.js";
+import { Log } from "../../../src/observe/log/log.js";
+import type { TraceOptions } from "../../../src/observe/trace/trace-options.js";
+import { Tracing } from "../../../src/observe/trace/tracing.js";
+
+/** An entry of a trace file. */
+export interface Entry {
+  readonly id: number;
+  readonly [name: string]: unknown;
+}
+
+/** Traces into a folder of the test's own. */
+export function traceBench(options: TraceOptions = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "tritonjs-trace-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const messages: string[] = [];
+  const push = (message: string) => messages.push(message);
+  const log = new Log({ error: push, warn: push, info: push, debug: push });
+  const clock = new VirtualClock();
+  const given = { level: "TIMESTAMPS", rate: 1, file: join(folder, "trace.json"), ...options } as const;
+  const tracing = new Tracing(given, clock, log);
+  const read = (name = "trace.json"): Entry[] => JSON.parse(readFileSync(join(folder, name), "utf8"));
+  /** A request that comes and goes; false when it is not traced. */
+  const run = (modelName = "m"): boolean => {
+    const trace = tracing.sample(modelName);
+    trace?.begin(modelName, 1, { id: "", inputs: new Map() }, clock.now());
+    trace?.end(clock.now());
+    trace?.release();
+    return trace !== undefined;
+  };
+  return { folder, messages, clock, tracing, read, run, files: () => readdirSync(folder).sort() };
+}
+
+/** How many requests the entries are about. */
+export function requestsIn(entries: readonly Entry[]): number {
+  return new Set(entries.map(({ id }) => id)).size;
+}

@@ -1,0 +1,156 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Tensor } from "../../../src/tensor/tensor.js";
+import { requestsIn, traceBench } from "./trace-bench.js";
+
+describe("the file", () => {
+  it("is written when the server ends, over what stood there", async () => {
+    const { tracing, run, read, files, folder } = traceBench();
+    writeFileSync(join(folder, "trace.json"), "old");
+    run();
+    run();
+    await tracing.close();
+    expect(files()).toEqual(["trace.json"]);
+    expect(requestsIn(read())).toBe(2);
+  });
+
+  it("is not made without a trace", async () => {
+    const { tracing, files } = traceBench();
+    await tracing.close();
+    expect(files()).toEqual([]);
+  });
+
+  it("has the traces of all settings, one after the other", async () => {
+    const { tracing, run, read } = traceBench();
+    run();
+    tracing.update("", { rate: 1 });
+    run();
+    tracing.update("m", { rate: 1 });
+    run("m");
+    run("other");
+    await tracing.close();
+    expect(requestsIn(read())).toBe(4);
+  });
+
+  it("begins before the end when there is much to write", async () => {
+    const { tracing, run, files, read } = traceBench();
+    for (let i = 0; i < 1024; i++) run();
+    await tracing.close();
+    run();
+    expect(files()).toEqual(["trace.json"]);
+    expect(requestsIn(read())).toBe(1024);
+  });
+});
+
+describe("numbered files", () => {
+  it("have as many traces as they were told, the last one the rest", async () => {
+    const { tracing, run, files, read } = traceBench({ logFrequency: 2 });
+    for (let i = 0; i < 5; i++) run();
+    await tracing.close();
+    expect(files()).toEqual(["trace.json.0", "trace.json.1", "trace.json.2"]);
+    expect(files().map((name) => requestsIn(read(name)))).toEqual([2, 2, 1]);
+  });
+
+  it("have one numbering for all settings", async () => {
+    const { tracing, run, files, read } = traceBench();
+    tracing.update("m", { logFrequency: 1 });
+    run("m");
+    run("other");
+    tracing.update("m", { logFrequency: 2 });
+    run("m");
+    await tracing.close();
+    expect(files()).toEqual(["trace.json", "trace.json.0", "trace.json.1"]);
+    expect(read("trace.json.1")[0]).toMatchObject({ model_name: "m" });
+  });
+
+  it("take the traces that were counted, when the count is over", async () => {
+    const { tracing, run, files, read } = traceBench();
+    run();
+    tracing.update("", { count: 3 });
+    for (let i = 0; i < 5; i++) run();
+    await tracing.close();
+    expect(files()).toEqual(["trace.json", "trace.json.0"]);
+    expect([requestsIn(read()), requestsIn(read("trace.json.0"))]).toEqual([1, 3]);
+  });
+
+  it("are one file even where it is begun early", async () => {
+    const { tracing, run, files, read } = traceBench({ logFrequency: 3000 });
+    for (let i = 0; i < 3001; i++) run();
+    await tracing.close();
+    expect(files()).toEqual(["trace.json.0", "trace.json.1"]);
+    expect(files().map((name) => requestsIn(read(name)))).toEqual([3000, 1]);
+  });
+});
+
+describe("a trace under way", () => {
+  it("when its setting is replaced goes where that would have written it", async () => {
+    const { tracing, run, files, read, clock } = traceBench({ logFrequency: 10 });
+    const late = tracing.sample("m")!;
+    run();
+    tracing.update("", { logFrequency: 0 });
+    late.begin("late", 1, { id: "", inputs: new Map() }, clock.now());
+    late.end(clock.now());
+    late.release();
+    run();
+    await tracing.close();
+    expect(files()).toEqual(["trace.json", "trace.json.0"]);
+    expect(read("trace.json.0").map((entry) => entry.model_name)).toContain("late");
+  });
+
+  it("when the server ends is left out", async () => {
+    const { tracing, run, read } = traceBench();
+    const late = tracing.sample("m")!;
+    run();
+    await tracing.close();
+    late.release();
+    expect(read().map(({ id }) => id)).not.toContain(late.id);
+  });
+});
+
+describe("a file that cannot be written", () => {
+  it("is a line of the log", async () => {
+    const { tracing, run, messages, folder } = traceBench();
+    mkdirSync(join(folder, "trace.json"));
+    run();
+    await tracing.close();
+    expect(messages).toEqual([expect.stringMatching(/^failed creating trace file: .*EISDIR/)]);
+  });
+
+  it("does not keep the next one from being written", async () => {
+    const { tracing, run, messages, folder, read } = traceBench({ logFrequency: 1 });
+    mkdirSync(join(folder, "trace.json.0"));
+    run();
+    run();
+    await tracing.close();
+    expect(messages).toHaveLength(1);
+    expect(requestsIn(read("trace.json.1"))).toBe(1);
+  });
+});
+
+describe("memory", () => {
+  it("is bounded: traces that come faster than they can be written are lost, and the log says so", async () => {
+    const { tracing, messages, clock, read } = traceBench({ level: "TENSORS", logFrequency: 1 });
+    const big = new Map([["x", Tensor.fromElements("BYTES", [1], [new Uint8Array(2 ** 24 - 8).fill(97)])]]);
+    for (let i = 0; i < 6; i++) {
+      const trace = tracing.sample("m")!;
+      trace.begin("m", 1, { id: "", inputs: big }, clock.now());
+      trace.end(clock.now());
+      trace.release();
+    }
+    await tracing.close();
+    expect(messages).toEqual([expect.stringMatching(/^3 traces were lost: '.*' is not written as fast/)]);
+    expect(requestsIn(read("trace.json.0"))).toBe(1);
+  });
+
+  it("of one trace is bounded, which then says so once", async () => {
+    const { tracing, read } = traceBench({ level: "TENSORS" });
+    const trace = tracing.sample("m")!;
+    const outputs = new Map([["y", Tensor.fromElements("BYTES", [1], [new Uint8Array(2 ** 24).fill(97)])]]);
+    for (let i = 0; i < 9; i++) trace.outputs(outputs);
+    trace.release();
+    await tracing.close();
+    expect(read()).toHaveLength(4);
+    expect(read()[3]).toEqual({ id: trace.id, truncated: true });
+  });
+});

@@ -1,0 +1,39 @@
+import {
+  readTraceCount,
+  readTraceLevels,
+  readTraceNumber,
+  type TraceChanges,
+  TritonError,
+} from "@tritonjs/core";
+import { asArray, asText, find } from "../json/access.js";
+import type { JsonValue } from "../json/json-value.js";
+import { elementsOf } from "../json/parse-json.js";
+
+/**
+ * The changes of trace settings that a request asks for; null takes a change back.
+ *
+ * @throws TritonError for the first bad setting, UNSUPPORTED for the file.
+ */
+export function readTraceChanges(request: JsonValue | undefined): TraceChanges {
+  if (find(request, "trace_file") !== undefined) {
+    throw new TritonError("UNSUPPORTED", "trace file location can not be updated through network protocol");
+  }
+  const changes: TraceChanges = {};
+  const levels = find(request, "trace_level");
+  if (levels === null) changes.levels = null;
+  else if (levels !== undefined) {
+    const named = readTraceLevels(elementsOf(asArray(levels)).map((level) => asText(level)));
+    if (named !== undefined) changes.levels = named;
+  }
+  const rate = find(request, "trace_rate");
+  if (rate !== undefined) {
+    changes.rate = rate === null ? null : readTraceNumber("trace_rate", asText(rate));
+  }
+  const count = find(request, "trace_count");
+  if (count !== undefined) changes.count = count === null ? null : readTraceCount(asText(count), "got:");
+  const frequency = find(request, "log_frequency");
+  if (frequency !== undefined) {
+    changes.logFrequency = frequency === null ? null : readTraceNumber("log_frequency", asText(frequency));
+  }
+  return changes;
+}

@@ -1,0 +1,223 @@
+import { batch, sample, type TraceOptions, Triton, type TritonOptions, VirtualClock } from "@tritonjs/core";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
+import { outcomesOf } from "../support/outcome.js";
+import { namesOf, readTraces, traceFile } from "../support/trace-file.js";
+
+const executed = [
+  "REQUEST_START",
+  "QUEUE_START",
+  "COMPUTE_START",
+  "COMPUTE_INPUT_END",
+  "COMPUTE_OUTPUT_START",
+  "COMPUTE_END",
+  "REQUEST_END",
+];
+
+const x = { name: "x", dtype: "FP32", shape: [2] } as const;
+const y = { name: "y", dtype: "FP32", shape: [2] } as const;
+
+const plain = batch<[typeof x], [typeof y]>((inputs) => ({ y: inputs.x }));
+
+function traced(trace: TraceOptions = {}, options: TritonOptions = {}) {
+  const file = traceFile();
+  const triton = new Triton({ trace: { level: "TIMESTAMPS", rate: 1, file, ...trace }, ...options });
+  onTestFinished(() => triton.close());
+  /** What was traced, once the server has ended. */
+  const traces = async () => {
+    await triton.close();
+    return readTraces(file);
+  };
+  return { triton, traces };
+}
+
+describe("a request of this process", () => {
+  it("is traced from its check to its end, by the model's clock", async () => {
+    const clock = new VirtualClock();
+    const { triton, traces } = traced({}, { clock });
+    const model = new EchoModel();
+    const handle = await model.bind(triton, { batcher: { maxQueueDelayMicroseconds: 5000 } });
+    await clock.advance(7);
+    const answers = [echo(handle, 1), echo(handle, 2)];
+    await clock.advance(5);
+    await Promise.all(answers);
+    const [first, second] = await traces();
+    expect(first!.timestamps).toEqual(
+      executed.map((name) => [name, name === "REQUEST_START" || name === "QUEUE_START" ? 7e6 : 12e6]),
+    );
+    expect(second!.timestamps).toEqual(first!.timestamps);
+    const batchOfTwo = { size: 2, requests: 2, cut: "DELAY", instance: "echo_0" };
+    expect([first!.batches, second!.batches]).toEqual([[batchOfTwo], [batchOfTwo]]);
+  });
+
+  it("that is given up ends there", async () => {
+    const clock = new VirtualClock();
+    const { triton, traces } = traced({}, { clock });
+    const handle = await new EchoModel().bind(triton, { batcher: { maxQueueDelayMicroseconds: 5000 } });
+    const abort = new AbortController();
+    const answer = handle.infer({ x: [[1]] }, { signal: abort.signal, requestId: "given-up" });
+    await clock.advance(1);
+    abort.abort();
+    await expect(answer).rejects.toMatchObject({ code: "CANCELLED" });
+    const [trace] = await traces();
+    expect(trace).toMatchObject({ model: "echo", requestId: "given-up", batches: [] });
+    expect(namesOf(trace!)).toEqual(["REQUEST_START", "QUEUE_START", "REQUEST_END"]);
+  });
+
+  it("that fails is traced as one that does not", async () => {
+    const { triton, traces } = traced();
+    const handle = triton.bind({
+      modelName: "fails",
+      inputs: [x],
+      outputs: [y],
+      inferFunc: () => {
+        throw new Error("no");
+      },
+    });
+    await expect(handle.inferSample({ x: [1, 2] })).rejects.toThrow("no");
+    const [trace] = await traces();
+    expect(trace!.timestamps.map(([name]) => name)).toEqual(executed);
+  });
+
+  it("that is refused leaves nothing but a number", async () => {
+    const { triton, traces } = traced();
+    const handle = triton.bind({ modelName: "m", inputs: [x], outputs: [y], inferFunc: plain });
+    await expect(handle.inferSample({ x: [1, 2, 3] as never })).rejects.toMatchObject({
+      code: "INVALID_ARG",
+    });
+    await handle.inferSample({ x: [1, 2] });
+    const found = await traces();
+    expect(found.map(({ id }) => id)).toEqual([2]);
+  });
+
+  it("that the cache answers was not computed", async () => {
+    const { triton, traces } = traced({}, { responseCache: { byteSize: 1 << 20 } });
+    const handle = triton.bind({
+      modelName: "m",
+      inputs: [x],
+      outputs: [y],
+      inferFunc: plain,
+      config: { responseCache: true },
+    });
+    for (let i = 0; i < 2; i++) await handle.inferSample({ x: [1, 2] });
+    const [, hit] = await traces();
+    expect(namesOf(hit!)).toEqual(["REQUEST_START", "QUEUE_START", "REQUEST_END"]);
+  });
+
+  it("is not traced when it is not its turn, or tracing is off", async () => {
+    const { triton, traces } = traced();
+    const handle = triton.bind({
+      modelName: "m",
+      inputs: [x],
+      outputs: [y],
+      inferFunc: plain,
+    });
+    const { tracing } = triton.service;
+    tracing!.update("m", { rate: 3 });
+    for (let i = 0; i < 4; i++) await handle.inferSample({ x: [1, 2] });
+    tracing!.update("m", { levels: [], rate: null });
+    for (let i = 0; i < 4; i++) await handle.inferSample({ x: [1, 2] });
+    expect(await traces()).toHaveLength(1);
+  });
+});
+
+describe("tensors", () => {
+  it("are those that went in, and those of each response", async () => {
+    const { triton, traces } = traced({ level: ["TIMESTAMPS", "TENSORS"] });
+    const handle = triton.bind({
+      modelName: "m",
+      inputs: [x],
+      outputs: [y],
+      config: { decoupled: true, batching: false },
+      inferFunc: sample(function* (inputs) {
+        yield { y: inputs.x };
+        yield { y: inputs.x.data.map((value) => 2 * value) };
+      }),
+    });
+    for await (const _ of handle.stream({ x: [1, 2.5] }));
+    const [trace] = await traces();
+    expect(trace!.tensors).toEqual([
+      { activity: "TENSOR_QUEUE_INPUT", name: "x", data: "1,2.5" },
+      { activity: "TENSOR_BACKEND_OUTPUT", name: "y", data: "1,2.5" },
+      { activity: "TENSOR_BACKEND_OUTPUT", name: "y", data: "2,5" },
+    ]);
+    expect(namesOf(trace!)).toEqual(executed);
+  });
+});
+
+describe("requests that a request leads to", () => {
+  it.each([
+    ["of this thread", sample(async (inputs, { infer }) => infer("leaf", { x: inputs.x }))],
+    ["of a worker", new URL("./fixtures/calls-others.mjs", import.meta.url)],
+  ])("are its children: steps, and calls from models %s", async (_where, inferFunc) => {
+    const { triton, traces } = traced();
+    const config = { batching: false };
+    const leaf = sample<typeof echoInputs, typeof echoOutputs>((inputs) => ({ y: inputs.x }));
+    const specs = { inputs: echoInputs, outputs: echoOutputs, config };
+    triton.bind({ modelName: "leaf", inferFunc: leaf, ...specs });
+    triton.bind({ modelName: "caller", inferFunc: inferFunc as URL, ...specs });
+    const ensemble = triton.bindEnsemble({
+      modelName: "both",
+      ...specs,
+      steps: [
+        { modelName: "leaf", inputMap: { x: "x" }, outputMap: { y: "middle" } },
+        { modelName: "caller", inputMap: { x: "middle" }, outputMap: { y: "y" } },
+      ],
+    });
+    await ensemble.infer({ x: [7] }, { requestId: "r", parameters: { model: "leaf" } });
+    const found = await traces();
+    expect(found.map(({ id, parentId, model }) => [id, parentId, model])).toEqual([
+      [1, undefined, "both"],
+      [2, 1, "leaf"],
+      [3, 1, "caller"],
+      [4, 3, "leaf"],
+    ]);
+    expect(found.map(({ requestId }) => requestId)).toEqual(["r", "r", "r", undefined]);
+    expect(namesOf(found[0]!)).toEqual(["REQUEST_START", "QUEUE_START", "REQUEST_END"]);
+    for (const child of found.slice(1)) expect(namesOf(child)).toEqual(executed);
+  });
+
+  it("are traced only with it", async () => {
+    const { triton, traces } = traced();
+    triton.bind({ modelName: "leaf", inputs: [x], outputs: [y], inferFunc: plain });
+    const ensemble = triton.bindEnsemble({
+      modelName: "e",
+      inputs: [x],
+      outputs: [y],
+      steps: [{ modelName: "leaf", inputMap: { x: "x" }, outputMap: { y: "y" } }],
+    });
+    triton.service.tracing!.update("e", { rate: 2 });
+    for (let i = 0; i < 3; i++) await ensemble.inferSample({ x: [1, 2] });
+    expect((await traces()).map(({ model }) => model)).toEqual(["e", "leaf"]);
+  });
+});
+
+it("a server without the option does not trace", async () => {
+  const triton = new Triton();
+  onTestFinished(() => triton.close());
+  expect(triton.service.tracing).toBeUndefined();
+  expect(triton.service.serverMetadata().extensions).not.toContain("trace");
+});
+
+it("a server with it offers the extension, also when tracing is off", async () => {
+  const triton = new Triton({ trace: {} });
+  onTestFinished(() => triton.close());
+  const { extensions } = triton.service.serverMetadata();
+  expect(extensions.slice(-3)).toEqual(["statistics", "trace", "logging"]);
+  expect(() => new Triton({ trace: { rate: -1 } })).toThrow("trace.rate must be an integer");
+});
+
+it("requests of a batch are traced each by its turn", async () => {
+  const clock = new VirtualClock();
+  const { triton, traces } = traced({}, { clock });
+  triton.service.tracing!.update("", { rate: 2 });
+  const handle = await new EchoModel().bind(triton);
+  const answers = [1, 2, 3, 4].map((value) => echo(handle, value));
+  await clock.settle();
+  await outcomesOf(answers);
+  const found = await traces();
+  expect(found.map(({ batches }) => batches)).toEqual([
+    [{ size: 4, requests: 4, cut: "SIZE", instance: "echo_0" }],
+    [{ size: 4, requests: 4, cut: "SIZE", instance: "echo_0" }],
+  ]);
+});
