@@ -90,6 +90,17 @@ message TensorProto {
   repeated bytes string_data = 6;
   optional string name = 8;
   optional bytes raw_data = 9;
+  repeated StringStringEntryProto external_data = 13;
+  optional DataLocation data_location = 14;
+  enum DataLocation {
+    DEFAULT = 0;
+    EXTERNAL = 1;
+  }
+}
+
+message StringStringEntryProto {
+  optional string key = 1;
+  optional string value = 2;
 }
 `;
 

@@ -44,6 +44,11 @@ export interface OnnxTensor {
    * `BFLOAT16` in a `Uint16Array` (bit patterns).
    */
   readonly elemType?: OnnxElementType;
+  /**
+   * File that holds the bytes instead of the model, its path relative to that of the model, and where they begin in it.
+   * Whoever writes the model writes that file.
+   */
+  readonly external?: { readonly location: string; readonly offset?: number };
 }
 
 /** Element types per kind of array, the default first. */
@@ -82,9 +87,14 @@ export function tensorMessage(tensor: OnnxTensor): Record<string, unknown> {
     throw new Error(`tensor "${name}": shape [${dims}] has ${count} elements, the data has ${data.length}`);
   }
   const message = { name, dims, dataType: onnxElementTypes[elemType] };
-  return isStrings(data)
-    ? { ...message, stringData: data.map((text) => utf8.encode(text)) }
-    : { ...message, rawData: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
+  if (isStrings(data)) return { ...message, stringData: data.map((text) => utf8.encode(text)) };
+  if (tensor.external === undefined) {
+    return { ...message, rawData: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
+  }
+  const { location, offset = 0 } = tensor.external;
+  const entries = { location, offset, length: data.byteLength };
+  const externalData = Object.entries(entries).map(([key, value]) => ({ key, value: String(value) }));
+  return { ...message, externalData, dataLocation: "EXTERNAL" };
 }
 
 function isStrings(data: OnnxTensorData): data is readonly string[] {

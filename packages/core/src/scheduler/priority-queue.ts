@@ -1,8 +1,8 @@
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
 import { defaultQueuePolicy } from "../config/defaults.js";
 import type { ModelDynamicBatching, ModelQueuePolicy } from "../config/model-config.js";
+import { errorWithoutStack } from "../errors/error-without-stack.js";
 import { timeoutError } from "../errors/timeout-error.js";
-import { TritonError } from "../errors/triton-error.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { type QueueTotals, RequestQueue } from "./request-queue.js";
 
@@ -149,7 +149,7 @@ export class PriorityQueue implements RequestView {
     const level = this.#levelOf(request);
     const { maxQueueSize } = level.policy;
     if (maxQueueSize > 0 && level.shared.size >= maxQueueSize) {
-      throw new TritonError("UNAVAILABLE", `${request.logPrefix}Exceeds maximum queue size`);
+      throw errorWithoutStack("UNAVAILABLE", `${request.logPrefix}Exceeds maximum queue size`);
     }
     level.unexpired.push(request);
     const timeout = timeoutMicroseconds(level.policy, request);

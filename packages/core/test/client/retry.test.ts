@@ -17,4 +17,17 @@ describe("a retry", () => {
     expect(retryDelay("unavailable", 0, false, { ...policy, unavailable: true })).toBe(100);
     expect(retryDelay(undefined, 0, true, policy)).toBeUndefined();
   });
+
+  test("waits for as long as the server says, if it can", () => {
+    const patient = { ...policy, unavailable: true };
+    const delay = (retryAfterMs: number | undefined, leftMs: number) =>
+      retryDelay("unavailable", 0, false, patient, { retryAfterMs, leftMs });
+    expect(delay(undefined, 10)).toBe(100);
+    expect(delay(20, 1_000)).toBe(100);
+    expect(delay(7_000, 8_000)).toBe(7_000);
+    expect(delay(7_000, 7_000)).toBeUndefined();
+    expect(delay(2 ** 31, Number.POSITIVE_INFINITY)).toBeUndefined();
+    expect(delay(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)).toBeUndefined();
+    expect(retryDelay("unavailable", 0, false, policy, { retryAfterMs: 1, leftMs: 10 })).toBeUndefined();
+  });
 });

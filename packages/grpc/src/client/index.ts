@@ -19,15 +19,20 @@ export type {
   Compression,
   ModelCallOptions,
 } from "./client-options.js";
-export { type ArrayOf, type SharedMemoryOutput, TritonError } from "./core.js";
+export {
+  type ArrayOf,
+  type SequenceOptions,
+  type SharedMemoryInput,
+  type SharedMemoryOutput,
+  type SharedMemoryRange,
+  TritonError,
+  type WaitCallOptions,
+} from "./core.js";
 export type {
   InferCall,
   InferInput,
   InferRequestOptions,
   OutputRequest,
-  SequenceOptions,
-  SharedMemoryInput,
-  SharedMemoryRange,
   StreamInferRequest,
   TensorInput,
 } from "./infer/infer-options.js";
@@ -35,5 +40,5 @@ export { InferResult, type InferResultInit } from "./infer/infer-result.js";
 export { InferenceServerClient } from "./inference-server-client.js";
 export { DecoupledModelClient } from "./model/decoupled-model-client.js";
 export { ModelClient } from "./model/model-client.js";
-export type { ModelClientOptions, ModelInferOptions, WaitCallOptions } from "./model/model-client-options.js";
+export type { ModelClientOptions, ModelInferOptions } from "./model/model-client-options.js";
 export type { StreamInferOptions, StreamInferResponse, StreamRequests } from "./stream/stream-infer.js";

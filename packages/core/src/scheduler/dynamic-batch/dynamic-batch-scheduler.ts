@@ -1,4 +1,4 @@
-import { Payload } from "../../batch/payload.js";
+import { NO_PAYLOAD, Payload } from "../../batch/payload.js";
 import { EqualInputsRule } from "../../batch/required-equal-inputs.js";
 import { Alarm } from "../../clock/alarm.js";
 import type { Clock } from "../../clock/clock.js";
@@ -38,7 +38,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   /** For models with a target latency, until they are stopped. */
   #adaptive: AdaptiveBatching | undefined;
   #rules: BatchingRules;
-  #payload = new Payload();
+  #payload = NO_PAYLOAD;
   #payloadClosed = true;
   /** Rings when the delay of the oldest request runs out. */
   readonly #alarm: Alarm;
@@ -68,13 +68,8 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     this.#alarm = new Alarm(clock, () => this.#look());
     this.#holdUntil = holdUntil;
     this.#onChange = onChange;
-    this.#queue = new PriorityQueue(
-      batching,
-      deadlines,
-      () => clock.now(),
-      () => this.#look(),
-      levels,
-    );
+    const [now, look] = [() => clock.now(), () => this.#look()];
+    this.#queue = new PriorityQueue(batching, deadlines, now, look, levels);
     this.#rules = {
       maxBatchSize: Math.max(1, config.maxBatchSize),
       preferredBatchSizes: [...new Set(batching.preferredBatchSize)].sort((a, b) => a - b),
@@ -206,6 +201,8 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
       this.#needsSlot = this.#queue.size > 0 && this.#queue.size >= this.#holdUntil;
     } finally {
       this.#looking = false;
+      // A model that has nothing to do must not keep the last batch that it had.
+      if (this.#payload.state === "taken") this.#payload = NO_PAYLOAD;
       this.#onChange?.(this);
     }
   }
@@ -221,11 +218,15 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   #apply(decision: BatchDecision, rules: BatchingRules): void {
     const payload = this.#payload;
     this.#payloadClosed ||= decision.closePayload;
+    payload.complete ||= decision.closePayload;
     this.#wakeAtRows = decision.wakeAtRows;
     payload.saturated ||= decision.saturatePayload;
     if (decision.cut !== undefined) payload.cut = decision.cut;
     else if (this.#flushing && decision.take > 0) payload.cut = "FLUSH";
-    if (decision.take === 0) return;
+    if (decision.take === 0) {
+      if (payload.complete) this.#instances.dispatch();
+      return;
+    }
     payload.requiredEqual = decision.requiredEqual;
     for (let i = 0; i < decision.take; i++) {
       const request = this.#queue.head!;
@@ -235,6 +236,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     }
     if (rules !== this.#rules) payload.cut = this.#cutOfPlan(payload);
     if (payload.state === "forming") this.#instances.enqueue(payload);
+    else if (payload.complete) this.#instances.dispatch();
   }
 
   /** Sizes and delays of a plan are adaptive batching's own; only the largest size is the configuration's. */

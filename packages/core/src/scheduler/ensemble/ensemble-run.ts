@@ -5,13 +5,12 @@ import { TritonError } from "../../errors/triton-error.js";
 import type { ModelStatistics } from "../../observe/statistics.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
 import type { InferenceResponse } from "../../request/inference-response.js";
-import type { Tensor } from "../../tensor/tensor.js";
+import { ensembleAnswer } from "./ensemble-answer.js";
 import type { EnsemblePlan, EnsembleSelection, PlannedStep } from "./ensemble-plan.js";
-import { innerDimsOf } from "./ensemble-tensor.js";
 import type { FindMember } from "./member.js";
 import { Frame, StepCall } from "./step-call.js";
 import type { StepLimit, WaitingStart } from "./step-limit.js";
-import { sequenceParameters, stepRequest } from "./step-request.js";
+import { stepRequest } from "./step-request.js";
 import { plainSequence, type StepSequence, sequenceAfter, sequenceOf } from "./step-sequence.js";
 import { SummedTimes } from "./summed-times.js";
 
@@ -178,22 +177,12 @@ export class EnsembleRun {
   }
 
   #answer(frame: Frame, final: boolean): void {
-    const { request, owner } = this;
-    const { config, version } = owner;
-    const outputs = new Map<string, Tensor>();
-    for (const name of this.#selection.outputs) {
-      const tensor = frame.tensors.get(name)!.take(innerDimsOf(config.output, name), config.maxBatchSize > 0);
-      if (tensor !== undefined) outputs.set(name, tensor);
-    }
+    const { request } = this;
+    const response = ensembleAnswer(this.owner, request, this.#selection.outputs, frame.tensors);
     this.#answered = true;
     if (final) this.#succeed();
-    request.keepOutputs?.(outputs);
-    const sequence = sequenceOf([...outputs.keys()].reverse(), frame.tensors, request);
-    const parameters = sequenceParameters(sequence, outputs);
-    request.respond(
-      { modelName: config.name, modelVersion: version, id: request.id, parameters, outputs },
-      final,
-    );
+    request.keepOutputs?.(response.outputs);
+    request.respond(response, final);
     if (!final) this.#followReader();
   }
 

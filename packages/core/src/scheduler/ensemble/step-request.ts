@@ -44,6 +44,7 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     ...init.sequence,
     callers: [...parent.callers, caller],
     asyncContext: parent.asyncContext,
+    trace: parent.trace?.child(),
     onResponse: init.onResponse,
   });
 }

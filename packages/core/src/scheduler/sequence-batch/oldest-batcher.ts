@@ -5,19 +5,13 @@ import type { ModelConfig } from "../../config/model-config.js";
 import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import { DynamicBatchScheduler } from "../dynamic-batch/dynamic-batch-scheduler.js";
-import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
+import { type Slot, SlotBatcher, type SlotOwner } from "./slot.js";
 
 /**
  * The oldest strategy at one instance: of every sequence in a slot one request at a time is handed to a dynamic
  * batcher, which joins them in the order in which they came.
  */
-export class OldestBatcher implements SlotBatcher {
-  readonly slots: Slot[] = [];
-  atWork = 0;
-  onEmpty: (() => void) | undefined;
-  readonly #instance: InstanceGroup;
-  readonly #owner: SlotOwner;
-  readonly #clock: Clock;
+export class OldestBatcher extends SlotBatcher {
   readonly #inner: DynamicBatchScheduler;
   /** Slots with a request that the dynamic batcher or the instance has. */
   readonly #inFlight = new Set<Slot>();
@@ -32,9 +26,7 @@ export class OldestBatcher implements SlotBatcher {
     deadlines: DeadlineQueue,
     holdUntil: number,
   ) {
-    this.#instance = instance;
-    this.#owner = owner;
-    this.#clock = clock;
+    super(instance, owner, clock);
     const { preferredBatchSize, maxQueueDelayMicroseconds, preserveOrdering } =
       config.sequenceBatching!.oldest!;
     const dynamicBatching = {
@@ -60,10 +52,6 @@ export class OldestBatcher implements SlotBatcher {
     };
   }
 
-  get healthy(): boolean {
-    return this.#instance.instances[0]!.healthy;
-  }
-
   get queuedCount(): number {
     return this.#inner.queuedCount;
   }
@@ -71,7 +59,7 @@ export class OldestBatcher implements SlotBatcher {
   /** What the dynamic batcher has is lost too; nothing takes its place meanwhile. */
   #lose(): void {
     this.#losing = true;
-    this.#owner.lost(this);
+    this.owner.lost(this);
     this.#losing = false;
     for (const slot of this.slots) this.changed(slot);
   }
@@ -80,8 +68,8 @@ export class OldestBatcher implements SlotBatcher {
   changed(slot: Slot): void {
     while (!this.#losing && slot.sequence?.head !== undefined && !this.#inFlight.has(slot)) {
       this.#inFlight.add(slot);
-      const request = this.#owner.take(slot);
-      request.batcherStart = this.#clock.now();
+      const request = this.owner.take(slot);
+      request.batcherStart = this.clock.now();
       const { onReleased } = request;
       request.onReleased = (again) => {
         this.#inFlight.delete(slot);

@@ -19,6 +19,7 @@ import { checkEmpty, InstanceBatchers } from "./instance-batchers.js";
 import { OldestBatcher } from "./oldest-batcher.js";
 import { Places } from "./places.js";
 import { Sequence, type SequenceOwner } from "./sequence.js";
+import { SequenceTimeouts } from "./sequence-timeouts.js";
 import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
 
 /** What the scheduler of sequences is told besides the configuration. */
@@ -48,15 +49,14 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
   held: boolean;
   readonly #modelName: string;
   readonly #iterative: boolean;
-  readonly #maxIdleMs: number;
   readonly #clock: Clock;
-  readonly #deadlines: DeadlineQueue;
+  readonly #timeouts: SequenceTimeouts;
   readonly #options: SequenceSchedulerOptions;
   readonly #controls: ControlInputs;
   /** Set for a model with implicit state. */
   readonly #states: ImplicitStates | undefined;
   readonly #batchers: InstanceBatchers;
-  readonly #places = new Places((sequence) => this.#assigned(sequence));
+  readonly #places = new Places((sequence) => this.#timeouts.assigned(sequence));
   /** Sequences that take requests, in slots and in the backlog. */
   readonly #open = new Map<bigint | string, Sequence>();
   readonly #totals: QueueTotals = { size: 0, rows: 0 };
@@ -73,9 +73,14 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     const sequences = config.sequenceBatching!;
     this.#modelName = config.name;
     this.#iterative = sequences.iterativeSequence;
-    this.#maxIdleMs = sequences.maxSequenceIdleMicroseconds / 1000;
     this.#clock = clock;
-    this.#deadlines = deadlines;
+    const limits = {
+      maxIdleMs: sequences.maxSequenceIdleMicroseconds / 1000,
+      iterative: sequences.iterativeSequence,
+    };
+    this.#timeouts = new SequenceTimeouts(limits, clock, deadlines, (sequence, reason) =>
+      this.#close(sequence, reason),
+    );
     this.#options = options;
     this.#controls = new ControlInputs(config);
     if (sequences.state.length > 0) {
@@ -198,23 +203,9 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     sequence.lastUsed = now;
     sequence.push(request);
     if (request.sequenceEnd && !this.#iterative) this.#close(sequence);
-    if (sequence.slot === undefined) this.#limitWait(sequence, request, now);
+    if (sequence.slot === undefined) this.#timeouts.limitWait(sequence, request, now);
     if (this.held) this.#endHold();
     else sequence.slot?.batcher.changed(sequence.slot);
-  }
-
-  /** A request in the backlog that may not wait for longer takes its whole sequence with it. */
-  #limitWait(sequence: Sequence, { timeoutMicroseconds }: InferenceRequest, now: number): void {
-    const at = now + timeoutMicroseconds / 1000;
-    if (timeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
-    sequence.expiry?.cancel();
-    sequence.expiresAt = at;
-    sequence.expiry = this.#deadlines.add(at, () => {
-      sequence.failAll(
-        new TritonError("UNAVAILABLE", "timeout of the corresponding sequence has been expired"),
-      );
-      this.#close(sequence, "cancelled");
-    });
   }
 
   #endHold(): void {
@@ -223,24 +214,6 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     if (this.#totals.size - waiting < this.#options.holdUntil) return;
     this.held = false;
     for (const batcher of this.#batchers) for (const slot of batcher.slots) batcher.changed(slot);
-  }
-
-  #assigned(sequence: Sequence): void {
-    sequence.expiry?.cancel();
-    sequence.lastUsed = this.#clock.now();
-    this.#watchIdle(sequence);
-  }
-
-  /** One deadline for each open sequence in a slot, moved when it passes and not with each request. */
-  #watchIdle(sequence: Sequence): void {
-    if (!sequence.open) return;
-    sequence.idleDeadline = this.#deadlines.add(sequence.lastUsed + this.#maxIdleMs, () => {
-      const now = this.#clock.now();
-      // An iterative sequence is at work as long as its request is.
-      if (this.#iterative && sequence.running) sequence.lastUsed = now;
-      if (now - sequence.lastUsed < this.#maxIdleMs) this.#watchIdle(sequence);
-      else this.#close(sequence, "idle");
-    });
   }
 
   #close(sequence: Sequence, reason?: EvictionReason): void {

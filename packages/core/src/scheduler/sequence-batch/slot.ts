@@ -1,4 +1,6 @@
+import type { Clock } from "../../clock/clock.js";
 import type { TritonError } from "../../errors/triton-error.js";
+import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
 import type { WaitingRequest } from "./implicit-states.js";
 import type { Sequence } from "./sequence.js";
@@ -14,21 +16,32 @@ export interface Slot {
 }
 
 /** Makes batches of what waits in the slots of one instance. */
-export interface SlotBatcher {
-  readonly slots: Slot[];
-  /** False while the instance is down. */
-  readonly healthy: boolean;
+export abstract class SlotBatcher {
+  readonly slots: Slot[] = [];
   /** Requests that have left their sequence and are not done. */
-  atWork: number;
+  atWork = 0;
   /** Set when the instance is to go: called when no sequence and no request is left. */
   onEmpty: (() => void) | undefined;
-  /** Something changed in a slot: a request came, or another sequence. */
-  changed(slot: Slot): void;
-  /** Nobody else will come: nothing waits for others any more. */
-  hurry(): void;
+
+  /** @param instance the group of this one instance */
+  constructor(
+    protected readonly instance: InstanceGroup,
+    protected readonly owner: SlotOwner,
+    protected readonly clock: Clock,
+  ) {}
+
+  /** False while the instance is down. */
+  get healthy(): boolean {
+    return this.instance.instances[0]!.healthy;
+  }
+
   /** Requests that have left their sequence and no instance has taken. */
-  readonly queuedCount: number;
-  failQueued(error: TritonError): void;
+  abstract get queuedCount(): number;
+  /** Something changed in a slot: a request came, or another sequence. */
+  abstract changed(slot: Slot): void;
+  /** Nobody else will come: nothing waits for others any more. */
+  abstract hurry(): void;
+  abstract failQueued(error: TritonError): void;
 }
 
 /** What a batcher asks of the scheduler. */

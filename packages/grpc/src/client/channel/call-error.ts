@@ -39,10 +39,15 @@ export function codeFromStatus(code: number): ErrorCode {
   return codes[code] ?? "UNKNOWN";
 }
 
-/** The error that a status stands for: with the server's text when it gives one. */
-export function callError({ code, details }: CallStatus): TritonError {
+/** The error that a status stands for: with the server's text when it gives one, and when it says to come again. */
+export function callError({
+  code,
+  details,
+  retryAfterMs = Number.POSITIVE_INFINITY,
+}: CallStatus): TritonError {
   const cause = new GrpcStatusError(code, details);
-  return new TritonError(codeFromStatus(code), details === "" ? cause.message : details, { cause });
+  const options = Number.isFinite(retryAfterMs) ? { cause, retryAfterMs } : { cause };
+  return new TritonError(codeFromStatus(code), details === "" ? cause.message : details, options);
 }
 
 /** The error of a call whose time is over. */

@@ -14,13 +14,18 @@ import {
   type CallOptions,
   type ClientOptions,
   type Compression,
-  DEFAULT_RETRIES,
-  DEFAULT_RETRY_DELAY_MS,
-  DEFAULT_TIMEOUT_MS,
 } from "../client-options.js";
-import { cancelled, type RetryPolicy, retryDelay, TritonError } from "../core.js";
+import {
+  cancelled,
+  DEFAULT_TIMEOUT_MS,
+  type RetryPolicy,
+  retryDelay,
+  retryPolicy,
+  TritonError,
+} from "../core.js";
 import { onAbort, pause, throwIfAborted } from "./abort.js";
 import { callError, timedOut } from "./call-error.js";
+import { callStatus } from "./call-status.js";
 import { failureOf } from "./failure.js";
 import { type ServerAddress, serverAddress } from "./server-address.js";
 
@@ -64,11 +69,7 @@ export class Channel {
     this.#address = serverAddress(url, options.tls);
     this.#options = options;
     this.#headers = { ...headers, ...(accessToken !== undefined && { [ACCESS_TOKEN_HEADER]: accessToken }) };
-    this.#retry = {
-      retries: options.retries ?? DEFAULT_RETRIES,
-      delayMs: options.retryDelayMs ?? DEFAULT_RETRY_DELAY_MS,
-      unavailable: options.retryUnavailable ?? false,
-    };
+    this.#retry = retryPolicy(options);
   }
 
   /** Calls a method with one request and one response. */
@@ -84,8 +85,10 @@ export class Channel {
       if ("response" in outcome) return outcome.response;
       const { error } = outcome;
       if (error.code === status.DEADLINE_EXCEEDED) throw timedOut(timeoutMs);
-      const delay = retryDelay(failureOf(error), attempt, method.idempotent, this.#retry);
-      if (delay === undefined) throw callError(error);
+      const ended = callStatus(error);
+      const hint = { retryAfterMs: ended.retryAfterMs, leftMs: deadline - Date.now() };
+      const delay = retryDelay(failureOf(ended), attempt, method.idempotent, this.#retry, hint);
+      if (delay === undefined) throw callError(ended);
       if (Date.now() + delay >= deadline) throw timedOut(timeoutMs);
       await pause(delay, signals);
     }

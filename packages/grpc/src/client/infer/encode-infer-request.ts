@@ -1,13 +1,6 @@
 import type { inference } from "#proto";
-import { inputTensor } from "../core.js";
-import {
-  type InferCall,
-  type InferInput,
-  isSharedMemoryInput,
-  type OutputRequest,
-  type SharedMemoryRange,
-  type StreamInferRequest,
-} from "./infer-options.js";
+import { inputTensor, isSharedMemoryInput, type SharedMemoryRange } from "../core.js";
+import type { InferCall, InferInput, OutputRequest, StreamInferRequest } from "./infer-options.js";
 import { requestParameters } from "./request-parameters.js";
 
 type RequestMessage = inference.ModelInferRequest.$Properties;

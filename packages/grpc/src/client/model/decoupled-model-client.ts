@@ -1,14 +1,19 @@
+import { setMaxListeners } from "node:events";
 import {
   type BatchAxis,
   type InputValuesOf,
+  KnownModel,
+  type ModelConfig,
+  type ModelSignature,
   modelInputs,
   type ResultOf,
+  resultArrays,
   type TensorSpec,
   TritonError,
 } from "../core.js";
-import { KnownModel } from "./known-model.js";
-import type { ModelInferOptions } from "./model-client-options.js";
-import { resultArrays } from "./result-arrays.js";
+import { InferenceServerClient } from "../inference-server-client.js";
+import type { ModelClientOptions, ModelInferOptions } from "./model-client-options.js";
+import { signatureOf } from "./model-signature.js";
 
 /**
  * A client of one decoupled model: a request has any number of responses, which come as they are made. Each call has
@@ -23,7 +28,17 @@ import { resultArrays } from "./result-arrays.js";
 export class DecoupledModelClient<
   const I extends readonly TensorSpec[] = readonly TensorSpec[],
   const O extends readonly TensorSpec[] = readonly TensorSpec[],
-> extends KnownModel {
+> extends KnownModel<InferenceServerClient> {
+  /**
+   * @param server where the server is, or a client of it; that one is left open by `close`
+   * @throws TritonError INVALID_ARG for what is no address.
+   */
+  constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
+    super(server, (url) => new InferenceServerClient(url, options), modelName, options);
+    // Any number of streams at a time end with the client.
+    setMaxListeners(0, this.closed);
+  }
+
   /**
    * Infers one sample and yields its responses: a model with a batch axis gets one row, and the results come without
    * the axis. Nothing is sent before the first response is asked for; leaving the loop cancels the request.
@@ -45,6 +60,10 @@ export class DecoupledModelClient<
     options: ModelInferOptions = {},
   ): AsyncGenerator<ResultOf<O>, void, void> {
     return this.#infer(inputs, options, "given");
+  }
+
+  protected override signatureOf(config: ModelConfig): ModelSignature {
+    return signatureOf(this.modelName, config);
   }
 
   async *#infer(

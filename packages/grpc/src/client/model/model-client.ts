@@ -1,20 +1,7 @@
-import {
-  type BatchAxis,
-  ConcurrencyGate,
-  type InputValuesOf,
-  modelInputs,
-  type ResultOf,
-  type TensorSpec,
-  TritonError,
-} from "../core.js";
-import type { InferenceServerClient } from "../inference-server-client.js";
-import { KnownModel } from "./known-model.js";
-import {
-  DEFAULT_MAX_QUEUE_SIZE,
-  type ModelClientOptions,
-  type ModelInferOptions,
-} from "./model-client-options.js";
-import { resultArrays } from "./result-arrays.js";
+import { AnsweringModel, type ModelConfig, type ModelSignature, type TensorSpec } from "../core.js";
+import { InferenceServerClient } from "../inference-server-client.js";
+import type { ModelClientOptions, ModelInferOptions } from "./model-client-options.js";
+import { signatureOf } from "./model-signature.js";
 
 /**
  * A client of one model, in the manner of PyTriton: it waits for the model, reads its configuration once, checks
@@ -32,52 +19,20 @@ import { resultArrays } from "./result-arrays.js";
 export class ModelClient<
   const I extends readonly TensorSpec[] = readonly TensorSpec[],
   const O extends readonly TensorSpec[] = readonly TensorSpec[],
-> extends KnownModel {
-  readonly #gate: ConcurrencyGate;
-
+> extends AnsweringModel<I, O, InferenceServerClient, ModelInferOptions> {
   /**
    * @param server where the server is, or a client of it; that one is left open by `close`
    * @throws TritonError INVALID_ARG for what is no address.
    */
   constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
-    super(server, modelName, options);
-    const { maxConcurrency = Number.POSITIVE_INFINITY, maxQueueSize = DEFAULT_MAX_QUEUE_SIZE } = options;
-    this.#gate = new ConcurrencyGate(maxConcurrency, maxQueueSize);
+    super(server, (url) => new InferenceServerClient(url, options), modelName, options);
   }
 
-  /**
-   * Infers one sample: a model with a batch axis gets one row, and the results come without the axis. Inputs are read
-   * when it is the call's turn: leave their arrays as they are until then.
-   *
-   * @throws TritonError INVALID_ARG for inputs that do not fit the model, UNSUPPORTED for a decoupled model,
-   * UNAVAILABLE when the model is not ready in time, when too many calls wait, and after `close`, CANCELLED when
-   * `signal` aborts, and what the server answers.
-   */
-  inferSample(inputs: InputValuesOf<I>, options: ModelInferOptions = {}): Promise<ResultOf<O>> {
-    return this.#infer(inputs, options, "added");
+  protected override get forDecoupled(): string {
+    return "DecoupledModelClient instead";
   }
 
-  /** Infers a batch of rows. Throws as {@link inferSample}, and INVALID_ARG for a model without a batch axis. */
-  inferBatch(inputs: InputValuesOf<I>, options: ModelInferOptions = {}): Promise<ResultOf<O>> {
-    return this.#infer(inputs, options, "given");
-  }
-
-  protected override finished(): Promise<void> {
-    return this.#gate.close();
-  }
-
-  async #infer(inputs: InputValuesOf<I>, options: ModelInferOptions, axis: BatchAxis): Promise<ResultOf<O>> {
-    const { signature, timeoutMs } = await this.prepared(options.signal);
-    if (signature.decoupled) {
-      throw new TritonError(
-        "UNSUPPORTED",
-        `model '${this.modelName}' is decoupled: use DecoupledModelClient instead`,
-      );
-    }
-    const tensors = modelInputs(signature, inputs, axis);
-    const { modelVersion } = this.options;
-    const call = { timeoutMs, ...options, modelVersion, inputs: tensors };
-    const result = await this.#gate.run(() => this.server.infer(this.modelName, call), options.signal);
-    return resultArrays(result, axis === "added" && signature.maxBatchSize > 0) as ResultOf<O>;
+  protected override signatureOf(config: ModelConfig): ModelSignature {
+    return signatureOf(this.modelName, config);
   }
 }

@@ -1,33 +1,14 @@
-import {
-  fromConfigDataType,
-  type ModelConfig,
-  type ModelSignature,
-  type SignatureInput,
-  TritonError,
-} from "../core.js";
+import { type ModelConfig, type ModelSignature, modelSignature } from "../core.js";
 
 /**
- * Reads a model's configuration.
+ * What the clients of a model need to know of its configuration.
  *
  * @throws TritonError INTERNAL for one with unknown data types.
  */
-export function modelSignature(modelName: string, config: ModelConfig): ModelSignature {
-  const inputs = config.input.map((input) => signatureInput(modelName, input));
-  return {
-    modelName,
-    maxBatchSize: config.maxBatchSize,
-    decoupled: config.modelTransactionPolicy?.decoupled === true,
-    inputs: new Map(inputs.map((input) => [input.name, input])),
-  };
-}
-
-function signatureInput(
+export function signatureOf(
   modelName: string,
-  { name, dataType, dims, optional }: ModelConfig["input"][number],
-): SignatureInput {
-  const datatype = fromConfigDataType(dataType);
-  if (datatype === undefined) {
-    throw new TritonError("INTERNAL", `input '${name}' of model '${modelName}' has data type '${dataType}'`);
-  }
-  return { name, datatype, dims, optional };
+  { maxBatchSize, modelTransactionPolicy, input }: ModelConfig,
+): ModelSignature {
+  const decoupled = modelTransactionPolicy?.decoupled === true;
+  return modelSignature(modelName, { maxBatchSize, decoupled, inputs: input });
 }

@@ -3,6 +3,7 @@ import { inference } from "#proto";
 import { method } from "../calls/endpoint.js";
 import { onAbort } from "../channel/abort.js";
 import { callError, timedOut } from "../channel/call-error.js";
+import { callStatus } from "../channel/call-status.js";
 import type { Channel } from "../channel/channel.js";
 import type { CallOptions, Compression } from "../client-options.js";
 import { cancelled, TritonError } from "../core.js";
@@ -115,7 +116,9 @@ function toResponse({ errorMessage, inferResponse }: ResponseMessage): StreamInf
 
 function streamError(error: unknown, timeoutMs: number | undefined): TritonError {
   if (TritonError.is(error)) return error;
-  const { code, details } = error as ServiceError;
+  const { code } = error as ServiceError;
   if (code === undefined) return TritonError.from(error);
-  return code === status.DEADLINE_EXCEEDED ? timedOut(timeoutMs!) : callError({ code, details });
+  return code === status.DEADLINE_EXCEEDED
+    ? timedOut(timeoutMs!)
+    : callError(callStatus(error as ServiceError));
 }

@@ -25,10 +25,10 @@ export abstract class Endpoint {
   /** True for 200, false for the statuses by which a server says that it, or a model, is not ready. */
   protected async probe(path: string, call: CallOptions): Promise<boolean> {
     const outgoing = { method: "GET", path, idempotent: true } as const;
-    const { status, body } = await this.transport.send(outgoing, call);
+    const { status, headers, body } = await this.transport.send(outgoing, call);
     if (status === 200) return true;
     if (status === 400 || status === 404 || status === 503) return false;
-    throw answerError(status, body);
+    throw answerError(status, headers, body);
   }
 
   protected async get<T>(path: string, call: CallOptions): Promise<T> {

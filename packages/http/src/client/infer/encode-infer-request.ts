@@ -1,13 +1,13 @@
-import { inputTensor, isDescribed, type Shape } from "../core.js";
-import { type JsonSource, toJson } from "../json/write-json.js";
 import {
-  type InferCall,
-  type InferInput,
+  inputTensor,
+  isDescribed,
   isSharedMemoryInput,
-  type OutputRequest,
+  requestParameters,
+  type Shape,
   type SharedMemoryRange,
-} from "./infer-options.js";
-import { requestParameters } from "./request-parameters.js";
+} from "../core.js";
+import { type JsonSource, toJson } from "../json/write-json.js";
+import type { InferCall, InferInput, OutputRequest } from "./infer-options.js";
 import { tensorJson } from "./tensor-json.js";
 
 /** The body of an infer request. */
@@ -35,7 +35,8 @@ export function encodeInferRequest(call: InferCall, binary = true): EncodedInfer
     .filter(([, input]) => input !== undefined)
     .map(([name, input]) => inputJson(name, input, binaryByDefault, tensors));
   const outputs = call.outputs?.map((output) => outputJson(output, binaryByDefault));
-  const parameters = requestParameters(call, binaryByDefault && outputs === undefined);
+  const parameters = requestParameters(call);
+  if (binaryByDefault && outputs === undefined) parameters.binary_data_output = true;
   const members = [`"inputs":[${inputs.join(",")}]`];
   if (outputs !== undefined) members.push(`"outputs":${toJson(outputs)}`);
   if (Object.keys(parameters).length > 0) members.unshift(`"parameters":${toJson(parameters)}`);

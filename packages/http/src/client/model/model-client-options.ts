@@ -1,30 +1,9 @@
 import type { ClientOptions } from "../client-options.js";
+import type { ModelOptions } from "../core.js";
 import type { InferRequestOptions } from "../infer/infer-options.js";
 
 /** Options of a client of one model. */
-export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs"> {
-  /** @default the version that the server picks */
-  readonly modelVersion?: string | number;
-  /** `false` asks for the model's configuration at once, not with the first call. @default true */
-  readonly lazyInit?: boolean;
-  /** Longest time for the server and the model to become ready, and for loading a model. @default 300000 */
-  readonly initTimeoutMs?: number;
-  /** Longest time for an inference, apart from waiting for the model and for its turn. @default 60000 */
-  readonly inferenceTimeoutMs?: number;
-  /** Inferences that may be under way at once; further ones wait. @default no limit */
-  readonly maxConcurrency?: number;
-  /** Inferences that may wait; further ones reject with UNAVAILABLE. @default 128 */
-  readonly maxQueueSize?: number;
-}
+export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, ModelOptions {}
 
 /** Options of an inference with one model. */
 export type ModelInferOptions = Omit<InferRequestOptions, "modelVersion">;
-
-/** PyTriton's: loading a large model takes minutes. */
-export const DEFAULT_INIT_TIMEOUT_MS = 300_000;
-
-/** PyTriton's. */
-export const DEFAULT_INFERENCE_TIMEOUT_MS = 60_000;
-
-/** PyTriton's: deep enough for bursts, short enough to fail before memory does. */
-export const DEFAULT_MAX_QUEUE_SIZE = 128;

@@ -1,5 +1,6 @@
 import { TritonError } from "../core.js";
 import { isObject, parseJson } from "../json/parse-json.js";
+import { retryAfterOf } from "./retry-after.js";
 
 type ErrorCode = TritonError["code"];
 
@@ -40,11 +41,14 @@ export function codeFromStatus(status: number): ErrorCode {
   return status >= 500 ? "INTERNAL" : "UNKNOWN";
 }
 
-/** The error that an answer with this status and body stands for: with the server's text when it gives one. */
-export function answerError(status: number, body: Uint8Array): TritonError {
+/** The error that an answer stands for: with the server's text when it gives one, and when it says to come again. */
+export function answerError(status: number, headers: Headers, body: Uint8Array): TritonError {
   const text = new TextDecoder().decode(body);
   const message = serverMessage(text) ?? `HTTP status ${status}${excerpt(text)}`;
-  return new TritonError(codeFromStatus(status), message, { cause: new HttpStatusError(status) });
+  const code = codeFromStatus(status);
+  const retryAfterMs = code === "UNAVAILABLE" ? retryAfterOf(headers, Date.now()) : undefined;
+  const cause = new HttpStatusError(status);
+  return new TritonError(code, message, { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) });
 }
 
 /** The text of an error that came as JSON, or as a server-sent event. */

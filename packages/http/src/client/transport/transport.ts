@@ -1,19 +1,20 @@
+import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions, type Fetch } from "../client-options.js";
 import {
-  ACCESS_TOKEN_HEADER,
-  type CallOptions,
-  type ClientOptions,
-  DEFAULT_RETRIES,
-  DEFAULT_RETRY_DELAY_MS,
   DEFAULT_TIMEOUT_MS,
-  type Fetch,
-} from "../client-options.js";
-import { type Failure, type RetryPolicy, retryDelay, TritonError } from "../core.js";
+  Deadline,
+  type Failure,
+  pause,
+  type RetryPolicy,
+  retryDelay,
+  retryPolicy,
+  TritonError,
+} from "../core.js";
 import { serverUrl } from "../paths.js";
 import { answerError } from "./answer-error.js";
 import { decoded } from "./compression.js";
-import { Deadline, pause } from "./deadline.js";
 import { networkError, wasNeverSent } from "./network-error.js";
 import { readChunks } from "./read-chunks.js";
+import { retryAfterOf } from "./retry-after.js";
 
 /** A request, before the client's own headers are added. */
 export interface Outgoing {
@@ -49,11 +50,7 @@ export class Transport {
     // A `fetch` that is called as a method refuses to work in browsers.
     this.#fetch = options.fetch ?? ((address, init) => globalThis.fetch(address, init));
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    this.#retry = {
-      retries: options.retries ?? DEFAULT_RETRIES,
-      delayMs: options.retryDelayMs ?? DEFAULT_RETRY_DELAY_MS,
-      unavailable: options.retryUnavailable ?? false,
-    };
+    this.#retry = retryPolicy(options);
   }
 
   /** The answer, whatever its status. */
@@ -73,7 +70,7 @@ export class Transport {
   /** The answer of a request that succeeded; throws the server's error otherwise. */
   async request(outgoing: Outgoing, call: CallOptions): Promise<Answer> {
     const answer = await this.send(outgoing, call);
-    if (answer.status !== 200) throw answerError(answer.status, answer.body);
+    if (answer.status !== 200) throw answerError(answer.status, answer.headers, answer.body);
     return answer;
   }
 
@@ -92,7 +89,8 @@ export class Transport {
     try {
       const response = await this.#attempt(outgoing, call, deadline, async (opened) => {
         if (opened.status !== 200) {
-          throw answerError(opened.status, new Uint8Array(await opened.arrayBuffer()));
+          const body = new Uint8Array(await opened.arrayBuffer());
+          throw answerError(opened.status, opened.headers, body);
         }
         const got = opened.headers.get("content-type") ?? "none";
         if (got.split(";")[0]!.trim().toLowerCase() === type) return opened;
@@ -139,12 +137,17 @@ export class Transport {
   ): Promise<T> {
     const [address, init] = this.#toFetch(outgoing, call, deadline.signal);
     for (let attempt = 0; ; attempt++) {
-      const delayAfter = (failure: Failure) => retryDelay(failure, attempt, outgoing.idempotent, this.#retry);
+      const delayAfter = (failure: Failure, retryAfterMs?: number) =>
+        retryDelay(failure, attempt, outgoing.idempotent, this.#retry, {
+          retryAfterMs,
+          leftMs: deadline.leftMs,
+        });
       let delay: number | undefined;
       try {
         if (deadline.fault !== undefined) throw deadline.fault;
         const response = await this.#fetch(address, init);
-        if (response.status === 503) delay = delayAfter("unavailable");
+        if (response.status === 503)
+          delay = delayAfter("unavailable", retryAfterOf(response.headers, Date.now()));
         if (delay === undefined) return await read(response);
         // Read to its end, the connection can be used again.
         await response.arrayBuffer();

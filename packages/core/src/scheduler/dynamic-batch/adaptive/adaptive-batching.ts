@@ -1,5 +1,5 @@
 import type { Payload } from "../../../batch/payload.js";
-import { TritonError } from "../../../errors/triton-error.js";
+import { errorWithoutStack } from "../../../errors/error-without-stack.js";
 import type { InstanceGroup } from "../../../instance/instance-group.js";
 import type { ExecutionObserver } from "../../../instance/instance-group-listener.js";
 import type { ModelInstance } from "../../../instance/model-instance.js";
@@ -69,7 +69,7 @@ export class AdaptiveBatching implements ExecutionObserver {
     if (expectedMs <= allowedMs) return;
     this.#punctuality = afterRefusal(this.#punctuality);
     const retryAfterMs = Math.max(1, Math.ceil(expectedMs - allowedMs));
-    throw new TritonError(
+    throw errorWithoutStack(
       "UNAVAILABLE",
       `${request.logPrefix}Request for model '${request.modelName}' would be answered in ${Math.ceil(expectedMs)} ms, ` +
         `but has ${Math.floor(allowedMs)} ms`,

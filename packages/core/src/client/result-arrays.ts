@@ -1,5 +1,6 @@
-import { TritonError, toNdArray } from "../core.js";
-import type { InferResult } from "../infer/infer-result.js";
+import { TritonError } from "../errors/triton-error.js";
+import { toNdArray } from "../tensor/nd-array.js";
+import type { AnsweredTensors } from "./answered-tensors.js";
 
 /**
  * The outputs of a result as ndarrays.
@@ -8,7 +9,7 @@ import type { InferResult } from "../infer/infer-result.js";
  * @throws TritonError INTERNAL when there is not.
  */
 export function resultArrays(
-  result: InferResult,
+  result: Pick<AnsweredTensors, "tensors">,
   strip: boolean,
 ): Record<string, ReturnType<typeof toNdArray>> {
   const arrays: Record<string, ReturnType<typeof toNdArray>> = Object.create(null);

@@ -1,12 +1,12 @@
-import { TritonError } from "../core.js";
-import { Deadline, pause } from "../transport/deadline.js";
+import { TritonError } from "../errors/triton-error.js";
+import { Deadline, pause } from "./deadline.js";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
 /** What is waited for, and for how long. */
 export interface WaitOptions {
-  /** For the error: `server http://localhost:8000`. */
+  /** For the error: `model 'linear'`. */
   readonly what: string;
   readonly timeoutMs: number;
   readonly signals: readonly (AbortSignal | undefined)[];

@@ -1,4 +1,6 @@
-import { cancelled, onAbort, TritonError } from "../core.js";
+import { TritonError } from "../errors/triton-error.js";
+import { cancelled } from "./cancelled.js";
+import { onAbort } from "./on-abort.js";
 
 /** Timers cannot wait longer. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -10,6 +12,7 @@ const LONGEST_MS = 2 ** 31 - 1;
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #timeoutMs: number;
+  #endsAt = 0;
   readonly #stopListening: readonly (() => void)[];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #fault: TritonError | undefined;
@@ -41,6 +44,11 @@ export class Deadline {
     return this.#timedOut;
   }
 
+  /** Milliseconds that are left. */
+  get leftMs(): number {
+    return this.#endsAt - performance.now();
+  }
+
   /** Stops the time. */
   hold(): void {
     clearTimeout(this.#timer);
@@ -49,6 +57,7 @@ export class Deadline {
   /** Starts the time over: for streams, whose parts have to come within it. */
   restart(): void {
     clearTimeout(this.#timer);
+    this.#endsAt = performance.now() + this.#timeoutMs;
     if (this.#fault !== undefined || !(this.#timeoutMs <= LONGEST_MS)) return;
     this.#timer = setTimeout(() => {
       this.#timedOut = true;

@@ -1,5 +1,6 @@
-import { type ParameterValue, TritonError } from "../core.js";
-import type { InferRequestOptions } from "./infer-options.js";
+import { TritonError } from "../errors/triton-error.js";
+import type { ParameterValue } from "../request/parameters.js";
+import type { RequestOptions } from "./infer-options.js";
 
 /** Names that the protocol gives a meaning. */
 const RESERVED: ReadonlySet<string> = new Set([
@@ -17,10 +18,12 @@ const RESERVED: ReadonlySet<string> = new Set([
  *
  * @throws TritonError INVALID_ARG for a custom parameter with a name that the protocol gives a meaning.
  */
-export function requestParameters(
-  { parameters = {}, sequence, priority, timeoutMicroseconds }: InferRequestOptions,
-  binaryOutput: boolean,
-): Record<string, ParameterValue> {
+export function requestParameters({
+  parameters = {},
+  sequence,
+  priority,
+  timeoutMicroseconds,
+}: RequestOptions): Record<string, ParameterValue> {
   const all: Record<string, ParameterValue> = Object.create(null);
   for (const [name, value] of Object.entries(parameters)) {
     if (RESERVED.has(name) || name.startsWith("triton_")) {
@@ -36,6 +39,5 @@ export function requestParameters(
   }
   if (priority !== undefined && priority !== 0) all.priority = priority;
   if (timeoutMicroseconds !== undefined) all.timeout = timeoutMicroseconds;
-  if (binaryOutput) all.binary_data_output = true;
   return all;
 }

@@ -1,41 +1,50 @@
-import { setMaxListeners } from "node:events";
-import type { LoadModelOptions } from "../calls/repository-calls.js";
-import { DEFAULT_TIMEOUT_MS } from "../client-options.js";
-import { type ModelConfig, type ModelSignature, TritonError, unlessAborted } from "../core.js";
-import { InferenceServerClient } from "../inference-server-client.js";
+import { TritonError } from "../errors/triton-error.js";
+import type { ModelSignature } from "../tensor/model-inputs.js";
+import { unlessAborted } from "./cancelled.js";
+import { type CommonCallOptions, DEFAULT_TIMEOUT_MS, type VersionOption } from "./client-options.js";
 import {
   DEFAULT_INFERENCE_TIMEOUT_MS,
   DEFAULT_INIT_TIMEOUT_MS,
-  type ModelClientOptions,
+  type ModelOptions,
   type WaitCallOptions,
-} from "./model-client-options.js";
-import { modelSignature } from "./model-signature.js";
+} from "./model-options.js";
 import { waitUntil } from "./wait-until.js";
 
-interface Model {
-  readonly config: ModelConfig;
+/** What a client of a model needs of a client of its server. */
+export interface ServerOfModel {
+  isServerReady(call: CommonCallOptions): Promise<boolean>;
+  isModelReady(modelName: string, call: CommonCallOptions & VersionOption): Promise<boolean>;
+  getModelConfig(modelName: string, call: CommonCallOptions & VersionOption): Promise<object>;
+  loadModel(modelName: string, options: CommonCallOptions): Promise<void>;
+  unloadModel(modelName: string, options: CommonCallOptions): Promise<void>;
+  close(): void;
+}
+
+/** A configuration as such a client has it. */
+export type ConfigOf<S extends ServerOfModel> = Awaited<ReturnType<S["getModelConfig"]>>;
+
+/** What such a client loads a model with. */
+export type LoadOptionsOf<S extends ServerOfModel> = NonNullable<Parameters<S["loadModel"]>[1]>;
+
+interface Model<S extends ServerOfModel> {
+  readonly config: ConfigOf<S>;
   readonly signature: ModelSignature;
 }
 
 /** One model of a server: waits for it, and reads its configuration once. The ground of the clients of a model. */
-export abstract class KnownModel {
+export abstract class KnownModel<S extends ServerOfModel> {
   readonly modelName: string;
-  protected readonly server: InferenceServerClient;
-  protected readonly options: ModelClientOptions;
+  protected readonly server: S;
+  protected readonly options: ModelOptions;
   readonly #ownsServer: boolean;
   readonly #closed = new AbortController();
-  #model: Promise<Model> | undefined;
+  #model: Promise<Model<S>> | undefined;
 
-  /**
-   * @param server where the server is, or a client of it; that one is left open by `close`
-   * @throws TritonError INVALID_ARG for what is no address.
-   */
-  constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
-    // Any number of calls at a time end with the client.
-    setMaxListeners(0, this.#closed.signal);
+  /** @param server where the server is, which is then opened, or a client of it; that one is left open by `close` */
+  constructor(server: string | S, open: (url: string) => S, modelName: string, options: ModelOptions) {
     this.modelName = modelName;
     this.#ownsServer = typeof server === "string";
-    this.server = typeof server === "string" ? new InferenceServerClient(server, options) : server;
+    this.server = typeof server === "string" ? open(server) : server;
     this.options = options;
     // Whoever calls first is told what went wrong.
     if (options.lazyInit === false) this.#knownModel().catch(() => {});
@@ -49,13 +58,13 @@ export abstract class KnownModel {
   /** Resolves when the model is ready, whether or not all others are. */
   waitForModel(options: WaitCallOptions = {}): Promise<void> {
     const { modelVersion } = this.options;
-    const isReady = (call: WaitCallOptions) =>
+    const isReady = (call: CommonCallOptions) =>
       this.server.isModelReady(this.modelName, { ...call, modelVersion });
     return this.#wait(`model '${this.modelName}'`, isReady, options);
   }
 
   /** Loads or reloads the model on a server with a model repository. */
-  async loadModel(options: LoadModelOptions = {}): Promise<void> {
+  async loadModel(options?: LoadOptionsOf<S>): Promise<void> {
     await this.server.loadModel(this.modelName, { timeoutMs: this.#initTimeoutMs, ...options });
     this.#model = undefined;
   }
@@ -66,17 +75,20 @@ export abstract class KnownModel {
     this.#model = undefined;
   }
 
-  /** The model's configuration. Asked for once; waits for the model. */
-  async modelConfig({ signal }: { signal?: AbortSignal } = {}): Promise<ModelConfig> {
+  /** The model's configuration, as the client of the server has it. Asked for once; waits for the model. */
+  async modelConfig({ signal }: { signal?: AbortSignal } = {}): Promise<ConfigOf<S>> {
     return (await unlessAborted(this.#knownModel(), signal)).config;
   }
 
   /** True when the model has a batch axis. */
-  async isBatchingSupported(options: { signal?: AbortSignal } = {}): Promise<boolean> {
-    return (await this.modelConfig(options)).maxBatchSize > 0;
+  async isBatchingSupported({ signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
+    return (await unlessAborted(this.#knownModel(), signal)).signature.maxBatchSize > 0;
   }
 
-  /** Refuses further calls, and resolves when the inferences under way have ended; streams are cancelled. */
+  /**
+   * Refuses further calls, and those that wait; resolves when the inferences under way have ended. Streams are
+   * cancelled.
+   */
   async close(): Promise<void> {
     this.#closed.abort(new TritonError("UNAVAILABLE", "the client is closed"));
     await this.finished();
@@ -86,6 +98,9 @@ export abstract class KnownModel {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+
+  /** @throws TritonError INTERNAL for a configuration that is none. */
+  protected abstract signatureOf(config: ConfigOf<S>): ModelSignature;
 
   /** Resolves when what `close` is to wait for has ended. */
   protected finished(): Promise<void> {
@@ -111,7 +126,7 @@ export abstract class KnownModel {
   }
 
   /** All calls share one look at the model; after a failure the next call looks again. */
-  #knownModel(): Promise<Model> {
+  #knownModel(): Promise<Model<S>> {
     this.#model ??= this.#lookUp().catch((thrown: unknown) => {
       this.#model = undefined;
       throw thrown;
@@ -119,21 +134,24 @@ export abstract class KnownModel {
     return this.#model;
   }
 
-  async #lookUp(): Promise<Model> {
+  async #lookUp(): Promise<Model<S>> {
     await this.waitForModel();
     const { modelVersion } = this.options;
     const call = { modelVersion, signal: this.#closed.signal, timeoutMs: this.#initTimeoutMs };
-    const config = await this.server.getModelConfig(this.modelName, call);
-    return { config, signature: modelSignature(this.modelName, config) };
+    const config = (await this.server.getModelConfig(this.modelName, call)) as ConfigOf<S>;
+    return { config, signature: this.signatureOf(config) };
   }
 
   #wait(
     what: string,
-    isReady: (call: WaitCallOptions) => Promise<boolean>,
+    isReady: (call: CommonCallOptions) => Promise<boolean>,
     { timeoutMs = this.#initTimeoutMs, signal }: WaitCallOptions,
   ): Promise<void> {
-    const signals = [signal, this.#closed.signal];
-    const ask = (leftMs: number) => isReady({ signal, timeoutMs: Math.min(DEFAULT_TIMEOUT_MS, leftMs) });
-    return waitUntil(ask, { what, timeoutMs, signals });
+    const callTimeoutMs = Math.min(DEFAULT_TIMEOUT_MS, timeoutMs);
+    return waitUntil((ended) => isReady({ signal: ended, timeoutMs: callTimeoutMs }), {
+      what,
+      timeoutMs,
+      signals: [signal, this.#closed.signal],
+    });
   }
 }

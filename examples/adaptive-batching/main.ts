@@ -1,0 +1,91 @@
+import { batch, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+
+/*
+ * A model whose batches take 10 ms and 1 ms a row, answers that are wanted within 50 ms, and a load that rises until it
+ * is more than the model can do. Nothing is configured but the target: batches grow with the load, and what would be
+ * late is refused at once, with the time after which to come again.
+ *
+ *   npm start
+ *
+ * Time is a virtual clock's, so that the example is over at once and shows the same each time; without `clock` it is
+ * the machine's.
+ */
+
+const FIXED_MS = 10;
+const PER_ROW_MS = 1;
+const TARGET_MS = 50;
+const SECONDS = 4;
+
+const clock = new VirtualClock();
+await using triton = new Triton({ clock });
+const batches: number[] = [];
+const model = triton.bind({
+  modelName: "ranker",
+  inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+  inferFunc: batch(async ({ x }) => {
+    const rows = x.shape[0]!;
+    batches.push(rows);
+    await new Promise<void>((done) => clock.setTimer(FIXED_MS + PER_ROW_MS * rows, done));
+    return { y: x };
+  }),
+  config: { maxBatchSize: 64, batcher: { targetLatencyMs: TARGET_MS } },
+});
+await model.ready();
+
+/** Sends evenly for some seconds, and tells what came of it. */
+async function load(requestsPerSecond: number): Promise<void> {
+  const latencies: number[] = [];
+  const comeAgain: number[] = [];
+  const failed = (error: unknown): void => {
+    if (!TritonError.is(error) || error.retryAfterMs === undefined) throw error;
+    comeAgain.push(error.retryAfterMs);
+  };
+  batches.length = 0;
+  const sent: Promise<void>[] = [];
+  for (let i = 0; i < requestsPerSecond * SECONDS; i++) {
+    const start = clock.now();
+    sent.push(model.inferSample({ x: [i] }).then(() => void latencies.push(clock.now() - start), failed));
+    await clock.advance(1000 / requestsPerSecond);
+  }
+  await clock.advance(1000);
+  await Promise.all(sent);
+  const inTime = latencies.filter((ms) => ms <= TARGET_MS).length;
+  const rows = latencies.length / batches.length;
+  const refused =
+    comeAgain.length === 0
+      ? "none refused"
+      : `${comeAgain.length} refused, to come again in ${Math.min(...comeAgain)} to ${Math.max(...comeAgain)} ms`;
+  console.log(
+    `${requestsPerSecond}/s: ${latencies.length} answered, ${inTime} of them in time, ` +
+      `in ${batches.length} batches of ${rows.toFixed(1)} rows; ${refused}`,
+  );
+}
+
+for (const requestsPerSecond of [20, 100, 400, 800, 1600]) await load(requestsPerSecond);
+
+/** Asks, and asks again when told to: the number of the attempt that was answered. */
+async function patiently(x: number): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await model.inferSample({ x: [x] });
+      return attempt;
+    } catch (error) {
+      if (!TritonError.is(error) || error.retryAfterMs === undefined) throw error;
+      const { retryAfterMs } = error;
+      await new Promise<void>((resume) => clock.setTimer(retryAfterMs, resume));
+    }
+  }
+}
+
+const clients = Array.from({ length: 100 }, (_, i) => patiently(i));
+await clock.advance(2000);
+const attempts = await Promise.all(clients);
+const first = attempts.filter((attempt) => attempt === 1).length;
+console.log(`100 at once: ${first} answered at the first attempt, ${attempts.length} in the end`);
+
+// What the batcher has learnt from.
+const durations = model.statistics().batchStats.map(({ batchSize, computeInfer: { count, ns } }) => {
+  return `${(ns / count / 1e6).toFixed(1)} ms for ${batchSize}`;
+});
+console.log(`batches took ${durations[0]} row, ${durations.at(-1)} rows`);
