@@ -5,5 +5,10 @@ const python = process.env.TRITONJS_PYTHON ?? "python3";
 /** Whether there is a Python with numpy, which Python models need. */
 export const hasPython = spawnSync(python, ["-c", "import numpy"], { stdio: "ignore" }).status === 0;
 
+/** The program itself, by its path. */
+export const pythonProgram = String(
+  spawnSync(python, ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" }).stdout ?? "",
+).trim();
+
 /** For the names of tests that need it: says that they are skipped. */
 export const withoutPython = hasPython ? "" : ` (skipped: there is no ${python} with numpy)`;

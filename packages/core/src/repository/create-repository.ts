@@ -1,4 +1,5 @@
 import type { Clock } from "../clock/clock.js";
+import type { Gpus } from "../config/gpus.js";
 import type { ModelConfig } from "../config/model-config.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
@@ -13,7 +14,7 @@ export interface ServerParts {
   readonly registry: ModelRegistry;
   readonly log: Log;
   readonly clock: Clock;
-  readonly gpus: readonly number[] | undefined;
+  readonly gpus: Gpus;
 }
 
 /** The repository that the options ask for; without `modelRepository` an empty one. */

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { findBackend } from "../backends/backend-table.js";
 import { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
 import { completeConfig } from "../config/complete/complete-config.js";
+import type { Gpus } from "../config/gpus.js";
 import { initialStates } from "../config/initial-states.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { writePrototxt } from "../config/prototxt/write-prototxt.js";
@@ -39,7 +40,7 @@ export interface CreateContext {
   readonly autoComplete: boolean;
   readonly log: Log;
   /** Numbers of the GPUs that instance groups may name; undefined where there are none to be used. */
-  readonly gpus: readonly number[] | undefined;
+  readonly gpus: Gpus;
   /** Makes a version that serves, of all that the server has. */
   readonly createModel: (init: RepositoryVersionInit) => ModelVersion;
   /** Names of classes by output of what the steps of an ensemble answer. */

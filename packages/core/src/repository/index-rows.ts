@@ -1,7 +1,7 @@
 import type { RegisteredVersion } from "../model/registered-version.js";
 import type { ModelRegistry } from "../model/registry.js";
-import { modelNames } from "./layout/list-directory.js";
 import { compareIds, keyOf, type ModelId, type ModelKey } from "./model-id.js";
+import type { RepositorySource } from "./sources/repository-source.js";
 
 /** One row of the repository index. */
 export interface ModelIndexEntry {
@@ -13,7 +13,7 @@ export interface ModelIndexEntry {
 
 /** What the index is made of. */
 export interface IndexSource {
-  readonly repositories: readonly string[];
+  readonly repositories: readonly RepositorySource[];
   readonly namespacing: boolean;
   readonly registry: ModelRegistry;
   /** Why models of which there is no version are not there. */
@@ -45,8 +45,9 @@ export async function indexRows(onlyReady: boolean, source: IndexSource): Promis
 async function modelsIn({ repositories, namespacing, registry }: IndexSource) {
   const ids = new Map<ModelKey, ModelId>();
   const duplicates = new Set<ModelKey>();
-  for (const path of repositories) {
-    for (const name of await modelNames(path).catch(() => [])) {
+  const listed = await Promise.all(repositories.map((repository) => repository.listed()));
+  for (const [i, { path }] of repositories.entries()) {
+    for (const name of listed[i]!) {
       const id = { namespace: namespacing ? path : "", name };
       const key = keyOf(id);
       if (ids.has(key)) duplicates.add(key);

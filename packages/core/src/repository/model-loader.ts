@@ -157,9 +157,11 @@ export class ModelLoader {
       throw error;
     }
     polled.override?.retain();
+    polled.copy?.retain();
     this.#afterUnload.set(model, () => {
       this.#context.log.info(`successfully unloaded '${model.name}' version ${version}`);
       void polled.override?.release();
+      void polled.copy?.release();
       agents?.gone();
     });
     return model;

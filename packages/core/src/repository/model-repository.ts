@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import type { Clock, Timer } from "../clock/clock.js";
 import { statusText } from "../errors/status-text.js";
 import { TritonError } from "../errors/triton-error.js";
@@ -17,6 +16,9 @@ import { notPolled } from "./not-polled.js";
 import type { RepositoryOptions } from "./repository-options.js";
 import { type Poll, RepositoryPoller } from "./repository-poller.js";
 import { RepositoryState } from "./repository-state.js";
+import { CopySweeper } from "./sources/copy-sweeper.js";
+import { openSources } from "./sources/open-sources.js";
+import type { RepositorySource } from "./sources/repository-source.js";
 
 /** What a repository needs of the server. */
 export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
@@ -24,10 +26,16 @@ export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount"
   readonly options: RepositoryOptions;
 }
 
-/** The models of one or several directories: which there are, which are in service, and how they come and go. */
+/** What became of a change. */
+interface Change {
+  readonly poll: Poll;
+  readonly failed: ReadonlyMap<ModelKey, string>;
+}
+
+/** The models of one or several repositories: which there are, which are in service, and how they come and go. */
 export class ModelRepository {
   readonly #context: RepositoryContext;
-  readonly #repositories: readonly string[];
+  readonly #repositories: readonly RepositorySource[];
   readonly #state: RepositoryState;
   readonly #loader: ModelLoader;
   readonly #poller: RepositoryPoller;
@@ -35,6 +43,7 @@ export class ModelRepository {
   readonly #locks = new Locks();
   /** Files that came with load requests, and that models are made of. */
   readonly #overrides = new Set<OverrideDirectory>();
+  readonly #sweeper: CopySweeper;
   #timer: Timer | undefined;
   #closed = false;
 
@@ -43,7 +52,8 @@ export class ModelRepository {
     const paths = [options.modelRepository ?? []].flat();
     this.#context = context;
     this.#state = new RepositoryState(log);
-    this.#repositories = [...new Set(paths.map((path) => resolve(path)))].sort();
+    this.#repositories = openSources(paths, context).sort((a, b) => (a.path < b.path ? -1 : 1));
+    this.#sweeper = new CopySweeper(this.#repositories, () => this.#state.copies());
     this.#loader = new ModelLoader({
       ...context,
       loadThreadCount: options.modelLoadThreadCount ?? 4,
@@ -74,7 +84,10 @@ export class ModelRepository {
     if (this.#repositories.length === 0 || this.#closed) return [];
     await this.#poller.checkRepositories();
     const first = loadsAll(this.#context.options) ? undefined : loadModel;
-    const { poll } = await this.#change(() => (first ? this.#poller.named(first) : this.#poller.all()));
+    const { poll } = await this.#change(
+      () => (first ? this.#poller.named(first) : this.#poller.all()),
+      () => this.#poller.refresh(first),
+    );
     if (mode === "poll") this.#pollLater();
     const failures = [...poll.problems].map(([name, { message }]) => `${name}: ${message}`);
     return [...failures, ...this.#state.failures()];
@@ -97,7 +110,10 @@ export class ModelRepository {
       throw notPolled(name, problem);
     });
     try {
-      const { poll, failed } = await this.#change(() => this.#poller.named([name], { config, directory }));
+      const { poll, failed } = await this.#change(
+        () => this.#poller.named([name], { config, directory }),
+        () => this.#poller.refresh([name], { config, directory }),
+      );
       const errors = this.#state
         .named(name)
         .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
@@ -127,6 +143,7 @@ export class ModelRepository {
         const gone = unloadDependents ? this.#dependencies().withOrphans(named) : new Set(named);
         return { changed: new Map(), unchanged: new Map(), gone, problems: new Map() };
       },
+      undefined,
       (unloading) => {
         ended = unloading;
       },
@@ -170,30 +187,52 @@ export class ModelRepository {
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
+    for (const repository of this.#repositories) repository.abort();
     await this.#locks.idle();
   }
 
-  /** All models are gone: tells the agents, and removes what came with load requests. */
+  /** All models are gone: tells the agents, and removes copies and what came with load requests. */
   async ended(): Promise<void> {
     await this.#agents.end();
     await Promise.all([...this.#overrides].map((directory) => directory.remove()));
+    await Promise.all(this.#repositories.map((repository) => repository.close()));
   }
 
   #pollLater(): void {
     if (this.#closed) return;
     const { clock, options, log } = this.#context;
     this.#timer = clock.setTimer((options.repositoryPollSecs ?? 15) * 1000, () => {
-      void this.#change(() => this.#poller.all())
-        .catch((error) => log.error(statusText(error)))
+      void this.#change(
+        () => this.#poller.all(),
+        () => this.#poller.refresh(),
+      )
+        .catch((error) => {
+          if (!this.#closed) log.error(statusText(error));
+        })
         .finally(() => this.#pollLater());
     });
   }
 
-  /** Looks at directories and applies what has changed; one at a time for each model. */
+  /**
+   * Looks at directories and applies what has changed; one at a time for each model.
+   *
+   * @param prepare brings models to this machine, while other models change
+   */
   async #change(
     look: () => Promise<Poll>,
+    prepare?: () => Promise<void>,
     onUnload?: (ended: Promise<void>) => void,
-  ): Promise<{ readonly poll: Poll; readonly failed: ReadonlyMap<ModelKey, string> }> {
+  ): Promise<Change> {
+    return this.#sweeper.during(async () => {
+      if (prepare !== undefined) {
+        await prepare();
+        if (this.#closed) throw new TritonError("UNAVAILABLE", "the server is closing");
+      }
+      return await this.#apply(look, onUnload);
+    });
+  }
+
+  async #apply(look: () => Promise<Poll>, onUnload?: (ended: Promise<void>) => void): Promise<Change> {
     const { models } = this.#state;
     const plan = await this.#locks.plan(async () => {
       const poll = await look();

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, relative, sep } from "node:path";
 import { agentProblems, prepareConfig } from "../config/complete/prepare-config.js";
 import { configFromJson } from "../config/config-from-json.js";
 import { emptyConfig } from "../config/defaults.js";
@@ -11,15 +11,19 @@ import { assertStaysInside } from "../files/stays-inside.js";
 import type { Log } from "../observe/log/log.js";
 import type { AgentChain } from "./agents/agent-chain.js";
 import { BUILT_IN_AGENTS, type RepositoryAgents } from "./agents/repository-agents.js";
+import type { ModelCopy } from "./cloud/model-copy.js";
 import { contents, subdirectories } from "./layout/list-directory.js";
 import { isModified, type ModelTimes, readModelTimes } from "./layout/model-times.js";
 import type { OverrideDirectory } from "./layout/override-directory.js";
 import { readVersionDirectories } from "./layout/versions-to-load.js";
 import type { ModelId } from "./model-id.js";
+import type { ModelPlace } from "./sources/repository-source.js";
 
 /** A model as its directory was when it was last looked at. */
 export interface PolledModel {
   readonly id: ModelId;
+  /** Path of the repository that it is of. */
+  readonly repository: string;
   readonly directory: string;
   /** The configuration before the model's file is read. */
   readonly config: ModelConfig;
@@ -31,6 +35,8 @@ export interface PolledModel {
   readonly explicit: boolean;
   /** Where the files are, when they came with the load request. */
   readonly override: OverrideDirectory | undefined;
+  /** What the directory is a copy of, for a model of a cloud. */
+  readonly copy?: ModelCopy | undefined;
   /** Who looks after it. */
   readonly agents?: AgentChain | undefined;
 }
@@ -38,6 +44,8 @@ export interface PolledModel {
 /** A model to be looked at. */
 export interface PollTarget {
   readonly id: ModelId;
+  /** Path of the repository. */
+  readonly repository: string;
   readonly directory: string;
   /** Directory that links may not lead out of. */
   readonly root: string;
@@ -47,6 +55,7 @@ export interface PollTarget {
   /** A configuration in JSON instead of the one in the directory. */
   readonly config?: string | undefined;
   readonly override?: OverrideDirectory | undefined;
+  readonly copy?: ModelCopy | undefined;
 }
 
 /** What polling has to know besides. */
@@ -65,10 +74,10 @@ export interface PollContext {
  * @throws TritonError for a configuration that cannot be read, or that is refused before the model's file is read.
  */
 export async function pollModel(target: PollTarget, context: PollContext): Promise<PolledModel> {
-  const { id, directory, previous, override, explicit } = target;
+  const { id, repository, directory, previous, override, explicit, copy } = target;
   await assertStaysInside(target.root, directory);
   const configPath = await configPathOf(directory, context.modelConfigName);
-  const times = await readModelTimes(directory, configPath);
+  const times = await timesAt(directory, configPath, copy);
   if (previous?.times !== undefined && target.config === undefined && !isModified(previous.times, times)) {
     return previous;
   }
@@ -87,7 +96,40 @@ export async function pollModel(target: PollTarget, context: PollContext): Promi
   // Files that came with a request are not those of the repository: the next load is from there.
   const current = override === undefined ? times : undefined;
   const isWritten = written !== undefined;
-  return { id, directory: location, config, isWritten, times: current, explicit, override, agents };
+  const made = { id, repository, directory: location, config, isWritten };
+  return { ...made, times: current, explicit, override, copy, agents };
+}
+
+/** State of what the directory is a copy of, or of the directory itself. */
+async function timesAt(
+  directory: string,
+  configPath: string,
+  copy: ModelCopy | undefined,
+): Promise<ModelTimes> {
+  const [configEntry = ""] = relative(directory, configPath).split(sep);
+  return copy?.times(configEntry) ?? (await readModelTimes(directory, configPath));
+}
+
+/**
+ * Names of the models that an ensemble is made of, as far as its configuration can be read; none for other models.
+ *
+ * @param config in JSON, instead of the one in the directory
+ */
+export async function memberNames(
+  { root, directory }: ModelPlace,
+  config: string | undefined,
+  modelConfigName: string | undefined,
+): Promise<string[]> {
+  try {
+    const read =
+      config === undefined
+        ? await readConfig(await configPathOf(directory, modelConfigName), root, true)
+        : overrideOf(config);
+    return (read?.ensembleScheduling?.step ?? []).map(({ modelName }) => modelName);
+  } catch {
+    // Whoever polls the model says what is wrong.
+    return [];
+  }
 }
 
 /** Tells the agents of a model to load it. */

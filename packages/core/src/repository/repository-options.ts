@@ -9,7 +9,10 @@ export type BackendConfig = Readonly<Record<string, Readonly<Record<string, stri
 
 /** Options of the model repository, named after tritonserver's flags. */
 export interface RepositoryOptions {
-  /** Directories of models in Triton's layout. @default none */
+  /**
+   * Models in Triton's layout: directories, and paths in clouds as Triton writes them (`s3://bucket/models`,
+   * `gs://bucket/models`, `as://account/container/models`), which need the vendor's package. @default none
+   */
   readonly modelRepository?: string | readonly string[];
   /**
    * `none` loads all models at the start, `poll` also follows changes of their directories, `explicit` loads those of

@@ -1,11 +1,8 @@
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { TritonError } from "../errors/triton-error.js";
-import { exists } from "../files/read-small-file.js";
-import { modelNames } from "./layout/list-directory.js";
 import type { OverrideDirectory } from "./layout/override-directory.js";
 import { keyOf, type ModelId, type ModelKey } from "./model-id.js";
-import { type PollContext, type PolledModel, type PollTarget, pollModel } from "./poll-model.js";
+import { memberNames, type PollContext, type PolledModel, type PollTarget, pollModel } from "./poll-model.js";
+import type { ModelPlace, RepositorySource } from "./sources/repository-source.js";
 
 /** What comes with a load request. */
 export interface LoadOverride {
@@ -27,7 +24,7 @@ export interface Poll {
 
 /** What the poller knows of the server. */
 export interface PollerContext extends PollContext {
-  readonly repositories: readonly string[];
+  readonly repositories: readonly RepositorySource[];
   readonly namespacing: boolean;
   /** Models as they were found the last time. */
   readonly known: ReadonlyMap<ModelKey, PolledModel>;
@@ -35,6 +32,11 @@ export interface PollerContext extends PollContext {
   readonly isBound: (name: string) => boolean;
   /** Told why a model could not be read; undefined once it can. */
   readonly onProblem: (id: ModelId, problem: TritonError | undefined) => void;
+}
+
+/** A model to be looked at, wherever its files turn out to be. */
+interface Wanted extends Omit<PollTarget, keyof ModelPlace> {
+  open(): Promise<ModelPlace>;
 }
 
 /** Looks at the directories of models. */
@@ -51,34 +53,53 @@ export class RepositoryPoller {
    * @throws TritonError INTERNAL for one that is not there, INVALID_ARG for one that is no directory
    */
   async checkRepositories(): Promise<void> {
-    for (const path of this.#context.repositories) {
-      const found = await stat(path).catch(() => undefined);
-      if (found === undefined) throw new TritonError("INTERNAL", `failed to stat file ${path}`);
-      if (!found.isDirectory()) {
-        throw new TritonError("INVALID_ARG", `repository path ${path} is not a valid directory`);
-      }
+    for (const repository of this.#context.repositories) await repository.check();
+  }
+
+  /** Brings what is elsewhere to this machine: all models, or some with all that ensembles among them are made of. */
+  async refresh(names?: readonly string[], override: LoadOverride = {}): Promise<void> {
+    const { repositories, modelConfigName } = this.#context;
+    if (!repositories.some(({ isRemote }) => isRemote)) return;
+    if (names === undefined) {
+      await Promise.all(repositories.map((repository) => repository.refresh()));
+      return;
+    }
+    const seen = new Set<string>(names);
+    for (let next = [...names], first = true; next.length > 0; first = false) {
+      const given = first ? override : {};
+      const wanted = given.directory === undefined ? next : [];
+      await Promise.all(repositories.map((repository) => repository.refresh(wanted)));
+      const places =
+        given.directory === undefined
+          ? await Promise.all(repositories.flatMap((one) => next.map((name) => placeIn(one, name))))
+          : [{ root: given.directory.path, directory: given.directory.path }];
+      const read = places.flatMap((place) => place ?? []);
+      const members = read.map((place) => memberNames(place, given.config, modelConfigName));
+      next = [...new Set((await Promise.all(members)).flat())].filter((name) => !seen.has(name));
+      for (const name of next) seen.add(name);
     }
   }
 
   /** Looks at all models of all repositories. */
   async all(): Promise<Poll> {
     const { repositories, namespacing, known, log } = this.#context;
-    const targets = new Map<ModelKey, PollTarget>();
+    const targets = new Map<ModelKey, Wanted>();
     const gone = new Set(known.keys());
     const problems = new Map<string, TritonError>();
-    for (const root of repositories) {
-      const names = await modelNames(root).catch((error) => {
-        log.error(`failed to poll model repository '${root}': ${TritonError.from(error).message}`);
-        problems.set(root, TritonError.from(error));
+    for (const repository of repositories) {
+      const { path } = repository;
+      const names = await repository.names().catch((error) => {
+        log.error(`failed to poll model repository '${path}': ${TritonError.from(error).message}`);
+        problems.set(path, TritonError.from(error));
         return undefined;
       });
-      if (names === undefined) for (const key of inRepository(known, root)) gone.delete(key);
+      if (names === undefined) for (const key of inRepository(known, path)) gone.delete(key);
       for (const name of names ?? []) {
-        const id = { namespace: namespacing ? root : "", name };
+        const id = { namespace: namespacing ? path : "", name };
         const key = keyOf(id);
         gone.delete(key);
         if (targets.has(key)) problems.set(name, notUnique(name));
-        else targets.set(key, this.#target(id, root, true));
+        else targets.set(key, this.#wanted(id, repository, true));
       }
     }
     for (const name of problems.keys()) {
@@ -112,28 +133,32 @@ export class RepositoryPoller {
     return { changed, unchanged, gone: new Set(), problems };
   }
 
-  #target(id: ModelId, root: string, explicit: boolean): PollTarget {
+  #wanted(id: ModelId, repository: RepositorySource, explicit: boolean): Wanted {
     const previous = this.#context.known.get(keyOf(id));
-    return { id, root, directory: join(root, id.name), previous, explicit };
+    const open = () => repository.open(id.name);
+    return { id, repository: repository.path, previous, explicit, open };
   }
 
   async #find(
     name: string,
     override: LoadOverride | undefined,
     problems: Map<string, TritonError>,
-  ): Promise<PollTarget[]> {
-    const { repositories, namespacing, log } = this.#context;
+  ): Promise<Wanted[]> {
+    const { repositories, namespacing, known, log } = this.#context;
     const explicit = override !== undefined;
     if (override?.directory !== undefined) {
-      const { path } = override.directory;
-      const target = this.#target({ namespace: "", name }, path, explicit);
-      return [{ ...target, directory: path, config: override.config, override: override.directory }];
+      const { config, directory } = override;
+      const { path } = directory;
+      const id = { namespace: "", name };
+      const previous = known.get(keyOf(id));
+      const open = async () => ({ root: path, directory: path });
+      return [{ id, repository: path, previous, explicit, config, override: directory, open }];
     }
-    const targets: PollTarget[] = [];
-    for (const root of repositories) {
-      if (!(await exists(join(root, name)))) continue;
-      const target = this.#target({ namespace: namespacing ? root : "", name }, root, explicit);
-      targets.push({ ...target, config: override?.config });
+    const targets: Wanted[] = [];
+    for (const repository of repositories) {
+      if (!(await repository.has(name))) continue;
+      const id = { namespace: namespacing ? repository.path : "", name };
+      targets.push({ ...this.#wanted(id, repository, explicit), config: override?.config });
     }
     if (!namespacing && targets.length > 1) {
       const problem = notUnique(name);
@@ -142,15 +167,16 @@ export class RepositoryPoller {
       return [];
     }
     if (targets.length === 0) {
-      const text = `failed to poll model '${name}': model not found in any model repository.`;
-      log.error(text);
-      problems.set(name, new TritonError("NOT_FOUND", text));
+      const problem =
+        repositories.flatMap((repository) => repository.problemOf(name) ?? [])[0] ?? notFound(name);
+      log.error(problem.message);
+      problems.set(name, problem);
     }
     return targets;
   }
 
   async #poll(
-    targets: readonly PollTarget[],
+    targets: readonly Wanted[],
     gone: ReadonlySet<ModelKey>,
     problems: Map<string, TritonError>,
   ): Promise<Poll> {
@@ -163,7 +189,7 @@ export class RepositoryPoller {
         if (this.#context.isBound(id.name)) {
           throw new TritonError("ALREADY_EXISTS", `model '${id.name}' is bound by the program already`);
         }
-        const model = await pollModel(target, this.#context);
+        const model = await pollModel({ ...target, ...(await target.open()) }, this.#context);
         if (model === previous) unchanged.set(key, { ...model, explicit: model.explicit || target.explicit });
         else changed.set(key, { ...model, explicit: target.explicit || (previous?.explicit ?? false) });
         this.#context.onProblem(id, undefined);
@@ -178,8 +204,18 @@ export class RepositoryPoller {
   }
 }
 
-function inRepository(known: ReadonlyMap<ModelKey, PolledModel>, root: string): ModelKey[] {
-  return [...known].filter(([, { directory }]) => directory.startsWith(root)).map(([key]) => key);
+function inRepository(known: ReadonlyMap<ModelKey, PolledModel>, path: string): ModelKey[] {
+  return [...known].filter(([, { repository }]) => repository === path).map(([key]) => key);
+}
+
+/** The files of a model, if the repository has it. */
+async function placeIn(repository: RepositorySource, name: string): Promise<ModelPlace | undefined> {
+  return (await repository.has(name)) ? repository.open(name).catch(() => undefined) : undefined;
+}
+
+function notFound(name: string): TritonError {
+  const text = `failed to poll model '${name}': model not found in any model repository.`;
+  return new TritonError("NOT_FOUND", text);
 }
 
 function notUnique(name: string): TritonError {

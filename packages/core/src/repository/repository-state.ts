@@ -1,6 +1,7 @@
 import { statusText } from "../errors/status-text.js";
 import type { TritonError } from "../errors/triton-error.js";
 import type { Log } from "../observe/log/log.js";
+import type { ModelCopy } from "./cloud/model-copy.js";
 import { keyOf, type ModelId, type ModelKey } from "./model-id.js";
 import type { PolledModel } from "./poll-model.js";
 
@@ -24,6 +25,11 @@ export class RepositoryState {
   /** What keeps a model from being served. */
   problemOf(key: ModelKey): string | undefined {
     return this.#unread.get(key) ?? this.invalid.get(key) ?? this.failed.get(key);
+  }
+
+  /** What models were copied to. */
+  copies(): ReadonlySet<ModelCopy> {
+    return new Set([...this.models.values()].flatMap(({ copy }) => copy ?? []));
   }
 
   /** Why models are not in service, a line for each. */

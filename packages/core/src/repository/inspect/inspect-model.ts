@@ -50,7 +50,8 @@ export async function inspectModel(
     await inspectNames(directory, configPath, findings);
     const readable = await inspectText(configPath, name, findings);
     if (!readable) return model;
-    const target = { id: { namespace: "", name }, root, directory, previous: undefined, explicit: true };
+    const id = { namespace: "", name };
+    const target = { id, repository: root, root, directory, previous: undefined, explicit: true };
     const polled = await pollModel(target, { ...context, log });
     const versions = await versionsOf(polled, configPath, findings);
     const config = await inspectVersions(polled, versions, { ...context, log }, findings);

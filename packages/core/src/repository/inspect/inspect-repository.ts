@@ -1,15 +1,16 @@
-import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
-import { gpusOfMachine } from "../../config/gpus.js";
+import { realClock } from "../../clock/clock.js";
+import { MachineGpus } from "../../config/gpus.js";
 import type { ModelConfig } from "../../config/model-config.js";
 import { checkMembers } from "../../config/validate-members.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { BackendFactory } from "../../instance/backend.js";
+import { Log } from "../../observe/log/log.js";
 import { Dependencies } from "../dependencies.js";
-import { modelNames } from "../layout/list-directory.js";
 import { keyOf, type ModelKey } from "../model-id.js";
 import type { BackendConfig } from "../repository-options.js";
-import type { Finding } from "./finding.js";
+import { openSources } from "../sources/open-sources.js";
+import type { RepositorySource } from "../sources/repository-source.js";
+import { type Finding, Findings } from "./finding.js";
 import { type InspectContext, type InspectedModel, inspectModel } from "./inspect-model.js";
 
 export type { Finding } from "./finding.js";
@@ -52,21 +53,63 @@ export async function inspectRepository(
   models?: readonly string[],
 ): Promise<ModelInspection[]> {
   const context = contextOf(options);
-  const inspected: InspectedModel[] = [];
-  for (const root of new Set(repositories.map((path) => resolve(path)))) {
-    await assertDirectory(root);
-    for (const name of await modelNames(root)) {
-      if (models?.includes(name) ?? true) inspected.push(await inspectModel(root, name, context));
+  const quiet = new Log({ error() {}, warn() {}, info() {}, debug() {} });
+  const sources = openSources(repositories, { clock: realClock, log: quiet });
+  try {
+    const inspected: InspectedModel[] = [];
+    const shownPaths = new Map<InspectedModel, string>();
+    for (const source of sources) {
+      await source.check();
+      await source.refresh(models);
+      for (const name of await namesIn(source, models)) {
+        const model = await inspectIn(source, name, context);
+        inspected.push(model);
+        shownPaths.set(model, source.isRemote ? `${source.path}/${name}` : model.directory);
+      }
     }
+    noteDoubles(inspected);
+    if (models === undefined) inspectEnsembles(inspected);
+    return inspected.map((model) => inspectionOf(model, shownPaths.get(model)!));
+  } finally {
+    await Promise.all(sources.map((source) => source.close()));
   }
-  noteDoubles(inspected);
-  if (models === undefined) inspectEnsembles(inspected);
-  return inspected.map(({ name, directory, config, findings }) => ({
+}
+
+async function namesIn(source: RepositorySource, models: readonly string[] | undefined): Promise<string[]> {
+  if (models === undefined) return [...(await source.names())];
+  if (!source.isRemote) return (await source.names()).filter((name) => models.includes(name));
+  const found = await Promise.all(models.map(async (name) => ((await source.has(name)) ? [name] : [])));
+  return found.flat();
+}
+
+async function inspectIn(
+  source: RepositorySource,
+  name: string,
+  context: InspectContext,
+): Promise<InspectedModel> {
+  try {
+    const { root } = await source.open(name);
+    return await inspectModel(root, name, context);
+  } catch (error) {
+    const findings = new Findings();
+    const directory = `${source.path}/${name}`;
+    findings.addLines("error", directory, TritonError.from(error).message);
+    return { name, directory, configPath: directory, findings };
+  }
+}
+
+/** @param shownPath the model's directory as people know it, which may have been looked at elsewhere */
+function inspectionOf(
+  { name, directory, config, findings }: InspectedModel,
+  shownPath: string,
+): ModelInspection {
+  const shown = (text: string) => (directory === shownPath ? text : text.replaceAll(directory, shownPath));
+  return {
     name,
-    directory,
+    directory: shownPath,
     config: findings.hasErrors ? undefined : config,
-    findings: findings.all,
-  }));
+    findings: findings.all.map((one) => ({ ...one, path: shown(one.path), message: shown(one.message) })),
+  };
 }
 
 function contextOf(options: InspectOptions): InspectContext {
@@ -75,17 +118,9 @@ function contextOf(options: InspectOptions): InspectContext {
     autoComplete: !(options.disableAutoCompleteConfig ?? false),
     backends: options.backends ?? {},
     backendConfig: options.backendConfig ?? {},
-    gpus: gpusOfMachine(),
+    gpus: new MachineGpus(),
     memberLabels: () => new Map(),
   };
-}
-
-async function assertDirectory(path: string): Promise<void> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) throw new TritonError("INTERNAL", `failed to stat file ${path}`);
-  if (!found.isDirectory()) {
-    throw new TritonError("INVALID_ARG", `repository path ${path} is not a valid directory`);
-  }
 }
 
 function noteDoubles(models: readonly InspectedModel[]): void {

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname, join } from "node:path";
 import { TritonError } from "../../errors/triton-error.js";
 import { isInside } from "../../files/stays-inside.js";
 
@@ -73,7 +73,7 @@ export class OverrideDirectory {
 
   async #write(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.path, name);
-    if (isAbsolute(name) || !isInside(this.path, path)) {
+    if (!isInside(this.path, path)) {
       throw new TritonError(
         "INVALID_ARG",
         `Invalid file parameter 'file:${name}' with normalized path '${path}' must stay within model directory.`,

@@ -1,0 +1,44 @@
+import { TritonError } from "../../errors/triton-error.js";
+
+/** An object that is not the one that was listed any more. */
+export class ObjectChanged extends Error {
+  readonly statusCode = 412;
+
+  constructor(key: string) {
+    super(`the object ${key} has changed`);
+  }
+}
+
+/** The HTTP status that a vendor's SDK tells of, each in its own place. */
+export function statusOf(error: unknown): number | undefined {
+  const { $metadata, statusCode, code } = (error ?? {}) as {
+    readonly $metadata?: { readonly httpStatusCode?: unknown };
+    readonly statusCode?: unknown;
+    readonly code?: unknown;
+  };
+  const found = [$metadata?.httpStatusCode, statusCode, code].find((value) => typeof value === "number");
+  return found as number | undefined;
+}
+
+/** What a vendor's SDK says of a failure, after what was tried: Triton's text. */
+export function cloudError(tried: string, error: unknown): TritonError {
+  if (TritonError.is(error)) {
+    return new TritonError(error.code, `${tried}: ${error.message}`, { cause: error });
+  }
+  const { name = "Error", message } = deepest(error);
+  const status = statusOf(error);
+  // Some answers have no words but their status.
+  const words = [...new Set([message, ...(status === undefined ? [] : [`HTTP status ${status}`])])].filter(
+    (word) => word !== undefined && word !== "" && word !== "UnknownError",
+  );
+  const text = `${tried} due to exception: ${name}, error message: ${words.join(", ") || "none"}`;
+  return new TritonError("INTERNAL", text, { cause: error });
+}
+
+/** A failed connection is several errors, one for each address, without words of its own. */
+function deepest(error: unknown): { readonly name?: string; readonly message?: string } {
+  if (error instanceof AggregateError && error.message === "" && error.errors.length > 0) {
+    return deepest(error.errors[0]);
+  }
+  return error instanceof Error ? error : { message: String(error) };
+}

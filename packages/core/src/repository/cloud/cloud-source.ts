@@ -1,0 +1,228 @@
+import type { Clock } from "../../clock/clock.js";
+import { TritonError } from "../../errors/triton-error.js";
+import type { Log } from "../../observe/log/log.js";
+import { Gate } from "../gate.js";
+import type { ModelPlace, RepositorySource } from "../sources/repository-source.js";
+import { statusOf } from "./cloud-error.js";
+import type { CloudPath } from "./cloud-path.js";
+import type { CloudStorage } from "./cloud-storage.js";
+import { Copies } from "./copies.js";
+import { type Listing, listObjects, shownKey } from "./list-objects.js";
+import type { ModelCopy } from "./model-copy.js";
+import { groupByModel, isSame, type ModelListing } from "./model-listing.js";
+import { openStorage } from "./open-storage.js";
+
+/** Objects of a repository that are copied at the same time, and as many lists that are read. */
+const AT_ONCE = 8;
+
+/** How often a model is copied that changes while it is. */
+const ATTEMPTS = 3;
+
+/** What is known of a model. */
+interface KnownModel {
+  /** As it was when it was last copied. */
+  readonly copy?: ModelCopy | undefined;
+  /** Why it could not be copied since. */
+  readonly problem?: TritonError | undefined;
+}
+
+/** What a repository in a cloud needs. */
+export interface CloudSourceContext {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Opens the storage; the vendors' unless given. */
+  readonly open?: ((path: CloudPath) => Promise<CloudStorage>) | undefined;
+}
+
+/** A repository in a cloud: a model is copied when it is looked at, and again when one of its ETags is another. */
+export class CloudSource implements RepositorySource {
+  readonly isRemote = true;
+  readonly path: string;
+  readonly #path: CloudPath;
+  readonly #context: CloudSourceContext;
+  readonly #copies: Copies;
+  readonly #copying = new Gate(AT_ONCE);
+  readonly #listing = new Gate(AT_ONCE);
+  readonly #stop = new AbortController();
+  readonly #models = new Map<string, KnownModel>();
+  /** Why nothing is known of models that were asked for by name. */
+  readonly #unknown = new Map<string, TritonError>();
+  /** One at a time for each model, in the order in which they were asked for. */
+  readonly #underWay = new Map<string, Promise<void>>();
+  #names: readonly string[] = [];
+  #problem: TritonError | undefined;
+  #storage: Promise<CloudStorage> | undefined;
+
+  constructor(path: CloudPath, context: CloudSourceContext) {
+    this.#path = path;
+    this.path = path.text;
+    this.#context = context;
+    this.#copies = new Copies(path);
+  }
+
+  async check(): Promise<void> {
+    const { objects, folders } = await this.#list(this.#path.prefix, true);
+    if (objects.length > 0 || folders.length > 0 || this.#path.prefix === "") return;
+    throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`);
+  }
+
+  async refresh(names?: readonly string[]): Promise<void> {
+    if (names !== undefined) {
+      await Promise.all(names.filter(isName).map((name) => this.#update(name)));
+      return;
+    }
+    try {
+      const { objects } = await this.#list(this.#path.prefix);
+      const listings = groupByModel(this.#path, objects);
+      await Promise.all([...listings.values()].map((listing) => this.#update(listing.name, listing)));
+      this.#names = [...listings.keys()].sort();
+      for (const name of this.#models.keys()) if (!listings.has(name)) this.#models.delete(name);
+      this.#problem = undefined;
+    } catch (error) {
+      this.#problem = TritonError.from(error);
+    }
+  }
+
+  async names(): Promise<readonly string[]> {
+    if (this.#problem !== undefined) throw this.#problem;
+    return this.#names;
+  }
+
+  async has(name: string): Promise<boolean> {
+    return this.#models.has(name);
+  }
+
+  problemOf(name: string): TritonError | undefined {
+    return this.#unknown.get(name);
+  }
+
+  async open(name: string): Promise<ModelPlace> {
+    const { copy, problem } = this.#models.get(name) ?? {};
+    if (problem !== undefined) throw problem;
+    if (copy !== undefined) return { root: copy.root, directory: copy.directory, copy };
+    throw new TritonError("NOT_FOUND", `there is no model '${name}' in ${this.path}`);
+  }
+
+  async listed(): Promise<readonly string[]> {
+    const { prefix } = this.#path;
+    const listing = await this.#list(prefix, true).catch((error) => {
+      this.#context.log.warning(TritonError.from(error).message);
+      return undefined;
+    });
+    if (listing === undefined) return [...new Set([...this.#names, ...this.#models.keys()])].sort();
+    const names = listing.folders.map((folder) => folder.slice(prefix.length).replace(/\/$/, ""));
+    return names.filter((name) => isName(name) && !name.startsWith(".")).sort();
+  }
+
+  sweep(known: ReadonlySet<ModelCopy>): void {
+    const newest = new Set([...this.#models.values()].map(({ copy }) => copy));
+    this.#unknown.clear();
+    this.#copies.keep((copy) => newest.has(copy) || known.has(copy));
+  }
+
+  abort(): void {
+    this.#stop.abort(new TritonError("UNAVAILABLE", "the server is closing"));
+  }
+
+  async close(): Promise<void> {
+    this.abort();
+    await Promise.all(this.#underWay.values());
+    const storage = await this.#storage?.catch(() => undefined);
+    storage?.close();
+    await this.#copies.close();
+  }
+
+  /**
+   * Copies a model if it is not the one that was copied before.
+   *
+   * @param listing the model as it is; asked for unless given
+   */
+  #update(name: string, listing?: ModelListing): Promise<void> {
+    const before = this.#underWay.get(name) ?? Promise.resolve();
+    const update = before.then(async () => {
+      let found = listing;
+      try {
+        found ??= await this.#listModel(name);
+        await this.#copy(name, found);
+        this.#unknown.delete(name);
+      } catch (error) {
+        const problem = TritonError.from(error);
+        const known = this.#models.get(name);
+        if (known === undefined && found === undefined) this.#unknown.set(name, problem);
+        else this.#models.set(name, { copy: known?.copy, problem });
+      }
+    });
+    this.#underWay.set(name, update);
+    return update.finally(() => {
+      if (this.#underWay.get(name) === update) this.#underWay.delete(name);
+    });
+  }
+
+  async #copy(name: string, first: ModelListing | undefined): Promise<void> {
+    const previous = this.#models.get(name)?.copy;
+    for (let listing = first, attempt = 1; ; attempt++) {
+      if (listing === undefined) {
+        this.#models.delete(name);
+        return;
+      }
+      if (listing.problem !== undefined) throw listing.problem;
+      if (previous !== undefined && isSame(previous.objects, listing.objects)) {
+        this.#models.set(name, { copy: previous });
+        return;
+      }
+      try {
+        this.#models.set(name, { copy: await this.#make(listing, previous) });
+        return;
+      } catch (error) {
+        const hasChanged = [404, 412].includes(statusOf((error as Error).cause) ?? 0);
+        if (!hasChanged || attempt === ATTEMPTS) throw error;
+        listing = await this.#listModel(name);
+      }
+    }
+  }
+
+  async #make(listing: ModelListing, previous: ModelCopy | undefined): Promise<ModelCopy> {
+    const { clock, log } = this.#context;
+    const started = clock.now();
+    const copy = await this.#copies.make(listing, {
+      clock,
+      signal: this.#stop.signal,
+      storage: await this.#open(),
+      gate: this.#copying,
+      previous,
+      shown: (key) => shownKey(this.#path, key),
+    });
+    const seconds = ((clock.now() - started) / 1000).toFixed(1);
+    log.info(`copied model '${listing.name}' from ${this.path} in ${seconds} s`);
+    return copy;
+  }
+
+  async #listModel(name: string): Promise<ModelListing | undefined> {
+    const { objects } = await this.#list(`${this.#path.prefix}${name}/`);
+    return groupByModel(this.#path, objects).get(name);
+  }
+
+  #list(prefix: string, byFolder = false): Promise<Listing> {
+    const patience = { clock: this.#context.clock, signal: this.#stop.signal };
+    return this.#listing.run(async () => {
+      try {
+        return await listObjects(await this.#open(), this.#path, prefix, patience, byFolder);
+      } catch (error) {
+        // Whatever is set right in the meantime is seen by the next storage, credentials among it.
+        this.#storage = undefined;
+        throw error;
+      }
+    });
+  }
+
+  #open(): Promise<CloudStorage> {
+    const { open = openStorage } = this.#context;
+    this.#storage ??= open(this.#path);
+    return this.#storage;
+  }
+}
+
+/** True for what can be the folder of a model. */
+function isName(name: string): boolean {
+  return name !== "" && name !== "." && name !== ".." && !/[/\\\0]/.test(name);
+}

@@ -1,0 +1,42 @@
+import { TritonError } from "../../errors/triton-error.js";
+
+/** Packages of the vendors, imported when a path of theirs is used. */
+export interface CloudSdks {
+  readonly s3: () => Promise<typeof import("@aws-sdk/client-s3")>;
+  readonly gs: () => Promise<typeof import("@google-cloud/storage")>;
+  readonly as: () => Promise<typeof import("@azure/storage-blob")>;
+  readonly azureIdentity: () => Promise<AzureIdentity>;
+}
+
+/** What is used of `@azure/identity`. */
+export interface AzureIdentity {
+  readonly DefaultAzureCredential: new () => AzureToken;
+  readonly ManagedIdentityCredential: new (options?: { clientId: string }) => AzureToken;
+}
+
+type AzureToken = import("@azure/storage-blob").StorageSharedKeyCredential;
+
+const AZURE_IDENTITY: string = "@azure/identity";
+
+/** The packages that are installed. */
+export const INSTALLED_SDKS: CloudSdks = {
+  s3: () => import("@aws-sdk/client-s3"),
+  gs: () => import("@google-cloud/storage"),
+  as: () => import("@azure/storage-blob"),
+  azureIdentity: () => import(AZURE_IDENTITY),
+};
+
+/**
+ * Imports a package of a vendor.
+ *
+ * @throws TritonError UNAVAILABLE with the command that installs it, when it cannot be imported
+ */
+export async function importSdk<T>(packageName: string, path: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (cause) {
+    const why = TritonError.from(cause).message.split("\n")[0];
+    const text = `${path} needs the package ${packageName}, which cannot be loaded (${why}); install it: npm install ${packageName}`;
+    throw new TritonError("UNAVAILABLE", text, { cause });
+  }
+}

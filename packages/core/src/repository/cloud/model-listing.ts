@@ -1,0 +1,90 @@
+import { TritonError } from "../../errors/triton-error.js";
+import type { ModelTimes } from "../layout/model-times.js";
+import type { CloudPath } from "./cloud-path.js";
+import type { CloudObject } from "./cloud-storage.js";
+import { shownKey } from "./list-objects.js";
+
+/** A file of a model, or a folder. */
+export interface ModelObject extends CloudObject {
+  /** Path in the model's directory, with slashes; empty for the directory itself. */
+  readonly path: string;
+}
+
+/** A model as it is in the cloud. */
+export interface ModelListing {
+  readonly name: string;
+  /** Ordered by path. */
+  readonly objects: readonly ModelObject[];
+  /** Why it cannot be copied. */
+  readonly problem: TritonError | undefined;
+}
+
+/** Puts together the objects of each model: what stands in folders of the repository, but for hidden ones. */
+export function groupByModel(
+  repository: CloudPath,
+  objects: readonly CloudObject[],
+): Map<string, ModelListing> {
+  const models = new Map<
+    string,
+    { name: string; objects: ModelObject[]; problem: TritonError | undefined }
+  >();
+  for (const object of objects) {
+    const relative = object.key.slice(repository.prefix.length);
+    const end = relative.indexOf("/");
+    const name = end < 0 && object.isFolder ? relative : relative.slice(0, Math.max(0, end));
+    if (name === "" || name.startsWith(".") || !isName(name)) continue;
+    const model = models.get(name) ?? { name, objects: [], problem: undefined };
+    models.set(name, model);
+    const path = relative.slice(name.length + 1).replace(/\/$/, "");
+    if (path !== "" && !path.split("/").every(isName)) {
+      model.problem ??= new TritonError(
+        "INVALID_ARG",
+        `object '${shownKey(repository, object.key)}' has no place in the directory of model '${name}', which is not allowed`,
+      );
+    }
+    model.objects.push({ ...object, path });
+  }
+  for (const { objects } of models.values()) objects.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return models;
+}
+
+/** True for what can be a file of a directory, and no way out of it, on any system. */
+function isName(name: string): boolean {
+  return name !== "" && name !== "." && name !== ".." && !/[\\\0]/.test(name);
+}
+
+/** True when nothing has changed in between. */
+export function isSame(before: readonly ModelObject[], now: readonly ModelObject[]): boolean {
+  return (
+    before.length === now.length && before.every((object, i) => signatureOf(object) === signatureOf(now[i]!))
+  );
+}
+
+/**
+ * The state of a model, as `readModelTimes` tells that of a directory.
+ *
+ * @param configEntry first part of the path of its configuration
+ */
+export function timesOf(objects: readonly ModelObject[], configEntry: string): ModelTimes {
+  const entries = new Map<string, string[]>();
+  for (const object of objects) {
+    const [entry = ""] = object.path.split("/");
+    const signatures = entries.get(entry) ?? [];
+    entries.set(entry, signatures);
+    signatures.push(signatureOf(object));
+  }
+  const versions = new Map<string, string>();
+  const others: string[] = [];
+  let config = "";
+  for (const [entry, signatures] of entries) {
+    const signature = signatures.join("\n");
+    if (/^\d+$/.test(entry)) versions.set(entry, signature);
+    else if (entry === configEntry) config = signature;
+    else if (entry !== "") others.push(signature);
+  }
+  return { versions, config, others: others.join("\n") };
+}
+
+function signatureOf({ path, etag, sizeBytes, isFolder }: ModelObject): string {
+  return isFolder ? `${path}/` : `${path} ${sizeBytes} ${etag}`;
+}

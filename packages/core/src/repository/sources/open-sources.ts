@@ -1,0 +1,21 @@
+import { resolve } from "node:path";
+import { type CloudPath, isCloudPath, parseCloudPath } from "../cloud/cloud-path.js";
+import { CloudSource, type CloudSourceContext } from "../cloud/cloud-source.js";
+import { LocalSource } from "./local-source.js";
+import type { RepositorySource } from "./repository-source.js";
+
+/**
+ * The repositories at paths, each once, in the order in which they are given.
+ *
+ * @throws TritonError INVALID_ARG for a cloud path that is none
+ */
+export function openSources(paths: readonly string[], context: CloudSourceContext): RepositorySource[] {
+  const places = new Map<string, CloudPath | undefined>();
+  for (const path of paths) {
+    const cloud = isCloudPath(path) ? parseCloudPath(path) : undefined;
+    places.set(cloud?.text ?? resolve(path), cloud);
+  }
+  return [...places].map(([path, cloud]) =>
+    cloud === undefined ? new LocalSource(path) : new CloudSource(cloud, context),
+  );
+}

@@ -1,0 +1,50 @@
+import { expect, it } from "vitest";
+import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
+import type { CloudSdks } from "../../../src/repository/cloud/import-sdk.js";
+import { INSTALLED_SDKS } from "../../../src/repository/cloud/import-sdk.js";
+import { openStorage } from "../../../src/repository/cloud/open-storage.js";
+
+const absent = async () => {
+  throw new Error("Cannot find package\nImported from somewhere");
+};
+
+const NONE: CloudSdks = { s3: absent, gs: absent, as: absent, azureIdentity: absent };
+
+it.each([
+  ["s3://bucket/models", "@aws-sdk/client-s3"],
+  ["gs://bucket/models", "@google-cloud/storage"],
+  ["as://account/container", "@azure/storage-blob"],
+])("%s without its package tells the command that installs it", async (path, name) => {
+  await expect(openStorage(parseCloudPath(path), {}, NONE)).rejects.toMatchObject({
+    code: "UNAVAILABLE",
+    message: `${path} needs the package ${name}, which cannot be loaded (Cannot find package); install it: npm install ${name}`,
+  });
+});
+
+it("identities of Azure need a package of their own, and are made as the environment says", async () => {
+  const path = parseCloudPath("as://account/container");
+  const open = (environment: NodeJS.ProcessEnv, azureIdentity: CloudSdks["azureIdentity"]) =>
+    openStorage(path, environment, { ...INSTALLED_SDKS, azureIdentity });
+  const managed = { AZURE_STORAGE_AUTH_TYPE: "managed_identity", AZURE_STORAGE_CLIENT_ID: "me" };
+  await expect(open(managed, absent)).rejects.toThrow("npm install @azure/identity");
+
+  const made: unknown[] = [];
+  class Token {
+    constructor(options?: unknown) {
+      made.push(options);
+    }
+    getToken() {}
+  }
+  const identity = { DefaultAzureCredential: Token, ManagedIdentityCredential: Token } as never;
+  for (const environment of [
+    managed,
+    { ...managed, AZURE_STORAGE_CLIENT_ID: "" },
+    { AZURE_STORAGE_AUTH_TYPE: "default" },
+  ]) {
+    (await open(environment, async () => identity)).close();
+  }
+  expect(made).toEqual([{ clientId: "me" }, undefined, undefined]);
+  await expect(open({ AZURE_STORAGE_AUTH_TYPE: "magic" }, absent)).rejects.toThrow(
+    "unknown auth_type 'magic'",
+  );
+});

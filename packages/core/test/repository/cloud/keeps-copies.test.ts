@@ -1,0 +1,93 @@
+import { existsSync } from "node:fs";
+import { Readable } from "node:stream";
+import { expect, it, vi } from "vitest";
+import { realClock } from "../../../src/clock/clock.js";
+import { Log } from "../../../src/observe/log/log.js";
+import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
+import { CloudSource } from "../../../src/repository/cloud/cloud-source.js";
+import { CopySweeper } from "../../../src/repository/sources/copy-sweeper.js";
+
+const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
+const NONE = new Set<never>();
+
+/** A repository with one model, of which there is another one whenever it is wanted. */
+function changingModel() {
+  const state = { etag: 1, exists: true };
+  const source = new CloudSource(parseCloudPath("gs://bucket"), {
+    clock: realClock,
+    log,
+    open: async () => ({
+      list: async () => ({
+        objects: state.exists
+          ? [{ key: "m/1/x", sizeBytes: 1, etag: String(state.etag), isFolder: false }]
+          : [],
+        folders: [],
+        next: undefined,
+      }),
+      download: async () => Readable.from([Buffer.from("x")]),
+      close() {},
+    }),
+  });
+  const next = async () => {
+    state.etag++;
+    await source.refresh();
+    return (await source.open("m")).copy!;
+  };
+  return { state, source, next };
+}
+
+it("the newest copy stays, others go once nobody knows them and no version is made of them", async () => {
+  const { source, next } = changingModel();
+  const [held, known, loose, newest] = [await next(), await next(), await next(), await next()];
+  held.retain();
+  source.sweep(new Set([known]));
+  await vi.waitFor(() => expect(existsSync(loose.root)).toBe(false));
+  expect([held, known, newest].map(({ directory }) => existsSync(directory))).toEqual([true, true, true]);
+  await held.release();
+  expect(existsSync(held.root)).toBe(false);
+  source.sweep(NONE);
+  await vi.waitFor(() => expect(existsSync(known.root)).toBe(false));
+  await source.close();
+  expect(existsSync(newest.root)).toBe(false);
+});
+
+it("the copy of a model that is gone goes, and closing removes what is held too", async () => {
+  const { source, state, next } = changingModel();
+  const gone = await next();
+  state.exists = false;
+  await source.refresh();
+  expect(await source.has("m")).toBe(false);
+  source.sweep(NONE);
+  await vi.waitFor(() => expect(existsSync(gone.root)).toBe(false));
+  state.exists = true;
+  const held = await next();
+  held.retain();
+  await source.close();
+  expect(existsSync(held.root)).toBe(false);
+  await held.release();
+});
+
+it("nothing goes while a change is under way", async () => {
+  const { source, next } = changingModel();
+  const sweeper = new CopySweeper([source], () => NONE);
+  const first = await next();
+  let end: () => void = () => {};
+  const change = sweeper.during(() => new Promise<void>((resolve) => (end = resolve)));
+  await next();
+  await sweeper.during(async () => {});
+  const dropped = vi.spyOn(first, "drop");
+  expect(dropped).not.toHaveBeenCalled();
+  expect(existsSync(first.directory)).toBe(true);
+  end();
+  await change;
+  expect(dropped).toHaveBeenCalledOnce();
+  await source.close();
+});
+
+it("a model is copied once when several ask for it at the same time", async () => {
+  const { source } = changingModel();
+  await Promise.all([source.refresh(["m"]), source.refresh(), source.refresh(["m"])]);
+  const { root } = await source.open("m");
+  expect(root).toMatch(/[\\/]1$/);
+  await source.close();
+});

@@ -1,0 +1,138 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { expect, it } from "vitest";
+import { realClock } from "../../../src/clock/clock.js";
+import { VirtualClock } from "../../../src/clock/virtual-clock.js";
+import { TritonError } from "../../../src/errors/triton-error.js";
+import { Log } from "../../../src/observe/log/log.js";
+import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
+import { CloudSource } from "../../../src/repository/cloud/cloud-source.js";
+import type { CloudStorage } from "../../../src/repository/cloud/cloud-storage.js";
+import { MAX_SILENCE_MS, whileAlive } from "../../../src/repository/cloud/while-alive.js";
+
+const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
+
+/** A storage with objects by key, which all have the same size. */
+function storageOf(keys: readonly string[], download?: CloudStorage["download"]): CloudStorage {
+  return {
+    list: async (prefix) => ({
+      objects: keys
+        .filter((key) => key.startsWith(prefix))
+        .map((key) => ({ key, sizeBytes: 4, etag: "1", isFolder: key.endsWith("/") })),
+      folders: [],
+      next: undefined,
+    }),
+    download: download ?? (async () => Readable.from([Buffer.from("data")])),
+    close() {},
+  };
+}
+
+const sourceOf = (storage: CloudStorage, clock = realClock) =>
+  new CloudSource(parseCloudPath("s3://bucket/models"), { clock, log, open: async () => storage });
+
+it.each([
+  "models/bad/../good/config.pbtxt",
+  "models/bad/1/../../../x",
+  "models/bad//etc/passwd",
+  "models/bad/./x",
+  "models/bad/..\\x",
+  "models/bad/1\0",
+])("the key %j keeps its model out, and no other", async (key) => {
+  const source = sourceOf(storageOf([key, "models/bad/config.pbtxt", "models/good/config.pbtxt"]));
+  await source.refresh();
+  expect(await source.names()).toEqual(["bad", "good"]);
+  await expect(source.open("bad")).rejects.toMatchObject({
+    code: "INVALID_ARG",
+    message: expect.stringContaining("has no place in the directory of model 'bad', which is not allowed"),
+  });
+  const { root } = await source.open("good");
+  expect(await readdir(root, { recursive: true })).toEqual(["good", join("good", "config.pbtxt")]);
+  await source.close();
+});
+
+it("keys beside the models, and names that are none, are no models", async () => {
+  const keys = [
+    "models/",
+    "models/../up/x",
+    "models//x",
+    "models/./x",
+    "models/.git/x",
+    "models/a",
+    "other/m/x",
+  ];
+  const source = sourceOf(storageOf(keys));
+  await source.refresh();
+  expect(await source.names()).toEqual([]);
+  await source.refresh(["..", ".", "", "a/b"]);
+  expect(await source.has("..")).toBe(false);
+  await source.close();
+});
+
+it("an object that is a file and a folder at once keeps its model out", async () => {
+  const source = sourceOf(storageOf(["models/m/1", "models/m/1/weights.bin"]));
+  await source.refresh();
+  await expect(source.open("m")).rejects.toThrow(/^Failed to get object at s3:\/\/bucket\/models\/m\/1/);
+  await source.close();
+});
+
+it("an object that comes in another length than it was listed with is refused", async () => {
+  const source = sourceOf(storageOf(["models/m/x"], async () => Readable.from([Buffer.from("da")])));
+  await source.refresh();
+  await expect(source.open("m")).rejects.toThrow(
+    "Failed to get object at s3://bucket/models/m/x: 2 bytes came instead of 4",
+  );
+  await source.close();
+});
+
+it("no more than eight objects are copied at once, and none after one failed", async () => {
+  let running = 0;
+  let most = 0;
+  const keys = Array.from({ length: 40 }, (_, i) => `models/m/part-${i}`);
+  let asked = 0;
+  let letGo: () => void = () => {};
+  const eight = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const source = sourceOf(
+    storageOf(keys, async () => {
+      const turn = ++asked;
+      most = Math.max(most, ++running);
+      // A ninth would come in the turns after the eighth.
+      if (running === 8) setTimeout(letGo, 20);
+      await eight;
+      running--;
+      if (turn === 12) throw Object.assign(new Error("no"), { statusCode: 403 });
+      return Readable.from([Buffer.from("data")]);
+    }),
+  );
+  await source.refresh();
+  await expect(source.open("m")).rejects.toThrow("error message: no, HTTP status 403");
+  expect(most).toBe(8);
+  expect(asked).toBeLessThan(30);
+  await source.close();
+});
+
+it("work without a sign of life is given up after half a minute, whether it listens or not", async () => {
+  const clock = new VirtualClock();
+  const { signal } = new AbortController();
+  const waiting = whileAlive({ clock, signal }, () => new Promise(() => {}));
+  const alive = whileAlive({ clock, signal }, async (_, sign) => {
+    await clock.advance(MAX_SILENCE_MS - 1);
+    sign();
+    await clock.advance(MAX_SILENCE_MS - 1);
+    return "done";
+  });
+  await expect(waiting).rejects.toEqual(new TritonError("UNAVAILABLE", "no answer for 30 seconds"));
+  expect(await alive).toBe("done");
+});
+
+it("work is given up at once when nobody wants it any more", async () => {
+  const stop = new AbortController();
+  const work = whileAlive({ clock: realClock, signal: stop.signal }, () => new Promise(() => {}));
+  stop.abort(new TritonError("UNAVAILABLE", "the server is closing"));
+  await expect(work).rejects.toThrow("the server is closing");
+  await expect(whileAlive({ clock: realClock, signal: stop.signal }, async () => "too late")).rejects.toThrow(
+    "the server is closing",
+  );
+});
