@@ -24,7 +24,7 @@ beforeAll(async () => {
   );
   triton = new Triton({ modelRepository: models.path, httpPort: 0, grpcPort: 0, metricsPort: 0 });
   clients = openClients(triton, await triton.serve());
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   for (const client of clients) client.close();

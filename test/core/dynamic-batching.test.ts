@@ -1,5 +1,5 @@
 import { batch, type InferOptions, Triton, VirtualClock } from "@tritonjs/core";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { EchoModel, echo } from "../support/echo-model.js";
 import { outcomeOf } from "../support/outcome.js";
 
@@ -9,6 +9,8 @@ async function served(config: Parameters<EchoModel["bind"]>[1] = {}, instances =
   const handle = await model.bind(new Triton({ clock }), config, instances);
   return { clock, model, handle };
 }
+
+afterEach(() => void vi.unstubAllEnvs());
 
 describe("the dynamic batcher without a delay", () => {
   it("runs requests of one turn of the event loop as one batch", async () => {
@@ -94,6 +96,28 @@ describe("the dynamic batcher without a delay", () => {
     void echo(handle, 4);
     await clock.settle();
     expect(model.batches).toEqual([[1, 2, 3], [4]]);
+  });
+
+  it("waits for as many as TRITONSERVER_DELAY_SCHEDULER says, where the program says nothing", async () => {
+    vi.stubEnv("TRITONSERVER_DELAY_SCHEDULER", "2");
+    const { clock, model, handle } = await served();
+    const told = new EchoModel();
+    const other = await told.bind(new Triton({ clock, delayScheduler: 0 }));
+    void echo(handle, 1);
+    void echo(other, 1);
+    await clock.advance(1000);
+    expect([model.batches, told.batches]).toEqual([[], [[1]]]);
+    void echo(handle, 2);
+    await clock.settle();
+    expect(model.batches).toEqual([[1, 2]]);
+  });
+
+  it("waits for nobody when the variable is no number", async () => {
+    vi.stubEnv("TRITONSERVER_DELAY_SCHEDULER", "many");
+    const { clock, model, handle } = await served();
+    void echo(handle, 1);
+    await clock.settle();
+    expect(model.batches).toEqual([[1]]);
   });
 });
 

@@ -85,6 +85,15 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
     expect(next).toBe("done");
   });
 
+  it("that blocks holds up neither the instance beside it nor this thread", async () => {
+    const handle = await served(isolation, { count: 2 }, { exitTimeoutSecs: 0 });
+    const blocked = outcomeOf(echo(handle, LOOPS));
+    expect(await outcomesOf([1, 2, 3].map((value) => echo(handle, value)))).toEqual(["done", "done", "done"]);
+    expect(handle.instances().filter(({ busy }) => busy)).toHaveLength(1);
+    await triton.close();
+    expect(await blocked).toBe("UNAVAILABLE model 'm' was stopped before the request was done");
+  });
+
   it("is ended when a batch runs for too long", async () => {
     const clock = new VirtualClock();
     const handle = await served(isolation, { executionTimeoutMs: 1000 }, { clock });

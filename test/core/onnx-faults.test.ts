@@ -155,6 +155,27 @@ describe("execution providers", () => {
     expect([handle.instances()[0]!.details.executionProvider, warnings.length]).toEqual(["cpu", 1]);
   });
 
+  it("with WebGPU make the instance a process, and are left out in a thread that somebody insists on", async () => {
+    const options = { model: identityOnnx("FLOAT", ["n"]), executionProviders: ["webgpu"] };
+    const process = bind({ ...options, onWarning() {} });
+    await process.ready();
+    expect(process.instances()).toMatchObject([{ isolation: "process" }]);
+    const warnings: string[] = [];
+    const thread = bind(
+      { ...options, onWarning: (message) => warnings.push(message) },
+      { instanceGroup: { isolation: "worker" } },
+    );
+    await thread.ready();
+    expect(thread.instances()).toMatchObject([
+      { isolation: "worker", details: { executionProvider: "cpu" } },
+    ]);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /'webgpu' cannot be used: it crashes when two threads of a process use it, so the instance needs isolation 'process'; trying 'cpu'$/,
+      ),
+    ]);
+  });
+
   it("fail the model when they are strict", async () => {
     const handle = bind({
       model: identityOnnx("FLOAT", ["n"]),

@@ -28,6 +28,8 @@ async function counting() {
     return {
       next: async () => {
         const next = answers.next().catch((error: unknown) => error);
+        // A generator that was slow gives the event loop a turn before it goes on.
+        await clock.settle();
         await clock.advance(5);
         return next;
       },

@@ -197,6 +197,14 @@ describe("a TensorFlow.js model of a repository", () => {
       /a SavedModel needs TensorFlow's own library/,
     ],
     [
+      "a GPU that there is not",
+      async () => ({
+        ...(await graphFiles("m")),
+        "m/config.pbtxt": 'backend: "tensorflow" instance_group [ { kind: KIND_GPU gpus: [ 63 ] } ]',
+      }),
+      /^Unavailable: TensorFlow\.js is not there: install @tensorflow\/tfjs-node-gpu/,
+    ],
+    [
       "a runtime that there is not",
       async () => ({
         ...(await graphFiles("m")),

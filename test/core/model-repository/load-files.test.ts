@@ -100,7 +100,7 @@ describe("files of a load request", () => {
     });
   });
 
-  it.each(["../up", "/etc/tritonjs", "1/../../up", "1", "", "a\0b"])("are refused at %j", async (path) => {
+  it.each(["../up", "/../up", "1/../../up", "1", "", "a\0b"])("are refused at %j", async (path) => {
     const files = new Map([...filesWith("a"), [path, new Uint8Array()]]);
     await expect(triton.loadModel("m", { config, files })).rejects.toMatchObject({
       message: "failed to load 'm', failed to poll from model repository",

@@ -54,6 +54,42 @@ describe("an execution provider that is asked for", () => {
   });
 });
 
+describe("weights in files beside an ONNX model", () => {
+  const weights = Float32Array.of(0, 10, 20);
+  const file = onnxModel({
+    name: "external",
+    opset: 17,
+    inputs: [{ name: "x", elemType: "FLOAT", dims: ["batch", 2] }],
+    outputs: [{ name: "y", elemType: "FLOAT", dims: ["batch", 2] }],
+    nodes: [{ op: "Add", inputs: ["x", "w"], outputs: ["y"] }],
+    initializers: [
+      { name: "w", dims: [2], data: weights.subarray(1), external: { location: "data/w.bin", offset: 4 } },
+    ],
+  });
+
+  it("are read, of a model that is a file and of one that is a directory", async () => {
+    const bytes = new Uint8Array(weights.buffer);
+    await using models = await RepositoryOnDisk.create({
+      "plain/1/model.onnx": file,
+      "plain/1/data/w.bin": bytes,
+      "folder/1/model.onnx/model.onnx": file,
+      "folder/1/model.onnx/data/w.bin": bytes,
+    });
+    const logger = { error() {}, warn() {}, info() {}, debug() {} };
+    await using triton = new Triton({ modelRepository: models.path, logger, exitOnError: false });
+    await triton.ready();
+    for (const name of ["plain", "folder"]) {
+      expect([...(await triton.infer(name, { x: [[1, 2]] })).y!.data]).toEqual([11, 22]);
+    }
+  });
+
+  it("that are not there are the reason why it is not loaded", async () => {
+    const { state, reason } = await load("", file);
+    expect(state).toBe("UNAVAILABLE");
+    expect(reason).toMatch(/^Invalid argument: the ONNX model '.*' cannot be loaded: .*w\.bin/);
+  });
+});
+
 it("parameters that onnxruntime-node does not pass on are told of", async () => {
   const { lines, state } = await load(
     `${parameter("gpu_mem_limit", "1000")} ${parameter("intra_op_thread_count", "1")}`,

@@ -1,6 +1,9 @@
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outcomeOf, outcomesOf } from "../../support/outcome.js";
-import { hasPython, withoutPython } from "../../support/python.js";
+import { hasPython, pythonProgram, withoutPython } from "../../support/python.js";
+import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
 import { DECOUPLED, FLOATS, modelClass, PythonServer } from "./python-server.js";
 
 const NORMAL = "def execute(self, requests):\n    return [y(x_of(request)) for request in requests]";
@@ -285,6 +288,16 @@ describe("Pythons that are not right", () => {
   it("says which Python is not there", async () => {
     expect(await reasonWith("/not/there/python3")).toMatch(
       /^Internal: '\/not\/there\/python3', which is to run model 'normal', could not be started \(spawn .* ENOENT\); a Python model needs/,
+    );
+  });
+
+  it.skipIf(!hasPython)(`says that there is no numpy${withoutPython}`, async () => {
+    await using files = await RepositoryOnDisk.create({
+      "bin/python3": `#!/bin/sh\nexec ${pythonProgram} -S "$@"\n`,
+    });
+    await chmod(join(files.path, "bin/python3"), 0o755);
+    expect(await reasonWith(join(files.path, "bin/python3"))).toMatch(
+      /^Internal: numpy cannot be imported by .*python.* \(Python 3\.\d+\.\d+\): No module named 'numpy'$/,
     );
   });
 

@@ -61,8 +61,58 @@ def run(self, sender, x):
     answers = ${call('"counts_up"')}.exec(decoupled=True)
     first = next(answers)
     answers.cancel()
-    codes = [a.error().code().name for a in answers if a.has_error()]
-    return [y([1 if codes == ["CANCELLED"] else 0])]`),
+    rest = [a for a in answers]
+    codes = [a.error().code().name for a in rest if a.has_error()]
+    return [y([1 if rest[-1].output_tensors() == [] and codes == [] else 0])]`),
+  },
+  stops_others: {
+    code: modelClass(`def execute(self, requests):
+    x = x_of(requests[0])
+    answers = ${call('"tells_end"')}.exec(decoupled=True)
+    next(answers)
+    answers.cancel()
+    rest = [a for a in answers]
+    return [y([len(rest), 1 if rest[-1].error().code() == pb_utils.TritonError.CANCELLED else 0])]`),
+  },
+  tells_end: {
+    config: DECOUPLED,
+    code: modelClass(`def execute(self, requests):
+    sender = requests[0].get_response_sender()
+    sender.send(y([1]))
+    while not sender.is_cancelled():
+        time.sleep(0.002)
+    sender.send(y([2]))
+    error = pb_utils.TritonError("was told", pb_utils.TritonError.CANCELLED)
+    sender.send(pb_utils.InferenceResponse(error=error), FINAL)`),
+  },
+  lets_go: {
+    code: modelClass(`def execute(self, requests):
+    x = x_of(requests[0])
+    answers = ${call('"counts_up"')}.exec(decoupled=True)
+    next(answers)
+    del answers
+    return [y([1])]`),
+  },
+  awaits_streams: {
+    code: modelClass(`async def execute(self, requests):
+    import asyncio
+    x = x_of(requests[0])
+    async def first():
+        answers = await ${call('"meets"')}.async_exec(decoupled=True)
+        return [a for a in answers][0].output_tensors()[0].as_numpy()
+    return [y(sum(await asyncio.gather(first(), first())))]`),
+  },
+  meets: {
+    config: DECOUPLED,
+    code: modelClass(`def initialize(self, args):
+    self.waiting = []
+def execute(self, requests):
+    self.waiting.extend(requests)
+    if len(self.waiting) < 2:
+        return
+    for request in self.waiting:
+        request.get_response_sender().send(y(x_of(request)), FINAL)
+    self.waiting.clear()`),
   },
   refused: {
     config: `input [ { name: "X" data_type: TYPE_STRING dims: [ 1 ] } ]
@@ -122,14 +172,25 @@ describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
     expect(await server.ask("streams", 50)).toEqual([51, ...Array.from({ length: 50 }, (_, i) => i)]);
   });
 
-  it("can be given up", async () => {
+  it("can be cancelled: the other model is told, and how it ends is up to it", async () => {
     expect(await server.ask("gives_up", 1e7)).toEqual([1]);
     await server.untilLogged("counting was given up");
+    expect(await server.ask("stops_others", 1)).toEqual([2, 1]);
+  });
+
+  it("end when the model lets go of their responses", async () => {
+    const before = server.lines.filter((line) => line === "counting was given up").length;
+    expect(await server.ask("lets_go", 1e7)).toEqual([1]);
+    await server.untilLogged("counting was given up", before + 1);
+  });
+
+  it("of decoupled models are awaited until the first response is there, and others go on meanwhile", async () => {
+    expect(await server.ask("awaits_streams", 3)).toEqual([6]);
   });
 
   it("are refused in Triton's words", async () => {
     expect(await refusalOf("nobody")).toBe(
-      "Model nobody - Error when running inference: Failed for execute the inference request. Model 'nobody' is not ready.",
+      "Model nobody - Error when running inference: Request for unknown model: 'nobody' is not found",
     );
     expect(await refusalOf("counts_up")).toContain(
       "Model counts_up is using the decoupled. The current BLS request call doesn't support models using the " +

@@ -84,11 +84,11 @@ export class PythonServer implements AsyncDisposable {
     return rows.find((row) => row.name === name)?.reason ?? "";
   }
 
-  /** Resolves with the first line of the log that has the text. */
-  untilLogged(text: string): Promise<string> {
+  /** Resolves with the first line of the log that has the text, or a later one. */
+  untilLogged(text: string, times = 1): Promise<string> {
     return new Promise((resolve) => {
       const look = () => {
-        const line = this.lines.find((one) => one.includes(text));
+        const line = this.lines.filter((one) => one.includes(text))[times - 1];
         if (line === undefined) return;
         this.#listeners.delete(look);
         resolve(line);

@@ -87,8 +87,8 @@ def auto_complete_config(config):
     code: modelClass(`def initialize(self, args):
     self.family = pb_utils.MetricFamily(name="seen_total", description="Seen", kind=pb_utils.MetricFamily.COUNTER)
     self.metric = self.family.Metric(labels={"model": "counts"})
-    sizes = pb_utils.MetricFamily(name="sizes", description="Sizes", kind=pb_utils.MetricFamily.HISTOGRAM)
-    self.sizes = sizes.Metric(labels={}, buckets=[1, 10])
+    self.sizes_family = pb_utils.MetricFamily(name="sizes", description="Sizes", kind=pb_utils.MetricFamily.HISTOGRAM)
+    self.sizes = self.sizes_family.Metric(labels={}, buckets=[1, 10])
 def execute(self, requests):
     for request in requests:
         self.metric.increment(len(x_of(request)))

@@ -3,7 +3,7 @@ import { TritonError } from "../errors/triton-error.js";
 import type { BackendFactory } from "../instance/backend.js";
 import { javascriptBackend } from "./javascript/index.js";
 import { onnxRuntimeBackend } from "./onnxruntime/repository-model.js";
-import { pythonBackend } from "./python/index.js";
+import { pythonBackend } from "./python/repository-model.js";
 import { tensorflowBackend } from "./tensorflow/repository-model.js";
 import { identityBackend } from "./testing/identity.js";
 import { repeatBackend } from "./testing/repeat.js";

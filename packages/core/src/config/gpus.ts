@@ -1,38 +1,39 @@
-import { existsSync, readdirSync } from "node:fs";
+import { findGpus } from "./find-gpus.js";
 
-let found: readonly number[] | undefined;
-let looked = false;
+/** The GPUs that instances may be placed on. */
+export interface Gpus {
+  /** Their numbers; undefined where nothing can run on any. */
+  readonly numbers: readonly number[] | undefined;
+}
 
-/**
- * Numbers of the NVIDIA GPUs that this process may use; undefined where there is no driver for any. Linux tells by
- * its device files; on other systems nothing tells without a program of the driver, so `new Triton({ gpus })` has to.
- * `CUDA_VISIBLE_DEVICES` is obeyed, as CUDA does.
- */
-export function gpusOfMachine(): readonly number[] | undefined {
-  if (!looked) {
-    looked = true;
-    found = visible(devices(), process.env.CUDA_VISIBLE_DEVICES);
+/** The GPUs that a program names; none for an empty list. */
+export function listedGpus(numbers: readonly number[]): Gpus {
+  return { numbers: numbers.length === 0 ? undefined : numbers };
+}
+
+/** Takes what there is to say about the GPUs of a machine. */
+export interface GpuLog {
+  info(message: string): void;
+  warning(message: string): void;
+}
+
+/** The GPUs of this machine, looked for when they are first asked for: that starts a program of the driver. */
+export class MachineGpus implements Gpus {
+  readonly #log: GpuLog | undefined;
+  #found: { readonly numbers: readonly number[] | undefined } | undefined;
+
+  /** @param log is told once what was found, or why nothing was */
+  constructor(log?: GpuLog) {
+    this.#log = log;
   }
-  return found;
-}
 
-function devices(): readonly number[] | undefined {
-  if (process.platform !== "linux" || !existsSync("/dev/nvidiactl")) return undefined;
-  return readdirSync("/dev")
-    .map((name) => /^nvidia(\d+)$/.exec(name)?.[1])
-    .filter((number) => number !== undefined)
-    .map(Number)
-    .sort((a, b) => a - b);
-}
-
-/** CUDA counts the visible ones anew, from 0, up to the first that is none. */
-export function visible(
-  all: readonly number[] | undefined,
-  chosen: string | undefined,
-): readonly number[] | undefined {
-  if (all === undefined || chosen === undefined) return all;
-  const entries = chosen.split(",").map((entry) => entry.trim());
-  const invalid = entries.findIndex((entry) => entry === "" || entry.startsWith("-"));
-  const count = invalid < 0 ? entries.length : invalid;
-  return Array.from({ length: Math.min(count, all.length) }, (_, i) => i);
+  get numbers(): readonly number[] | undefined {
+    if (this.#found === undefined) {
+      const { numbers, reason } = findGpus();
+      this.#found = { numbers };
+      if (reason === undefined) this.#log?.info(`GPUs for instances: ${numbers!.join(", ")}`);
+      else this.#log?.warning(`there is no GPU for instances: ${reason}`);
+    }
+    return this.#found.numbers;
+  }
 }

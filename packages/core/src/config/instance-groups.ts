@@ -1,4 +1,5 @@
 import { defaultInstanceGroup } from "./defaults.js";
+import type { Gpus } from "./gpus.js";
 import { HOSTING_OPTION_KEYS, type InstanceHosting } from "./instance-hosting.js";
 import type { ModelConfig, ModelInstanceGroup } from "./model-config.js";
 import type { InstanceGroupOptions, ModelOptions } from "./model-options.js";
@@ -53,18 +54,18 @@ function hostingOf(group: InstanceGroupOptions): InstanceHosting | undefined {
  */
 export function normalizeInstanceGroups(
   { name, instanceGroup }: Pick<ModelConfig, "name" | "instanceGroup">,
-  gpus: readonly number[] | undefined,
+  gpus: Gpus,
 ): ModelInstanceGroup[] {
   return instanceGroup.map((given, index) => {
     const group = { ...defaultInstanceGroup(""), ...given };
-    const listed = group.gpus.length > 0 && group.gpus.every((gpu) => gpus?.includes(gpu));
+    const listed = group.gpus.length > 0 && group.gpus.every((gpu) => gpus.numbers?.includes(gpu));
     const kind = group.kind === "KIND_AUTO" ? (listed ? "KIND_GPU" : "KIND_CPU") : group.kind;
     return {
       ...group,
       name: group.name === "" ? `${name}_${index}` : group.name,
       kind,
       count: group.count === 0 ? 1 : group.count,
-      gpus: kind === "KIND_GPU" && group.gpus.length === 0 ? [...(gpus ?? [])] : group.gpus,
+      gpus: kind === "KIND_GPU" && group.gpus.length === 0 ? [...(gpus.numbers ?? [])] : group.gpus,
     };
   });
 }
@@ -72,7 +73,7 @@ export function normalizeInstanceGroups(
 /** What is impossible about instance groups, in Triton's words where it has some. */
 export function instanceGroupProblems(
   { name: model, platform, instanceGroup }: Pick<ModelConfig, "name" | "platform" | "instanceGroup">,
-  gpus: readonly number[] | undefined,
+  gpus: Gpus,
 ): string[] {
   const problems: string[] = [];
   for (const { name, kind, count, gpus: wanted, profile, rateLimiter } of instanceGroup) {
@@ -80,7 +81,7 @@ export function instanceGroupProblems(
     if (!Number.isInteger(count) || count < 1) {
       problems.push(`${group} must have a count of at least 1, got ${count}`);
     }
-    if (kind === "KIND_GPU") problems.push(...gpuProblems(group, wanted, gpus));
+    if (kind === "KIND_GPU") problems.push(...gpuProblems(group, wanted, gpus.numbers));
     else if (wanted.length > 0) problems.push(`${group} has kind ${kind} but specifies one or more GPUs`);
     if (profile.length > 0) {
       problems.push(

@@ -8,7 +8,7 @@ import {
   emptyModelInput,
   emptyModelOutput,
 } from "./defaults.js";
-import { gpusOfMachine } from "./gpus.js";
+import { type Gpus, MachineGpus } from "./gpus.js";
 import { instanceGroups, normalizeInstanceGroups } from "./instance-groups.js";
 import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy, ModelWarmup } from "./model-config.js";
 import type { BatcherOptions, ModelOptions, QueuePolicyOptions, WarmupOptions } from "./model-options.js";
@@ -31,8 +31,8 @@ export interface ResolveInput {
   readonly decoupledByDefault: boolean;
   /** Instances when the options do not say. */
   readonly defaultInstanceCount: number;
-  /** GPUs that there are; undefined without any driver. @default those of the machine */
-  readonly gpus?: readonly number[] | undefined;
+  /** GPUs that there are. @default those of the machine */
+  readonly gpus?: Gpus;
   /** Fields of Triton's message that the options have no word for; they win. */
   readonly overrides?: Partial<ModelConfig>;
 }
@@ -82,7 +82,7 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   }
   const target = options.batcher === false ? undefined : options.batcher?.targetLatencyMs;
   const merged = withTargetLatency(normalizeConfig({ ...config, ...source.overrides }), target);
-  const gpus = "gpus" in source ? source.gpus : gpusOfMachine();
+  const gpus = source.gpus ?? new MachineGpus();
   const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
   return {
     ...merged,

@@ -1,24 +1,20 @@
 import { fromConfigDataType } from "../tensor/data-type.js";
 import { elementCount } from "../tensor/shape.js";
 import { batchTensorProblems } from "./batch-tensors.js";
-import { gpusOfMachine } from "./gpus.js";
+import { type Gpus, MachineGpus } from "./gpus.js";
 import { instanceGroupProblems } from "./instance-groups.js";
-import { isDecoupled, type ModelConfig, type ModelInput, type ModelOutput } from "./model-config.js";
+import type { ModelConfig, ModelInput, ModelOutput } from "./model-config.js";
 import { targetLatencyProblems } from "./target-latency.js";
 import { dynamicBatchingProblems } from "./validate-dynamic-batching.js";
 import { ensembleProblems } from "./validate-ensemble.js";
+import { responseCacheProblems } from "./validate-response-cache.js";
 import { validateSequenceBatching } from "./validate-sequence-batching.js";
 
 /**
  * Everything that is wrong with a configuration, each in one line; empty for a good one. Where Triton has a
  * text for the fault, it is that text.
- *
- * @param gpus numbers of the GPUs that there are; undefined without any driver
  */
-export function validateConfig(
-  config: ModelConfig,
-  gpus: readonly number[] | undefined = gpusOfMachine(),
-): string[] {
+export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus()): string[] {
   const problems: string[] = [];
   if (!Number.isInteger(config.maxBatchSize) || config.maxBatchSize < 0) {
     problems.push(`'max_batch_size' must be non-negative value for ${config.name}`);
@@ -27,12 +23,7 @@ export function validateConfig(
   checkTensors("input", config.input, problems);
   checkTensors("output", config.output, problems);
   problems.push(...instanceGroupProblems(config, gpus));
-  if (config.responseCache?.enable && isDecoupled(config)) {
-    problems.push(
-      `Response Cache does not currently support model ${config.name} with 'decoupled' transaction policy. ` +
-        "Please disable the response cache.",
-    );
-  }
+  problems.push(...responseCacheProblems(config));
   if (config.dynamicBatching !== undefined) {
     problems.push(...dynamicBatchingProblems(config, config.dynamicBatching));
   }

@@ -1,7 +1,8 @@
 import { backendProblems } from "./complete/backend-fields.js";
-import { isDecoupled, type ModelConfig, type ModelMetricControl } from "./model-config.js";
+import type { ModelConfig, ModelMetricControl } from "./model-config.js";
 import { dynamicBatchingProblems } from "./validate-dynamic-batching.js";
 import { ensembleProblems } from "./validate-ensemble.js";
+import { responseCacheProblems } from "./validate-response-cache.js";
 import { sequenceSchedulingProblems } from "./validate-sequence-batching.js";
 
 /**
@@ -18,12 +19,7 @@ export function validateModelConfig(config: ModelConfig): string[] {
   if (dynamicBatching !== undefined) problems.push(...dynamicBatchingProblems(config, dynamicBatching));
   if (sequenceBatching !== undefined) problems.push(...sequenceSchedulingProblems(config, sequenceBatching));
   problems.push(...ensembleProblems(config));
-  if (config.responseCache?.enable && isDecoupled(config)) {
-    problems.push(
-      `Response Cache does not currently support model ${name} with 'decoupled' transaction policy. ` +
-        "Please disable the response cache.",
-    );
-  }
+  problems.push(...responseCacheProblems(config));
   problems.push(...(config.modelMetrics?.metricControl ?? []).flatMap(metricProblems));
   return problems;
 }

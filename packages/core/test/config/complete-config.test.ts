@@ -19,7 +19,7 @@ const prepare = (text: string | undefined, versionFiles: readonly string[] = [],
   });
 
 function complete(text: string, file?: FileDescription, gpus?: readonly number[]): ModelConfig {
-  return completeConfig(prepare(text), file, { autoComplete: true, gpus });
+  return completeConfig(prepare(text), file, { autoComplete: true, gpus: { numbers: gpus } });
 }
 
 function refusalOf(act: () => unknown): string {

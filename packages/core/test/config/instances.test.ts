@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { visible } from "../../src/config/gpus.js";
 import { instanceSignature, planInstances } from "../../src/config/instances.js";
 import type { InstanceGroupOptions } from "../../src/config/model-options.js";
 import { validateConfig } from "../../src/config/validate-config.js";
@@ -11,7 +10,7 @@ const plan = (...instanceGroup: readonly InstanceGroupOptions[]) =>
 const names = (...groups: readonly InstanceGroupOptions[]) => plan(...groups).map(({ name }) => name);
 /** What is wrong with a group on a machine with these GPUs. */
 const problems = (instanceGroup: InstanceGroupOptions, gpus?: readonly number[]) =>
-  validateConfig(modelConfig({ options: { instanceGroup }, gpus }), gpus);
+  validateConfig(modelConfig({ options: { instanceGroup }, gpus }), { numbers: gpus });
 
 describe("instances", () => {
   it("are one on the CPU when nobody said more", () => {
@@ -99,15 +98,5 @@ describe("instance groups that cannot be", () => {
       "config.instanceGroup.recycle has an unknown option 'afterReqests'; known are afterRequests, aboveMemoryMb",
       "config.instanceGroup.count must be at least 1, got 0",
     ]);
-  });
-});
-
-describe("the GPUs that a process may use", () => {
-  it("are counted anew when CUDA_VISIBLE_DEVICES chooses some", () => {
-    expect(visible([0, 1, 2], undefined)).toEqual([0, 1, 2]);
-    expect(visible([0, 1, 2], "2,0")).toEqual([0, 1]);
-    expect(visible([0, 1, 2], "1,-1,0")).toEqual([0]);
-    expect(visible([0, 1, 2], "")).toEqual([]);
-    expect(visible(undefined, "0")).toBeUndefined();
   });
 });

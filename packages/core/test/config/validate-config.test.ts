@@ -82,6 +82,28 @@ describe("a configuration", () => {
     ]);
   });
 
+  it("keeps responses in order only where nothing overtakes", () => {
+    const defaultQueuePolicy = { timeoutAction: "DELAY", defaultTimeoutMicroseconds: 1 } as const;
+    const levels = { priorityLevels: 2, defaultPriorityLevel: 3, priorityQueuePolicy: { 4: {} } };
+    expect(options({ batcher: { preserveOrdering: true, defaultQueuePolicy, ...levels } })).toEqual([
+      "default priority level must be in range [1, 2] for m",
+      "priority queue policy must have priority level in range [1, 2] for m",
+      "Only one priority level is allowed when 'preserve_ordering' is true for m",
+      "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m",
+    ]);
+  });
+
+  it("has no response cache for what answers more than once", () => {
+    const config = {
+      ...modelConfig({ options: { responseCache: true } }),
+      modelTransactionPolicy: { decoupled: true },
+    };
+    expect(validateConfig(config)).toEqual([
+      "Response Cache does not currently support model m with 'decoupled' transaction policy. " +
+        "Please disable the response cache.",
+    ]);
+  });
+
   it("is told everything that is wrong with it at once", () => {
     const config: ModelConfig = {
       ...modelConfig({ outputs: [], options: { batcher: { maxQueueDelayMicroseconds: -1 } } }),

@@ -50,12 +50,12 @@ export const javascriptBackend: BackendFactory = async (source) => {
       replay(probe.steps, config);
     },
     createExecutor: (context: ExecutorContext): Executor => {
-      const { info, log, metrics } = context;
+      const { info, log, metrics, control } = context;
       const executor = new WorkerExecutor(program, {
         ...context,
         hosting: { ...hosting, ...context.hosting },
         warn: (message) => log.warning(message),
-        host: serverHost(info.modelName, log, metrics),
+        host: serverHost(info.modelName, log, metrics, control),
       });
       if (!probe.stepwise) return executor;
       assertFitsSteps(info.modelConfig);

@@ -3,6 +3,7 @@ import { isGenerator, styleOf } from "../../callable/infer-func.js";
 import { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
 import { TritonError } from "../../errors/triton-error.js";
 import { readModule } from "../../instance/module/read-module.js";
+import { resolveLibrary } from "../../instance/module/resolve-library.js";
 import type { WorkerModel } from "../../instance/worker/worker-model.js";
 
 /** A call of a method of `AutoCompleteConfig`. */
@@ -40,6 +41,7 @@ export interface ProbeData {
  */
 export async function load(data: unknown, { modelName, modelConfig }: InstanceInfo): Promise<WorkerModel> {
   const { module, autoComplete } = data as ProbeData;
+  resolveLibrary(module);
   const { callback, autoCompleteConfig } = await readModule(module, modelName);
   const steps: CompletionStep[] = [];
   if (autoComplete && autoCompleteConfig !== undefined) {

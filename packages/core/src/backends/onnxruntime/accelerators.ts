@@ -1,12 +1,23 @@
 import type { ModelConfig } from "../../config/model-config.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { ExecutionProvider } from "./options.js";
+import { checkTensorrtParameters } from "./tensorrt-parameters.js";
+
+/** Options that onnxruntime-node passes on to WebGPU, and takes no others. */
+const WEBGPU = [
+  "preferredLayout",
+  "validationMode",
+  "storageBufferCacheMode",
+  "uniformBufferCacheMode",
+  "queryResolveBufferCacheMode",
+  "defaultBufferCacheMode",
+];
 
 /** Providers that may be asked for, with the options that onnxruntime-node passes on to them. */
 const PROVIDERS: Readonly<Record<string, readonly string[]>> = {
   tensorrt: [],
   cuda: [],
-  webgpu: ["preferredLayout"],
+  webgpu: WEBGPU,
   dml: [],
   coreml: [],
   qnn: ["backendType", "backendPath"],
@@ -15,23 +26,13 @@ const PROVIDERS: Readonly<Record<string, readonly string[]>> = {
   cpu: [],
 };
 
-/** Parameters of Triton's onnxruntime backend that set options which onnxruntime-node does not pass on. */
-const NO_EFFECT = [
-  "cudnn_conv_algo_search",
-  "gpu_mem_limit",
-  "arena_extend_strategy",
-  "do_copy_in_default_stream",
-  "use_tf32",
-  "memory.enable_memory_arena_shrinkage",
-];
-
 /**
  * The providers that `optimization.execution_accelerators` ask for, by ONNX Runtime's names; those of GPUs before
  * those of the CPU, the plain device last.
  *
  * @param warn told of options that have no effect here
  * @returns undefined when none is asked for
- * @throws TritonError INVALID_ARG for a provider that there is not, with Triton's text
+ * @throws TritonError INVALID_ARG for a provider or a parameter that there is not, with Triton's text
  */
 export function accelerators(
   { name: model, optimization, instanceGroup }: ModelConfig,
@@ -42,30 +43,21 @@ export function accelerators(
   const onGpu = instanceGroup.some(({ kind }) => kind === "KIND_GPU" || kind === "KIND_MODEL");
   const asked = [...(onGpu ? gpu : []), ...cpu];
   if (asked.length === 0) return undefined;
-  const providers = asked.map(({ name, parameters }): ExecutionProvider => {
-    const options = PROVIDERS[name];
+  const providers = asked.map(({ name, parameters = {} }): ExecutionProvider => {
+    const options = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined;
     if (options === undefined) {
       throw new TritonError("INVALID_ARG", `unknown Execution Accelerator '${name}' is requested`);
     }
-    const unused = Object.keys(parameters ?? {}).filter((key) => !options.includes(key));
+    if (name === "tensorrt") checkTensorrtParameters(parameters);
+    const unused = Object.keys(parameters).filter((key) => !options.includes(key));
     if (unused.length > 0) {
       warn(
         `model '${model}': onnxruntime-node passes no ${unused.map((key) => `'${key}'`).join(", ")} to execution ` +
           `provider '${name}'`,
       );
     }
-    const used = Object.entries(parameters ?? {}).filter(([key]) => options.includes(key));
+    const used = Object.entries(parameters).filter(([key]) => options.includes(key));
     return used.length === 0 ? name : { name, ...Object.fromEntries(used) };
   });
   return [...providers, ...(onGpu ? ["cuda"] : []), "cpu"];
-}
-
-/** Tells of parameters that Triton would set options with, and that have no effect here. */
-export function warnOfUnused({ name, parameters }: ModelConfig, warn: (message: string) => void): void {
-  const unused = NO_EFFECT.filter((key) => Object.hasOwn(parameters, key));
-  if (unused.length === 0) return;
-  warn(
-    `model '${name}': parameters ${unused.map((key) => `'${key}'`).join(", ")} have no effect: onnxruntime-node does ` +
-      "not pass them on",
-  );
 }

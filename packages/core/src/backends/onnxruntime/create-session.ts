@@ -1,5 +1,7 @@
+import { isMainThread } from "node:worker_threads";
 import type { InferenceSession } from "onnxruntime-node";
 import { TritonError } from "../../errors/triton-error.js";
+import type { Ort } from "./import-onnx-runtime.js";
 import type { ExecutionProvider } from "./options.js";
 
 /** What a worker needs to open its session; survives structured cloning. */
@@ -8,9 +10,9 @@ export interface SessionData {
   readonly providers: readonly ExecutionProvider[];
   readonly strict: boolean;
   readonly sessionOptions: Readonly<Record<string, unknown>>;
+  /** Inputs that have no dimensions in the model's file. */
+  readonly scalars: readonly string[];
 }
-
-type Ort = typeof import("onnxruntime-node");
 
 /** An open session and the provider that it runs on. */
 export interface OpenSession {
@@ -50,7 +52,13 @@ export async function createSession(
   });
 }
 
-function open(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
+async function open(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
+  if (nameOf(provider) === "webgpu" && !isMainThread) {
+    throw new TritonError(
+      "UNSUPPORTED",
+      "it crashes when two threads of a process use it, so the instance needs isolation 'process'",
+    );
+  }
   const options = {
     ...data.sessionOptions,
     executionProviders: [provider],

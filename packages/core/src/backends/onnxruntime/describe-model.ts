@@ -53,6 +53,9 @@ const OTHER_TYPES: Readonly<Record<number, string>> = {
   21: "type uint4",
   22: "type int4",
   23: "type float4e2m1",
+  24: "type float8e8m0",
+  25: "type uint2",
+  26: "type int2",
 };
 
 function typeName(elementType: number): string {

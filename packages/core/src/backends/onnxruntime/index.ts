@@ -1,12 +1,14 @@
-import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import type { InstancePlacement } from "../../config/instances.js";
-import type { Backend, ExecutorContext } from "../../instance/backend.js";
+import type { InstanceHosting } from "../../config/instance-hosting.js";
+import type { Backend, ModelDescription } from "../../instance/backend.js";
 import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
 import type { SessionData } from "./create-session.js";
 import { describeOnnxModel } from "./describe-model.js";
-import type { ExecutionProvider, OnnxRuntimeOptions } from "./options.js";
+import type { OnnxRuntimeOptions } from "./options.js";
+import { needsProcess, providersFor } from "./providers.js";
+import { sessionOptions } from "./session-options.js";
 
+export { OnnxSession, type OnnxSessionOptions, openSession } from "./open-session.js";
 export type { ExecutionProvider, OnnxRuntimeOptions } from "./options.js";
 
 /**
@@ -22,52 +24,38 @@ export type { ExecutionProvider, OnnxRuntimeOptions } from "./options.js";
  * ```
  */
 export function onnxruntime(options: OnnxRuntimeOptions): Backend {
-  const model = options.model instanceof URL ? fileURLToPath(options.model) : options.model;
+  const { model: given, executionProviders, strictProviders = false, onWarning, ...settings } = options;
+  const model = given instanceof URL ? fileURLToPath(given) : given;
+  let description: ModelDescription | undefined;
+  const describe = () => {
+    description ??= describeOnnxModel(model);
+    return description;
+  };
   return {
     backendName: "onnxruntime",
     platform: "onnxruntime_onnx",
     isolations: ["worker", "process"],
-    describe: () => describeOnnxModel(model),
+    describe,
     createExecutor: (context) => {
+      const providers = providersFor(context.info.device, executionProviders);
+      const isolation: InstanceHosting = needsProcess(providers) ? { isolation: "process" } : {};
       const data: SessionData = {
         model,
-        providers: providersFor(context.placement, options.executionProviders),
-        strict: options.strictProviders ?? false,
-        sessionOptions: sessionOptions(options, context),
+        providers,
+        strict: strictProviders,
+        sessionOptions: sessionOptions(settings, context.instanceCount),
+        scalars: describe()
+          .inputs.filter(({ shape }) => shape.length === 0)
+          .map(({ name }) => name),
       };
-      const program = { entry: new URL("./session-model.js", import.meta.url), data, interruptible: false };
-      const warn = options.onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
-      return new WorkerExecutor(program, { ...context, warn });
+      const program = {
+        entry: new URL("./session-model.js", import.meta.url),
+        data,
+        interruptible: false,
+        tensorsOnly: true,
+      };
+      const warn = onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
+      return new WorkerExecutor(program, { ...context, hosting: { ...isolation, ...context.hosting }, warn });
     },
   };
-}
-
-function sessionOptions(
-  options: OnnxRuntimeOptions,
-  { instanceCount }: ExecutorContext,
-): Record<string, unknown> {
-  const { interOpNumThreads, graphOptimizationLevel, executionMode, enableCpuMemArena, enableMemPattern } =
-    options;
-  return {
-    intraOpNumThreads:
-      options.intraOpNumThreads ?? Math.max(1, Math.floor(availableParallelism() / instanceCount)),
-    ...(interOpNumThreads === undefined ? {} : { interOpNumThreads }),
-    ...(graphOptimizationLevel === undefined ? {} : { graphOptimizationLevel }),
-    ...(executionMode === undefined ? {} : { executionMode }),
-    ...(enableCpuMemArena === undefined ? {} : { enableCpuMemArena }),
-    ...(enableMemPattern === undefined ? {} : { enableMemPattern }),
-  };
-}
-
-/** The providers to try; on a GPU instance, the CUDA ones are told which GPU. */
-function providersFor(
-  { kind, deviceId }: InstancePlacement,
-  given: readonly ExecutionProvider[] | undefined,
-): readonly ExecutionProvider[] {
-  const providers = given ?? (kind === "KIND_GPU" ? ["cuda", "cpu"] : ["cpu"]);
-  if (kind !== "KIND_GPU") return providers;
-  return providers.map((provider) => {
-    const options = typeof provider === "string" ? { name: provider } : provider;
-    return options.name === "cuda" || options.name === "tensorrt" ? { deviceId, ...options } : provider;
-  });
 }

@@ -1,12 +1,14 @@
 import type { ModelConfig } from "../../config/model-config.js";
 import { TritonError } from "../../errors/triton-error.js";
-import { accelerators, warnOfUnused } from "./accelerators.js";
+import { accelerators } from "./accelerators.js";
 import type { OnnxRuntimeOptions } from "./options.js";
+import { warnOfUnused } from "./parameters-without-effect.js";
 
 /**
  * Options of ONNX Runtime that a model's configuration asks for: `optimization.graph.level`, its execution
  * accelerators, and the parameters `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`,
- * `enable_mem_arena`, `enable_mem_pattern` and, ours, `strict_execution_providers`.
+ * `enable_mem_arena`, `enable_mem_pattern`, all that begin with `session.`, `optimization.` or `mlas.`, which are
+ * entries of ONNX Runtime's session configuration, and, ours, `strict_execution_providers` and `log_severity_level`.
  *
  * @param settings of the backend, in which thread counts may stand for all models
  * @throws TritonError INVALID_ARG for a value that cannot be.
@@ -23,7 +25,9 @@ export function optionsOf(
   const arena = flag(config, "enable_mem_arena");
   const pattern = flag(config, "enable_mem_pattern");
   const providers = accelerators(config, warn);
-  warnOfUnused(config, warn);
+  const entries = sessionConfig(config);
+  const severity = severityLevel(config);
+  warnOfUnused(config, settings, warn);
   return {
     graphOptimizationLevel: LEVELS.get(config.optimization?.graph?.level ?? 0) ?? "all",
     executionMode: mode,
@@ -33,6 +37,8 @@ export function optionsOf(
     ...(pattern === undefined ? {} : { enableMemPattern: pattern }),
     ...(strict === undefined ? {} : { strictProviders: strict }),
     ...(providers === undefined ? {} : { executionProviders: providers }),
+    ...(entries === undefined ? {} : { sessionConfig: entries }),
+    ...(severity === undefined ? {} : { logSeverityLevel: severity }),
   };
 }
 
@@ -42,6 +48,21 @@ const LEVELS: ReadonlyMap<number, "basic" | "extended" | "disabled"> = new Map([
   [1, "extended"],
   [2, "disabled"],
 ]);
+
+function sessionConfig({ parameters }: ModelConfig): Readonly<Record<string, string>> | undefined {
+  const entries = Object.entries(parameters).filter(([key]) => /^(session|optimization|mlas)\./.test(key));
+  if (entries.length === 0) return undefined;
+  return Object.fromEntries(entries.map(([key, { stringValue }]) => [key, stringValue]));
+}
+
+function severityLevel(config: ModelConfig): OnnxRuntimeOptions["logSeverityLevel"] {
+  if (config.parameters.log_severity_level === undefined) return undefined;
+  const level = LEVELS_OF_SEVERITY.find((one) => one === count(config, "log_severity_level"));
+  if (level !== undefined) return level;
+  throw new TritonError("INVALID_ARG", "parameter 'log_severity_level' must be a number from 0 to 4");
+}
+
+const LEVELS_OF_SEVERITY = [0, 1, 2, 3, 4] as const;
 
 function executionMode(config: ModelConfig): "sequential" | "parallel" {
   const mode = count(config, "execution_mode");

@@ -25,6 +25,13 @@ export interface OnnxRuntimeOptions {
   readonly enableMemPattern?: boolean;
   /** @default "all" */
   readonly graphOptimizationLevel?: "disabled" | "basic" | "extended" | "layout" | "all";
+  /**
+   * Entries of ONNX Runtime's session configuration, by their keys, beside those above.
+   * @default { "session.intra_op.allow_spinning": "0" }
+   */
+  readonly sessionConfig?: Readonly<Record<string, string>>;
+  /** What ONNX Runtime writes to stderr: from 0, all, over 2, warnings, to 4, fatal errors alone. @default 4: errors are thrown */
+  readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
   /** Told when a provider could not be used. @default process.emitWarning */
   readonly onWarning?: (message: string) => void;
 }

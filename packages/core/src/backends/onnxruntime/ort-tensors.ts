@@ -24,6 +24,8 @@ const DATA_TYPES = new Map<string, DataType>(
   Object.entries(ORT_TYPES).map(([ours, theirs]) => [theirs, ours as DataType]),
 );
 
+const NO_SCALARS: ReadonlySet<string> = new Set();
+
 const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
@@ -31,14 +33,18 @@ const encoder = new TextEncoder();
  * Inputs in the form that `session.run` takes: plain objects, because the `Tensor` constructor refuses float16
  * on newer versions of Node.
  *
+ * @param scalars names of inputs that have no dimensions in the model's file: a configuration has to give them one
  * @throws TritonError INVALID_ARG for text that ONNX Runtime cannot hold.
  */
-export function toFeeds(inputs: Tensors): Record<string, OrtTensor> {
+export function toFeeds(
+  inputs: Tensors,
+  scalars: ReadonlySet<string> = NO_SCALARS,
+): Record<string, OrtTensor> {
   const feeds: Record<string, unknown> = {};
   for (const [name, tensor] of inputs) {
     feeds[name] = {
       type: ORT_TYPES[tensor.datatype as Exclude<DataType, "BF16">],
-      dims: tensor.shape,
+      dims: scalars.has(name) ? [] : tensor.shape,
       data: tensor.datatype === "BYTES" ? toStrings(name, tensor.elements as Uint8Array[]) : tensor.elements,
       location: "cpu",
     };

@@ -123,7 +123,7 @@ function readValue(source: ByteSource, value: Span): OnnxValue {
       messages(source, shape.start, shape.end, SHAPE_DIM).map((dim) => {
         const size = number(source, dim, DIM_VALUE) ?? -1;
         // Some exporters write -1, which reads as a huge number here.
-        return Number.isSafeInteger(size) && size > 0 ? size : -1;
+        return Number.isSafeInteger(size) ? size : -1;
       }),
   };
 }

@@ -11,7 +11,7 @@ export class AsksOfPython {
     private readonly context: Pick<ExecutorContext, "control" | "log" | "metrics" | "info">,
     private readonly send: (header: object) => void,
   ) {
-    this.#metrics = new ModelMetrics(context.metrics);
+    this.#metrics = new ModelMetrics(context.metrics());
   }
 
   answer(ask: WireAsk, body: Uint8Array): void {

@@ -2,18 +2,23 @@ import type { ModelCaller, TensorAnswer, TensorCaller } from "../../callable/mod
 import { TritonError } from "../../errors/triton-error.js";
 import { readFlags } from "./batch-frame.js";
 import { FrameBody, readTensors } from "./frames.js";
-import { parametersJson, readParameters, type WireCall, writeError } from "./messages.js";
+import { type FromPython, parametersJson, readParameters, type WireCall, writeError } from "./messages.js";
 
 /** Responses on their way to a model that does not take them. */
 const WINDOW = 16;
 
 /** A call of another model under way. */
 interface OpenCall {
+  /** Ends the call. */
   readonly controller: AbortController;
+  /** Tells the called model that its answers are not wanted any more; for calls with any number of them. */
+  readonly stop: AbortController | undefined;
   /** Responses that the model has not taken. */
   underWay: number;
   wake: (() => void) | undefined;
 }
+
+type CallMessage = Extract<FromPython, { type: "infer" | "taken" | "stop" | "end" }>;
 
 /** Calls that a Python model makes of other models. */
 export class CallsOfPython {
@@ -25,32 +30,34 @@ export class CallsOfPython {
     private readonly modelsOf: (batch: number) => (ModelCaller & Partial<TensorCaller>) | undefined,
   ) {}
 
-  start(call: WireCall, body: Uint8Array): void {
-    const open: OpenCall = { controller: new AbortController(), underWay: 0, wake: undefined };
+  /** A message of the model. */
+  take(message: CallMessage, body: Uint8Array): void {
+    const open = this.#open.get(message.call);
+    if (message.type === "infer") this.#start(message, body);
+    else if (message.type === "taken") taken(open);
+    // The model asks for no more responses; it takes those that come all the same.
+    else if (message.type === "stop") open?.stop?.abort();
+    else this.#end(open);
+  }
+
+  #start(call: WireCall, body: Uint8Array): void {
+    const stop = call.stream ? new AbortController() : undefined;
+    const open: OpenCall = { controller: new AbortController(), stop, underWay: 0, wake: undefined };
     this.#open.set(call.call, open);
     void this.#run(call, body, open)
       .catch((error) => this.#answer(call.call, { outcome: refusal(call, error), final: true }))
       .finally(() => this.#open.delete(call.call));
   }
 
-  /** The model has taken a response. */
-  taken(call: number): void {
-    const open = this.#open.get(call);
-    if (open === undefined) return;
-    open.underWay--;
-    open.wake?.();
-  }
-
   /** The model gives a call up. */
-  end(call: number): void {
-    const open = this.#open.get(call);
+  #end(open: OpenCall | undefined): void {
     open?.controller.abort();
     open?.wake?.();
   }
 
   /** The process is gone. */
   endAll(): void {
-    for (const call of [...this.#open.keys()]) this.end(call);
+    for (const open of [...this.#open.values()]) this.#end(open);
   }
 
   async #run(call: WireCall, body: Uint8Array, open: OpenCall): Promise<void> {
@@ -61,6 +68,7 @@ export class CallsOfPython {
     const id = call.correlationId;
     const answers = models.callWithTensors(call.model, readTensors(call.inputs, body), {
       signal: open.controller.signal,
+      stopSignal: open.stop?.signal,
       decoupled: call.stream,
       requestedOutputs: call.requested,
       requestId: call.id,
@@ -93,6 +101,13 @@ export class CallsOfPython {
   }
 }
 
+/** The model has taken a response. */
+function taken(open: OpenCall | undefined): void {
+  if (open === undefined) return;
+  open.underWay--;
+  open.wake?.();
+}
+
 /** Why a call was not made, in Triton's words. */
 function refusal({ model }: WireCall, thrown: unknown): TritonError {
   const error = TritonError.from(thrown);
@@ -102,9 +117,7 @@ function refusal({ model }: WireCall, thrown: unknown): TritonError {
       ? `Model ${model} is using the decoupled. The current BLS request call doesn't support models using the ` +
         "decoupled transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec' calls for " +
         "decoupled models.'"
-      : error.code === "UNAVAILABLE" || error.code === "NOT_FOUND"
-        ? `Failed for execute the inference request. Model '${model}' is not ready.`
-        : error.message;
+      : error.message;
   return new TritonError("INTERNAL", `Model ${model} - Error when running inference: ${text}`, {
     cause: error,
   });

@@ -20,6 +20,11 @@ const CHANGES = [
   "addOutput",
 ] as const;
 
+/** False for a model of which its source says that it does not complete its configuration. */
+export function mayCompleteItself(source: string): boolean {
+  return !PLAIN_CLASS.test(source) || source.includes(METHOD);
+}
+
 /**
  * Has `auto_complete_config` of a model complete its configuration, in a process of its own. Each call that the method
  * makes is made here: there is one place for the rules.
@@ -31,8 +36,7 @@ export async function completeWithPython(
   settings: PythonSettings,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): Promise<void> {
-  const source = await readFile(settings.path, "utf8");
-  if (PLAIN_CLASS.test(source) && !source.includes(METHOD)) return;
+  if (!mayCompleteItself(await readFile(settings.path, "utf8"))) return;
   const { name } = config.config;
   const session: PythonSession = new PythonSession({
     settings,

@@ -1,93 +1,74 @@
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
-import { realClock } from "../../clock/clock.js";
-import type { Isolation } from "../../config/instance-hosting.js";
+import { existsSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { TritonError } from "../../errors/triton-error.js";
-import { assertStaysInside, isInside } from "../../files/stays-inside.js";
-import type { BackendFactory, ModelSource } from "../../instance/backend.js";
-import { Log } from "../../observe/log/log.js";
-import { hostingOf, loadTimeoutMs } from "../hosting-parameters.js";
-import { completeWithPython } from "./complete-with-python.js";
-import { findPython } from "./find-python.js";
+import type { Backend } from "../../instance/backend.js";
+import { describeWithPython } from "./describe-with-python.js";
+import type { PythonOptions } from "./options.js";
 import { PythonExecutor } from "./python-executor.js";
 import type { PythonSettings } from "./python-session.js";
+import { assertPythonCanRun, LOAD_TIMEOUT_SECONDS, STUB_TIMEOUT_SECONDS } from "./settings.js";
 
-const ISOLATIONS: readonly Isolation[] = ["process"];
-
-/** A model may fetch its weights in `initialize`; one that hangs shall be found out all the same. */
-const LOAD_TIMEOUT_SECONDS = 3600;
-
-/** Triton's. */
-const STUB_TIMEOUT_SECONDS = 30;
+export type { PythonOptions } from "./options.js";
 
 /**
- * The backend `python` for models of a repository: `<version>/model.py` with a class `TritonPythonModel` that imports
- * `triton_python_backend_utils`, as for Triton. Each instance is a child process of `python3` with numpy.
+ * A backend that runs a model of Triton's Python backend as it is: a `model.py` with a class `TritonPythonModel`. Each
+ * instance is a process of `python3` with numpy. What its `auto_complete_config` says comes to what `bind` is told: inputs,
+ * outputs, the largest batch, and whether it is decoupled.
+ *
+ * @throws TritonError at `bind` INVALID_ARG for options that cannot be, NOT_FOUND for a missing file, INTERNAL for one
+ * that cannot be imported and for what its `auto_complete_config` raises; UNSUPPORTED on Windows.
+ * @example
+ * ```ts
+ * triton.bind({ modelName: "add", inferFunc: python({ model: "models/add/1/model.py" }) });
+ * ```
  */
-export const pythonBackend: BackendFactory = async (source) => {
-  if (process.platform === "win32") {
-    throw new TritonError("UNSUPPORTED", "Python models cannot run on Windows");
-  }
-  const settings: PythonSettings = {
-    python: await findPython(source),
-    path: await modelFile(source),
-    stubTimeoutMs: 1000 * stubTimeoutSeconds(source),
-    loadTimeoutMs: loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS),
-  };
-  const hosting = hostingOf(source, ISOLATIONS, false);
-  if (hosting.heapLimitMb !== undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `model '${source.name}' has heap_limit_mb, but Python knows no such limit`,
-    );
-  }
+export function python(options: PythonOptions): Backend {
+  assertPythonCanRun();
+  const settings = settingsOf(options);
+  const { parameters = {} } = options;
   return {
     backendName: "python",
     platform: "",
-    isolations: ISOLATIONS,
-    describe: () => undefined,
-    completeConfig: (config) =>
-      completeWithPython(config, settings, { clock: realClock, log: logOf(source) }),
-    createExecutor: (context) =>
-      new PythonExecutor(settings, source.directory, {
-        ...context,
-        hosting: { ...hosting, ...context.hosting },
-      }),
+    isolations: ["process"],
+    describe: () => {
+      if (existsSync(settings.path)) return describeWithPython({ settings, parameters });
+      throw new TritonError("NOT_FOUND", `there is no Python model at '${settings.path}'`);
+    },
+    createExecutor: ({ info, ...context }) => {
+      const { modelConfig } = info;
+      const all = { ...configParameters(parameters), ...modelConfig.parameters };
+      const told = { ...info, modelConfig: { ...modelConfig, parameters: all } };
+      return new PythonExecutor(settings, modelDirectory(settings.path), { ...context, info: told });
+    },
   };
-};
-
-/** What a model prints while it completes its configuration. */
-function logOf({ warn }: ModelSource): Log {
-  return new Log({ error: warn, warn, info: () => {}, debug: () => {} });
 }
 
-function stubTimeoutSeconds({ settings }: ModelSource): number {
-  const text = settings["stub-timeout-seconds"];
-  const seconds = text === undefined ? STUB_TIMEOUT_SECONDS : Number(text);
-  if (seconds > 0 && Number.isFinite(seconds)) return seconds;
-  throw new TritonError("INVALID_ARG", "stub-timeout-seconds can't be smaller than or equal to zero.");
+function settingsOf(options: PythonOptions): PythonSettings {
+  const { model, env, stubTimeoutSeconds = STUB_TIMEOUT_SECONDS } = options;
+  const { loadTimeoutSeconds = LOAD_TIMEOUT_SECONDS } = options;
+  const path = resolve(model instanceof URL ? fileURLToPath(model) : model);
+  const problems = Object.entries({ stubTimeoutSeconds, loadTimeoutSeconds })
+    .filter(([, seconds]) => !(seconds > 0 && seconds < 2 ** 31 / 1000))
+    .map(([name, seconds]) => `${name} must be a number above 0, got ${seconds}`);
+  if (!path.endsWith(".py")) problems.push(`model must be a file '.py', got '${path}'`);
+  if (problems.length > 0) throw new TritonError("INVALID_ARG", `python(): ${problems.join("; ")}`);
+  return {
+    python: options.python ?? process.env.TRITONJS_PYTHON ?? "python3",
+    path,
+    env,
+    stubTimeoutMs: 1000 * stubTimeoutSeconds,
+    loadTimeoutMs: 1000 * loadTimeoutSeconds,
+  };
 }
 
-async function modelFile({ directory, versionDirectory, config }: ModelSource): Promise<string> {
-  const { defaultModelFilename } = config;
-  const name = defaultModelFilename === "" ? "model.py" : defaultModelFilename;
-  if (!name.endsWith(".py")) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `Model name must end with '.py'. Model name is "${defaultModelFilename}".`,
-    );
-  }
-  const path = join(versionDirectory, name);
-  if (!isInside(directory, path)) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `model '${config.name}' has default_model_filename '${name}', which is outside of the model's directory`,
-    );
-  }
-  const found = await stat(path).catch(() => undefined);
-  if (!found?.isFile()) {
-    throw new TritonError("INTERNAL", `model.py does not exist in the model repository path: ${path}`);
-  }
-  await assertStaysInside(directory, path);
-  return path;
+/** Parameters as a configuration has them. */
+export function configParameters(parameters: Readonly<Record<string, string>>) {
+  return Object.fromEntries(Object.entries(parameters).map(([name, stringValue]) => [name, { stringValue }]));
+}
+
+/** In the layout of a repository, `<model>/<version>/model.py`, that of the model; otherwise that of the file. */
+function modelDirectory(path: string): string {
+  const directory = dirname(path);
+  return /^[1-9]\d*$/.test(basename(directory)) ? dirname(directory) : directory;
 }

@@ -51,7 +51,8 @@ export interface WireAsk {
 /** What a process says. */
 export type FromPython =
   | { readonly type: "started"; readonly python: string }
-  | { readonly type: "ready" }
+  | { readonly type: "ready"; readonly canTellReadiness?: boolean }
+  | { readonly type: "readiness"; readonly ready?: boolean; readonly error?: string }
   | { readonly type: "failed"; readonly error: string }
   | {
       readonly type: "executed";
@@ -69,7 +70,7 @@ export type FromPython =
   | { readonly type: "abandoned"; readonly batch: number; readonly index: number }
   | WireCall
   | { readonly type: "taken"; readonly call: number }
-  | { readonly type: "end"; readonly call: number }
+  | { readonly type: "stop" | "end"; readonly call: number }
   | WireAsk
   | { readonly type: "forget"; readonly what: "deleteMetric" | "deleteFamily"; readonly id: number }
   | {

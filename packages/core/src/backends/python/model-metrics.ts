@@ -93,7 +93,10 @@ export class ModelMetrics {
       }
     }
     const key = JSON.stringify(Object.entries(labels ?? {}).sort());
-    const bounds = [...(buckets ?? [])].sort((a, b) => a - b);
+    const bounds = buckets ?? [];
+    if (bounds.some((bound, i) => !(i === 0 || bound > bounds[i - 1]!))) {
+      throw new TritonError("INVALID_ARG", `buckets of metric '${family.name}' must be in ascending order`);
+    }
     const series = family.series.get(key) ?? {
       labels: labels ?? {},
       bounds,

@@ -12,6 +12,7 @@ import { loadMessage } from "./load-message.js";
 import type { FromPython } from "./messages.js";
 import { OpenBatches } from "./open-batches.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
+import { ReadinessOfPython } from "./readiness-of-python.js";
 
 /** The batch that `execute` of the model is at work on. */
 interface Running {
@@ -39,6 +40,7 @@ export class PythonExecutor implements Executor {
   readonly #answers: AnswersOfPython;
   readonly #calls: CallsOfPython;
   readonly #asks: AsksOfPython;
+  readonly #readiness: ReadinessOfPython;
   readonly #restarts: Restarts;
   #session: PythonSession | undefined;
   #running: Running | undefined;
@@ -58,6 +60,9 @@ export class PythonExecutor implements Executor {
       (batch) => (this.#open.get(batch) ?? this.#runningAs(batch))?.models,
     );
     this.#asks = new AsksOfPython(context, send);
+    this.#readiness = new ReadinessOfPython(context.placement.name, context.clock, () =>
+      send({ type: "readiness" }),
+    );
     this.#restarts = new Restarts(
       context.clock,
       () => this.start(),
@@ -96,8 +101,10 @@ export class PythonExecutor implements Executor {
     this.#session?.send(header, body);
     execution.inputsReady();
     execution.requests.forEach((request, index) => {
+      const tell = () => this.#session?.send({ type: "cancel", batch, index });
+      request.onAskedToStop = tell;
       request.onCancel = () => {
-        this.#session?.send({ type: "cancel", batch, index });
+        tell();
         if (this.#running?.batch !== batch) this.#open.closeWhenOver(batch);
       };
     });
@@ -121,6 +128,12 @@ export class PythonExecutor implements Executor {
         },
       };
     });
+  }
+
+  async checkReady(): Promise<void> {
+    const session = this.#session;
+    if (!session?.isReady) throw new TritonError("INTERNAL", this.#unhealthy);
+    if (session.canTellReadiness) await this.#readiness.check();
   }
 
   drained(): Promise<void> {
@@ -149,13 +162,10 @@ export class PythonExecutor implements Executor {
         this.#answers.abandoned(message.batch, message.index);
         break;
       case "infer":
-        this.#calls.start(message, body);
-        break;
       case "taken":
-        this.#calls.taken(message.call);
-        break;
+      case "stop":
       case "end":
-        this.#calls.end(message.call);
+        this.#calls.take(message, body);
         break;
       case "ask":
         this.#asks.answer(message, body);
@@ -165,6 +175,9 @@ export class PythonExecutor implements Executor {
         break;
       case "log":
         this.#asks.log(message);
+        break;
+      case "readiness":
+        this.#readiness.answered(message);
         break;
     }
   }
@@ -201,17 +214,22 @@ export class PythonExecutor implements Executor {
   }
 
   #crashed(why: string): void {
-    const { placement, log } = this.#context;
+    const { log } = this.#context;
     const how = this.#endedFor ?? why;
     this.#endedFor = undefined;
     this.#session = undefined;
-    const error = new TritonError("INTERNAL", `Stub process '${placement.name}' is not healthy. It ${how}.`);
+    const error = new TritonError("INTERNAL", `${this.#unhealthy} It ${how}.`);
     if (!this.#stopping) log.error(error.message);
     this.#restarts.crashed(error);
     this.#running?.reject(error);
     this.#open.fail(error);
     this.#calls.endAll();
     this.#asks.close();
+    this.#readiness.fail(error);
+  }
+
+  get #unhealthy(): string {
+    return `Stub process '${this.#context.placement.name}' is not healthy.`;
   }
 
   #runningAs(batch: number): Execution | undefined {

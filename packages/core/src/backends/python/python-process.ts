@@ -33,14 +33,20 @@ export class PythonProcess {
   #fault: string | undefined;
   #patience: NodeJS.Timeout | undefined;
 
-  constructor(python: string, nice: number | undefined, listener: PythonListener) {
+  /** @param program what to run, and environment variables for it */
+  constructor(
+    { python, env }: { readonly python: string; readonly env?: NodeJS.ProcessEnv | undefined },
+    nice: number | undefined,
+    listener: PythonListener,
+  ) {
     this.#listener = listener;
+    const variables = { ...process.env, ...env };
     const child = spawn(python, [PROGRAM], {
       detached: true,
       stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
       env: isAbsolute(python)
-        ? { ...process.env, PATH: `${dirname(python)}${delimiter}${process.env.PATH ?? ""}` }
-        : process.env,
+        ? { ...variables, PATH: `${dirname(python)}${delimiter}${variables.PATH ?? ""}` }
+        : variables,
     });
     this.#child = child;
     const [, stdout, stderr, line, lifeline] = child.stdio as unknown as Duplex[];

@@ -11,6 +11,8 @@ export interface PythonSettings {
   readonly python: string;
   /** The file of the model. */
   readonly path: string;
+  /** Environment variables beside those of this process. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** How long Python may take to start, and a model to finalize. */
   readonly stubTimeoutMs: number;
   /** How long a model may take to load. */
@@ -42,6 +44,8 @@ export class PythonSession {
   readonly ended: Promise<void>;
   readonly #process: PythonProcess;
   readonly #init: SessionInit;
+  /** Whether the model has `is_ready`. */
+  canTellReadiness = false;
   #hasStarted = false;
   #isReady = false;
   #failure: string | undefined;
@@ -61,7 +65,7 @@ export class PythonSession {
       ended = resolve;
     });
     this.#limit(settings.stubTimeoutMs, `'${settings.python}' did not start`);
-    this.#process = new PythonProcess(settings.python, init.nice, {
+    this.#process = new PythonProcess(settings, init.nice, {
       message: (header, body) => this.#message(header as FromPython, body),
       printed: (line) => log.info(`model '${modelName}': ${line}`),
       gone: (why) => {
@@ -110,6 +114,7 @@ export class PythonSession {
       case "ready":
         this.#timer?.cancel();
         this.#isReady = true;
+        this.canTellReadiness = message.canTellReadiness ?? false;
         this.#resolve();
         break;
       case "failed":

@@ -1,12 +1,9 @@
-import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { realClock } from "../../clock/clock.js";
 import { emptyConfig } from "../../config/defaults.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { ModelDescription } from "../../instance/backend.js";
-import { unpackError } from "../../instance/worker/messages.js";
 import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
 import { OutputChecker } from "../../response/check-outputs.js";
-import type { SyncAnswer, SyncDescription } from "./describe-sync.js";
+import { describeInWorker } from "../describe-in-worker.js";
 import { graphDescription } from "./graph-description.js";
 import { readModelJson } from "./model-json.js";
 import type { TensorflowData } from "./tensorflow-model.js";
@@ -60,26 +57,6 @@ const DESCRIBE_WITHIN_MS = 120_000;
 export function describeModelSync(data: TensorflowData): ModelDescription {
   const quick = quickDescription(data);
   if (quick !== undefined) return quick;
-  const { port1, port2 } = new MessageChannel();
-  const done = new Int32Array(new SharedArrayBuffer(4));
-  const workerData: SyncDescription = { data, port: port2, done };
-  const worker = new Worker(new URL("./describe-sync.js", import.meta.url), {
-    workerData,
-    transferList: [port2],
-  });
-  try {
-    Atomics.wait(done, 0, 0, DESCRIBE_WITHIN_MS);
-    const answer = receiveMessageOnPort(port1)?.message as SyncAnswer | undefined;
-    if (answer === undefined) {
-      throw new TritonError(
-        "UNAVAILABLE",
-        `the TensorFlow model '${data.path}' could not be described in time`,
-      );
-    }
-    if ("code" in answer) throw unpackError(answer);
-    return answer;
-  } finally {
-    port1.close();
-    void worker.terminate();
-  }
+  const entry = new URL("./describe-sync.js", import.meta.url);
+  return describeInWorker(entry, data, DESCRIBE_WITHIN_MS, `the TensorFlow model '${data.path}'`);
 }

@@ -9,6 +9,7 @@ import { findRuntime, isNative } from "./find-runtime.js";
 import type { TensorflowOptions } from "./options.js";
 import type { TensorflowData } from "./tensorflow-model.js";
 
+export { openTensorflow } from "./open-tensorflow.js";
 export type { TensorflowOptions, TensorflowRuntime } from "./options.js";
 
 /**
@@ -45,6 +46,7 @@ export function tensorflowIn(
         entry: new URL("./tensorflow-model.js", import.meta.url),
         data,
         interruptible: !isNative(data.runtime),
+        tensorsOnly: true,
       };
       return new WorkerExecutor(program, { ...context, warn: (message) => context.log.warning(message) });
     },

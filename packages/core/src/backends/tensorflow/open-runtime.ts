@@ -49,16 +49,32 @@ async function load(runtime: TensorflowRuntime, gpu: number | undefined): Promis
   return tf;
 }
 
+/** The GPU of this process, once there is one. */
+let chosen: number | undefined;
+
 /** TensorFlow uses the first GPU that it sees. */
 function chooseGpu(gpu: number): void {
-  if (gpu === 0) return;
+  if (gpu === chosen) return;
+  if (chosen !== undefined) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `TensorFlow is on GPU ${chosen} of this process: an instance on GPU ${gpu} needs isolation 'process'`,
+    );
+  }
+  if (gpu === 0) {
+    chosen = gpu;
+    return;
+  }
   if (!isMainThread) {
     throw new TritonError(
       "INVALID_ARG",
       `TensorFlow uses the first GPU of its process: an instance on GPU ${gpu} needs isolation 'process'`,
     );
   }
-  process.env.CUDA_VISIBLE_DEVICES = String(gpu);
+  chosen = gpu;
+  // Numbers count those that are visible.
+  const visible = process.env.CUDA_VISIBLE_DEVICES?.split(",");
+  process.env.CUDA_VISIBLE_DEVICES = visible?.[gpu]?.trim() ?? String(gpu);
 }
 
 /** tfjs-node 4.22, the last one, calls functions that Node 23 has removed. */

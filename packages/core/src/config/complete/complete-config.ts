@@ -1,6 +1,6 @@
 import { TritonError } from "../../errors/triton-error.js";
 import { fieldProblems } from "../field-support.js";
-import { gpusOfMachine } from "../gpus.js";
+import { type Gpus, MachineGpus } from "../gpus.js";
 import { instanceGroupProblems } from "../instance-groups.js";
 import type { ModelConfig } from "../model-config.js";
 import { batchInputTypeProblems } from "../validate-batch-io.js";
@@ -20,8 +20,8 @@ export interface CompleteOptions {
   readonly defaultMaxBatchSize?: number;
   /** Whether somebody wrote a configuration at all. @default true */
   readonly isWritten?: boolean;
-  /** Numbers of the GPUs; undefined where nothing can run on any. @default those of the machine */
-  readonly gpus?: readonly number[] | undefined;
+  /** @default those of the machine */
+  readonly gpus?: Gpus;
   /** Told what was filled in and may surprise. */
   readonly warn?: (text: string) => void;
 }
@@ -47,7 +47,7 @@ export function completeConfig(
   if (options.isWritten === false && model === undefined) {
     throw new TritonError("NOT_FOUND", `model configuration is not provided for model '${name}'`);
   }
-  const gpus = "gpus" in options ? options.gpus : gpusOfMachine();
+  const gpus = options.gpus ?? new MachineGpus();
   config = completeInstanceGroups(withDefaults(config), gpus);
   const { sequenceBatching: sequences } = config;
   const problems = [

@@ -1,4 +1,5 @@
 import { defaultInstanceGroup } from "../defaults.js";
+import type { Gpus } from "../gpus.js";
 import { normalizeInstanceGroups } from "../instance-groups.js";
 import type { ModelConfig } from "../model-config.js";
 
@@ -7,13 +8,8 @@ const TWO_INSTANCES: ReadonlySet<string> = new Set(["onnxruntime", "tensorflow"]
 
 /**
  * Gives each instance group its name, kind and count, and makes one where there is none.
- *
- * @param gpus numbers of the GPUs; undefined where nothing can run on any
  */
-export function completeInstanceGroups(
-  config: ModelConfig,
-  gpus: readonly number[] | undefined,
-): ModelConfig {
+export function completeInstanceGroups(config: ModelConfig, gpus: Gpus): ModelConfig {
   if (config.ensembleScheduling !== undefined) return config;
   const written =
     config.instanceGroup.length > 0

@@ -78,12 +78,17 @@ export function completeFromFile(
 
 /** A configuration has no tensor without dims: one that has none beside the batch axis is shown as [1]. */
 function configDims({ name, dtype, shape }: TensorSpec, maxBatchSize: number) {
-  const dims = maxBatchSize > 0 ? shape.slice(1) : [...shape];
+  const dims = configurable(maxBatchSize > 0 ? shape.slice(1) : shape);
   const dataType = toConfigDataType(dtype);
   if (dims.length > 0) return { name, dataType, dims };
   return maxBatchSize > 0
     ? { name, dataType, dims: [1], reshape: { shape: [] } }
     : { name, dataType, dims: [1] };
+}
+
+/** A configuration has no dimensions of 0, which a tensor that is always empty has in its file. */
+function configurable(shape: Shape): number[] {
+  return shape.map((dim) => (dim === 0 ? -1 : dim));
 }
 
 /** What in a completed configuration contradicts the model file, with the texts of Triton's onnxruntime backend. */
@@ -132,7 +137,7 @@ function tensorProblems(
   }
   if (anyShape) return [];
   // A scalar of the file and the dims [1] that stand for it are the same.
-  const shape = spec.shape.length === 0 ? [1] : spec.shape;
+  const shape = spec.shape.length === 0 ? [1] : configurable(spec.shape);
   if ("allowRaggedBatch" in tensor && tensor.allowRaggedBatch) {
     return shape.length === 1 && shape[0] === -1
       ? []

@@ -1,0 +1,81 @@
+/*
+ * What does a batch of n rows cost on a GPU? t(n) for n = 1 to 64 with CUDA and WebGPU, and on the CPU beside them, with the
+ * line a + b n through it. On a machine without a GPU it says so and does nothing; with BENCH_SOFTWARE=1 it measures Vulkan in
+ * software there (SwiftShader, lavapipe), which shows that it runs, and is not published. BENCH_PROVIDERS names others.
+ */
+
+import { graphicsHardware } from "./gpu/find-devices.mjs";
+import { fitCurve } from "./gpu/fit-curve.mjs";
+import { SECONDS } from "./support/pairs.mjs";
+import { drawLines } from "./support/plot/draw-lines.mjs";
+import { startProgram } from "./support/program.mjs";
+import { report } from "./support/report.mjs";
+import { short } from "./support/statistics.mjs";
+
+const SIZES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+/** A batch that takes longer ends the curve: so slow is no GPU. */
+const LONGEST_MS = 3000;
+const hardware = graphicsHardware();
+const software = hardware === "" && process.env.BENCH_SOFTWARE === "1";
+if (hardware === "" && !software) {
+  console.log("skipped: no GPU is known here (nvidia-smi tells of none, and there is no /dev/dri/renderD*)");
+  process.exit();
+}
+
+const providers = (process.env.BENCH_PROVIDERS ?? "cuda,webgpu").split(",");
+const rows = {};
+const curves = {};
+const plots = {};
+const missing = [];
+for (const model of ["mlp", "conv"]) {
+  const lines = [];
+  for (const provider of [...providers, "cpu"]) {
+    const program = await startProgram("gpu-curve", { model, provider });
+    try {
+      const { works, reason } = await program.call("open");
+      if (!works) {
+        missing.push(`${provider}: ${reason}`);
+        continue;
+      }
+      const points = await curveOf(program);
+      const { a, b, off } = fitCurve(points);
+      const [most, time] = points.at(-1);
+      curves[`${model}, ${provider}`] = points;
+      lines.push({ label: provider, points });
+      rows[`${model}, ${provider}`] = {
+        "t(1) ms": short(points[0][1]),
+        [`t(${SIZES.at(-1)}) ms`]: most === SIZES.at(-1) ? short(time) : "",
+        "a ms": short(a),
+        "b ms a row": short(b),
+        "furthest off": `${Math.round(100 * off)} %`,
+        "rows a second": short((1000 * most) / time),
+      };
+    } finally {
+      await program.stop();
+    }
+  }
+  plots[model] = drawLines(`${model}: milliseconds of a batch`, lines, {
+    xLabel: "rows",
+    yLabel: "ms",
+    xLog: true,
+  });
+}
+
+async function curveOf(program) {
+  const points = [];
+  for (const size of SIZES) {
+    const time = await program.call("time", size, SECONDS / 4);
+    points.push([size, time]);
+    if (time > LONGEST_MS) break;
+  }
+  return points;
+}
+
+const reasons = [...new Set(missing)].map((one) => `Not measured: ${one}.`);
+if (software || !Object.keys(rows).some((name) => !name.endsWith(", cpu"))) {
+  console.table(rows);
+  console.log([...reasons, software ? "Vulkan in software: these are no figures of a GPU." : ""].join("\n"));
+} else {
+  const note = [`Measured on ${hardware}. Times include the way to the GPU and back.`, ...reasons].join(" ");
+  report("gpu", { rows, plots, figures: { hardware, curves }, note, document: "gpu.md" });
+}

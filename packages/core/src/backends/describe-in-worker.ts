@@ -1,0 +1,61 @@
+import {
+  MessageChannel,
+  type MessagePort,
+  receiveMessageOnPort,
+  Worker,
+  workerData,
+} from "node:worker_threads";
+import { TritonError } from "../errors/triton-error.js";
+import type { ModelDescription } from "../instance/backend.js";
+import { packError, unpackError, type WireError } from "../instance/worker/messages.js";
+
+/** What the worker is started with. */
+interface Question {
+  readonly data: unknown;
+  readonly port: MessagePort;
+  /** Becomes 1 when the answer is in the port. */
+  readonly done: Int32Array;
+}
+
+type Answer = ModelDescription | WireError;
+
+/**
+ * Has a worker describe a model, for `bind`, which cannot wait otherwise: this thread stands still meanwhile, as it does
+ * to read a file.
+ *
+ * @param entry program of the worker, which calls {@link answerDescription}
+ * @param what for errors: `the model 'x'`
+ * @throws TritonError as the worker, UNAVAILABLE when it says nothing in time
+ */
+export function describeInWorker(
+  entry: URL,
+  data: unknown,
+  withinMs: number,
+  what: string,
+): ModelDescription {
+  const { port1, port2 } = new MessageChannel();
+  const done = new Int32Array(new SharedArrayBuffer(4));
+  const question: Question = { data, port: port2, done };
+  const worker = new Worker(entry, { workerData: question, transferList: [port2] });
+  try {
+    Atomics.wait(done, 0, 0, withinMs);
+    const answer = receiveMessageOnPort(port1)?.message as Answer | undefined;
+    if (answer === undefined) throw new TritonError("UNAVAILABLE", `${what} could not be described in time`);
+    if ("code" in answer) throw unpackError(answer);
+    return answer;
+  } finally {
+    port1.close();
+    void worker.terminate();
+  }
+}
+
+/** The other side: answers with what `describe` finds out. */
+export async function answerDescription(
+  describe: (data: unknown) => Promise<ModelDescription>,
+): Promise<void> {
+  const { data, port, done } = workerData as Question;
+  const answer = await describe(data).catch((error): WireError => packError(error));
+  port.postMessage(answer);
+  Atomics.store(done, 0, 1);
+  Atomics.notify(done, 0);
+}

@@ -1,0 +1,21 @@
+import { TritonError } from "../../errors/triton-error.js";
+
+/** The module `onnxruntime-node`. */
+export type Ort = typeof import("onnxruntime-node");
+
+/**
+ * Loads `onnxruntime-node`.
+ *
+ * @throws TritonError UNAVAILABLE when it is not installed, or does not load on this machine
+ */
+export async function importOnnxRuntime(): Promise<Ort> {
+  try {
+    return await import("onnxruntime-node");
+  } catch (error) {
+    throw new TritonError(
+      "UNAVAILABLE",
+      `onnxruntime-node cannot be loaded (${TritonError.from(error).message}); install it next to @tritonjs/core`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,132 @@
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import type { NdArray } from "ndarray";
+import type { InferenceSession } from "onnxruntime-node";
+import type { InstanceInfo } from "../../callable/infer-context.js";
+import type { TensorSpec } from "../../config/tensor-spec.js";
+import { TritonError } from "../../errors/triton-error.js";
+import { heldByInstance } from "../../instance/held-by-instance.js";
+import type { DataType, ElementsOf } from "../../tensor/data-type.js";
+import { tensorFromValue } from "../../tensor/from-value.js";
+import { toNdArray } from "../../tensor/nd-array.js";
+import type { Tensor } from "../../tensor/tensor.js";
+import { createSession } from "./create-session.js";
+import { describeOnnxModel } from "./describe-model.js";
+import { importOnnxRuntime } from "./import-onnx-runtime.js";
+import type { OnnxRuntimeOptions } from "./options.js";
+import { fromResults, toFeeds } from "./ort-tensors.js";
+import { providersFor } from "./providers.js";
+import { sessionOptions } from "./session-options.js";
+
+/** What {@link openSession} takes: the options of `onnxruntime`, but for the model. */
+export type OnnxSessionOptions = Omit<OnnxRuntimeOptions, "model">;
+
+/**
+ * Opens an ONNX model on the device of an instance, for a callback to run: with `cuda` on the instance's GPU, or on the
+ * CPU; `executionProviders` asks for others. The first call of an instance opens it, later ones give the same session,
+ * which ends with the instance.
+ *
+ * A session runs on the thread of the callback, which does nothing else meanwhile: a callback that runs models belongs
+ * into a module, whose instances are workers.
+ *
+ * @param model path of the `.onnx` file, or its bytes
+ * @param instance the context of a callback, or what `initialize` is given
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for one that cannot be loaded, UNSUPPORTED for types that
+ * cannot pass through Node, UNAVAILABLE when `onnxruntime-node` is not installed.
+ * @example
+ * ```ts
+ * export default batch(async ({ x }, context) => {
+ *   const session = await openSession(new URL("./iris.onnx", import.meta.url), context);
+ *   return session.run<{ scores: "FP32" }>({ measurements: x });
+ * });
+ * ```
+ */
+export function openSession(
+  model: string | URL | Uint8Array,
+  instance: Pick<InstanceInfo, "device">,
+  options: OnnxSessionOptions = {},
+): Promise<OnnxSession> {
+  const file = model instanceof URL ? fileURLToPath(model) : model;
+  const { onWarning, ...rest } = options;
+  const key = `onnx ${typeof file === "string" ? file : digestOf(file)} ${JSON.stringify(rest)}`;
+  return heldByInstance(
+    instance,
+    key,
+    () => OnnxSession.open(file, instance, options),
+    (session) => session.inferenceSession.release(),
+  );
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** An ONNX model that is open on the device of an instance. */
+export class OnnxSession {
+  readonly #scalars: ReadonlySet<string>;
+
+  private constructor(
+    /** ONNX Runtime's own session. */
+    readonly inferenceSession: InferenceSession,
+    /** The execution provider that it got. */
+    readonly provider: string,
+    /** Tensors as the file declares them, with all their dimensions. */
+    readonly inputs: readonly TensorSpec[],
+    readonly outputs: readonly TensorSpec[],
+  ) {
+    this.#scalars = new Set(inputs.filter(({ shape }) => shape.length === 0).map(({ name }) => name));
+  }
+
+  /** @internal */
+  static async open(
+    model: string | Uint8Array,
+    { device }: Pick<InstanceInfo, "device">,
+    { executionProviders, strictProviders = false, onWarning, ...settings }: OnnxSessionOptions,
+  ): Promise<OnnxSession> {
+    const { inputs, outputs } = describeOnnxModel(model);
+    const data = {
+      model,
+      providers: providersFor(device, executionProviders),
+      strict: strictProviders,
+      sessionOptions: sessionOptions(settings, 1),
+      scalars: [],
+    };
+    const warn = onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
+    const { session, provider } = await createSession(await importOnnxRuntime(), data, warn);
+    return new OnnxSession(session, provider, inputs, outputs);
+  }
+
+  /**
+   * Runs the model once.
+   *
+   * @typeParam O the data types of the outputs, by name
+   * @param inputs ndarrays, typed arrays or nested arrays by name
+   * @param names outputs to compute; all unless given
+   * @throws TritonError INVALID_ARG for inputs that the model does not have or cannot take; what ONNX Runtime throws
+   */
+  async run<O extends Readonly<Record<string, DataType>> = Readonly<Record<string, DataType>>>(
+    inputs: Readonly<Record<string, unknown>>,
+    names: readonly string[] = this.outputs.map(({ name }) => name),
+  ): Promise<{ [Name in keyof O]: NdArray<ElementsOf<O[Name]>> }> {
+    const feeds = toFeeds(this.#tensors(inputs), this.#scalars);
+    const results = fromResults(await this.inferenceSession.run(feeds, names));
+    const arrays = [...results].map(([name, tensor]) => [name, toNdArray(tensor)]);
+    return Object.fromEntries(arrays) as { [Name in keyof O]: NdArray<ElementsOf<O[Name]>> };
+  }
+
+  #tensors(given: Readonly<Record<string, unknown>>): Map<string, Tensor> {
+    const unknown = Object.keys(given).find((name) => !this.inputs.some((input) => input.name === name));
+    const missing = this.inputs.find(({ name }) => given[name] === undefined);
+    if (unknown !== undefined || missing !== undefined) {
+      const got = Object.keys(given).join(", ");
+      const expected = this.inputs.map(({ name }) => name).join(", ");
+      throw new TritonError("INVALID_ARG", `the ONNX model has inputs [${expected}], got [${got}]`);
+    }
+    return new Map(
+      this.inputs.map(({ name, dtype, shape }) => [
+        name,
+        tensorFromValue(given[name], { what: `input '${name}' of the ONNX model`, datatype: dtype, shape }),
+      ]),
+    );
+  }
+}

@@ -1,0 +1,46 @@
+import { basename } from "node:path";
+import { realClock } from "../../clock/clock.js";
+import { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
+import { emptyConfig } from "../../config/defaults.js";
+import type { ModelInput, ModelOutput } from "../../config/model-config.js";
+import type { TensorSpec } from "../../config/tensor-spec.js";
+import { Log } from "../../observe/log/log.js";
+import { fromConfigDataType } from "../../tensor/data-type.js";
+import { answerDescription } from "../describe-in-worker.js";
+import { completeWithPython } from "./complete-with-python.js";
+import type { PythonDescription } from "./describe-with-python.js";
+import { configParameters } from "./index.js";
+
+/* The program of a worker that describes a Python model to a thread that stands still meanwhile. */
+
+const nothing = () => {};
+const log = new Log({ error: nothing, warn: nothing, info: nothing, debug: nothing });
+
+await answerDescription(async (data) => {
+  const { settings, parameters } = data as PythonDescription;
+  const name = basename(settings.path, ".py");
+  const config = new AutoCompleteConfig({
+    ...emptyConfig(),
+    name,
+    parameters: configParameters(parameters),
+  });
+  let saysBatchSize = false;
+  const setMaxBatchSize = config.setMaxBatchSize.bind(config);
+  config.setMaxBatchSize = (size) => {
+    saysBatchSize = true;
+    setMaxBatchSize(size);
+  };
+  await completeWithPython(config, settings, { clock: realClock, log });
+  const { input, output, maxBatchSize, modelTransactionPolicy } = config.config;
+  return {
+    inputs: input.map((one) => ({ ...specOf(one), ...(one.optional ? { optional: true } : {}) })),
+    outputs: output.map(specOf),
+    ...(saysBatchSize ? { maxBatchSize } : {}),
+    ...(modelTransactionPolicy === undefined ? {} : { decoupled: modelTransactionPolicy.decoupled }),
+    asInConfig: true,
+  };
+});
+
+function specOf({ name, dataType, dims }: ModelInput | ModelOutput): TensorSpec {
+  return { name, dtype: fromConfigDataType(dataType)!, shape: dims };
+}

@@ -1,0 +1,60 @@
+import type { Clock } from "../../clock/clock.js";
+import { settledWithin } from "../../clock/settled-within.js";
+import { TritonError } from "../../errors/triton-error.js";
+
+/** Triton's: a model that takes longer is not ready for this time. */
+const ANSWERS_WITHIN_MS = 5000;
+
+/** Asks a process for `is_ready` of its model: one question at a time, whose answer goes to all who ask meanwhile. */
+export class ReadinessOfPython {
+  #asked: Promise<void> | undefined;
+  #answer: ((error?: TritonError) => void) | undefined;
+
+  constructor(
+    private readonly instanceName: string,
+    private readonly clock: Clock,
+    private readonly ask: () => void,
+  ) {}
+
+  /**
+   * Resolves when the model says that it is ready.
+   *
+   * @throws TritonError UNAVAILABLE when it says that it is not, or nothing in time, INTERNAL for what it raises
+   */
+  async check(): Promise<void> {
+    const asked = this.#asked ?? this.#question();
+    if (await settledWithin(this.clock, ANSWERS_WITHIN_MS, asked)) return asked;
+    throw new TritonError("UNAVAILABLE", "Timed out waiting for user-defined is_ready() response");
+  }
+
+  /** The model has answered. */
+  answered({ ready, error }: { readonly ready?: boolean; readonly error?: string }): void {
+    if (error !== undefined) this.#answer?.(new TritonError("INTERNAL", error));
+    else if (ready) this.#answer?.();
+    else {
+      const text = `Model '${this.instanceName}' is not ready (user-defined check failed).`;
+      this.#answer?.(new TritonError("UNAVAILABLE", text));
+    }
+  }
+
+  /** The process is gone. */
+  fail(error: TritonError): void {
+    this.#answer?.(error);
+  }
+
+  #question(): Promise<void> {
+    const asked = new Promise<void>((resolve, reject) => {
+      this.#answer = (error) => {
+        this.#asked = undefined;
+        this.#answer = undefined;
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+    });
+    // Who asked may have stopped waiting.
+    asked.catch(() => {});
+    this.#asked = asked;
+    this.ask();
+    return asked;
+  }
+}

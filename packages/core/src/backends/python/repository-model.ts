@@ -1,0 +1,92 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { realClock } from "../../clock/clock.js";
+import type { Isolation } from "../../config/instance-hosting.js";
+import { TritonError } from "../../errors/triton-error.js";
+import { assertStaysInside, isInside } from "../../files/stays-inside.js";
+import type { BackendFactory, ModelSource } from "../../instance/backend.js";
+import { Log } from "../../observe/log/log.js";
+import { hostingOf, loadTimeoutMs } from "../hosting-parameters.js";
+import { completeWithPython } from "./complete-with-python.js";
+import { findPython } from "./find-python.js";
+import { PythonExecutor } from "./python-executor.js";
+import type { PythonSettings } from "./python-session.js";
+import { assertPythonCanRun, LOAD_TIMEOUT_SECONDS, STUB_TIMEOUT_SECONDS } from "./settings.js";
+
+const ISOLATIONS: readonly Isolation[] = ["process"];
+
+/** Triton's list: names of models are part of those of its processes. */
+const SHELL_CHARACTERS = /[;|&$`<>()[\]{}\\"'*?~#!]/;
+
+/**
+ * The backend `python` for models of a repository: `<version>/model.py` with a class `TritonPythonModel` that imports
+ * `triton_python_backend_utils`, as for Triton. Each instance is a child process of `python3` with numpy.
+ */
+export const pythonBackend: BackendFactory = async (source) => {
+  assertPythonCanRun();
+  if (SHELL_CHARACTERS.test(source.name)) {
+    throw new TritonError("INVALID_ARG", "Invalid stub name: contains invalid characters");
+  }
+  const settings: PythonSettings = {
+    python: await findPython(source),
+    path: await modelFile(source),
+    stubTimeoutMs: 1000 * stubTimeoutSeconds(source),
+    loadTimeoutMs: loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS),
+  };
+  const hosting = hostingOf(source, ISOLATIONS, false);
+  if (hosting.heapLimitMb !== undefined) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `model '${source.name}' has heap_limit_mb, but Python knows no such limit`,
+    );
+  }
+  return {
+    backendName: "python",
+    platform: "",
+    isolations: ISOLATIONS,
+    describe: () => undefined,
+    completeConfig: (config) =>
+      completeWithPython(config, settings, { clock: realClock, log: logOf(source) }),
+    createExecutor: (context) =>
+      new PythonExecutor(settings, source.directory, {
+        ...context,
+        hosting: { ...hosting, ...context.hosting },
+      }),
+  };
+};
+
+/** What a model prints while it completes its configuration. */
+function logOf({ warn }: ModelSource): Log {
+  return new Log({ error: warn, warn, info: () => {}, debug: () => {} });
+}
+
+function stubTimeoutSeconds({ settings }: ModelSource): number {
+  const text = settings["stub-timeout-seconds"];
+  const seconds = text === undefined ? STUB_TIMEOUT_SECONDS : Number(text);
+  if (seconds > 0 && Number.isFinite(seconds)) return seconds;
+  throw new TritonError("INVALID_ARG", "stub-timeout-seconds can't be smaller than or equal to zero.");
+}
+
+async function modelFile({ directory, versionDirectory, config }: ModelSource): Promise<string> {
+  const { defaultModelFilename } = config;
+  const name = defaultModelFilename === "" ? "model.py" : defaultModelFilename;
+  if (!name.endsWith(".py")) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `Model name must end with '.py'. Model name is "${defaultModelFilename}".`,
+    );
+  }
+  const path = join(versionDirectory, name);
+  if (!isInside(directory, path)) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `model '${config.name}' has default_model_filename '${name}', which is outside of the model's directory`,
+    );
+  }
+  const found = await stat(path).catch(() => undefined);
+  if (!found?.isFile()) {
+    throw new TritonError("INTERNAL", `model.py does not exist in the model repository path: ${path}`);
+  }
+  await assertStaysInside(directory, path);
+  return path;
+}

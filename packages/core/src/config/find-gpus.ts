@@ -1,0 +1,83 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { type DriverGpu, visibleGpus } from "./visible-gpus.js";
+
+/** GPUs that this process may use, or the reason why there are none. */
+export interface FoundGpus {
+  /** Undefined where there is no driver, empty where it has no GPU for this process. */
+  readonly numbers: readonly number[] | undefined;
+  /** Absent when there are some. */
+  readonly reason?: string;
+}
+
+const TIMEOUT_MS = 15_000;
+
+/**
+ * Asks NVIDIA's `nvidia-smi` for the GPUs of this machine, and obeys `CUDA_VISIBLE_DEVICES`, as CUDA does. Where a Linux
+ * machine has the driver's device files and no such program, as in small containers, the files tell.
+ */
+export function findGpus(): FoundGpus {
+  const { gpus, reason } = askDriver();
+  if (gpus === undefined) return { numbers: undefined, reason };
+  if (gpus.length === 0) return { numbers: [], reason };
+  const chosen = process.env.CUDA_VISIBLE_DEVICES;
+  const numbers = visibleGpus(gpus, chosen);
+  if (numbers.length > 0) return { numbers };
+  return { numbers, reason: `CUDA_VISIBLE_DEVICES is '${chosen}', which hides all ${gpus.length} GPUs` };
+}
+
+type Answer =
+  | { readonly gpus: readonly DriverGpu[]; readonly reason: string }
+  | { readonly gpus: undefined; readonly reason: string };
+
+function askDriver(): Answer {
+  const { error, status, stdout, stderr } = spawnSync(
+    "nvidia-smi",
+    ["--query-gpu=index,uuid", "--format=csv,noheader"],
+    { encoding: "utf8", timeout: TIMEOUT_MS, killSignal: "SIGKILL", windowsHide: true },
+  );
+  if (error !== undefined) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return askDeviceFiles();
+    const what = code === "ETIMEDOUT" ? `did not answer within ${TIMEOUT_MS / 1000} seconds` : error.message;
+    return { gpus: undefined, reason: `nvidia-smi ${what}` };
+  }
+  const said = firstLine(stdout) || firstLine(stderr);
+  if (/no devices were found/i.test(said)) return { gpus: [], reason: `nvidia-smi says: ${said}` };
+  const gpus = readGpus(stdout);
+  if (status === 0 && gpus !== undefined) return { gpus, reason: "nvidia-smi lists no GPUs" };
+  return { gpus: undefined, reason: `nvidia-smi ended with ${status}: ${said || "it said nothing"}` };
+}
+
+/** The lines `0, GPU-5a3f...`; undefined for anything else. */
+function readGpus(text: string): DriverGpu[] | undefined {
+  const gpus: DriverGpu[] = [];
+  for (const line of text.split("\n").filter((one) => one.trim() !== "")) {
+    const [, number, uuid] = /^\s*(\d+)\s*,\s*(\S*)\s*$/.exec(line) ?? [];
+    if (number === undefined) return undefined;
+    gpus.push({ number: Number(number), uuid: uuid! });
+  }
+  return gpus;
+}
+
+function askDeviceFiles(): Answer {
+  const reason = "nvidia-smi was not found";
+  if (process.platform !== "linux") return { gpus: undefined, reason };
+  const numbers = readdirSync("/dev")
+    .map((name) => /^nvidia(\d+)$/.exec(name)?.[1])
+    .filter((number) => number !== undefined)
+    .map(Number)
+    .sort((a, b) => a - b);
+  return numbers.length === 0
+    ? { gpus: undefined, reason }
+    : { gpus: numbers.map((number) => ({ number, uuid: "" })), reason };
+}
+
+function firstLine(text: string): string {
+  return (
+    text
+      .split("\n")
+      .find((line) => line.trim() !== "")
+      ?.trim() ?? ""
+  );
+}
