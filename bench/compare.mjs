@@ -1,13 +1,10 @@
 /*
  * `npm run bench -- compare <revision> [case ...]`: this tree against another revision of it, in turns. The other one is
- * checked out and built in a temporary directory; a directory that holds a built tree does as well.
+ * checked out and built in a temporary directory; a directory that holds a built tree does as well. The beginning of a name
+ * means all cases that begin so: `compare HEAD~30 in-process`.
  */
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { PNPM } from "../scripts/install.mjs";
-import { root, run, runNode } from "../scripts/run.mjs";
+import { root } from "../scripts/run.mjs";
+import { checkOut } from "./support/check-out.mjs";
 import { compareServers } from "./support/load/compare-servers.mjs";
 import { grpcLoad } from "./support/load/grpc-load.mjs";
 import { inferMessage } from "./support/load/grpc-messages.mjs";
@@ -18,30 +15,6 @@ import { startProgram } from "./support/program.mjs";
 import { saveResult } from "./support/save-result.mjs";
 
 const STREAM_MESSAGES = 200;
-
-/** Builds a revision; returns its root and what removes it again. */
-function checkOut(revision) {
-  if (existsSync(join(revision, "packages"))) return { tree: resolve(revision), remove() {} };
-  const git = (...args) => execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim();
-  const commit = git("rev-parse", "--verify", `${revision}^{commit}`);
-  const folder = mkdtempSync(join(tmpdir(), "tritonjs-compare-"));
-  const tree = join(folder, "tree");
-  git("worktree", "add", "--detach", tree, commit);
-  const remove = () => {
-    git("worktree", "remove", "--force", tree);
-    rmSync(folder, { recursive: true, force: true });
-  };
-  try {
-    run("npx", ["--yes", PNPM, "install", "--frozen-lockfile"], { cwd: tree, stdio: "ignore" });
-    for (const name of ["core", "http", "grpc"]) {
-      runNode(join(root, "node_modules", "typescript", "bin", "tsc"), ["-b", join(tree, "packages", name)]);
-    }
-  } catch (error) {
-    remove();
-    throw error;
-  }
-  return { tree, remove };
-}
 
 const inProcess = (concurrency) => async (trees) => {
   const [ours, theirs] = await Promise.all(
@@ -113,16 +86,25 @@ const cases = {
   ),
 };
 
-const [revision, ...names] = process.argv.slice(2);
-if (revision === undefined)
-  throw new Error(`usage: npm run bench -- compare <revision> [${Object.keys(cases).join(" ")}]`);
-const other = checkOut(revision);
+/** Packages that a case is made of, by the beginning of its name. */
+const packagesOf = (name) => (name.startsWith("in-process") ? ["core"] : ["core", "http", "grpc"]);
+
+const [revision, ...chosen] = process.argv.slice(2);
+const all = Object.keys(cases);
+/** A case by its name, or all whose names begin so. */
+const casesOf = (choice) =>
+  all.includes(choice) ? [choice] : all.filter((name) => name.startsWith(`${choice}-`));
+const unknown = chosen.filter((choice) => casesOf(choice).length === 0);
+if (revision === undefined || unknown.length > 0) {
+  if (unknown.length > 0) console.error(`no case ${unknown.join(", ")}`);
+  console.error(`usage: npm run bench -- compare <revision> [${all.join(" | ")}] ...`);
+  process.exit(1);
+}
+const names = chosen.length > 0 ? [...new Set(chosen.flatMap(casesOf))] : all;
+const other = checkOut(revision, [...new Set(names.flatMap(packagesOf))]);
 try {
   const rows = {};
-  for (const name of names.length > 0 ? names : Object.keys(cases)) {
-    rows[name] = await cases[name]([process.env.BENCH_TREE ?? root, other.tree]);
-    console.error(name, rows[name]);
-  }
+  for (const name of names) rows[name] = await cases[name]([process.env.BENCH_TREE ?? root, other.tree]);
   console.table(rows);
   saveResult("compare", { revision, rows });
 } finally {

@@ -1,27 +1,38 @@
 /*
  * How close does a batched ONNX model come to what the model can do at all, and how far is that from the server that one
- * writes first? With it: how long others wait meanwhile.
+ * writes first? With it: how long others wait meanwhile. All sessions have one thread, also that of the limit.
  */
 import { binaryBody } from "./support/load/http-bodies.mjs";
 import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
-import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
+import { medianOf, PAIRS, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
 import { drawLines } from "./support/plot/draw-lines.mjs";
 import { probeHealth } from "./support/probe-health.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
+import { short } from "./support/statistics.mjs";
 
-const CONCURRENCIES = [1, 4, 16, 64, 256];
+const CONCURRENCIES = [1, 16, 64, 256];
 /** At other concurrencies fewer pairs do. */
 const JUDGED = 64;
-const shapes = { mlp: [1, 512], conv: [1, 3, 32, 32] };
+/** Those of the plots, and one that gains next to nothing from batches. */
+const models = {
+  mlp: { shape: [1, 512], concurrencies: CONCURRENCIES },
+  conv: { shape: [1, 3, 32, 32], concurrencies: CONCURRENCIES },
+  convolutions: { shape: [1, 3, 32, 32], concurrencies: [JUDGED] },
+};
 
 const rows = {};
 const plots = {};
-for (const model of ["mlp", "conv"]) {
-  const [ours, naive, limit] = await Promise.all(
-    ["onnx-server", "naive-server", "onnx-limit"].map((name) => startProgram(name, { model })),
-  );
-  const request = binaryBody(model, shapes[model]);
+const sizes = [];
+for (const [model, { shape, concurrencies }] of Object.entries(models)) {
+  const limit = await startProgram("onnx-limit", { model });
+  const maxBatchSize = await limit.call("size");
+  const [ours, naive] = await Promise.all([
+    startProgram("onnx-server", { model, maxBatchSize }),
+    startProgram("naive-server", { model }),
+  ]);
+  sizes.push(`${model} ${maxBatchSize}`);
+  const request = binaryBody(model, shape);
   const overHttp = (program, concurrency) => async () => {
     const url = await program.call("url");
     await program.call("delay");
@@ -32,21 +43,24 @@ for (const model of ["mlp", "conv"]) {
   const inProcess = (concurrency) => () => ours.call("run", concurrency, SECONDS);
   const atLimit = () => limit.call("run", SECONDS);
   const lines = { "in process": [], HTTP: [] };
-  for (const concurrency of CONCURRENCIES) {
-    const options = concurrency === JUDGED ? {} : { pairs: 2 };
+  for (const warmUp of [inProcess(JUDGED), overHttp(ours, JUDGED), overHttp(naive, JUDGED)]) await warmUp();
+  for (const concurrency of concurrencies) {
+    const options = { pairs: concurrency === JUDGED ? PAIRS : Math.min(2, PAIRS), warmUp: false };
     const sides = { "in process": inProcess(concurrency), HTTP: overHttp(ours, concurrency) };
     for (const [way, side] of Object.entries(sides)) {
+      await ours.call("batchSize");
       const runs = await runPairs(side, atLimit, options);
       const { ratios, ...ratio } = ratioOf(runs);
       rows[`${model}, ${way}, ${concurrency} at a time, of the limit`] = {
         "a second here": medianOf(runs.ours, ({ rate }) => rate),
         "a second there": medianOf(runs.reference, ({ rate }) => rate),
         ...ratio,
+        "rows a batch": short(await ours.call("batchSize")),
       };
       lines[way].push([concurrency, ratio.ratio]);
     }
   }
-  const runs = await runPairs(overHttp(ours, JUDGED), overHttp(naive, JUDGED));
+  const runs = await runPairs(overHttp(ours, JUDGED), overHttp(naive, JUDGED), { warmUp: false });
   const { ratios, ...ratio } = ratioOf(runs);
   rows[`${model}, HTTP, ${JUDGED} at a time, of the naive server`] = {
     "a second here": medianOf(runs.ours, ({ rate }) => rate),
@@ -57,13 +71,18 @@ for (const model of ["mlp", "conv"]) {
     "health p99 ms here": medianOf(runs.ours, ({ healthMs }) => healthMs),
     "health p99 ms there": medianOf(runs.reference, ({ healthMs }) => healthMs),
   };
-  const size = await limit.call("size");
-  plots[model] = drawLines(
-    `${model}: share of the limit (batches of ${size} rows in a loop)`,
-    Object.entries(lines).map(([label, points]) => ({ label, points })),
-    { xLabel: "requests at a time", yLabel: "share", xLog: true },
-  );
+  if (concurrencies.length > 1) {
+    plots[model] = drawLines(
+      `${model}: share of the limit (batches of ${maxBatchSize} rows in a loop)`,
+      Object.entries(lines).map(([label, points]) => ({ label, points })),
+      { xLabel: "requests at a time", yLabel: "share", xLog: true },
+    );
+  }
   await Promise.all([ours, naive, limit].map((program) => program.stop()));
 }
 
-report("onnx", { rows, plots, note: `Load from ${httpLoadTool()}.` });
+report("onnx", {
+  rows,
+  plots,
+  note: `Load from ${httpLoadTool()}. Best batch, which is the largest here too: ${sizes.join(", ")}.`,
+});

@@ -1,24 +1,36 @@
 /*
- * `npm run bench`: runs all benchmarks, or those named: `npm run bench -- event-loop`. `npm run bench -- compare <revision>`
- * runs this tree against another revision.
+ * `npm run bench`: runs the suite of docs/performance.md, or the benchmarks named: `npm run bench -- http`. `npm run bench --
+ * compare <revision>` runs this tree against another revision.
  */
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { install } from "../scripts/install.mjs";
 import { build, root, runNode } from "../scripts/run.mjs";
 
+/** In the order of the table there. The others look at one part closely, and run by name alone. */
+const SUITE = [
+  ...["in-process", "http", "grpc", "onnx", "overload"],
+  ...["scale", "memory", "startup", "batching"],
+];
+
+const folder = join(root, "bench");
+const fileOf = (name) => join(folder, `${name}.bench.mjs`);
+const chosen = process.argv.slice(2);
+const names = chosen.length > 0 ? chosen : SUITE;
+const unknown = chosen[0] === "compare" ? [] : names.filter((name) => !existsSync(fileOf(name)));
+if (unknown.length > 0) {
+  const known = readdirSync(folder).filter((file) => file.endsWith(".bench.mjs"));
+  console.error(
+    `no benchmark ${unknown.join(", ")}; there are compare, ${known.map((file) => file.replace(".bench.mjs", "")).join(", ")}`,
+  );
+  process.exit(1);
+}
 install();
 build();
-const folder = join(root, "bench");
-const all = readdirSync(folder)
-  .filter((file) => file.endsWith(".bench.mjs"))
-  .map((file) => file.replace(".bench.mjs", ""));
-const chosen = process.argv.slice(2);
-if (chosen[0] === "compare") {
-  runNode(join(folder, "compare.mjs"), chosen.slice(1));
-  process.exit();
-}
-for (const name of chosen.length > 0 ? chosen : all) {
-  console.log(`\n# ${name}`);
-  runNode(join(folder, `${name}.bench.mjs`));
+if (chosen[0] === "compare") runNode(join(folder, "compare.mjs"), chosen.slice(1));
+else {
+  for (const name of names) {
+    console.log(`\n# ${name}`);
+    runNode(fileOf(name));
+  }
 }

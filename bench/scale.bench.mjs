@@ -4,6 +4,8 @@ import { drawRatios } from "./support/plot/draw-ratios.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
 
+const ROOMY_HEAP = ["--min-semi-space-size=256", "--max-semi-space-size=256"];
+
 const rows = {};
 const ratios = [];
 
@@ -29,10 +31,10 @@ async function atSizes(sizes, label, programs, measure, target) {
 }
 
 /** Each size in a process of its own. */
-async function withPrograms(sizes, prepare, work) {
+async function withPrograms(sizes, prepare, work, options = {}) {
   const programs = new Map();
   for (const size of sizes) {
-    const program = await startProgram("scale");
+    const program = await startProgram("scale", options);
     await prepare(program, size);
     programs.set(size, program);
   }
@@ -49,22 +51,27 @@ await withPrograms(
       models,
       (size) => `${size} models`,
       programs,
-      async (program) => ({ request: await program.call("requestCost") }),
+      (program) => program.call("requestCost"),
       1.1,
     ),
 );
 const queues = [10, 1000, 100_000];
-await withPrograms(
-  queues,
-  () => {},
-  (programs) =>
-    atSizes(
-      queues,
-      (size) => `${size} queued`,
-      programs,
-      (program, size) => program.call("queueCost", size),
-    ),
-);
+const queueRows = (suffix, options) =>
+  withPrograms(
+    queues,
+    () => {},
+    (programs) =>
+      atSizes(
+        queues,
+        (size) => `${size} queued${suffix}`,
+        programs,
+        (program, size) => program.call("queueCost", size),
+      ),
+    options,
+  );
+await queueRows("", {});
+// What is left of it when V8 has room for all requests, and need not copy those that wait to where old objects are.
+await queueRows(", collector idle", { nodeOptions: ROOMY_HEAP });
 const instances = [1, 2, 4, 8];
 await withPrograms(
   instances,

@@ -1,27 +1,29 @@
-/* How long until a program that uses a package can begin? Each import in a fresh process, against that of fastify. */
+/*
+ * How long until a program that uses a package can begin? Each import in a fresh process, against that of fastify; of the
+ * packages as they are published.
+ */
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { root } from "../scripts/run.mjs";
 import { medianOf, PAIRS, ratioOf, runPairs } from "./support/pairs.mjs";
 import { drawRatios } from "./support/plot/draw-ratios.mjs";
+import { Published } from "./support/published.mjs";
 import { report } from "./support/report.mjs";
 
 const program = fileURLToPath(new URL("./programs/startup.mjs", import.meta.url));
 const measure = (...args) =>
   JSON.parse(execFileSync(process.execPath, [program, ...args], { encoding: "utf8" }));
-const dist = (name, file) => join(root, "packages", name, "dist", file);
 
 const fastify = createRequire(import.meta.url).resolve("fastify");
+const published = new Published(["core", "http", "grpc"]);
 const imports = {
-  core: dist("core", "index.js"),
-  "core/tensor": dist("core", "tensor/index.js"),
-  "core/onnxruntime": dist("core", "backends/onnxruntime/index.js"),
-  http: dist("http", "index.js"),
-  "http/client": dist("http", "client/index.js"),
-  grpc: dist("grpc", "index.js"),
-  "grpc/client": dist("grpc", "client/index.js"),
+  core: published.entry("core"),
+  "core/tensor": published.entry("core", "./tensor"),
+  "core/onnxruntime": published.entry("core", "./onnxruntime"),
+  http: published.entry("http"),
+  "http/client": published.entry("http", "./client"),
+  grpc: published.entry("grpc"),
+  "grpc/client": published.entry("grpc", "./client"),
 };
 const targets = { core: 1 };
 
@@ -41,6 +43,7 @@ for (const [name, path] of Object.entries(imports)) {
 }
 const lives = Array.from({ length: PAIRS }, () => measure("life", imports.core, imports["core/onnxruntime"]));
 rows["ONNX model, bind to ready"] = { ms: medianOf(lives, ({ ready }) => ready) };
+published.remove();
 rows["ONNX model, close"] = { ms: medianOf(lives, ({ close }) => close) };
 
 report("startup", {

@@ -14,13 +14,13 @@ const CORE_ORDER = [
   "clock",
   "files",
   "tensor",
-  "client",
   "config",
   "observe",
   "request",
   "response",
   "shared-memory",
   "callable",
+  "client",
   "batch",
   "cache",
   "instance",
@@ -35,6 +35,9 @@ const CORE_ORDER = [
 
 const PACKAGES = {
   core: [
+    "@aws-sdk/client-s3",
+    "@azure/storage-blob",
+    "@google-cloud/storage",
     "@redis/client",
     "koffi",
     "lru-cache",

@@ -1,6 +1,5 @@
 /*
- * An ONNX model behind tritonjs, over HTTP and in process. `batcher`, `sloMs` and `maxQueueSize` are for the benchmark of
- * overload.
+ * An ONNX model behind tritonjs, over HTTP and in process. `batcher` and `maxBatchSize` are those of its configuration.
  */
 
 import { eventLoopDelay } from "../support/event-loop-delay.mjs";
@@ -8,7 +7,7 @@ import { onnxModels } from "../support/onnx-models.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
-const { tree, model: name, maxBatchSize = 32, batcher } = programOptions();
+const { tree, model: name, maxBatchSize = 32, threads = 1, batcher } = programOptions();
 const { Triton } = await importOf(tree, "core");
 const { onnxruntime } = await importOf(tree, "core", "backends/onnxruntime/index");
 const { http } = await importOf(tree, "http");
@@ -17,7 +16,7 @@ const { bytes, shape } = onnxModels[name]();
 const triton = new Triton();
 const model = triton.bind({
   modelName: name,
-  inferFunc: onnxruntime({ model: bytes, intraOpNumThreads: 1 }),
+  inferFunc: onnxruntime({ model: bytes, intraOpNumThreads: threads }),
   config: { maxBatchSize, ...(batcher && { batcher }), modelWarmup: [warmup(1), warmup(maxBatchSize)] },
 });
 await triton.ready();
@@ -40,4 +39,13 @@ async function run(concurrency, seconds) {
   return { rate: (answers * 1000) / (performance.now() - start) };
 }
 
-answerCalls({ url: () => url.replace("localhost", "127.0.0.1"), run, delay: eventLoopDelay() });
+/** Rows in a batch, on average since the last call. */
+let seen = { inferenceCount: 0, executionCount: 0 };
+function batchSize() {
+  const { inferenceCount, executionCount } = model.statistics();
+  const rows = (inferenceCount - seen.inferenceCount) / (executionCount - seen.executionCount);
+  seen = { inferenceCount, executionCount };
+  return rows;
+}
+
+answerCalls({ url: () => url.replace("localhost", "127.0.0.1"), run, batchSize, delay: eventLoopDelay() });

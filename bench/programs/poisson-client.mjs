@@ -12,27 +12,34 @@ async function run({ url, headers, body, rate, seconds, sloMs }) {
   const bytes = Buffer.from(body, "base64");
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
   const options = { method: "POST", agent, headers: { ...headers, "content-length": bytes.length } };
-  const tally = { sent: 0, good: 0, refused: 0, late: 0, latencies: [] };
-  const loop = performance.eventLoopUtilization();
-  const start = performance.now();
+  const open = new Set();
+  const tally = { sent: 0, good: 0, late: 0, refused: 0, failed: 0 };
+  const latencies = [];
+  const refusals = [];
   const send = (at) => {
     tally.sent++;
     const call = request(url, options, (response) => {
       response.resume().once("end", () => {
         const latency = performance.now() - at;
-        if (response.statusCode !== 200) tally.refused++;
-        else {
-          tally.latencies.push(latency);
-          if (latency <= sloMs) tally.good++;
-          else tally.late++;
-        }
+        open.delete(call);
+        if (response.statusCode === 200) {
+          latencies.push(latency);
+          tally[latency <= sloMs ? "good" : "late"]++;
+        } else if (response.statusCode === 503) {
+          refusals.push(latency);
+          tally.refused++;
+        } else tally.failed++;
       });
     });
-    call.once("error", () => tally.refused++);
+    open.add(call);
+    call.once("error", () => {
+      if (open.delete(call)) tally.failed++;
+    });
     call.end(bytes);
   };
-  let next = start;
-  const end = start + seconds * 1000;
+  const loop = performance.eventLoopUtilization();
+  let next = performance.now();
+  const end = next + seconds * 1000;
   while (next < end) {
     await new Promise((resolve) => setTimeout(resolve, 1));
     for (const now = performance.now(); next <= now && next < end; ) {
@@ -40,12 +47,23 @@ async function run({ url, headers, body, rate, seconds, sloMs }) {
       next -= (Math.log(1 - Math.random()) * 1000) / rate;
     }
   }
-  await new Promise((resolve) => setTimeout(resolve, sloMs));
   const { utilization } = performance.eventLoopUtilization(loop);
-  const { latencies, ...counts } = tally;
-  const p99Ms = latencies.length > 0 ? percentile(latencies, 99) : 0;
+  await new Promise((resolve) => setTimeout(resolve, sloMs));
+  // Nobody waits for the rest any more.
+  const unanswered = open.size;
+  for (const call of [...open]) {
+    open.delete(call);
+    call.destroy();
+  }
   agent.destroy();
-  return { ...counts, goodput: tally.good / seconds, p99Ms, clientBusy: utilization };
+  return {
+    ...tally,
+    unanswered,
+    goodput: tally.good / seconds,
+    p99Ms: latencies.length > 0 ? percentile(latencies, 99) : 0,
+    refusedP50Ms: refusals.length > 0 ? percentile(refusals, 50) : 0,
+    clientBusy: utilization,
+  };
 }
 
 answerCalls({ run });

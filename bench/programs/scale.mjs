@@ -3,6 +3,13 @@ import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
 const { tree } = programOptions();
+/** Requests in one batch. */
+const AT_A_TIME = 64;
+/** Requests to measure, and so many that what they leave is collected before more. */
+const MANY = 20_000;
+/** Requests before the first that counts: until then V8 compiles. */
+const WARM_UP = 100_000;
+
 const { batch, InferenceRequest, Tensor, Triton } = await importOf(tree, "core");
 
 const io = (name) => [{ name, dtype: "FP32", shape: [4] }];
@@ -12,11 +19,18 @@ const cpuMicroseconds = () => {
   return user + system;
 };
 
+/** What looking itself takes: much, beside the cost of ten requests. */
+const LOOK_MICROSECONDS = (() => {
+  const start = cpuMicroseconds();
+  for (let i = 1; i < 10_000; i++) cpuMicroseconds();
+  return (cpuMicroseconds() - start) / 10_000;
+})();
+
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** One Triton with so many models; requests go to a few of them by name, through the look-up of the service. */
 const triton = new Triton();
 let bound = 0;
+/** One Triton with so many models. */
 async function bindModels(count) {
   for (; bound < count; bound++) {
     triton.bind({
@@ -24,29 +38,38 @@ async function bindModels(count) {
       inputs: io("x"),
       outputs: io("y"),
       inferFunc: batch(({ x }) => ({ y: x })),
-      config: { maxBatchSize: 64 },
+      config: { maxBatchSize: AT_A_TIME },
     });
   }
   await triton.ready();
+  await requestCost(WARM_UP);
 }
 
 const rowOf = () => new Map([["x", Tensor.fromElements("FP32", [1, 4], new Float32Array(4))]]);
 
-/** Microseconds of a request, 64 at a time, to a model in the middle. */
+/** One request by name, through the look-up of the service. */
+const ask = (modelName) =>
+  new Promise((resolve, reject) => {
+    const onResponse = (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
+    triton.service.infer(new InferenceRequest({ modelName, inputs: rowOf(), onResponse }));
+  });
+
+/**
+ * Microseconds of a request, 64 at a time: to one model in the middle, and to all of them in turn, so that nothing of a model
+ * is in the processor's caches when its turn comes.
+ */
 async function requestCost(requests = 40_000) {
-  const modelName = `model-${bound >> 1}`;
-  const start = cpuMicroseconds();
-  let left = requests;
-  const client = async () => {
-    while (left-- > 0) {
-      await new Promise((resolve, reject) => {
-        const onResponse = (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
-        triton.service.infer(new InferenceRequest({ modelName, inputs: rowOf(), onResponse }));
-      });
+  const measure = async (nameOf) => {
+    const start = cpuMicroseconds();
+    for (let round = 0; round < requests / AT_A_TIME; round++) {
+      await Promise.all(Array.from({ length: AT_A_TIME }, () => ask(nameOf(round))));
     }
+    return (cpuMicroseconds() - start) / requests;
   };
-  await Promise.all(Array.from({ length: 64 }, client));
-  return (cpuMicroseconds() - start) / requests;
+  return {
+    "request to one": await measure(() => `model-${bound >> 1}`),
+    "request to all in turn": await measure((round) => `model-${(round * 7919) % bound}`),
+  };
 }
 
 let release = () => {};
@@ -78,14 +101,18 @@ async function queueCost(count) {
     other.service.infer(request);
     return request;
   };
-  const micros = (since) => (cpuMicroseconds() - since) / count;
+  const micros = (since) => (cpuMicroseconds() - since - LOOK_MICROSECONDS) / count;
   // Occupies the instance.
   send();
   await turn();
   await turn();
-  const rounds = Math.max(1, Math.ceil(20_000 / count));
+  const rounds = Math.max(1, Math.ceil(MANY / count));
+  const tidy = () => {
+    if (count >= MANY) globalThis.gc();
+  };
   const sums = { enqueue: 0, cancel: 0, dequeue: 0 };
   for (let round = 0; round < rounds; round++) {
+    tidy();
     let start = cpuMicroseconds();
     const requests = Array.from({ length: count }, send);
     sums.enqueue += micros(start);
@@ -93,6 +120,7 @@ async function queueCost(count) {
     start = cpuMicroseconds();
     for (let i = 0; i < count; i++) requests[(i * 7919) % count].cancel();
     sums.cancel += micros(start);
+    tidy();
     answered = 0;
     for (let i = 0; i < count; i++) send();
     start = cpuMicroseconds();

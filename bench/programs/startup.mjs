@@ -11,7 +11,7 @@ if (what === "import") {
 } else {
   const [{ Triton }, { onnxruntime }] = [await importPath(paths[0]), await importPath(paths[1])];
   const { onnxModels } = await import("../support/onnx-models.mjs");
-  const { bytes } = onnxModels.conv();
+  const { bytes } = onnxModels.convolutions();
   const bindAt = performance.now();
   const triton = new Triton();
   const model = triton.bind({ modelName: "conv", inferFunc: onnxruntime({ model: bytes }) });

@@ -27,7 +27,7 @@ const gemm = (input, layer, output) => ({
 
 const relu = (input, output) => ({ op: "Relu", inputs: [input], outputs: [output] });
 
-const conv = (input, layer, output, stride) => ({
+const convolution = (input, layer, output, stride) => ({
   op: "Conv",
   inputs: [input, `w${layer}`, `b${layer}`],
   outputs: [output],
@@ -50,39 +50,108 @@ const classifier = (name, shape, nodes, initializers) => ({
   }),
 });
 
-const mlp = (name, width) =>
-  classifier(
+/** Layers of one width after another, each with as many weights as the width squared. */
+function mlp(name, width, depth) {
+  const layers = Array.from({ length: depth }, (_, i) => i + 1);
+  return classifier(
     name,
     [512],
-    [gemm("x", 1, "a"), relu("a", "b"), gemm("b", 2, "c"), relu("c", "d"), gemm("d", 3, "y")],
     [
-      ...[weights("w1", 512, width), weights("b1", width)],
-      ...[weights("w2", width, width), weights("b2", width)],
-      ...[weights("w3", width, 10), weights("b3", 10)],
+      ...layers.flatMap((i) => [gemm(i === 1 ? "x" : `h${i - 1}`, i, `g${i}`), relu(`g${i}`, `h${i}`)]),
+      gemm(`h${depth}`, depth + 1, "y"),
+    ],
+    [
+      ...layers.flatMap((i) => [weights(`w${i}`, i === 1 ? 512 : width, width), weights(`b${i}`, width)]),
+      ...[weights(`w${depth + 1}`, width, 10), weights(`b${depth + 1}`, 10)],
     ],
   );
+}
 
-/** A model by name: `mlp` of three layers, `heavy` with wider ones, `conv` for images of 32 x 32. */
+/**
+ * Convolutions over images of 32 x 32.
+ *
+ * @param layers `[channels, stride]` of each
+ * @param head makes the row of numbers "row", `width` of them, of what the last layer says, which is "h"
+ */
+function conv(name, layers, head) {
+  const { nodes, initializers, width } = head;
+  const last = layers.length;
+  return classifier(
+    name,
+    [3, 32, 32],
+    [
+      ...layers.flatMap(([, stride], i) => [
+        convolution(i === 0 ? "x" : `h${i}`, i + 1, `c${i + 1}`, stride),
+        relu(`c${i + 1}`, i + 1 === last ? "h" : `h${i + 1}`),
+      ]),
+      ...nodes,
+      gemm("row", "y", "y"),
+    ],
+    [
+      ...layers.flatMap(([channels], i) => [
+        weights(`w${i + 1}`, channels, i === 0 ? 3 : layers[i - 1][0], 3, 3),
+        weights(`b${i + 1}`, channels),
+      ]),
+      ...initializers,
+      ...[weights("wy", width, 10), weights("by", 10)],
+    ],
+  );
+}
+
+/** The average of each channel. */
+const average = (channels) => ({
+  nodes: [
+    { op: "GlobalAveragePool", inputs: ["h"], outputs: ["average"] },
+    { op: "Flatten", inputs: ["average"], outputs: ["row"] },
+  ],
+  initializers: [],
+  width: channels,
+});
+
+/** A dense layer over all there is. */
+const dense = (elements, width) => ({
+  nodes: [
+    { op: "Flatten", inputs: ["h"], outputs: ["flat"] },
+    gemm("flat", "d", "dense"),
+    relu("dense", "row"),
+  ],
+  initializers: [weights("wd", elements, width), weights("bd", width)],
+  width,
+});
+
+/**
+ * A model by name. In `mlp` and `conv`, which has a dense layer, a row costs less in a batch: its weights are read once for
+ * all rows. `convolutions` takes the same time for each row however many there are, and so does `heavy`, which takes much.
+ */
 export const onnxModels = {
-  mlp: () => mlp("mlp", 2048),
-  heavy: () => mlp("heavy", 4096),
+  mlp: () => mlp("mlp", 2048, 4),
   conv: () =>
-    classifier(
+    conv(
       "conv",
-      [3, 32, 32],
       [
-        conv("x", 1, "a", 1),
-        relu("a", "b"),
-        conv("b", 2, "c", 2),
-        relu("c", "d"),
-        { op: "GlobalAveragePool", inputs: ["d"], outputs: ["e"] },
-        { op: "Flatten", inputs: ["e"], outputs: ["f"] },
-        gemm("f", 3, "y"),
+        [32, 2],
+        [64, 2],
       ],
+      dense(64 * 8 * 8, 4096),
+    ),
+  convolutions: () =>
+    conv(
+      "convolutions",
       [
-        ...[weights("w1", 32, 3, 3, 3), weights("b1", 32)],
-        ...[weights("w2", 64, 32, 3, 3), weights("b2", 64)],
-        ...[weights("w3", 64, 10), weights("b3", 10)],
+        [64, 1],
+        [64, 2],
       ],
+      average(64),
+    ),
+  heavy: () =>
+    conv(
+      "heavy",
+      [
+        [64, 1],
+        [128, 2],
+        [128, 1],
+        [128, 1],
+      ],
+      average(128),
     ),
 };

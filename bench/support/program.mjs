@@ -47,11 +47,12 @@ export class Program {
 
 /**
  * @param name file in `bench/programs`, without its ending
- * @param options.tree root of the revision that the program imports packages from; this one unless given
+ * @param options what the program is told; `nodeOptions` are for Node
+ * @param tree root of the revision that the program imports packages from; this one unless given
  */
-export async function startProgram(name, options = {}, tree = undefined) {
+export async function startProgram(name, { nodeOptions = [], ...options } = {}, tree = undefined) {
   const path = fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
-  const execArgv = ["--expose-gc"];
+  const execArgv = ["--expose-gc", ...nodeOptions];
   const child = fork(path, [JSON.stringify({ tree, ...options })], { execArgv });
   const program = new Program(child);
   await program.call("ready");

@@ -3,16 +3,15 @@ import { join } from "node:path";
 import { root } from "../../scripts/run.mjs";
 import { machineNote, saveResult } from "./save-result.mjs";
 
-const documentFile = join(root, "docs", "performance.md");
-
 /**
- * Prints a table, saves it under `bench/results/`, and puts it with its plot into `docs/performance.md`.
+ * Prints a table, saves it under `bench/results/`, and puts it with its plot into a document.
  *
  * @param rows an object of columns by the name of the row
  * @param plots SVG documents, by a word that tells them apart
  * @param figures what the JSON has besides
+ * @param document file in `docs/` that has a place for it
  */
-export function report(name, { rows, plots = {}, figures = {}, note = "" }) {
+export function report(name, { rows, plots = {}, figures = {}, note = "", document = "performance.md" }) {
   console.table(rows);
   if (note !== "") console.log(note);
   saveResult(name, { rows, ...figures });
@@ -25,7 +24,7 @@ export function report(name, { rows, plots = {}, figures = {}, note = "" }) {
     return `![${file.replace(".svg", "")}](performance/${file})`;
   });
   const parts = [markdownTable(rows), note, ...images, `Measured on ${machineNote()}.`];
-  replaceSection(name, parts.filter((part) => part !== "").join("\n\n"));
+  replaceSection(document, name, parts.filter((part) => part !== "").join("\n\n"));
 }
 
 function markdownTable(rows) {
@@ -38,11 +37,12 @@ function markdownTable(rows) {
 }
 
 /** Replaces what stands between the two marks of a benchmark. */
-function replaceSection(name, text) {
+function replaceSection(file, name, text) {
+  const path = join(root, "docs", file);
   const [start, end] = [`<!-- bench ${name} -->`, `<!-- end of bench ${name} -->`];
-  const document = readFileSync(documentFile, "utf8");
+  const document = readFileSync(path, "utf8");
   const [from, to] = [document.indexOf(start), document.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`docs/performance.md has no place for ${name}`);
+  if (from < 0 || to < from) throw new Error(`docs/${file} has no place for ${name}`);
   const before = document.slice(0, from + start.length);
-  writeFileSync(documentFile, `${before}\n\n${text}\n\n${document.slice(to)}`);
+  writeFileSync(path, `${before}\n\n${text}\n\n${document.slice(to)}`);
 }

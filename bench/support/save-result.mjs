@@ -17,9 +17,9 @@ const machine = {
 export const machineNote = () =>
   `${machine.cores} cores (${machine.cpu}), Node ${process.versions.node}, load of the machine before the run ${machine.loadAtStart[0]}`;
 
-/** Writes figures under `bench/results/`, with what they were measured on. */
+/** Writes figures under `bench/results/` (or `BENCH_RESULTS`), with what they were measured on. */
 export function saveResult(name, figures) {
-  const folder = join(root, "bench", "results");
+  const folder = process.env.BENCH_RESULTS ?? join(root, "bench", "results");
   mkdirSync(folder, { recursive: true });
   const result = { machine: { ...machine, date: new Date().toISOString() }, figures };
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(result, null, 2)}\n`);

@@ -269,7 +269,7 @@ const differences: readonly Difference[] = [
   {
     cases: [/^cli\/(trace|allow-sagemaker|allow-vertex-ai|allow-client-shm)/],
     reason:
-      "options that the recorded build did not know are accepted, with a warning where they have no effect",
+      "options that the recorded build did not know are read as by one that does, with a warning where they have no effect",
   },
   {
     cases: [

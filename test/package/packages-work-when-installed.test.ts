@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { irisModel } from "../support/iris.js";
 import { repositoryRoot } from "../support/repository.js";
 import { PACKAGES, PackedPackages, type Project } from "./packed-packages.js";
-import { consumer, servingProgram } from "./programs.js";
+import { consumer, servingProgram, workersProgram } from "./programs.js";
 
 const INSTALL_TIMEOUT_MS = 180_000;
 
@@ -38,11 +38,17 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     }
   });
 
-  it("holds its licence, its sources and what is compiled from them, and no tests", () => {
+  it("holds its licence, its sources, its types and its modules joined to a few files, and no tests", () => {
     const held = readdirSync(all.path(name));
-    expect(held).toEqual(expect.arrayContaining(["LICENSE", "dist", "package.json", "src"]));
+    expect(held).toEqual(expect.arrayContaining(["LICENSE", "bundle", "dist", "package.json", "src"]));
     expect(held).not.toContain("test");
-    expect(readdirSync(all.path(name, "dist")).filter((file) => file.endsWith(".tsbuildinfo"))).toEqual([]);
+    const filesOf = (folder: string, end: string) =>
+      readdirSync(all.path(name, folder), { recursive: true, encoding: "utf8" }).filter((file) =>
+        file.endsWith(end),
+      );
+    expect(filesOf("dist", ".tsbuildinfo")).toEqual([]);
+    expect(filesOf("dist", ".js")).toEqual([]);
+    expect(filesOf("bundle", ".js").length).toBeLessThan(filesOf("src", ".ts").length / 2);
   });
 
   it("has the files that its exports name", () => {
@@ -91,6 +97,17 @@ describe("a project with all packages", () => {
     // Declarations of other packages are theirs.
     const errors = stdout.split("\n").filter((line) => /^consumer\.ts|@tritonjs/.test(line));
     expect(errors).toEqual([]);
+  });
+
+  it("has one class of errors, whichever name it is imported by, and workers that find their programs", async () => {
+    const { code, stdout, stderr } = await all.run("workers.mjs", workersProgram);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout.trimEnd().split("\n")).toEqual([
+      "one class: true",
+      "inline: INTERNAL 7",
+      "worker: INTERNAL 7",
+      "process: INTERNAL 7",
+    ]);
   });
 
   it("binds, infers, serves and closes", async () => {

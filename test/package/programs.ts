@@ -23,6 +23,34 @@ await triton.close();
 console.log("closed");
 `;
 
+/** A program whose model runs in each of the places that there are. */
+export const workersProgram = `
+import { Triton, TritonError } from "@tritonjs/core";
+import { TritonError as ErrorOfTensors } from "@tritonjs/core/tensor";
+
+console.log("one class:", TritonError === ErrorOfTensors);
+const module = new URL(\`data:text/javascript,
+  export default (requests) => requests.map(({ inputs: { x } }) => {
+    if (x.data[0] < 0) throw new Error("no");
+    return { y: x };
+  });
+\`);
+const triton = new Triton();
+for (const isolation of ["inline", "worker", "process"]) {
+  const model = triton.bind({
+    modelName: isolation,
+    inputs: [{ name: "x", dtype: "INT32", shape: [1] }],
+    outputs: [{ name: "y", dtype: "INT32", shape: [1] }],
+    inferFunc: module,
+    config: { maxBatchSize: 1, instanceGroup: { isolation } },
+  });
+  const failed = await model.inferSample({ x: [-1] }).catch((error) => error instanceof TritonError && error.code);
+  const { y } = await model.inferSample({ x: [7] });
+  console.log(isolation + ":", failed, y.get(0));
+}
+await triton.close();
+`;
+
 /** A program that is only type-checked: the types of a binding follow from its specifications. */
 export const consumer = `
 import { batch, type ModelHandle, sample, Triton, TritonError } from "@tritonjs/core";

@@ -49,7 +49,7 @@ describe("the Dockerfile", () => {
   it("runs what the package has as its command, without root, and is stopped by a signal that it knows", () => {
     const [node, path] = JSON.parse(directive(dockerfile, "ENTRYPOINT")) as string[];
     expect(node).toBe("node");
-    expect(path).toBe(`/app/node_modules/@tritonjs/cli/${manifest.bin.tritonjs}`);
+    expect(path).toBe(`/app/node_modules/.bin/${Object.keys(manifest.bin)[0]}`);
     expect(directive(dockerfile, "USER")).toBe("node");
     expect(directive(dockerfile, "STOPSIGNAL")).toBe("SIGTERM");
   });

@@ -80,7 +80,13 @@ export type {
 export type { ErrorCode } from "./errors/code.js";
 export { statusText } from "./errors/status-text.js";
 export { TritonError } from "./errors/triton-error.js";
-export type { JsModel, JsModelArgs, JsModelClass, JsModelLogger } from "./instance/module/js-model.js";
+export type {
+  JsModel,
+  JsModelArgs,
+  JsModelClass,
+  JsModelControl,
+  JsModelLogger,
+} from "./instance/module/js-model.js";
 export type { JsMetricLabels, JsMetricOptions, JsModelMetrics } from "./instance/module/model-metrics.js";
 export type { RateLimitResource } from "./instance/rate-limiter/resource-pools.js";
 export type {
@@ -93,11 +99,14 @@ export type { Cut, CutReason } from "./observe/cut-log.js";
 export type { MetricsConfig } from "./observe/latency/metrics-config.js";
 export { lineLogger } from "./observe/log/line-logger.js";
 export type { LogFormat, Logger } from "./observe/log/log.js";
+export type { OpenTelemetryOptions } from "./observe/trace/span-exporter.js";
+export type { TraceLevelOption, TraceOptions } from "./observe/trace/trace-options.js";
 export type {
   RepositoryAgent,
   RepositoryAgentAction,
   RepositoryAgentModel,
 } from "./repository/agents/repository-agent.js";
+export { isCloudPath } from "./repository/cloud/cloud-path.js";
 export type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 export type { BackendConfig, ModelControlMode, RepositoryOptions } from "./repository/repository-options.js";
 export type { Parameters, ParameterValue } from "./request/parameters.js";
@@ -154,6 +163,15 @@ export type {
 export { callbackExecutor } from "./instance/callback-executor.js";
 export type { ExecutableRequest, Execution, ExecutionResult, Executor } from "./instance/executor.js";
 export { Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
+export {
+  readTraceCount,
+  readTraceLevels,
+  readTraceNumber,
+  traceSettingTexts,
+} from "./observe/trace/read-trace-setting.js";
+export type { RequestTrace } from "./observe/trace/request-trace.js";
+export type { TraceChanges, TraceLevel, TraceMode, TraceSettings } from "./observe/trace/trace-settings.js";
+export { Tracing } from "./observe/trace/tracing.js";
 export type { ModelIndexEntry } from "./repository/index-rows.js";
 export { InferenceRequest } from "./request/inference-request.js";
 export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";

@@ -2,7 +2,7 @@ import type { Registry } from "prom-client";
 import { callModels } from "./bind/call-models.js";
 import { memoryCache } from "./cache/memory-cache.js";
 import { type Clock, realClock } from "./clock/clock.js";
-import { gpusOfMachine } from "./config/gpus.js";
+import { type Gpus, listedGpus, MachineGpus } from "./config/gpus.js";
 import { hostPolicyWarnings } from "./config/host-policy.js";
 import type { ModelControl } from "./instance/backend.js";
 import { createRateLimiter } from "./instance/rate-limiter/create-rate-limiter.js";
@@ -12,6 +12,7 @@ import type { ModelVersionInit } from "./model/model-version-init.js";
 import type { ModelRegistry } from "./model/registry.js";
 import { DEFAULT_METRICS_CONFIG } from "./observe/latency/metrics-config.js";
 import type { Log } from "./observe/log/log.js";
+import { Tracing } from "./observe/trace/tracing.js";
 import type { TritonOptions } from "./triton-options.js";
 
 /** What of a model version is its own. */
@@ -33,13 +34,16 @@ type SharedParts = Pick<
   | "log"
   | "metrics"
   | "control"
+  | "tracing"
 >;
 
 /** Makes model versions of what they have of their own and what the server gives all of them. */
 export class ModelsOfServer {
   readonly clock: Clock;
-  /** Numbers of the GPUs that instance groups may name. */
-  readonly gpus: readonly number[] | undefined;
+  /** The GPUs that instance groups may name. */
+  readonly gpus: Gpus;
+  /** The traces of the server, where it records them. */
+  readonly tracing: Tracing | undefined;
   /** The models of the repository, once there is one. */
   repository: ModelControl | undefined;
   readonly #shared: SharedParts;
@@ -48,13 +52,15 @@ export class ModelsOfServer {
    * @param log where models write to
    * @param metrics those that models may have of their own
    */
-  constructor(options: TritonOptions, registry: ModelRegistry, log: Log, metrics: Registry) {
+  constructor(options: TritonOptions, registry: ModelRegistry, log: Log, metrics: () => Registry) {
     const { responseCache: cache, hostPolicies = {} } = options;
     for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
     this.clock = options.clock ?? realClock;
-    this.gpus = options.gpus?.length === 0 ? undefined : (options.gpus ?? gpusOfMachine());
+    this.gpus = options.gpus === undefined ? new MachineGpus(log) : listedGpus(options.gpus);
+    this.tracing = options.trace && new Tracing(options.trace, this.clock, log);
     this.#shared = {
       clock: this.clock,
+      tracing: this.tracing,
       responseCache: cache !== undefined && "byteSize" in cache ? memoryCache(cache.byteSize) : cache,
       rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources),
       hostPolicies,

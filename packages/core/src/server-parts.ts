@@ -7,6 +7,7 @@ import { createRepository } from "./repository/create-repository.js";
 import type { ModelRepository } from "./repository/model-repository.js";
 import { StartUp } from "./repository/start-up.js";
 import { LocalService } from "./service/local-service.js";
+import { saysReady } from "./service/says-ready.js";
 import { resolveSecurity } from "./service/security.js";
 import { SharedMemory } from "./shared-memory/shared-memory.js";
 import type { TritonOptions } from "./triton-options.js";
@@ -25,7 +26,7 @@ export interface ServerParts {
 }
 
 /** Makes the parts of a server and puts them together; loading the models of its repository begins. */
-export function assembleServer(options: TritonOptions, metrics: Registry): ServerParts {
+export function assembleServer(options: TritonOptions, metrics: () => Registry): ServerParts {
   const { accessToken, restrictions } = resolveSecurity(options.security);
   const log = createLog(options);
   const registry = new ModelRegistry(options.modelNamespacing);
@@ -37,8 +38,11 @@ export function assembleServer(options: TritonOptions, metrics: Registry): Serve
   models.repository = {
     load: (name, given) => repository.loadModel(name, given),
     unload: async (name, given) => void (await repository.unloadModel(name, given)),
-    isReady: (name, version) =>
-      registry.ready(name).some((model) => version === "" || String(model.version) === version),
+    isReady: async (name, version) => {
+      const ready = registry.ready(name).filter((one) => version === "" || String(one.version) === version);
+      const latest = ready.at(-1);
+      return latest !== undefined && saysReady(latest, log.log);
+    },
   };
   const startUp = new StartUp(repository, options);
   const service = new LocalService({
@@ -46,6 +50,7 @@ export function assembleServer(options: TritonOptions, metrics: Registry): Serve
     repository,
     startUp,
     log: log.log,
+    tracing: models.tracing,
     sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
     restrictions,
     metrics: new MetricsPage(metrics, options),

@@ -4,6 +4,7 @@ import type { HostPolicies } from "./config/host-policy.js";
 import type { RateLimitResource } from "./instance/rate-limiter/resource-pools.js";
 import type { MetricsConfig } from "./observe/latency/metrics-config.js";
 import type { LogOptions } from "./observe/log/create-log.js";
+import type { TraceOptions } from "./observe/trace/trace-options.js";
 import type { RepositoryOptions } from "./repository/repository-options.js";
 import type { ServeOptions } from "./service/frontend.js";
 import type { SecurityOptions } from "./service/security.js";
@@ -41,13 +42,18 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   readonly rateLimitResources?: readonly RateLimitResource[];
   /** Which metrics of latency there are. @default sums only, as Triton */
   readonly metricsConfig?: MetricsConfig;
+  /**
+   * Records what happens to requests. With it, even an empty one, clients can see and change the settings of traces, and
+   * ask for traces of models; without it the server answers as one that cannot trace. @default none
+   */
+  readonly trace?: TraceOptions;
   /** Whether the metrics page tells about the processors and the memory of the machine. @default true */
   readonly allowCpuMetrics?: boolean;
   /** Settings for the instances that name them, and for those of a device: `cpu`, `gpu_0`, `model`. */
   readonly hostPolicies?: HostPolicies;
   /**
    * Numbers of the GPUs that instance groups may name; an empty list for a server that leaves GPUs alone.
-   * @default those of this machine; only Linux tells
+   * @default those of this machine, as `nvidia-smi` tells of them when a configuration first asks
    */
   readonly gpus?: readonly number[];
   /**

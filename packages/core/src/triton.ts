@@ -1,4 +1,4 @@
-import { Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { BindEnsembleOptions } from "./bind/bind-ensemble-options.js";
 import type { BindMethodOptions, BindOptions } from "./bind/bind-options.js";
 import { handleOfBinding } from "./bind/handle-of-binding.js";
@@ -12,6 +12,7 @@ import type { InputsOfModel, OutputsOfModel } from "./callable/triton-models.js"
 import { settledWithin } from "./clock/settled-within.js";
 import type { TensorSpec } from "./config/tensor-spec.js";
 import { TritonError } from "./errors/triton-error.js";
+import { promClient } from "./observe/prom-client.js";
 import type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 import { loadDefaultFrontends } from "./serve/default-frontends.js";
 import { openFrontends, type ServeResult } from "./serve/open-frontends.js";
@@ -39,12 +40,7 @@ import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
  * ```
  */
 export class Triton implements AsyncDisposable {
-  /**
-   * Metrics of your own: what is registered here is on the metrics page too.
-   *
-   * @example `new Counter({ name: "words_total", help: "Words seen", registers: [triton.metrics] })`
-   */
-  readonly metrics = new Registry();
+  #metrics: Registry | undefined;
   readonly #parts: ServerParts;
   readonly #serveOptions: ServeOptions;
   readonly #drainTimeoutMs: number;
@@ -55,7 +51,17 @@ export class Triton implements AsyncDisposable {
   constructor(options: TritonOptions = {}) {
     this.#serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
     this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
-    this.#parts = assembleServer(options, this.metrics);
+    this.#parts = assembleServer(options, () => this.metrics);
+  }
+
+  /**
+   * Metrics of your own: what is registered here is on the metrics page too.
+   *
+   * @example `new Counter({ name: "words_total", help: "Words seen", registers: [triton.metrics] })`
+   */
+  get metrics(): Registry {
+    this.#metrics ??= new (promClient().Registry)();
+    return this.#metrics;
   }
 
   /**
@@ -226,6 +232,9 @@ export class Triton implements AsyncDisposable {
     await windDown(registry.models(), this.#frontends, models.clock, this.#drainTimeoutMs);
     await settledWithin(models.clock, this.#drainTimeoutMs, repository.ended());
     await models.close();
+    if (models.tracing !== undefined) {
+      await settledWithin(models.clock, this.#drainTimeoutMs, models.tracing.close());
+    }
     service.sharedMemory.close();
     log.close();
   }

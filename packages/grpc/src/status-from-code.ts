@@ -35,7 +35,7 @@ export function statusFromCode(code: ErrorCode): number {
 export interface CallStatus {
   readonly code: number;
   readonly details: string;
-  /** Milliseconds after which it is worth trying again. */
+  /** Milliseconds after which it is worth trying again; `Infinity` when it never is. */
   readonly retryAfterMs?: number | undefined;
 }
 

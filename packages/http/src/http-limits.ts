@@ -1,5 +1,4 @@
-import type { Server } from "node:http";
-import type { FastifyHttpOptions } from "fastify";
+import type { ServerOptions } from "node:http";
 
 /** What one client may take of a server. */
 export interface HttpLimits {
@@ -28,21 +27,19 @@ const DEFAULTS: HttpLimits = {
 /** How often slow clients are looked for. */
 const MAX_CHECK_INTERVAL_MS = 30_000;
 
-/** The limits as options of fastify. */
-export function limitOptions(limits: Partial<HttpLimits> = {}): FastifyHttpOptions<Server> {
+/** The limits as options of a server of Node. */
+export function limitOptions(limits: Partial<HttpLimits> = {}): ServerOptions {
   const { maxHeaderSize, headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs } = {
     ...DEFAULTS,
     ...limits,
   };
   const shortest = Math.min(headersTimeoutMs, requestTimeoutMs);
   return {
+    requireHostHeader: false,
+    maxHeaderSize,
+    headersTimeout: shortest,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
-    http: {
-      requireHostHeader: false,
-      maxHeaderSize,
-      headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
-      connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, Math.ceil(shortest / 2)),
-    },
+    connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, Math.ceil(shortest / 2)),
   };
 }

@@ -1,11 +1,16 @@
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
 import { type Frontend, type FrontendAddress, type InferenceService, TritonError } from "@tritonjs/core";
-import fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
+import type { FastifyServerOptions } from "fastify";
 import { answerClientError } from "./client-error.js";
 import { addressesOf, listenAlso } from "./further-addresses.js";
 import { type HttpLimits, limitOptions } from "./http-limits.js";
+import { answerDirectly } from "./node/answer-directly.js";
 import { OpenConnections } from "./open-connections.js";
 import { resolveTls, type TlsOptions } from "./tls-options.js";
+import type { V2Handler } from "./v2-handler.js";
 
 /** Node's timers do not go further. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -24,67 +29,50 @@ export interface ListenOptions {
   readonly logger?: FastifyServerOptions["logger"];
 }
 
-/** What a frontend answers. */
-export interface Routes extends Pick<FastifyServerOptions, "frameworkErrors"> {
-  /** Puts the routes on the application. */
-  mount(app: FastifyInstance): void;
-}
-
-/** A frontend that is a fastify application on a port of its own. */
+/** A frontend on a port of its own. */
 export class ListeningFrontend implements Frontend {
   readonly name: string;
   readonly #options: ListenOptions;
-  readonly #routes: (service: InferenceService) => Routes;
-  #app: FastifyInstance | undefined;
+  readonly #handlerOf: (service: InferenceService) => V2Handler;
+  #server: Server | undefined;
   #connections: OpenConnections | undefined;
   /** Servers on the other addresses of the host. */
   #further: readonly Server[] = [];
   #stopping: Promise<void> | undefined;
 
-  constructor(options: ListenOptions, routes: (service: InferenceService) => Routes) {
+  constructor(options: ListenOptions, handlerOf: (service: InferenceService) => V2Handler) {
     this.name = options.name;
     this.#options = options;
-    this.#routes = routes;
+    this.#handlerOf = handlerOf;
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
     const { address, tls, limits, logger = false } = this.#options;
-    const { mount, frameworkErrors } = this.#routes(service);
-    const app = fastify({
-      logger,
-      ...limitOptions(limits),
-      https: tls === undefined ? null : resolveTls(tls),
-      // While the server stops, the routes go on to answer by themselves.
-      return503OnClosing: false,
-      clientErrorHandler: answerClientError,
-      frameworkErrors,
-    } as FastifyServerOptions) as FastifyInstance;
-    app.addHook("onSend", (_request, reply, _payload, next) => {
-      if (this.#stopping !== undefined) reply.header("connection", "close");
-      next();
-    });
-    this.#connections = new OpenConnections(app.server, tls !== undefined);
-    mount(app);
-    const bound = await this.#listen(app);
-    this.#app = app;
+    const handler = this.#handlerOf(service);
+    const server = openServer(limits, tls, await listenerOf(handler, logger));
+    const connections = new OpenConnections(server, tls !== undefined);
+    const bound = await this.#listen(server);
+    this.#server = server;
+    this.#connections = connections;
     const host = address.includes(":") ? `[${address}]` : address;
     const scheme = tls === undefined ? "http" : "https";
     return { host: address, port: bound, url: `${scheme}://${host}:${bound}` };
   }
 
   /** Listens on every address of the host, and tells the port. */
-  async #listen(app: FastifyInstance): Promise<number> {
+  async #listen(server: Server): Promise<number> {
     const { port, address, reusePort = false } = this.#options;
     try {
       const [first, ...others] = await addressesOf(address);
-      await app.listen(Object.assign({ port, host: first }, { reusePort }));
-      const bound = (app.server.address() as AddressInfo).port;
+      server.listen(Object.assign({ port, host: first }, { reusePort }));
+      await once(server, "listening");
+      const bound = (server.address() as AddressInfo).port;
       this.#further = await listenAlso(others, { port: bound, reusePort }, (socket) =>
-        app.server.emit("connection", socket),
+        server.emit("connection", socket),
       );
       return bound;
     } catch (cause) {
-      await app.close();
+      server.close();
       throw this.#listenError(cause);
     }
   }
@@ -94,11 +82,11 @@ export class ListeningFrontend implements Frontend {
    * it stops. Each connection ends with its next answer.
    */
   async stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
-    const app = this.#app;
+    const server = this.#server;
     const connections = this.#connections;
-    if (app === undefined || connections === undefined) return;
+    if (server === undefined || connections === undefined) return;
     const expire = setTimeout(() => connections.endAll(), Math.min(drainTimeoutMs, LONGEST_TIMER_MS));
-    this.#stopping ??= stopListening(app, this.#further, connections);
+    this.#stopping ??= stopListening([server, ...this.#further], connections);
     await this.#stopping;
     clearTimeout(expire);
   }
@@ -114,14 +102,30 @@ export class ListeningFrontend implements Frontend {
   }
 }
 
-async function stopListening(
-  app: FastifyInstance,
-  further: readonly Server[],
-  connections: OpenConnections,
-): Promise<void> {
+/** fastify is what has a logger: without one it is not even loaded. */
+async function listenerOf(
+  handler: V2Handler,
+  logger: NonNullable<ListenOptions["logger"]>,
+): Promise<RequestListener> {
+  if (logger === false) return answerDirectly(handler);
+  const { answerAndLog } = await import("./fastify/answer-and-log.js");
+  return answerAndLog(handler, logger);
+}
+
+function openServer(limits: ListenOptions["limits"], tls: TlsOptions | undefined, listener: RequestListener) {
+  const options = limitOptions(limits);
+  const server =
+    tls === undefined
+      ? createServer(options, listener)
+      : createTlsServer({ ...options, ...resolveTls(tls) }, listener);
+  server.on("clientError", answerClientError);
+  return server;
+}
+
+async function stopListening(servers: readonly Server[], connections: OpenConnections): Promise<void> {
+  connections.keepNone();
   await connections.settled();
-  for (const server of further) server.close();
-  const closed = app.close();
+  const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
   connections.endIdle();
-  await closed;
+  await Promise.all(closed);
 }

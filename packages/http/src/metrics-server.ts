@@ -4,7 +4,6 @@ import type { V2Request } from "./exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
 import { ListeningFrontend } from "./listening-frontend.js";
 import type { TlsOptions } from "./tls-options.js";
-import { fastifyHandler, leaveBodies } from "./v2-plugin.js";
 
 /** Options of {@link metrics}. */
 export interface MetricsOptions {
@@ -29,12 +28,10 @@ export interface MetricsOptions {
 export function metrics(options: MetricsOptions = {}): Frontend {
   const { port = 8002, address = "localhost", tls, logger } = options;
   const portHint = "the option metricsPort (or metrics({ port }))";
-  return new ListeningFrontend({ name: "metrics", port, address, portHint, tls, logger }, (service) => ({
-    mount(app) {
-      leaveBodies(app);
-      app.setNotFoundHandler(fastifyHandler((request) => answer(service, request)));
-    },
-  }));
+  return new ListeningFrontend(
+    { name: "metrics", port, address, portHint, tls, logger },
+    (service) => (request) => answer(service, request),
+  );
 }
 
 /** Any other path than `/metrics` is answered with an empty page, as Triton does. */

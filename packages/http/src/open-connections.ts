@@ -20,6 +20,7 @@ export class OpenConnections {
   /** Connections of a TLS server before they are encrypted, by the address of the client. */
   readonly #handshakes = new Map<string, Socket>();
   readonly #responses = new Set<ServerResponse>();
+  #keeps = true;
   #closing = false;
   #ended = false;
 
@@ -30,6 +31,7 @@ export class OpenConnections {
       this.#responses.add(response);
       const connection = this.#connections.get(socket);
       if (connection !== undefined) connection.requests++;
+      if (!this.#keeps) response.shouldKeepAlive = false;
       response.once("close", () => this.#answered(socket, response));
     });
   }
@@ -50,6 +52,12 @@ export class OpenConnections {
     );
     if (recent) answers.push(new Promise((resolve) => setTimeout(resolve, LINGER_MS)));
     await Promise.all(answers);
+  }
+
+  /** Each connection ends with its next answer from now on. */
+  keepNone(): void {
+    this.#keeps = false;
+    for (const response of this.#responses) response.shouldKeepAlive = false;
   }
 
   /** Ends connections on which no request is under way, now and from now on. */

@@ -1,11 +1,9 @@
-import { METHODS } from "node:http";
 import type { Frontend } from "@tritonjs/core";
-import type { FastifyInstance, FastifyServerOptions } from "fastify";
+import type { FastifyServerOptions } from "fastify";
 import type { HttpLimits } from "./http-limits.js";
 import { ListeningFrontend } from "./listening-frontend.js";
 import type { TlsOptions } from "./tls-options.js";
 import { type V2Options, v2Handler } from "./v2-handler.js";
-import { fastifyHandler, mountV2 } from "./v2-plugin.js";
 
 /** Options of {@link http}: where it listens, and how the routes answer. */
 export interface HttpOptions extends V2Options {
@@ -36,24 +34,6 @@ export function http(options: HttpOptions = {}): Frontend {
   const portHint = "the option httpPort (or http({ port }))";
   return new ListeningFrontend(
     { name: "http", port, address, reusePort, portHint, tls, limits, logger },
-    (service) => {
-      const handler = fastifyHandler(v2Handler(service, v2));
-      return {
-        mount(app) {
-          supportAllMethods(app);
-          mountV2(app, handler);
-          app.setNotFoundHandler(handler);
-        },
-        // A path that fastify cannot decode is one like any other to Triton.
-        frameworkErrors: (_error, request, reply) => void handler(request, reply),
-      };
-    },
+    (service) => v2Handler(service, v2),
   );
-}
-
-/** Lets every method that Node can parse reach the routes, which answer 405. */
-function supportAllMethods(app: FastifyInstance): void {
-  for (const method of METHODS) {
-    if (method !== "CONNECT" && !app.supportedMethods.includes(method)) app.addHttpMethod(method);
-  }
 }

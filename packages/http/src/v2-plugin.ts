@@ -31,7 +31,7 @@ export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, d
 };
 
 /** Puts the routes on an application, which from then on reads no request bodies. */
-export function mountV2(app: FastifyInstance, handler: FastifyHandler): void {
+function mountV2(app: FastifyInstance, handler: FastifyHandler): void {
   leaveBodies(app);
   for (const url of ["/v2", "/v2/*"]) {
     app.route({ method: app.supportedMethods, url, exposeHeadRoute: false, handler });

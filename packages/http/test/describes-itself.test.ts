@@ -5,7 +5,11 @@ import { IdentityService, identityConfig } from "./support/identity-service.js";
 import { send } from "./support/send.js";
 import { startHttp } from "./support/start-http.js";
 
-type Operation = { operationId: string; tags: string[] };
+type Operation = {
+  operationId: string;
+  tags: string[];
+  responses: Record<string, { headers?: Record<string, unknown> }>;
+};
 type Paths = Record<string, Record<string, Operation> & { parameters?: { name: string }[] }>;
 
 const { paths, components } = openApiDocument() as unknown as {
@@ -45,6 +49,13 @@ describe("the OpenAPI document", () => {
     for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
       expect(components.schemas).toHaveProperty(name!);
     }
+  });
+
+  it("tells that refusals of inferences may say when to try again", () => {
+    const saying = operations.filter(
+      ({ operation }) => operation.responses.default?.headers?.["Retry-After"],
+    );
+    expect(new Set(saying.map(({ operation }) => operation.tags[0]))).toEqual(new Set(["inference"]));
   });
 
   it("is served where that is asked for", async () => {

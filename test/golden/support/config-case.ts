@@ -40,7 +40,7 @@ export function configOutcome(recorded: ConfigCase): ConfigOutcome {
     return {
       config: completeConfig(prepared, describe(recorded, prepared, autoComplete), {
         autoComplete,
-        gpus: undefined,
+        gpus: { numbers: undefined },
         isWritten: written !== undefined,
         ...(size === undefined ? {} : { defaultMaxBatchSize: Number(size) }),
       }),

@@ -26,9 +26,6 @@ interface Later {
  */
 const later: readonly Later[] = [];
 
-/** Protocol extensions that the server does not offer yet. */
-const laterExtensions: readonly string[] = ["trace"];
-
 /** Metrics that are not the models': of the machine, of memory pools that only a GPU server has, of the whole cache. */
 const laterMetrics =
   /^nv_cache_(util|num_entries|num_hits|num_misses|num_lookups|num_evictions|lookup_duration|insertion_duration)\b/;
@@ -36,11 +33,6 @@ const laterMetrics =
 /** True when the metrics page has the series. */
 export function isSeriesServed(series: string): boolean {
   return !laterMetrics.test(series);
-}
-
-/** True when the server says in its metadata that it has the extension. */
-export function isExtensionServed(extension: string): boolean {
-  return !laterExtensions.includes(extension);
 }
 
 /** What a case needs that is not there yet; `undefined` for a case to be replayed. */

@@ -2,6 +2,7 @@
 
 import contextvars
 import threading
+import weakref
 
 from .errors import TritonModelException
 from .response import InferenceResponse
@@ -18,6 +19,15 @@ class _Line:
 
 
 line = _Line()
+
+
+def _tell(loop, what, *arguments):
+    """Has a loop do something, if it still runs."""
+    try:
+        loop.call_soon_threadsafe(what, *arguments)
+    except RuntimeError:
+        # It is closed: nobody waits.
+        pass
 
 
 def _start(request, streaming, on_answer):
@@ -57,7 +67,7 @@ def start(request, loop):
             future.set_result(response)
 
     def on_answer(header, body):
-        loop.call_soon_threadsafe(settle, InferenceResponse.of(header, body))
+        _tell(loop, settle, InferenceResponse.of(header, body))
 
     call.append(_start(request, False, on_answer))
     return future
@@ -70,6 +80,19 @@ def stream(request):
     return responses
 
 
+def start_stream(request, loop):
+    """Calls and gives a task, whose result is an iterator of the responses once the first of them has come."""
+    came = loop.create_future()
+    responses = ResponseIterator()
+    responses.open(request, lambda: _tell(loop, lambda: came.done() or came.set_result(None)))
+
+    async def first():
+        await came
+        return responses
+
+    return loop.create_task(first())
+
+
 class ResponseIterator:
     """The responses of another model, one at a time; once all have come, they can be gone through again."""
 
@@ -80,15 +103,30 @@ class ResponseIterator:
         self._place = 0
         self._over = False
         self._call = None
+        self._on_first = None
 
-    def open(self, request):
-        self._call = _start(request, True, self._take)
+    def open(self, request, on_first=None):
+        self._on_first = on_first
+        # The line must not keep an iterator that the model has let go of; a task that waits for it is kept by nothing else.
+        take = weakref.WeakMethod(self._take)
+        awaited = [] if on_first is None else [self]
+
+        def on_answer(header, body):
+            its = take()
+            awaited.clear()
+            if its is not None:
+                its(header, body)
+
+        self._call = _start(request, True, on_answer)
 
     def _take(self, header, body):
         response = InferenceResponse.of(header, body)
         with self._changed:
             self._waiting.append((response, header["last"]))
             self._changed.notify()
+        if self._on_first is not None:
+            self._on_first()
+            self._on_first = None
 
     def __iter__(self):
         if self._over and self._place >= len(self._seen):
@@ -116,9 +154,9 @@ class ResponseIterator:
         return response
 
     def cancel(self):
-        """Gives the call up. An error with the code CANCELLED follows what has come already."""
+        """Tells the other model that no more is wanted. How it ends is up to it: with an error CANCELLED, or as ever."""
         if not self._over:
-            line.channel.send({"type": "end", "call": self._call})
+            line.channel.send({"type": "stop", "call": self._call})
 
     def _end(self):
         self._over = True

@@ -16,25 +16,38 @@ class MetricKind(enum.IntEnum):
 class Metric:
     """The metric of a family with certain labels. Made by `MetricFamily.Metric`."""
 
-    def __init__(self, family, labels, buckets):
-        # Keeps the family on the page.
-        self._family = family
-        self._id = server.ask("metric", family._id, labels, buckets, failed="Error when creating Metric: ")
+    def __init__(self, family, life, labels, buckets):
+        self._life = life
+        self._id = server.ask("metric", family, labels, buckets, failed="Error when creating Metric: ")
 
     def increment(self, value):
-        server.ask("increment", self._id, float(value), failed="Failed to increment metric value: ")
+        self._ask("Failed to increment metric value: ", "increment", float(value))
 
     def set(self, value):
-        server.ask("set", self._id, float(value), failed="Failed to set metric value: ")
+        self._ask("Failed to set metric value: ", "set", float(value))
 
     def observe(self, value):
-        server.ask("observe", self._id, float(value), failed="Failed to observe metric value: ")
+        self._ask("Failed to observe metric value: ", "observe", float(value))
 
     def value(self):
-        return float(server.ask("value", self._id, failed="Failed to get metric value: "))
+        return float(self._ask("Failed to get metric value: ", "value"))
+
+    def _ask(self, failed, what, *arguments):
+        if self._life.over:
+            raise TritonModelException(
+                failed + "Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The "
+                "'MetricFamily' object should be deleted AFTER its corresponding 'Metric' objects have been deleted."
+            )
+        return server.ask(what, self._id, *arguments, failed=failed)
 
     def __del__(self):
         _forget("deleteMetric", getattr(self, "_id", None))
+
+
+class _Life:
+    """Whether a family is still there. Its metrics know, and do not keep it there."""
+
+    over = False
 
 
 class MetricFamily:
@@ -45,6 +58,7 @@ class MetricFamily:
     HISTOGRAM = MetricKind.HISTOGRAM
 
     def __init__(self, name, description, kind):
+        self._life = _Life()
         self._kind = MetricKind(kind)
         self._id = server.ask(
             "family", name, description, self._kind.name, failed="Error when creating MetricFamily: "
@@ -63,9 +77,11 @@ class MetricFamily:
                 raise TritonModelException("Failed to create metric. Unexpected buckets found.")
             buckets = [float(bound) for bound in buckets]
         texts = {str(name): str(value) for name, value in (labels or {}).items()}
-        return Metric(self, texts, buckets)
+        return Metric(self._id, self._life, texts, buckets)
 
     def __del__(self):
+        if hasattr(self, "_life"):
+            self._life.over = True
         _forget("deleteFamily", getattr(self, "_id", None))
 
 

@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import types
 
 
 class _Place:
@@ -15,11 +16,16 @@ def get_model_dir():
 
 
 def load(path):
-    """Imports the module at a path, as part of a package that is named after its version."""
+    """Imports the module at a path, as part of a package."""
     _Place.directory = os.path.dirname(path)
     for directory in (_Place.directory, os.path.dirname(_Place.directory)):
         sys.path.append(directory)
     # Compiled files in a repository would look like changes of the model, and may be those of an older version.
     sys.dont_write_bytecode = True
-    name = os.path.basename(_Place.directory) + "." + os.path.basename(path)[: -len(".py")]
-    return importlib.import_module(name)
+    package, module = os.path.basename(_Place.directory), os.path.basename(path)[: -len(".py")]
+    if not package.isdigit():
+        # Not in a repository, where the package is named after the version: any other name may be somebody else's.
+        package = "tritonjs_model"
+        sys.modules[package] = types.ModuleType(package)
+        sys.modules[package].__path__ = [_Place.directory]
+    return importlib.import_module(package + "." + module)

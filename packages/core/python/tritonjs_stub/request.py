@@ -53,6 +53,7 @@ class InferenceRequest:
         parameters=None,
     ):
         for name, value in (
+            ("correlation_id", correlation_id),
             ("inputs", inputs),
             ("requested_output_names", requested_output_names),
             ("model_name", model_name),
@@ -162,11 +163,7 @@ class InferenceRequest:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        if not decoupled:
-            return calls.start(self, loop)
-        future = loop.create_future()
-        future.set_result(calls.stream(self))
-        return future
+        return calls.start_stream(self, loop) if decoupled else calls.start(self, loop)
 
     def wire(self):
         """What a frame says of a request for another model, and the bytes of its inputs."""

@@ -11,7 +11,7 @@ def parameters_to_wire(parameters):
     if parameters is None:
         return []
     if not isinstance(parameters, dict):
-        raise TritonModelException("Expect parameters to have type dict, found type " + str(type(parameters)))
+        raise TritonModelException("Expect parameters to have type dict, got " + str(type(parameters)))
     wire = []
     for name, value in parameters.items():
         if not isinstance(name, str):

@@ -42,8 +42,10 @@ class Logger:
     @staticmethod
     def log(message, level=LogLevel.INFO):
         message = text(message, "a message for the log")
+        if not isinstance(level, LogLevel):
+            raise TypeError("level must be a LogLevel, got " + str(type(level)))
         if line.channel is not None:
-            line.channel.send({"type": "log", "level": LogLevel(level).name, "message": message})
+            line.channel.send({"type": "log", "level": level.name, "message": message})
 
     @staticmethod
     def log_info(message):

@@ -27,6 +27,8 @@ class Stub:
         # By batch and index, those that the server may still have something to say to. Held by the requests alone.
         self._answering = OpenAnswerings()
         self._loop = None
+        self._tasks = set()
+        self._starting = threading.Lock()
         server.line.channel = channel
         calls.line.channel = channel
 
@@ -50,7 +52,7 @@ class Stub:
         except BaseException as error:
             self._channel.send({"type": "failed", "error": text_of(error)})
             return
-        self._channel.send({"type": "ready"})
+        self._channel.send({"type": "ready", "canTellReadiness": hasattr(self._model, "is_ready")})
         while self._run_next():
             pass
 
@@ -68,6 +70,9 @@ class Stub:
                 self._answering.tell(header, Answering.cancel)
             elif kind == "taken":
                 self._answering.tell(header, Answering.taken)
+            elif kind == "readiness":
+                # Beside `execute`, and not here: it may wait for something that is still to be read.
+                threading.Thread(target=self._tell_readiness, daemon=True, name="tritonjs-readiness").start()
             else:
                 self._commands.put(frame)
 
@@ -106,6 +111,22 @@ class Stub:
             return False
         self._run(header, body)
         return True
+
+    def _tell_readiness(self):
+        try:
+            ready = self._model.is_ready()
+            if isinstance(ready, Coroutine):
+                ready = self._start(ready).result()
+            if not isinstance(ready, bool):
+                raise StubError("is_ready() must return a boolean value")
+            answer = {"ready": ready}
+        except BaseException as error:
+            answer = {"error": text_of(error)}
+        try:
+            self._channel.send({"type": "readiness", **answer})
+        except OSError:
+            # The process ends.
+            pass
 
     def _finalize(self):
         if hasattr(self._model, "finalize"):
@@ -191,21 +212,29 @@ class Stub:
                 results.append({"missing": True})
         return {"results": results}, tensors
 
-    def _await(self, coroutine, requests, answering):
-        """Runs a coroutine on the loop of the model: to its end, unless the model is decoupled."""
+    def _start(self, coroutine):
+        """Runs a coroutine on the loop of the model."""
         # Most models do without it, and it takes a while to import.
         import asyncio
 
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, daemon=True, name="tritonjs-asyncio").start()
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, daemon=True, name="tritonjs-asyncio").start()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def _await(self, coroutine, requests, answering):
+        """Runs a coroutine on the loop of the model: to its end, unless the model is decoupled."""
+        future = self._start(coroutine)
         if not self._decoupled:
             return future.result()
+        # Loops hold their tasks weakly.
+        self._tasks.add(future)
         batch = calls.batch_of_caller.get()
         still = [weakref.ref(one) for one in answering]
 
         def done(future):
+            self._tasks.discard(future)
             error = future.exception()
             if error is None:
                 return

@@ -12,8 +12,10 @@ class Tensor:
     """A named tensor over a numpy array, or over the bytes that came from the server."""
 
     def __init__(self, name, numpy_array):
+        if not isinstance(numpy_array, np.ndarray):
+            raise TypeError("a Tensor is made of a numpy array, got " + str(type(numpy_array)))
         name = _named(name)
-        array = np.asarray(numpy_array)
+        array = numpy_array
         datatype = name_of(array.dtype)
         if datatype is None:
             raise TritonModelException("NumPy dtype is not supported.")

@@ -15,16 +15,20 @@ export type Tensors = ReadonlyMap<string, Tensor>;
 export function mergeInputs(requests: readonly Tensors[]): Tensors {
   const first = requests[0]!;
   if (requests.length === 1) return first;
-  if (
-    requests.some(
-      (inputs) => inputs.size !== first.size || [...inputs.keys()].some((name) => !first.has(name)),
-    )
-  ) {
-    throw new TritonError("INTERNAL", "Cannot batch requests with different set of inputs keys");
+  for (const inputs of requests) {
+    if (!hasNamesOf(first, inputs)) {
+      throw new TritonError("INTERNAL", "Cannot batch requests with different set of inputs keys");
+    }
   }
   const merged = new Map<string, Tensor>();
   for (const name of first.keys()) {
     merged.set(name, concatRows(requests.map((inputs) => inputs.get(name)!)));
   }
   return merged;
+}
+
+function hasNamesOf(first: Tensors, inputs: Tensors): boolean {
+  if (inputs.size !== first.size) return false;
+  for (const name of first.keys()) if (!inputs.has(name)) return false;
+  return true;
 }

@@ -14,6 +14,8 @@ import type { RequiredEqualInputs } from "./required-equal-inputs.js";
  */
 export class Payload implements RequestHolder {
   state: "forming" | "queued" | "taken" = "forming";
+  /** Nothing more joins it: an instance may have it while it is still at work. */
+  complete = false;
   /** The requests behind it do not fit: no instance may join another payload to it. */
   saturated = false;
   /** When the oldest of its requests came, in milliseconds on the model's clock. */
@@ -95,3 +97,7 @@ export class Payload implements RequestHolder {
     for (const request of [...this.#requests]) request.cancel(error);
   }
 }
+
+/** Stands for a payload that is gone. */
+export const NO_PAYLOAD = new Payload();
+NO_PAYLOAD.state = "taken";

@@ -29,7 +29,7 @@ export function callModels(registry: ModelRegistry, clock: Clock): CallModels {
   });
 }
 
-function nested({ signal, deadline, callers }: CallOrigin, options: CallOptions): NestedOptions {
+function nested({ signal, deadline, callers, trace }: CallOrigin, options: CallOptions): NestedOptions {
   const both = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
-  return { ...options, signal: both, deadline, callers };
+  return { ...options, signal: both, deadline, callers, parentTrace: trace };
 }

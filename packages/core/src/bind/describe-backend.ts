@@ -12,6 +12,8 @@ export interface BackendSpecs {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
   readonly batchingByDefault: boolean;
+  readonly maxBatchSize?: number | undefined;
+  readonly decoupled?: boolean | undefined;
   readonly problems: string[];
 }
 
@@ -34,12 +36,14 @@ export function describeBackend(
     return { inputs: inputs ?? [], outputs: outputs ?? [], batchingByDefault: batching, problems: [] };
   }
   const shapeTensors = shapeTensorsOf([...(inputs ?? []), ...(outputs ?? [])], modelConfig);
+  const asInConfig = description.asInConfig ?? false;
   const withRows = tensorsOf(description).filter(({ spec }) => !shapeTensors.has(spec.name));
   const fixed = withRows.filter(({ spec }) => spec.shape[0] !== -1);
-  const batching =
-    options.batching ?? (options.maxBatchSize === undefined ? fixed.length === 0 : options.maxBatchSize > 0);
-  const problems: string[] = [];
-  if (batching) {
+  const size = options.maxBatchSize ?? description.maxBatchSize;
+  const batching = options.batching ?? (size === undefined ? !asInConfig && fixed.length === 0 : size > 0);
+  const problems = contradictions(description, options, batching);
+  const hasRows = batching && !asInConfig;
+  if (hasRows) {
     const size = options.maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE;
     for (const { kind, spec } of fixed) {
       problems.push(
@@ -49,8 +53,11 @@ export function describeBackend(
       );
     }
   }
-  const strip = (spec: TensorSpec): TensorSpec =>
-    batching && !shapeTensors.has(spec.name) ? { ...spec, shape: spec.shape.slice(1) } : spec;
+  // Dimensions of 0, of tensors that are always empty, cannot be configured.
+  const strip = (spec: TensorSpec): TensorSpec => {
+    const shape = spec.shape.map((dim) => (dim === 0 ? -1 : dim));
+    return { ...spec, shape: hasRows && !shapeTensors.has(spec.name) ? shape.slice(1) : shape };
+  };
   const made = (modelConfig.batchInput ?? []).flatMap(({ targetName }) => targetName);
   const { inputs: sequenceInputs, outputs: sequenceOutputs } = sequenceTensors(sequences);
   const clientInputs = description.inputs.filter(
@@ -59,8 +66,8 @@ export function describeBackend(
   const ragged = [...(inputs ?? []), ...(modelConfig.input ?? [])].filter((input) => input.allowRaggedBatch);
   problems.push(...raggedProblems(ragged, description));
   const clientOutputs = description.outputs.filter(({ name }) => !sequenceOutputs.includes(name));
-  if (inputs !== undefined) compare("input", inputs, clientInputs, batching, problems);
-  if (outputs !== undefined) compare("output", outputs, description.outputs, batching, problems);
+  if (inputs !== undefined) compare("input", inputs, clientInputs, hasRows, problems, asInConfig);
+  if (outputs !== undefined) compare("output", outputs, description.outputs, hasRows, problems, asInConfig);
   const states = (sequences?.state ?? []).map(({ dataType, dims, ...names }) => ({
     ...names,
     dtype: fromConfigDataType(dataType)!,
@@ -68,14 +75,46 @@ export function describeBackend(
   }));
   const stateInputs = states.map(({ inputName: name, dtype, shape }) => ({ name, dtype, shape }));
   const stateOutputs = states.map(({ outputName: name, dtype, shape }) => ({ name, dtype, shape }));
-  compare("state input", stateInputs, description.inputs, batching, problems);
-  compare("state output", stateOutputs, description.outputs, batching, problems);
+  compare("state input", stateInputs, description.inputs, hasRows, problems, asInConfig);
+  compare("state output", stateOutputs, description.outputs, hasRows, problems, asInConfig);
   return {
-    inputs: inputs ?? clientInputs.map(strip),
-    outputs: outputs ?? clientOutputs.map(strip),
+    inputs: together(inputs, clientInputs.map(strip), asInConfig),
+    outputs: together(outputs, clientOutputs.map(strip), asInConfig),
     batchingByDefault: batching,
+    maxBatchSize: description.maxBatchSize,
+    decoupled: description.decoupled,
     problems,
   };
+}
+
+/** The tensors that are given; with those of a model that knows some alone, or where none are given. */
+function together(
+  given: readonly TensorSpec[] | undefined,
+  described: readonly TensorSpec[],
+  asInConfig: boolean,
+): readonly TensorSpec[] {
+  if (given === undefined) return described;
+  if (!asInConfig) return given;
+  return [...given, ...described.filter(({ name }) => !given.some((spec) => spec.name === name))];
+}
+
+/** What a model that says how it is batched and answers says otherwise than the options. */
+function contradictions(
+  { maxBatchSize, decoupled }: ModelDescription,
+  options: ModelOptions,
+  batching: boolean,
+): string[] {
+  const problems: string[] = [];
+  const asked = batching ? (options.maxBatchSize ?? maxBatchSize ?? 0) : 0;
+  if (maxBatchSize !== undefined && (asked > maxBatchSize || (batching && maxBatchSize === 0))) {
+    problems.push(
+      `config asks for batches of ${asked || DEFAULT_MAX_BATCH_SIZE}, the model takes ${maxBatchSize}`,
+    );
+  }
+  if (decoupled !== undefined && options.decoupled !== undefined && decoupled !== options.decoupled) {
+    problems.push(`config.decoupled is ${options.decoupled}, the model says that it is ${decoupled}`);
+  }
+  return problems;
 }
 
 function tensorsOf({ inputs, outputs }: ModelDescription) {
@@ -91,10 +130,12 @@ function compare(
   inFile: readonly TensorSpec[],
   batching: boolean,
   problems: string[],
+  asInConfig = false,
 ): void {
   for (const spec of given) {
     const actual = inFile.find(({ name }) => name === spec.name);
     if (actual === undefined) {
+      if (asInConfig) continue;
       const names = inFile.map(({ name }) => `'${name}'`).join(", ");
       problems.push(`the model file has no ${kind} '${spec.name}'; it has ${names}`);
       continue;
@@ -113,7 +154,7 @@ function compare(
       );
     }
   }
-  if (kind !== "input") return;
+  if (kind !== "input" || asInConfig) return;
   for (const { name } of inFile) {
     if (!given.some((spec) => spec.name === name))
       problems.push(`the model file needs input '${name}', which is not given`);

@@ -1,4 +1,5 @@
 import type { Clock } from "../clock/clock.js";
+import type { Gpus } from "../config/gpus.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
@@ -11,7 +12,7 @@ import type { Binding } from "./plan-binding.js";
 export interface HandleContext {
   readonly registry: ModelRegistry;
   readonly clock: Clock;
-  readonly gpus: readonly number[] | undefined;
+  readonly gpus: Gpus;
   readonly drainTimeoutMs: number;
 }
 

@@ -6,6 +6,7 @@ import { copyTensor } from "../tensor/copy.js";
 import { fromConfigDataType } from "../tensor/data-type.js";
 import { tensorFromValue, type ValueTarget } from "../tensor/from-value.js";
 import { toNdArray } from "../tensor/nd-array.js";
+import type { Shape } from "../tensor/shape.js";
 import { Tensor } from "../tensor/tensor.js";
 
 /*
@@ -38,9 +39,17 @@ export function toTensors(config: ModelConfig, values: InputValues, added: boole
       continue;
     }
     const tensor = tensorFromValue(value, added ? target.sample : target.whole);
-    tensors.set(name, copyTensor(tensor, added && target.hasRows ? [1, ...tensor.shape] : tensor.shape));
+    tensors.set(
+      name,
+      copyTensor(tensor, added && target.hasRows ? rowOf(tensor.shape, target) : tensor.shape),
+    );
   }
   return tensors;
+}
+
+/** The shape of one sample with a batch axis: where all dimensions are known, one array for all requests. */
+function rowOf(shape: Shape, { sample, row }: InputTarget): Shape {
+  return shape === sample.shape ? row : [1, ...shape];
 }
 
 /** What an input can be given as. */
@@ -49,6 +58,8 @@ interface InputTarget {
   /** With the batch axis, where there is one, and without. */
   readonly whole: ValueTarget;
   readonly sample: ValueTarget;
+  /** The shape of one sample with the batch axis. */
+  readonly row: Shape;
 }
 
 /** The inputs of each model, looked up for every request. */
@@ -62,7 +73,8 @@ function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
         const hasRows = config.maxBatchSize > 0 && !isShapeTensor;
         const what = `input '${name}' of model '${config.name}'`;
         const sample = { what, datatype: fromConfigDataType(dataType)!, shape: dims };
-        return [name, { hasRows, sample, whole: hasRows ? { ...sample, shape: [-1, ...dims] } : sample }];
+        const whole = hasRows ? { ...sample, shape: [-1, ...dims] } : sample;
+        return [name, { hasRows, sample, whole, row: [1, ...dims] }];
       }),
     );
     targetsOfConfig.set(config, targets);
@@ -72,13 +84,16 @@ function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
 
 /** @param added whether the batch axis is taken off again, from those that have one */
 export function toArrays(response: InferenceResponse, added: boolean, config?: ModelConfig): OutputArrays {
-  const isShapeTensor = (name: string) =>
-    config?.output.some((output) => output.isShapeTensor && output.name === name);
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {
-    const shape = added && !isShapeTensor(name) ? tensor.shape.slice(1) : tensor.shape;
+    const shape = added && !isShapeTensor(config, name) ? tensor.shape.slice(1) : tensor.shape;
     arrays[name] = toNdArray(copyTensor(tensor, shape));
   }
   const { parameters } = response;
   return parameters === NO_PARAMETERS ? arrays : withParameters(arrays, parameters);
+}
+
+function isShapeTensor(config: ModelConfig | undefined, name: string): boolean {
+  for (const output of config?.output ?? []) if (output.isShapeTensor && output.name === name) return true;
+  return false;
 }

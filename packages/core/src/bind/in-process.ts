@@ -2,7 +2,8 @@ import type { Clock } from "../clock/clock.js";
 import { isDecoupled } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
-import type { InferenceResponse } from "../request/inference-response.js";
+import type { ResponseHandler } from "../request/inference-request-init.js";
+import type { Tensor } from "../tensor/tensor.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
 import { type NestedOptions, sendInProcess } from "./send-in-process.js";
 import { whenReady } from "./when-ready.js";
@@ -10,32 +11,59 @@ import { whenReady } from "./when-ready.js";
 /** How the batch axis is meant: given with the values, or added for one sample and taken off its results. */
 export type BatchAxis = "given" | "added";
 
-/** One inference without a network: the same request, checks, queue and batcher as over a transport. */
-export async function inferInProcess(
+/**
+ * One inference without a network: the same request, checks, queue and batcher as over a transport. With a model that is
+ * ready it takes one promise, and nothing is kept for it but the request and a handler.
+ */
+export function inferInProcess(
   model: ModelVersion,
   clock: Clock,
   values: InputValues,
   options: NestedOptions,
   axis: BatchAxis,
 ): Promise<OutputArrays> {
-  assertUnary(model);
-  const added = axis === "added" && model.config.maxBatchSize > 0;
-  // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
-  const inputs = toTensors(model.config, values, added);
-  if (model.state !== "READY") {
-    await whenReady(model, clock, options);
-    // Of an ensemble only its members tell.
+  return new Promise((resolve, reject) => {
     assertUnary(model);
-  }
-  const response = await new Promise<InferenceResponse>((resolve, reject) => {
-    sendInProcess(model, clock, inputs, options, (outcome) => {
-      if (outcome === undefined)
-        reject(new TritonError("INTERNAL", `model '${model.name}' gave no response`));
-      else if (TritonError.is(outcome)) reject(outcome);
-      else resolve(outcome);
-    });
+    const added = axis === "added" && model.config.maxBatchSize > 0;
+    // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
+    const inputs = toTensors(model.config, values, added);
+    const onResponse = settling(model, added, resolve, reject);
+    if (model.state === "READY") sendInProcess(model, clock, inputs, options, onResponse);
+    else sendWhenReady(model, clock, inputs, options, onResponse).catch(reject);
   });
-  return toArrays(response, added, model.config);
+}
+
+async function sendWhenReady(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+  onResponse: ResponseHandler,
+): Promise<void> {
+  await whenReady(model, clock, options);
+  // Of an ensemble only its members tell.
+  assertUnary(model);
+  sendInProcess(model, clock, inputs, options, onResponse);
+}
+
+/** Settles a promise with the answer. It knows no inputs: those of a request that is given up must go at once. */
+function settling(
+  model: ModelVersion,
+  added: boolean,
+  resolve: (arrays: OutputArrays) => void,
+  reject: (reason: unknown) => void,
+): ResponseHandler {
+  return (outcome) => {
+    if (outcome === undefined) reject(new TritonError("INTERNAL", `model '${model.name}' gave no response`));
+    else if (TritonError.is(outcome)) reject(outcome);
+    else {
+      try {
+        resolve(toArrays(outcome, added, model.config));
+      } catch (error) {
+        reject(error);
+      }
+    }
+  };
 }
 
 function assertUnary({ name, config }: ModelVersion): void {

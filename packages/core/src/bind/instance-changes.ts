@@ -1,3 +1,4 @@
+import type { Gpus } from "../config/gpus.js";
 import {
   groupList,
   instanceGroupProblems,
@@ -43,7 +44,7 @@ export type InstanceChange = number | InstanceGroupOptions | readonly InstanceGr
 export function changedGroups(
   change: InstanceChange,
   config: ModelConfig,
-  gpus: readonly number[] | undefined,
+  gpus: Gpus,
   check: (config: ModelConfig) => readonly string[],
 ): ModelInstanceGroup[] {
   const named = { name: config.name, platform: config.platform };

@@ -1,5 +1,6 @@
 import { planVariableLength, type VariableLength } from "../batch/variable-length.js";
 import { SAMPLE_TAKES_ONE } from "../callable/sample.js";
+import type { Gpus } from "../config/gpus.js";
 import { initialStates } from "../config/initial-states.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { resolveConfig } from "../config/resolve-config.js";
@@ -13,7 +14,7 @@ import type { EvictionListener } from "../request/sequence-info.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { AnyBindOptions } from "./bind-options.js";
 import { bindError, identityProblems, labelsOf, specProblems } from "./binding-problems.js";
-import { describeBackend } from "./describe-backend.js";
+import { type BackendSpecs, describeBackend } from "./describe-backend.js";
 import { instanceProblems } from "./instance-changes.js";
 import { planExecutors } from "./plan-executors.js";
 import { planStepwise } from "./plan-stepwise.js";
@@ -53,13 +54,12 @@ const BIND_KEYS = [
 /**
  * Checks what `bind` was given and turns it into a configuration and a way to make instances.
  *
- * @param gpus numbers of the GPUs that there are; undefined without any driver
  * @throws TritonError INVALID_ARG with everything that is wrong, one fault a line.
  */
 export function planBinding(
   options: AnyBindOptions,
   isTaken: (name: string, version: number) => boolean,
-  gpus: readonly number[] | undefined,
+  gpus: Gpus,
 ): Binding {
   const { modelName, modelVersion = 1, config = {}, modelConfig } = options;
   const problems = [
@@ -78,7 +78,7 @@ export function planBinding(
     );
   }
   const sequences = modelConfig?.sequenceBatching ?? (config.sequence && sequenceBatching(config.sequence));
-  const specs = isBackend(options.inferFunc)
+  const specs: BackendSpecs = isBackend(options.inferFunc)
     ? describeBackend(options.inferFunc, options.inputs, options.outputs, config, sequences, modelConfig)
     : {
         inputs: options.inputs ?? [],
@@ -92,8 +92,11 @@ export function planBinding(
     modelName,
     inputs: specs.inputs,
     outputs: specs.outputs,
-    options: stepwise?.options ?? config,
-    decoupledByDefault: plan.generates || stepwise !== undefined,
+    options: {
+      ...(specs.maxBatchSize ? { maxBatchSize: specs.maxBatchSize } : {}),
+      ...(stepwise?.options ?? config),
+    },
+    decoupledByDefault: plan.generates || stepwise !== undefined || (specs.decoupled ?? false),
     backend: plan.backend,
     platform: plan.platform,
     batchingByDefault: specs.batchingByDefault,

@@ -88,7 +88,7 @@ function planModule(url: URL, options: Omit<ModuleOptions, "module">): ExecutorP
     mixesInputs: () => false,
     problemsWith: () => [],
     create: (context) => {
-      const host = serverHost(context.info.modelName, context.log, context.metrics);
+      const host = serverHost(context.info.modelName, context.log, context.metrics, context.control);
       const warn = (message: string) => process.emitWarning(message, "TritonWarning");
       return context.hosting.isolation === "inline"
         ? new InlineExecutor(() => importCallable(module, context.info, host))

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
+import type { RequestTrace } from "../observe/trace/request-trace.js";
 import { InferenceRequest } from "../request/inference-request.js";
 import type { ResponseHandler } from "../request/inference-request-init.js";
 import type { Tensor } from "../tensor/tensor.js";
@@ -20,6 +21,8 @@ export interface NestedOptions extends InferOptions {
   readonly deadline?: number | undefined;
   /** Models that are at work on it, outermost first. */
   readonly callers?: readonly string[];
+  /** The trace of the request whose work it is. */
+  readonly parentTrace?: RequestTrace | undefined;
   /** @default all outputs */
   readonly requestedOutputs?: readonly string[] | undefined;
 }
@@ -35,11 +38,13 @@ export function sendInProcess(
   const { signal, timeoutMicroseconds } = options;
   if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
+  // What is part of other work is traced if that is.
+  const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
   const request = new InferenceRequest({
     modelName: model.name,
     id: options.requestId,
     inputs,
-    ...(options.requestedOutputs === undefined ? {} : { requestedOutputs: options.requestedOutputs }),
+    requestedOutputs: options.requestedOutputs,
     parameters: options.parameters,
     priority: options.priority,
     timeoutMicroseconds,
@@ -50,11 +55,15 @@ export function sendInProcess(
     correlationId: typeof options.sequenceId === "number" ? toId(options.sequenceId) : options.sequenceId,
     sequenceStart: options.sequenceStart,
     sequenceEnd: options.sequenceEnd,
+    trace: sampled ?? options.parentTrace?.child(),
     onResponse:
-      signal === undefined
+      signal === undefined && sampled === undefined
         ? onResponse
         : (outcome, final) => {
-            if (final) unfollow?.();
+            if (final) {
+              unfollow?.();
+              sampled?.release();
+            }
             onResponse(outcome, final);
           },
   });
@@ -63,6 +72,7 @@ export function sendInProcess(
     model.infer(request);
   } catch (error) {
     unfollow?.();
+    sampled?.release();
     throw error;
   }
   return request;

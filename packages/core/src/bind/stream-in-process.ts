@@ -1,11 +1,10 @@
 import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
-import type { InferenceRequest } from "../request/inference-request.js";
-import type { InferenceResponse } from "../request/inference-response.js";
 import type { Tensor } from "../tensor/tensor.js";
+import { AnswersInTurn } from "./answers-in-turn.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
-import { type NestedOptions, sendInProcess } from "./send-in-process.js";
+import type { NestedOptions } from "./send-in-process.js";
 import { whenReady } from "./when-ready.js";
 
 /**
@@ -31,37 +30,15 @@ async function* responses(
   options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
   if (model.state !== "READY") await whenReady(model, clock, options);
-  const waiting: InferenceResponse[] = [];
-  let failure: TritonError | undefined;
-  let over = false;
-  let wake = () => {};
-  let sent: InferenceRequest | undefined;
-  const request = sendInProcess(model, clock, inputs, options, (outcome, final) => {
-    if (TritonError.is(outcome)) failure = outcome;
-    else if (outcome !== undefined) waiting.push(outcome);
-    over ||= final || failure !== undefined;
-    sent?.pause();
-    wake();
-  });
-  sent = request;
-  // A callback may have answered before it let go of the thread.
-  if (waiting.length > 0) request.pause();
+  const answers = new AnswersInTurn(model, clock, inputs, options);
   try {
     for (;;) {
-      const next = waiting.shift();
-      if (next !== undefined) {
-        yield toArrays(next, false);
-      } else if (over) {
-        if (failure !== undefined) throw failure;
-        return;
-      } else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          request.resume();
-        });
-      }
+      const { outcome, final } = await answers.next();
+      if (TritonError.is(outcome)) throw outcome;
+      if (outcome !== undefined) yield toArrays(outcome, false);
+      if (final) return;
     }
   } finally {
-    request.cancel();
+    answers.leave();
   }
 }

@@ -1,11 +1,11 @@
-import type { TensorAnswer } from "../callable/model-caller.js";
+import type { TensorAnswer, TensorCallOptions } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import { isDecoupled } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
-import type { InferenceRequest } from "../request/inference-request.js";
 import type { Tensor } from "../tensor/tensor.js";
-import { type NestedOptions, sendInProcess } from "./send-in-process.js";
+import { AnswersInTurn } from "./answers-in-turn.js";
+import type { NestedOptions } from "./send-in-process.js";
 
 /**
  * The answers to one request with tensors as they are, one at a time: a decoupled model makes no more than the reader
@@ -18,38 +18,24 @@ export async function* streamTensors(
   model: ModelVersion,
   clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
-  options: NestedOptions & { readonly decoupled?: boolean | undefined },
+  options: NestedOptions & Pick<TensorCallOptions, "decoupled" | "stopSignal">,
 ): AsyncGenerator<TensorAnswer, void, void> {
   const { name, config } = model;
   if (model.state !== "READY") throw new TritonError("UNAVAILABLE", `model '${name}' is not ready`);
   if (options.decoupled === false && isDecoupled(config)) {
     throw new TritonError("UNSUPPORTED", `model '${name}' answers with any number of responses (decoupled)`);
   }
-  const waiting: TensorAnswer[] = [];
-  let wake = () => {};
-  let sent: InferenceRequest | undefined;
-  const request = sendInProcess(model, clock, inputs, options, (outcome, final) => {
-    waiting.push({ outcome, final });
-    sent?.pause();
-    wake();
-  });
-  sent = request;
-  // A callback may have answered before it let go of the thread.
-  if (waiting.length > 0) request.pause();
+  const answers = new AnswersInTurn(model, clock, inputs, options);
+  const { stopSignal } = options;
+  stopSignal?.addEventListener("abort", () => answers.askToStop(), { once: true });
+  if (stopSignal?.aborted) answers.askToStop();
   try {
     for (;;) {
-      const next = waiting.shift();
-      if (next !== undefined) {
-        yield next;
-        if (next.final) return;
-      } else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          request.resume();
-        });
-      }
+      const answer = await answers.next();
+      yield answer;
+      if (answer.final) return;
     }
   } finally {
-    request.cancel();
+    answers.leave();
   }
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../clock/clock.js";
+import { errorWithoutStack } from "../errors/error-without-stack.js";
 import { timeoutError } from "../errors/timeout-error.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
@@ -6,7 +7,7 @@ import type { InferOptions } from "./infer-options.js";
 
 /** The answer of a request that its caller gave up. */
 export function cancelledError(signal: AbortSignal): TritonError {
-  return new TritonError("CANCELLED", "the request was cancelled", { cause: signal.reason });
+  return errorWithoutStack("CANCELLED", "the request was cancelled", { cause: signal.reason });
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { TritonError } from "../errors/triton-error.js";
+import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import type { Parameters } from "../request/parameters.js";
 import type { toNdArray } from "../tensor/nd-array.js";
@@ -58,6 +59,8 @@ export interface TensorCallOptions extends CallOptions {
   readonly requestedOutputs?: readonly string[];
   /** Whether a model may be called that answers with any number of responses. @default true */
   readonly decoupled?: boolean;
+  /** When aborted, a model that can be told that no more answers are wanted ends as it likes; any other is cut off. */
+  readonly stopSignal?: AbortSignal | undefined;
 }
 
 /** A response of a called model, or an error; neither when it ends without another. */
@@ -90,6 +93,8 @@ export interface CallOrigin {
   readonly deadline: number | undefined;
   /** Models that are at work on the caller's requests, the caller itself last. */
   readonly callers: readonly string[];
+  /** That of the first of the caller's requests that is traced. */
+  readonly trace: RequestTrace | undefined;
 }
 
 /** Makes the caller of one execution. */

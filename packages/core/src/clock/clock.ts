@@ -1,3 +1,5 @@
+import { performance } from "node:perf_hooks";
+
 /** Something scheduled on a {@link Clock}; `cancel` after it ran does nothing. */
 export interface Timer {
   cancel(): void;

@@ -3,13 +3,17 @@ import { TritonError } from "./triton-error.js";
 
 /**
  * An error for something that is nobody's fault and happens to many requests at once, as when a client with thousands
- * of them leaves. Where it was made says nothing, and would cost more than all the rest.
+ * of them leaves, or when a queue is full. Where it was made says nothing, and would cost more than all the rest.
  */
-export function errorWithoutStack(code: ErrorCode, message: string): TritonError {
+export function errorWithoutStack(
+  code: ErrorCode,
+  message: string,
+  options?: { cause?: unknown; retryAfterMs?: number },
+): TritonError {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
-    return new TritonError(code, message);
+    return new TritonError(code, message, options);
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }

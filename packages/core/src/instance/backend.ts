@@ -15,6 +15,12 @@ export interface ModelDescription {
   /** Tensors with all their dimensions, the batch axis included, as the file declares them. */
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
+  /** Most rows of a batch, 0 for a model without a batch axis; undefined where the model does not say. */
+  readonly maxBatchSize?: number;
+  /** Whether requests get any number of responses; undefined where the model does not say. */
+  readonly decoupled?: boolean;
+  /** True for tensors as in a configuration: without the batch axis, and perhaps not all of them. */
+  readonly asInConfig?: boolean;
 }
 
 /** Brings models of the repository into service and takes them out of it, where models are loaded explicitly. */
@@ -32,8 +38,8 @@ export interface ModelControl {
   ): Promise<void>;
   /** @throws TritonError as `Triton.unloadModel` */
   unload(name: string, given: { readonly unloadDependents?: boolean | undefined }): Promise<void>;
-  /** @param version empty for any */
-  isReady(name: string, version: string): boolean;
+  /** Whether a model is in service and says itself that it can be used. @param version empty for the latest */
+  isReady(name: string, version: string): Promise<boolean>;
 }
 
 /** What an executor is made with. */
@@ -51,7 +57,7 @@ export interface ExecutorContext {
   /** The server's log. */
   readonly log: Log;
   /** Metrics beside those of the library: `triton.metrics`. */
-  readonly metrics: Registry;
+  readonly metrics: () => Registry;
   /** The models of the repository; undefined for an executor that is not part of a server. */
   readonly control?: ModelControl | undefined;
 }

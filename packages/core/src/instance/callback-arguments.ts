@@ -1,7 +1,7 @@
 import type { Tensors } from "../batch/merge-inputs.js";
 import { type InferContext, type InstanceInfo, requestInfo } from "../callable/infer-context.js";
-import type { ModelCaller } from "../callable/model-caller.js";
 import { toNdArray } from "../tensor/nd-array.js";
+import { CallbackContext } from "./callback-context.js";
 import type { ExecutableRequest, Execution } from "./executor.js";
 import { withSignal } from "./with-signal.js";
 
@@ -21,10 +21,5 @@ export function toInferRequest(request: ExecutableRequest) {
 
 /** What a callback is told besides its tensors. */
 export function contextOf(info: InstanceInfo, execution: Execution): InferContext {
-  const { requests } = execution;
-  const models: ModelCaller = {
-    infer: (...call) => execution.models.infer(...call),
-    stream: (...call) => execution.models.stream(...call),
-  };
-  return withSignal({ ...info, ...models, requests }, execution);
+  return new CallbackContext(info, execution);
 }

@@ -15,6 +15,8 @@ export interface ExecutableRequest extends RequestInfo, RequestScope {
   readonly signal: AbortSignal;
   /** Called once when the request is given up while it runs; for executors that work elsewhere. */
   onCancel?: (() => void) | undefined;
+  /** Called when no more answers are wanted; what the model sends all the same is delivered. */
+  onAskedToStop?: (() => void) | undefined;
 }
 
 /** One batch on its way through an executor. */
@@ -33,6 +35,8 @@ export interface Execution {
   /** The executor says when the inputs are ready for the model, and when the model has its outputs. */
   inputsReady(): void;
   outputsReady(): void;
+  /** The inputs were ready earlier, but the model has been at another batch until now. */
+  postponed?(): void;
   /** False once the request at `index` is over: nothing need be computed for it any more. */
   isOpen(index: number): boolean;
   /** Undefined while the consumer of the request at `index` keeps up, else a promise of when it does. */
@@ -63,6 +67,8 @@ export interface Executor {
   readonly details: Readonly<Record<string, string>>;
   /** Batches that it takes at a time. @default 1 */
   readonly capacity?: number;
+  /** Whether it may be given its next batch while it runs one, to begin with it at once afterwards. @default false */
+  readonly takesAhead?: boolean;
   /** Gets ready to run; rejects when the model cannot be loaded. */
   start(): Promise<void>;
   /**
@@ -70,6 +76,8 @@ export interface Executor {
    * for a decoupled model. Rejects to fail all requests of the batch that are still open.
    */
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined>;
+  /** Asks the model whether it can be used now; rejects with why not. Absent where models cannot say. */
+  checkReady?(): Promise<void>;
   /** Resolves when no request is being answered that it has returned from: absent where that cannot be. */
   drained?(): Promise<void>;
   /** Releases what the executor holds, after the batch at hand. */

@@ -8,6 +8,7 @@ import { TritonError } from "../errors/triton-error.js";
 import type { MetricChange } from "../observe/metric-change.js";
 import { OutputChecker } from "../response/check-outputs.js";
 import type { JsModel } from "./module/js-model.js";
+import { type ControlAsk, modelControl } from "./module/model-control.js";
 import { type LogLine, modelLogger } from "./module/model-logger.js";
 import { modelMetrics } from "./module/model-metrics.js";
 import { readModule } from "./module/read-module.js";
@@ -29,6 +30,8 @@ export interface ModuleOptions {
 export interface ModuleHost {
   log(line: LogLine): void;
   changeMetrics(changes: readonly MetricChange[]): void;
+  /** Does what a model asks of the server's repository. */
+  control(ask: ControlAsk): Promise<unknown>;
 }
 
 /** A model of a module that is ready to run. */
@@ -72,6 +75,7 @@ export async function importCallable(
       modelDirectory: directory ?? dirname(fileURLToPath(module)),
       logger: modelLogger((line) => host.log(line)),
       metrics: modelMetrics((changes) => host.changeMetrics(changes)),
+      models: modelControl((ask) => host.control(ask)),
     }),
   );
   return {

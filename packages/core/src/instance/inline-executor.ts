@@ -1,5 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Execution, ExecutionResult, Executor } from "./executor.js";
+import { releaseHeld } from "./held-by-instance.js";
 import type { ImportedModel } from "./import-callable.js";
 import { type Callable, runCallable } from "./run-callable.js";
 import { runDecoupled } from "./run-decoupled.js";
@@ -28,9 +29,10 @@ export class InlineExecutor implements Executor {
   }
 
   async stop(): Promise<void> {
-    const { finalize } = this.#model ?? {};
+    const { callable, finalize } = this.#model ?? {};
     this.#model = undefined;
     await finalize?.();
+    if (callable !== undefined) await releaseHeld(callable.info);
   }
 
   async #run(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {

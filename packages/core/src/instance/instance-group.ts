@@ -1,6 +1,7 @@
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
+import { chooseInstance } from "./choose-instance.js";
 import type { ExecutionObserver, InstanceGroupListener, PartsOwner } from "./instance-group-listener.js";
 import { InstanceLoader } from "./instance-loader.js";
 import type { ModelInstance } from "./model-instance.js";
@@ -90,7 +91,7 @@ export class InstanceGroup {
       throw TritonError.from(failed.reason);
     }
     for (const instance of this.#instances) instance.healthy = true;
-    this.#dispatch();
+    this.dispatch();
   }
 
   /** Takes in an instance that is loaded, in the place of another or at the end. */
@@ -104,7 +105,7 @@ export class InstanceGroup {
       if (this.#partsOwner !== undefined) this.#partsOwner.joined(this.#part(instance));
     }
     this.listener?.slotFreed();
-    this.#dispatch();
+    this.dispatch();
   }
 
   /** Gives an instance no more payloads. Resolves when what it had is done and it has been stopped. */
@@ -113,7 +114,7 @@ export class InstanceGroup {
     if (part !== undefined) await this.#partsOwner?.left(part);
     this.#serving = this.#serving.filter((one) => one !== instance);
     (part ?? this).#staged?.unstage(instance);
-    this.#dispatch();
+    this.dispatch();
     await (part ?? this).#idleOf((one) => one === instance);
     await instance.executor.drained?.();
     this.#parts.delete(instance);
@@ -156,11 +157,29 @@ export class InstanceGroup {
     return new TritonError("UNAVAILABLE", "all instances of the model are passive: none takes requests");
   }
 
+  /** Asks the models of all instances whether they can be used now; rejects with why one of them cannot. */
+  async checkReady(): Promise<void> {
+    await Promise.all(this.#instances.map(({ executor }) => executor.checkReady?.()));
+  }
+
   enqueue(payload: Payload): void {
     this.#queue.add(payload, () => this.listener?.slotFreed());
-    this.#dispatch();
+    this.dispatch();
     const dead = this.unhealthyReason;
     if (dead !== undefined) payload.fail(dead);
+  }
+
+  /** Gives payloads to instances that can take them. */
+  dispatch(): void {
+    if (this.#staged !== undefined) {
+      this.#staged.stage(this.#serving);
+      return;
+    }
+    for (let next = this.#queue.head; next !== undefined; next = this.#queue.head) {
+      const instance = chooseInstance(this.#serving, next);
+      if (instance === undefined) return;
+      this.#runNext(instance);
+    }
   }
 
   /** Fails the requests of all payloads that wait. */
@@ -190,25 +209,6 @@ export class InstanceGroup {
     instance.executor.onHealth = (healthy, reason) => this.#healthChanged(instance, healthy, reason);
   }
 
-  #dispatch(): void {
-    if (this.#staged !== undefined) {
-      this.#staged.stage(this.#serving);
-      return;
-    }
-    for (let next = this.#idlest; next !== undefined; next = this.#idlest) {
-      if (!this.#runNext(next)) return;
-    }
-  }
-
-  /** The first of the instances with the most room; undefined when none has any. */
-  get #idlest(): ModelInstance | undefined {
-    let idlest: ModelInstance | undefined;
-    for (const instance of this.#serving) {
-      if (instance.room > (idlest?.room ?? 0)) idlest = instance;
-    }
-    return idlest;
-  }
-
   #runNext(instance: ModelInstance): boolean {
     const payload = this.#queue.take(this.#clock.now());
     if (payload !== undefined) void this.#run(instance, payload);
@@ -230,7 +230,7 @@ export class InstanceGroup {
 
   #freed(): void {
     this.listener?.slotFreed();
-    this.#dispatch();
+    this.dispatch();
   }
 
   #healthChanged(instance: ModelInstance, healthy: boolean, reason?: TritonError): void {
@@ -238,7 +238,7 @@ export class InstanceGroup {
     instance.unhealthyReason = healthy ? undefined : reason;
     if (!healthy) this.#staged?.unstage(instance);
     this.listener?.healthChanged?.(healthy);
-    this.#dispatch();
+    this.dispatch();
     if (healthy) return;
     const dead = this.unhealthyReason;
     if (dead !== undefined) this.failQueued(dead);

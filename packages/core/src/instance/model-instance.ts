@@ -2,6 +2,7 @@ import type { Payload } from "../batch/payload.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
 import type { PlannedInstance } from "../config/instances.js";
 import { TritonError } from "../errors/triton-error.js";
+import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { ExecutionResult, Executor } from "./executor.js";
 import type { RateLimitedInstance } from "./rate-limiter/rate-limiter.js";
 import { type InstanceOwner, RequestExecution } from "./request-execution.js";
@@ -41,7 +42,12 @@ export class ModelInstance {
 
   /** Payloads that it could take besides those at work. */
   get room(): number {
-    return this.healthy ? (this.executor.capacity ?? 1) - this.running : 0;
+    return this.healthy ? Math.max(0, (this.executor.capacity ?? 1) - this.running) : 0;
+  }
+
+  /** Whether it could be given its next payload while it is at work. */
+  get takesAhead(): boolean {
+    return this.healthy && this.executor.takesAhead === true && this.running === 1;
   }
 
   /** True for an instance that is loaded, but takes no payloads. */
@@ -66,6 +72,7 @@ export class ModelInstance {
     if (cut !== undefined) statistics.cuts.record(cut, payload.batchSize);
     for (const request of requests) {
       request.batchCut = cut;
+      if (request.trace !== undefined) this.#trace(request.trace, payload);
       request.startExecution();
       if (request.ready) statistics.pendingCount--;
     }
@@ -89,6 +96,10 @@ export class ModelInstance {
       if (again) statistics.pendingCount++;
       request.release(again);
     }
+  }
+
+  #trace(trace: RequestTrace, { batchSize, requestCount, cut }: Payload): void {
+    trace.batch({ batchSize, requestCount, cut, instance: this.placement.name });
   }
 
   /** The results, or undefined when the executor answers by itself. */

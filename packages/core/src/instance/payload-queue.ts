@@ -18,6 +18,11 @@ export class PayloadQueue {
     return [...this.#queue];
   }
 
+  /** The payload that is taken next. */
+  get head(): Payload | undefined {
+    return this.#queue.values().next().value;
+  }
+
   /** @param onLeft called when the payload leaves because its last request was given up */
   add(payload: Payload, onLeft: () => void): void {
     payload.state = "queued";
@@ -30,7 +35,7 @@ export class PayloadQueue {
 
   /** The oldest payload, joined by those that waited too long to stay small. */
   take(now: number): Payload | undefined {
-    const payload = this.#head;
+    const payload = this.head;
     if (payload === undefined) return undefined;
     this.#leave(payload);
     if (this.mergeAfterMs > 0 && !payload.saturated) this.#mergeInto(payload, now);
@@ -42,12 +47,8 @@ export class PayloadQueue {
     for (const payload of this.#queue) payload.fail(error);
   }
 
-  get #head(): Payload | undefined {
-    return this.#queue.values().next().value;
-  }
-
   #mergeInto(payload: Payload, now: number): void {
-    for (let next = this.#head; next !== undefined; next = this.#head) {
+    for (let next = this.head; next !== undefined; next = this.head) {
       if (next.saturated || now - next.oldestQueueStart <= this.mergeAfterMs) return;
       if (payload.batchSize + next.batchSize > this.maxBatchSize || !payload.accepts(next)) return;
       this.#leave(next);

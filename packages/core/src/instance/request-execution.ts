@@ -4,6 +4,7 @@ import type { CallModels, CallOrigin, ModelCaller, TensorCaller } from "../calla
 import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ExecutionTimes, ModelStatistics } from "../observe/statistics.js";
+import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { AnswerCounter, InferenceRequest } from "../request/inference-request.js";
 import { parametersOf } from "../response/response-parameters.js";
 import type { Tensor } from "../tensor/tensor.js";
@@ -29,7 +30,7 @@ export interface InstanceOwner {
 
 /** The execution of a payload's requests: takes the times, answers the requests, counts. */
 export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
-  readonly #start: number;
+  #start: number;
   #inputEnd: number | undefined;
   #inferEnd: number | undefined;
   #ended: ExecutionTimes | undefined;
@@ -73,6 +74,10 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
     return last === Number.POSITIVE_INFINITY ? undefined : last;
   }
 
+  get trace(): RequestTrace | undefined {
+    return this.requests.find(({ trace }) => trace !== undefined)?.trace;
+  }
+
   get decoupled(): boolean {
     return this.owner.decoupled;
   }
@@ -95,6 +100,13 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
 
   inputsReady(): void {
     this.#inputEnd = this.owner.clock.now();
+  }
+
+  postponed(): void {
+    if (this.#inputEnd === undefined) return;
+    const waitedMs = this.owner.clock.now() - this.#inputEnd;
+    this.#start += waitedMs;
+    this.#inputEnd += waitedMs;
   }
 
   outputsReady(): void {
@@ -183,6 +195,7 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
   }
 
   answered(request: InferenceRequest, error: TritonError | undefined): void {
+    request.trace?.compute(this.times);
     if (error === undefined) this.#countSuccess(request);
     else this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
   }

@@ -120,7 +120,7 @@ async function forEachStep(
       throw error;
     }
     await allWritable(execution);
-    if (turns.overdue) await turns.next();
+    if (turns.overdue && anyOpen(execution)) await turns.next();
     if (!anyOpen(execution)) {
       await end();
       break;

@@ -35,7 +35,7 @@ export interface InstancesInit {
   readonly variableLength?: VariableLength | undefined;
   /** Where models write to, and the metrics that they may have. */
   readonly log: Log;
-  readonly metrics: Registry;
+  readonly metrics: () => Registry;
   /** The models of the repository, for models that load others. */
   readonly control?: ModelControl | undefined;
 }

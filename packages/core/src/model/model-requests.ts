@@ -85,6 +85,7 @@ export class ModelRequests {
           };
     this.#inflight.add(request);
     statistics.pendingCount++;
+    request.trace?.begin(this.#owner.name, this.#owner.version, request, request.queueStart);
     try {
       if (this.#cached === undefined) this.#owner.scheduler.enqueue(request);
       else this.#cached.infer(request);
@@ -93,6 +94,7 @@ export class ModelRequests {
       leave?.();
       this.#inflight.delete(request);
       statistics.pendingCount--;
+      request.trace?.end(clock.now());
       this.#refused(request, error);
       throw error;
     }
@@ -110,6 +112,7 @@ export class ModelRequests {
   #settled(request: InferenceRequest, error: TritonError | undefined): void {
     this.#inflight.delete(request);
     request.deadlineTimer?.cancel();
+    request.trace?.end(this.#owner.clock.now());
     if (!request.executing) this.#owner.statistics.pendingCount--;
     if (error !== undefined && request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
   }

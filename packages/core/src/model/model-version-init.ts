@@ -9,6 +9,7 @@ import type { ModelControl } from "../instance/backend.js";
 import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
 import type { ResolvedMetricsConfig } from "../observe/latency/metrics-config.js";
 import type { Log } from "../observe/log/log.js";
+import type { Tracing } from "../observe/trace/tracing.js";
 import type { EvictionListener } from "../request/sequence-info.js";
 import type { FindMember } from "../scheduler/ensemble/member.js";
 import type { Tensor } from "../tensor/tensor.js";
@@ -45,9 +46,11 @@ export interface ModelVersionInit {
   readonly strict?: boolean | undefined;
   /** Where models write to, and the metrics that they may have of their own. */
   readonly log: Log;
-  readonly metrics: Registry;
+  readonly metrics: () => Registry;
   /** The models of the repository, for models that load others. */
   readonly control?: ModelControl | undefined;
+  /** Decides which requests of this process are traced. */
+  readonly tracing?: Tracing | undefined;
   /** Which metrics of latency there are. */
   readonly metricsConfig: ResolvedMetricsConfig;
   /** Told of sequences that are over without an END. */

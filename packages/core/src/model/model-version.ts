@@ -8,6 +8,7 @@ import { dataFilesOf } from "../files/data-file.js";
 import { readFileNow } from "../files/read-small-file.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { ModelStatistics } from "../observe/statistics.js";
+import type { Tracing } from "../observe/trace/tracing.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { RequestValidator } from "../request/validate-request.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
@@ -39,6 +40,8 @@ export class ModelVersion implements RegisteredVersion {
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly statistics = new ModelStatistics();
   readonly instances: InstanceGroup;
+  /** Decides which requests of this process are traced. */
+  readonly tracing: Tracing | undefined;
   /** Why the version is UNAVAILABLE, or what failed since it is READY. */
   reason = "";
   /** Told when the state has changed. */
@@ -67,6 +70,7 @@ export class ModelVersion implements RegisteredVersion {
     this.#held = init.held ?? false;
     this.#config = config;
     this.labels = init.labels;
+    this.tracing = init.tracing;
     this.#clock = clock;
     this.statistics.latencies = createLatencies(config, init.metricsConfig);
     const { statistics } = this;

@@ -30,7 +30,7 @@ export interface PayloadSnapshot {
 /** What one instance has. */
 export interface InstanceQueueSnapshot {
   readonly name: string;
-  /** Batches that it runs. */
+  /** The batch that it runs, and one that it begins with afterwards, where it takes batches ahead. */
   readonly running: readonly PayloadSnapshot[];
   /** Batches that wait for this instance alone, as those of sequences do. */
   readonly waiting: readonly PayloadSnapshot[];

@@ -1,5 +1,6 @@
 import { cpus, freemem, totalmem } from "node:os";
-import { Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { promClient } from "./prom-client.js";
 
 /**
  * Metrics of the machine: how busy its processors were since they were last looked at, and its memory. There is no
@@ -10,6 +11,7 @@ export class MachineMetrics {
 
   /** Adds the families to a page. The utilization is 0 on the first one. */
   addTo(registry: Registry): void {
+    const { Gauge } = promClient();
     const gauge = (name: string, help: string, value: number) =>
       new Gauge({ name, help, registers: [registry] }).set(value);
     const total = totalmem();

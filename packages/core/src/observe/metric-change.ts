@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { TritonError } from "../errors/triton-error.js";
+import { promClient } from "./prom-client.js";
 
 /** A family of metrics that a model has of its own. */
 export interface MetricFamily {
@@ -26,6 +27,7 @@ export interface MetricChange {
  * that cannot be
  */
 export function applyMetricChange(registry: Registry, change: MetricChange): void {
+  const { Counter, Gauge, Histogram } = promClient();
   const { family, labels, action, value } = change;
   const metric = registry.getSingleMetric(family.name) ?? createFamily(registry, family);
   if (metric instanceof Counter && action === "add") metric.inc(labels, value);
@@ -41,6 +43,7 @@ export function applyMetricChange(registry: Registry, change: MetricChange): voi
 }
 
 function createFamily(registry: Registry, { kind, name, help, labelNames, buckets }: MetricFamily) {
+  const { Counter, Gauge, Histogram } = promClient();
   const configuration = { name, help, labelNames: [...labelNames], registers: [registry] };
   switch (kind) {
     case "counter":

@@ -1,8 +1,9 @@
-import { Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { latencyPage } from "./latency/latency-page.js";
 import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency/metrics-config.js";
 import { MachineMetrics } from "./machine-metrics.js";
 import { addModelMetrics, type MeteredModel } from "./metrics.js";
+import { promClient } from "./prom-client.js";
 
 /** What is on the page. */
 export interface MetricsPageOptions {
@@ -13,25 +14,25 @@ export interface MetricsPageOptions {
 
 /** The metrics of a server in Prometheus' text format. */
 export class MetricsPage {
-  readonly #own: Registry;
+  readonly #own: () => Registry;
   readonly #machine: MachineMetrics | undefined;
   readonly #counterLatencies: boolean;
 
   /** @param own metrics of the user, which come last */
-  constructor(own: Registry, { metricsConfig, allowCpuMetrics = true }: MetricsPageOptions) {
+  constructor(own: () => Registry, { metricsConfig, allowCpuMetrics = true }: MetricsPageOptions) {
     this.#own = own;
     this.#machine = allowCpuMetrics ? new MachineMetrics() : undefined;
     this.#counterLatencies = metricsConfig?.counterLatencies ?? DEFAULT_METRICS_CONFIG.counterLatencies;
   }
 
   async write(models: readonly MeteredModel[]): Promise<string> {
-    const registry = new Registry();
+    const registry = new (promClient().Registry)();
     addModelMetrics(registry, models, this.#counterLatencies);
     this.#machine?.addTo(registry);
     const distributions = models.flatMap(({ labels, statistics: { latencies } }) =>
       latencies === undefined ? [] : [{ labels, latencies }],
     );
-    const pages = [await registry.metrics(), await latencyPage(distributions), await this.#own.metrics()];
+    const pages = [await registry.metrics(), await latencyPage(distributions), await this.#own().metrics()];
     return pages.filter((page) => page.trim() !== "").join("\n");
   }
 }

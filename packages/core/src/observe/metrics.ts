@@ -1,5 +1,6 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { CUT_REASONS } from "./cut-log.js";
+import { promClient } from "./prom-client.js";
 import type { FailureReason, ModelStatistics } from "./statistics.js";
 
 /** One served model version, as the metrics see it. */
@@ -106,6 +107,7 @@ export function addModelMetrics(
   counterLatencies: boolean,
 ): void {
   if (models.length === 0) return;
+  const { Counter, Gauge } = promClient();
   const registers = [registry];
   const labelNames = [...new Set(models.flatMap(({ labels }) => Object.keys(labels)))].sort();
   for (const [name, help, value] of counterLatencies ? [...COUNTERS, ...LATENCY_COUNTERS] : COUNTERS) {
@@ -142,7 +144,7 @@ export function addModelMetrics(
   });
   for (const { labels, statistics } of models) {
     for (const reason of FAILURE_REASONS) {
-      failures.inc({ ...labels, reason }, statistics.failures[reason]);
+      failures.inc(byName({ ...labels, reason }), statistics.failures[reason]);
     }
     pending.set(labels, statistics.pendingCount);
     load.set(labels, statistics.loadDurationMs / 1000);
@@ -156,7 +158,7 @@ function countCuts(
   registers: Registry[],
 ): void {
   if (models.length === 0) return;
-  const counter = new Counter({
+  const counter = new (promClient().Counter)({
     name: "tritonjs_batch_cut_total",
     help: "Number of batches that instances have taken, by the reason why they were cut",
     labelNames: [...labelNames, "reason"].sort(),
@@ -169,4 +171,9 @@ function countCuts(
 
 function microseconds(ns: number): number {
   return Math.floor(ns / 1000);
+}
+
+/** Labels in the order in which Triton writes them. */
+function byName(labels: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

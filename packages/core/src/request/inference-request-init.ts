@@ -1,5 +1,6 @@
 import type { AsyncResource } from "node:async_hooks";
 import type { TritonError } from "../errors/triton-error.js";
+import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { InferenceResponse } from "./inference-response.js";
 import type { Parameters } from "./parameters.js";
@@ -35,5 +36,7 @@ export interface InferenceRequestInit {
   readonly callers?: readonly string[];
   /** The asynchronous context that the request is made on behalf of. @default the one that makes it */
   readonly asyncContext?: AsyncResource | undefined;
+  /** Set for a request that is traced. */
+  readonly trace?: RequestTrace | undefined;
   readonly onResponse: ResponseHandler;
 }

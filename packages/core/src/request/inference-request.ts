@@ -5,6 +5,7 @@ import { errorWithoutStack } from "../errors/error-without-stack.js";
 import type { TritonError } from "../errors/triton-error.js";
 import type { CutReason } from "../observe/cut-log.js";
 import type { ComputeTimes } from "../observe/statistics.js";
+import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { InferenceRequestInit, ResponseHandler } from "./inference-request-init.js";
 import type { InferenceResponse } from "./inference-response.js";
@@ -49,6 +50,9 @@ export class InferenceRequest {
    */
   readonly asyncContext: AsyncResource | undefined;
 
+  /** Set for a request that is traced. */
+  readonly trace: RequestTrace | undefined;
+
   /** Tensors by name, in the order of the request. Emptied when the request leaves a queue unexecuted. */
   inputs: ReadonlyMap<string, Tensor>;
   /** Rows along the batch axis; 0 for a model without one. Set by validation. */
@@ -73,6 +77,8 @@ export class InferenceRequest {
   onSettled: ((outcome: TritonError | undefined, request: InferenceRequest) => void) | undefined;
   /** Set by an executor that must be told at once when a running request is given up. */
   onCancel: (() => void) | undefined;
+  /** Set by an executor whose model can be told that no more answers are wanted, and may answer all the same. */
+  onAskedToStop: (() => void) | undefined;
   /**
    * Called when an instance is done with the request, or when it was given up on its way there. `again` says that
    * the model wants to see it once more. Set by a scheduler that waits for it.
@@ -123,6 +129,7 @@ export class InferenceRequest {
     this.callers = init.callers ?? NO_CALLERS;
     this.asyncContext =
       init.asyncContext ?? (this.ready ? new AsyncResource("TritonRequest", MANUAL_DESTROY) : undefined);
+    this.trace = init.trace;
     this.#onResponse = init.onResponse;
   }
 
@@ -204,6 +211,7 @@ export class InferenceRequest {
 
   /** Delivers a response. Returns false when the request was already over. */
   respond(response: InferenceResponse, final = true): boolean {
+    if (this.trace !== undefined && !this.answered) this.trace.outputs(response.outputs);
     if (this.reshapeOutputs === undefined) return this.#deliver(response, undefined, final);
     const outputs = this.reshapeOutputs(response.outputs);
     return this.#deliver({ ...response, outputs }, undefined, final);

@@ -142,11 +142,13 @@ export class RequestValidator {
       );
     }
     const batched = this.#maxBatchSize > 0 && !config.isShapeTensor;
-    const dims = batched ? tensor.shape.slice(1) : tensor.shape;
-    if (!matchesShape(config.dims, dims)) this.#rejectShape(request, name, config, tensor, dims);
-    if (dims.includes(-1)) this.#rejectUnspecified(request, name, tensor);
+    const first = batched ? 1 : 0;
+    const { shape } = tensor;
+    if (!matchesShape(config.dims, shape, first))
+      this.#rejectShape(request, name, config, tensor, shape.slice(first));
+    if (shape.includes(-1, first)) this.#rejectUnspecified(request, name, tensor);
     // A request of no rows has a batch size of 0, which Triton takes as "no batch axis" from here on.
-    this.#checkSize(request, name, tensor, batched && request.batchSize === 0 ? dims : tensor.shape);
+    this.#checkSize(request, name, tensor, batched && request.batchSize === 0 ? shape.slice(1) : shape);
   }
 
   #rejectShape(

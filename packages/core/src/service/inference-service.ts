@@ -2,6 +2,7 @@ import type { ModelConfig } from "../config/model-config.js";
 import type { ModelMetadata } from "../config/model-metadata.js";
 import type { QueueSnapshot } from "../model/queue-snapshot.js";
 import type { Log } from "../observe/log/log.js";
+import type { Tracing } from "../observe/trace/tracing.js";
 import type { ModelIndexEntry } from "../repository/index-rows.js";
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
 import type { InferenceRequest } from "../request/inference-request.js";
@@ -33,15 +34,22 @@ export interface ReadyModel {
 export interface InferenceService {
   /** Where the server and its frontends write messages. Clients can change its settings. */
   readonly log: Log;
+  /** Traces of requests, on servers that record them. */
+  readonly tracing?: Tracing | undefined;
   /** Regions of clients, in which inputs and outputs can be. */
   readonly sharedMemory: SharedMemory;
   /** What clients have to send for which operations, unless a frontend has restrictions of its own. */
   readonly restrictions: Restrictions;
   isLive(): boolean;
+  /** Whether the server takes requests, and all of its models are in service. */
   isReady(): boolean;
   serverMetadata(): ServerMetadata;
   /** False for unknown models and versions too. Throws INVALID_ARG for a version that is no number. */
   isModelReady(name: string, version: string): boolean;
+  /** As `isReady`, and asks the models that can say for themselves: `is_ready` of Python models. */
+  checkReady(): Promise<boolean>;
+  /** As `isModelReady`, and asks the model if it can say for itself. */
+  checkModelReady(name: string, version: string): Promise<boolean>;
   /** Looks a model up for inference. Throws NOT_FOUND or UNAVAILABLE. */
   model(name: string, version: string): ReadyModel;
   modelMetadata(name: string, version: string): ModelMetadata;

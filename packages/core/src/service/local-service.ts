@@ -8,6 +8,7 @@ import type { ModelRegistry } from "../model/registry.js";
 
 import type { Log } from "../observe/log/log.js";
 import type { MetricsPage } from "../observe/metrics-page.js";
+import type { Tracing } from "../observe/trace/tracing.js";
 import type { ModelIndexEntry } from "../repository/index-rows.js";
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
 import type { ModelRepository } from "../repository/model-repository.js";
@@ -16,6 +17,7 @@ import type { InferenceRequest } from "../request/inference-request.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./access-gate.js";
 import type { InferenceService, ReadyModel, ServerMetadata } from "./inference-service.js";
+import { saysReady } from "./says-ready.js";
 import { serverExtensions } from "./server-extensions.js";
 import { type ModelStatisticsReport, reportStatistics } from "./statistics-report.js";
 
@@ -31,6 +33,7 @@ export interface ServiceParts {
   readonly repository: ModelRepository;
   readonly startUp: Pick<StartUp, "underWay" | "failed" | "over">;
   readonly log: Log;
+  readonly tracing: Tracing | undefined;
   readonly sharedMemory: SharedMemory;
   readonly restrictions: Restrictions;
   readonly metrics: MetricsPage;
@@ -42,6 +45,7 @@ export interface ServiceParts {
 /** The v2 operations over the models of this process. */
 export class LocalService implements InferenceService {
   readonly log: Log;
+  readonly tracing: Tracing | undefined;
   readonly sharedMemory: SharedMemory;
   readonly restrictions: Restrictions;
   readonly #parts: ServiceParts;
@@ -53,6 +57,7 @@ export class LocalService implements InferenceService {
   constructor(parts: ServiceParts) {
     this.#parts = parts;
     this.log = parts.log;
+    this.tracing = parts.tracing;
     this.sharedMemory = parts.sharedMemory;
     this.restrictions = parts.restrictions;
     this.#registry = parts.registry;
@@ -94,7 +99,7 @@ export class LocalService implements InferenceService {
   }
 
   serverMetadata(): ServerMetadata {
-    const extensions = serverExtensions(this.sharedMemory.allowed);
+    const extensions = serverExtensions(this.sharedMemory.allowed, this.tracing !== undefined);
     return { name: this.#identity.id, version: this.#identity.version, extensions };
   }
 
@@ -107,6 +112,17 @@ export class LocalService implements InferenceService {
     } catch {
       return false;
     }
+  }
+
+  async checkReady(): Promise<boolean> {
+    if (!this.isReady()) return false;
+    if (!this.#parts.strictReadiness) return true;
+    const all = await Promise.all(this.#registry.ready().map((model) => saysReady(model, this.log)));
+    return all.every((one) => one);
+  }
+
+  async checkModelReady(name: string, version: string): Promise<boolean> {
+    return this.isModelReady(name, version) && saysReady(this.#find(name, version), this.log);
   }
 
   model(name: string, version: string): ReadyModel {

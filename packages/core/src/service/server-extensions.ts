@@ -1,6 +1,8 @@
 /** The protocol extensions that the service offers, in Triton's order. */
-export function serverExtensions(allowsSharedMemory: boolean): string[] {
-  return allowsSharedMemory ? EXTENSIONS : EXTENSIONS.filter((name) => !name.endsWith("_shared_memory"));
+export function serverExtensions(allowsSharedMemory: boolean, traces: boolean): string[] {
+  return EXTENSIONS.filter(
+    (name) => (allowsSharedMemory || !name.endsWith("_shared_memory")) && (traces || name !== "trace"),
+  );
 }
 
 const EXTENSIONS = [
@@ -15,5 +17,6 @@ const EXTENSIONS = [
   "binary_tensor_data",
   "parameters",
   "statistics",
+  "trace",
   "logging",
 ];

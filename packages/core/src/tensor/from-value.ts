@@ -9,7 +9,7 @@ import {
 } from "./data-type.js";
 import { toBfloat16, toFloat16 } from "./half-float.js";
 import { contiguousElements, isNdArray } from "./nd-array.js";
-import { elementCount, type Shape, shapeToString } from "./shape.js";
+import { type Shape, shapeToString } from "./shape.js";
 import { Tensor } from "./tensor.js";
 
 /** A scalar that can become an element of a tensor of data type `D`. */
@@ -86,11 +86,15 @@ function checkedElements(elements: Elements, target: ValueTarget): Elements {
   throw mismatch(target, expected.name, elements.constructor.name);
 }
 
-function deduceShape(target: ValueTarget, length: number): number[] {
-  const known = target.shape.filter((dim) => dim !== -1);
-  const unknown = target.shape.length - known.length;
-  const product = elementCount(known);
-  if (unknown === 0 && product === length) return [...target.shape];
+/** The target's own shape where that has no variable dimension. */
+function deduceShape(target: ValueTarget, length: number): Shape {
+  let unknown = 0;
+  let product = 1;
+  for (const dim of target.shape) {
+    if (dim === -1) unknown++;
+    else product *= dim;
+  }
+  if (unknown === 0 && product === length) return target.shape;
   if (unknown === 1 && product > 0 && length % product === 0) {
     return target.shape.map((dim) => (dim === -1 ? length / product : dim));
   }

@@ -1,11 +1,12 @@
-import ndarray, { type NdArray } from "ndarray";
+import type { NdArray } from "ndarray";
 import { TritonError } from "../errors/triton-error.js";
 import type { Elements } from "./data-type.js";
 import type { Tensor } from "./tensor.js";
+import { viewOf } from "./view-classes.js";
 
 /** The ndarray that callbacks and callers see: a view of the tensor's elements. */
 export function toNdArray(tensor: Tensor): NdArray<Elements> {
-  return ndarray(tensor.elements as Float32Array, tensor.shape as number[]) as unknown as NdArray<Elements>;
+  return viewOf(tensor.elements, tensor.shape);
 }
 
 /** True for anything made by the `ndarray` package, whichever copy of it. */

@@ -38,9 +38,13 @@ export function sameShape(a: Shape, b: Shape, from = 0): boolean {
   return true;
 }
 
-/** True when `shape` is one of those that `spec` describes, -1 in `spec` standing for any size. */
-export function matchesShape(spec: Shape, shape: Shape): boolean {
-  if (spec.length !== shape.length) return false;
-  for (let i = 0; i < spec.length; i++) if (spec[i] !== -1 && spec[i] !== shape[i]) return false;
+/**
+ * True when `shape` is one of those that `spec` describes, -1 in `spec` standing for any size.
+ *
+ * @param from axis of `shape` that the first of `spec` is compared with
+ */
+export function matchesShape(spec: Shape, shape: Shape, from = 0): boolean {
+  if (spec.length + from !== shape.length) return false;
+  for (let i = 0; i < spec.length; i++) if (spec[i] !== -1 && spec[i] !== shape[i + from]) return false;
   return true;
 }

@@ -56,6 +56,18 @@ describe("a merged batch", () => {
     ]);
   });
 
+  it("has the inputs of all of its requests, which therefore must be the same", () => {
+    const [a, b] = ["a", "b"].map((name): Tensors => new Map([[name, fp32([1, 1], [1])]]));
+    const both: Tensors = new Map([...a!, ...b!]);
+    for (const requests of [
+      [a!, b!],
+      [a!, both],
+      [both, a!],
+    ]) {
+      expect(() => mergeInputs(requests)).toThrow("Cannot batch requests with different set of inputs keys");
+    }
+  });
+
   it("of one request is that request", () => {
     const request: Tensors = new Map([["a", fp32([1, 2], [1, 2])]]);
     expect(mergeInputs([request])).toBe(request);

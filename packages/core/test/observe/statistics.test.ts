@@ -56,7 +56,7 @@ describe("statistics", () => {
 });
 
 function metricsPage(models: readonly MeteredModel[]): Promise<string> {
-  return new MetricsPage(new Registry(), { allowCpuMetrics: false }).write(models);
+  return new MetricsPage(() => new Registry(), { allowCpuMetrics: false }).write(models);
 }
 
 describe("the metrics page", () => {
@@ -76,7 +76,7 @@ describe("the metrics page", () => {
         'nv_inference_compute_infer_duration_us{model="m",version="1"} 0',
         'nv_inference_pending_request_count{model="m",version="1"} 5',
         ...["REJECTED", "CANCELED", "BACKEND", "OTHER"].map(
-          (reason) => `nv_inference_request_failure{model="m",version="1",reason="${reason}"} 0`,
+          (reason) => `nv_inference_request_failure{model="m",reason="${reason}",version="1"} 0`,
         ),
       ]),
     );
@@ -95,7 +95,7 @@ describe("the metrics page", () => {
   });
 
   it("has metrics of the machine, which need no model", async () => {
-    const page = await new MetricsPage(new Registry(), {}).write([]);
+    const page = await new MetricsPage(() => new Registry(), {}).write([]);
     const names = ["cpu_utilization", "cpu_memory_total_bytes", "cpu_memory_used_bytes"];
     for (const name of names) expect(page).toMatch(new RegExp(`^nv_${name} [\\d.e+]+$`, "m"));
     expect(page).toMatch(/^nv_cpu_memory_total_bytes [1-9]/m);
@@ -104,7 +104,7 @@ describe("the metrics page", () => {
   it("has the user's own metrics", async () => {
     const own = new Registry();
     new Counter({ name: "words_total", help: "Words seen", registers: [own] }).inc(3);
-    const page = await new MetricsPage(own, { allowCpuMetrics: false }).write([]);
+    const page = await new MetricsPage(() => own, { allowCpuMetrics: false }).write([]);
     expect(page).toContain("words_total 3");
   });
 });

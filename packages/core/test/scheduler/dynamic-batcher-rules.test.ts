@@ -150,6 +150,17 @@ describe("queue policies", () => {
     ]);
   });
 
+  it("let a request's own timeout count where there is no default, too", async () => {
+    const batcher = { defaultQueuePolicy: { allowTimeoutOverride: true } };
+    const bench = await BatcherBench.open({ batcher, execMs: 50 });
+    bench.send("a");
+    await bench.clock.advance(1);
+    bench.send("short", { timeoutMicroseconds: 2000 });
+    bench.send("none");
+    await bench.clock.advance(20);
+    expect(bench.outcomes).toEqual(["short: UNAVAILABLE Request timeout expired @3"]);
+  });
+
   it("of a level take the place of the default one, at that level alone", async () => {
     const bench = await BatcherBench.open({
       batcher: {

@@ -26,7 +26,7 @@ export function modelConfig(sketch: ModelSketch = {}): ModelConfig {
     batchingByDefault: true,
     decoupledByDefault: false,
     defaultInstanceCount: sketch.instances ?? 1,
-    gpus: sketch.gpus,
+    gpus: { numbers: sketch.gpus },
     overrides: sketch.overrides,
   });
 }

@@ -31,10 +31,11 @@ export function decodeInputs(
 }
 
 function checkDeclarations(inputs: readonly InputTensor[], logPrefix: string): void {
-  const names = new Set<string>();
+  const names = inputs.length > 1 ? new Set<string>() : undefined;
   for (const { name, shape } of inputs) {
-    if (names.has(name ?? "")) throw invalidArgument(`${logPrefix}input '${name}' already exists in request`);
-    names.add(name ?? "");
+    if (names?.has(name ?? ""))
+      throw invalidArgument(`${logPrefix}input '${name}' already exists in request`);
+    names?.add(name ?? "");
     const beyond = shape?.find((dim) => typeof dim === "bigint");
     if (beyond !== undefined) {
       throw invalidArgument(

@@ -17,10 +17,11 @@ export interface OutputForm {
 export type OutputForms = ReadonlyMap<string, OutputForm>;
 
 const NO_FORMS: OutputForms = new Map();
+const NO_NAMES: readonly string[] = [];
 
 /** Names of the outputs that a request asks for, each once; empty for all. */
-export function requestedOutputNames(outputs: readonly RequestedOutput[]): string[] {
-  return [...new Set(outputs.map(({ name }) => name ?? ""))];
+export function requestedOutputNames(outputs: readonly RequestedOutput[]): readonly string[] {
+  return outputs.length === 0 ? NO_NAMES : [...new Set(outputs.map(({ name }) => name ?? ""))];
 }
 
 /**

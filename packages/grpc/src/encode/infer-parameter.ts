@@ -5,7 +5,9 @@ type Parameter = inference.InferParameter.$Properties;
 
 /** Response parameters as messages: whole numbers as int64, others as double. */
 export function encodeParameters(parameters: Parameters): Record<string, Parameter> {
-  return Object.fromEntries(Object.entries(parameters).map(([key, value]) => [key, encodeParameter(value)]));
+  const entries = Object.entries(parameters);
+  if (entries.length === 0) return {};
+  return Object.fromEntries(entries.map(([key, value]) => [key, encodeParameter(value)]));
 }
 
 /** One parameter as a message. */

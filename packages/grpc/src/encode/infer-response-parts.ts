@@ -23,7 +23,8 @@ const INFER_RESPONSE_TAG = (2 << 3) | 2;
  * @throws TritonError INVALID_ARG when it is larger than a message can be.
  */
 export function encodeInferResponseParts(message: ResponseMessage): Uint8Array[] {
-  const { rawOutputContents, ...head } = message;
+  const { rawOutputContents, modelName, modelVersion, id, parameters, outputs } = message;
+  const head: ResponseMessage = { modelName, modelVersion, id, parameters, outputs };
   const parts: Uint8Array[] = [encodeMessage(inference.ModelInferResponse, head)];
   for (const contents of rawOutputContents ?? []) {
     parts.push(prefix(RAW_OUTPUT_CONTENTS_TAG, contents.byteLength));

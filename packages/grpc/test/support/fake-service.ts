@@ -90,6 +90,14 @@ export class FakeService implements InferenceService {
     return name === "m" && (version === "" || version === "1");
   }
 
+  async checkReady(): Promise<boolean> {
+    return this.isReady();
+  }
+
+  async checkModelReady(name: string, version: string): Promise<boolean> {
+    return this.isModelReady(name, version);
+  }
+
   model(name: string, version: string): ReadyModel {
     if (!this.isModelReady(name, version)) {
       throw new TritonError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);

@@ -23,10 +23,9 @@ export function requestEncoding(header: string | undefined): RequestEncoding | u
  */
 export async function decompress(
   body: Uint8Array,
-  encoding: RequestEncoding,
+  encoding: Exclude<RequestEncoding, "identity">,
   maxBytes: number,
 ): Promise<Uint8Array> {
-  if (encoding === "identity") return body;
   if (body.length === 0) throw new TritonError("INVALID_ARG", "nothing to be decompressed");
   const start = gzipDataStart(body);
   const options = { maxOutputLength: maxBytes };

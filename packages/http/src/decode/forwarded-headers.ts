@@ -19,10 +19,9 @@ const reserved = new Set([
  */
 export function forwardHeaders(
   rawHeaders: readonly string[],
-  pattern: RegExp | undefined,
+  pattern: RegExp,
   parameters: Parameters = NO_PARAMETERS,
 ): Parameters {
-  if (pattern === undefined) return parameters;
   const all: Record<string, ParameterValue> = Object.assign(Object.create(null), parameters);
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!;

@@ -2,6 +2,7 @@ import { type ReadyModel, type RequestRegions, Tensor, TritonError } from "@trit
 import { asArray, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
+import type { BinaryInput } from "./known-headers.js";
 import { datatypeOf, readJsonTensor } from "./read-json-tensor.js";
 import { readShape } from "./shape.js";
 import { readRange } from "./shared-memory.js";
@@ -18,6 +19,8 @@ export class InputReader {
   readonly #maxInputSize: number;
   readonly #regions: RequestRegions;
   #binaryUsed = 0;
+  readonly #binaryInputs: BinaryInput[] = [];
+  #others = false;
 
   /** `binary` is what follows the JSON in the body. */
   constructor(model: ReadyModel, binary: Uint8Array, maxInputSize: number, regions: RequestRegions) {
@@ -37,10 +40,28 @@ export class InputReader {
     for (const input of elements) {
       this.#readInput(input, id, inputs);
     }
-    if (this.#binaryUsed !== this.#binary.length) {
-      throw invalid(`unexpected additional input data for model '${this.#model.name}'`);
-    }
+    this.#checkAllUsed();
     return inputs;
+  }
+
+  /** The inputs that were read, if all of them follow the JSON. */
+  get binaryInputs(): readonly BinaryInput[] | undefined {
+    return this.#others ? undefined : this.#binaryInputs;
+  }
+
+  /** Reads inputs that are known from an earlier request. @throws TritonError as {@link read} does. */
+  readBinary(known: readonly BinaryInput[]): Map<string, Tensor> {
+    const inputs = new Map<string, Tensor>();
+    for (const { name, datatype, shape, byteSize } of known) {
+      inputs.set(name, Tensor.fromBytes(datatype, shape.slice(), this.#takeBinary(name, byteSize)));
+    }
+    this.#checkAllUsed();
+    return inputs;
+  }
+
+  #checkAllUsed(): void {
+    if (this.#binaryUsed === this.#binary.length) return;
+    throw invalid(`unexpected additional input data for model '${this.#model.name}'`);
   }
 
   #readInput(input: JsonValue, id: string, into: Map<string, Tensor>): void {
@@ -57,11 +78,14 @@ export class InputReader {
     }
     const binarySize = find(parameters, "binary_data_size");
     if (binarySize !== undefined) {
-      const size = Number(asUnsigned(binarySize, "Unable to parse 'binary_data_size'"));
-      const bytes = this.#takeBinary(name, size);
-      into.set(name, Tensor.fromBytes(datatypeOf(datatype), shape.map(Number), bytes));
+      const byteSize = Number(asUnsigned(binarySize, "Unable to parse 'binary_data_size'"));
+      const bytes = this.#takeBinary(name, byteSize);
+      const binary = { name, datatype: datatypeOf(datatype), shape: shape.map(Number), byteSize };
+      this.#binaryInputs.push(binary);
+      into.set(name, Tensor.fromBytes(binary.datatype, binary.shape.slice(), bytes));
       return;
     }
+    this.#others = true;
     const range = readRange(parameters);
     if (range !== undefined) {
       const bytes = this.#regions.hold(range).read();

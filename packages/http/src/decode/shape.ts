@@ -10,12 +10,19 @@ const CONTEXT = "Unable to parse 'shape'";
 export function readShape(json: JsonValue): (number | bigint)[] {
   const array = asArray(json, CONTEXT);
   if (array instanceof PackedNumbers && array.integers && !array.minuses && !array.nested) {
-    return Array.from(array.values);
+    return plainNumbers(array.values);
   }
   return elementsOf(array).map((dim) => {
     const value = asUnsigned(dim, CONTEXT);
     return typeof value === "bigint" ? BigInt.asIntN(64, value) : value;
   });
+}
+
+/** An iterator, as `Array.from` takes it, costs more than a short array. */
+function plainNumbers(values: Float64Array): number[] {
+  const numbers: number[] = [];
+  for (let i = 0; i < values.length; i++) numbers.push(values[i]!);
+  return numbers;
 }
 
 /**

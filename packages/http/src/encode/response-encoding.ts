@@ -12,9 +12,10 @@ export type ResponseEncoding = "identity" | "gzip" | "deflate";
  * nor deflate is passed over, and so is a weight that is no number.
  */
 export function responseEncoding(header: string | undefined): ResponseEncoding {
+  if (header === undefined) return "identity";
   let best: ResponseEncoding = "identity";
   let bestWeight = 0;
-  for (const item of header?.split(",") ?? []) {
+  for (const item of header.split(",")) {
     const [, name, weightText] = /^ *(.*?)(?:;q=(.*))?$/s.exec(item)!;
     const weight = weightText === undefined ? 1 : Number.parseFloat(weightText);
     if ((name === "identity" || name === "gzip" || name === "deflate") && weight > bestWeight) {

@@ -1,6 +1,5 @@
 import { type Tensor, TritonError } from "@tritonjs/core";
 import type { ByteWriter } from "../json/byte-writer.js";
-import { doubleText } from "../json/number-text.js";
 
 type Elements = Tensor["elements"];
 
@@ -23,7 +22,7 @@ export function writeTensorData(writer: ByteWriter, tensor: Tensor, bare = false
   }
   if (!bare) writer.ascii("[");
   if (Array.isArray(elements)) writeStrings(writer, elements);
-  else if (datatype === "FP32" || datatype === "FP64") writeMapped(writer, elements, doubleText);
+  else if (elements instanceof Float32Array || elements instanceof Float64Array) writer.doubles(elements);
   else if (datatype === "BOOL") writeMapped(writer, elements, (value) => (value ? "true" : "false"));
   else writeMapped(writer, elements, String);
   if (!bare) writer.ascii("]");

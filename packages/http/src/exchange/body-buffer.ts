@@ -4,6 +4,8 @@ import { BODY_ALLOWANCE, MAX_CHUNKS } from "../limits.js";
 const FIRST_CAPACITY = 16 * 1024;
 /** What a client gets for announcing a body; for more it has to send this much. */
 const TRUSTED_CAPACITY = 1024 * 1024;
+/** A small body in one piece stays where it is: elements that have to be aligned are copied when they are asked for. */
+const MAX_UNALIGNED = 4096;
 const NO_BYTES = new Uint8Array(0);
 /** Size of the largest element of a tensor. */
 const ALIGNMENT = 8;
@@ -27,7 +29,7 @@ export class ConnectionFault extends TritonError {}
 export class BodyBuffer {
   #length = 0;
   #chunks = 0;
-  #buffer = NO_BYTES;
+  #buffer: Uint8Array = NO_BYTES;
   readonly #maxInputSize: number;
   readonly #limit: number;
   readonly #declared: number | undefined;
@@ -47,10 +49,18 @@ export class BodyBuffer {
     if (declared !== undefined && declared > this.#limit) throw this.#tooLarge(declared);
   }
 
-  /** @throws TritonError INVALID_ARG when this chunk is too much, or one too many. */
-  add(chunk: Uint8Array): void {
+  /**
+   * @param kept whether nobody else uses the chunk, so that it need not be copied
+   * @throws TritonError INVALID_ARG when this chunk is too much, or one too many.
+   */
+  add(chunk: Uint8Array, kept = false): void {
     const needed = this.#length + chunk.length;
     if (needed > this.#limit) throw this.#tooLarge(needed);
+    if (kept && needed === this.#declared && this.#length === 0 && needed <= MAX_UNALIGNED) {
+      this.#buffer = chunk;
+      this.#length = needed;
+      return;
+    }
     if (needed > this.#buffer.length) this.#grow(needed);
     this.#buffer.set(chunk, this.#length);
     this.#length = needed;

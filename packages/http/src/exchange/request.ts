@@ -17,6 +17,11 @@ export interface V2Request {
   readBody(maxInputSize: number, tensorsAt?: number): Promise<Uint8Array>;
   /** Calls back when the client leaves. What is returned takes the listener away. */
   onGone(listener: () => void): () => void;
+  /**
+   * Calls back when the answer is with the operating system, or the client gone; at once where nobody can tell. To be
+   * called when the answer is about to be sent.
+   */
+  onSent(listener: () => void): void;
   /** Tells the host of an error that the client is not shown. */
   report(error: unknown): void;
 }
@@ -25,7 +30,8 @@ export interface V2Request {
 export function firstHeader({ rawHeaders }: V2Request, name: string): string | undefined {
   const wanted = name.toLowerCase();
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.toLowerCase() === wanted) return rawHeaders[i + 1];
+    const sent = rawHeaders[i]!;
+    if (sent.length === wanted.length && sent.toLowerCase() === wanted) return rawHeaders[i + 1];
   }
   return undefined;
 }

@@ -59,6 +59,22 @@ export function errorResponse(
   return faultResponse(500, "internal error", contentType, headers);
 }
 
+/** Up to this size copying pieces together is cheaper than handing each of them on. */
+const MAX_COPIED = 1 << 20;
+
+/** Pieces as one, unless they are large. */
+export function joined(pieces: readonly Uint8Array[]): Uint8Array | undefined {
+  const length = byteLength(pieces);
+  return length <= MAX_COPIED ? Buffer.concat(pieces, length) : undefined;
+}
+
+/** Bytes of all pieces together. */
+export function byteLength(pieces: readonly Uint8Array[]): number {
+  let length = 0;
+  for (const piece of pieces) length += piece.length;
+  return length;
+}
+
 /** True for pieces that are all there. */
 export function isWhole(body: V2Response["body"]): body is readonly Uint8Array[] {
   return Array.isArray(body);

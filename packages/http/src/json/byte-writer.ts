@@ -1,35 +1,65 @@
+import { doubleText } from "./number-text.js";
 import { encodeText } from "./text.js";
+import { MAX_DOUBLE_BYTES, writeDouble } from "./write-double.js";
 
 const FIRST_CAPACITY = 1024;
 
-/** Bytes that grow as they are written. */
+/** Text that waits to be written is not longer than this. */
+const MAX_PENDING = 4096;
+
+/** Bytes of a double and its comma in a tensor of computed ones. */
+const USUAL_DOUBLE_BYTES = 20;
+/** Doubles for which room is made at a time. */
+const DOUBLES_AT_A_TIME = 1024;
+
+/** What needs no escape in a JSON string and is one byte in UTF-8. */
+const plain = /^[ !#-[\]-~]*$/;
+
+/** Bytes that grow as they are written. ASCII is written in one go, when something else comes or the end. */
 export class ByteWriter {
   #buffer: Buffer;
   #length = 0;
+  #pending = "";
 
   constructor(capacity = FIRST_CAPACITY) {
     this.#buffer = Buffer.allocUnsafe(capacity);
   }
 
-  get length(): number {
-    return this.#length;
-  }
-
   /** What was written so far: a view. */
   bytes(): Buffer {
+    this.#flush();
     return this.#buffer.subarray(0, this.#length);
   }
 
   /** Writes text that is known to be ASCII. */
   ascii(text: string): this {
-    this.#reserve(text.length);
-    this.#length += this.#buffer.write(text, this.#length, "latin1");
+    this.#pending += text;
+    if (this.#pending.length > MAX_PENDING) this.#flush();
+    return this;
+  }
+
+  /** Writes doubles with a comma between them. */
+  doubles(values: Float32Array | Float64Array): this {
+    this.#reserve(this.#pending.length + values.length * USUAL_DOUBLE_BYTES);
+    for (let from = 0; from < values.length; from += DOUBLES_AT_A_TIME) {
+      const to = Math.min(from + DOUBLES_AT_A_TIME, values.length);
+      this.#flush();
+      this.#reserve((to - from) * (MAX_DOUBLE_BYTES + 1));
+      const buffer = this.#buffer;
+      let at = this.#length;
+      for (let i = from; i < to; i++) {
+        if (i > 0) buffer[at++] = 0x2c;
+        const end = writeDouble(buffer, at, values[i]!);
+        at = end < 0 ? writeShort(buffer, at, doubleText(values[i]!)) : end;
+      }
+      this.#length = at;
+    }
     return this;
   }
 
   /** Writes a JSON string. */
   string(text: string): this {
-    return this.stringBytes(encodeText(text));
+    return plain.test(text) ? this.ascii(`"${text}"`) : this.stringBytes(encodeText(text));
   }
 
   /**
@@ -37,6 +67,7 @@ export class ByteWriter {
    * 0x20. Other bytes go out as they are, whether they are UTF-8 or not.
    */
   stringBytes(bytes: Uint8Array): this {
+    this.#flush();
     this.#reserve(bytes.length * 6 + 2);
     const buffer = this.#buffer;
     let at = this.#length;
@@ -51,13 +82,27 @@ export class ByteWriter {
     return this;
   }
 
+  #flush(): void {
+    const text = this.#pending;
+    if (text === "") return;
+    this.#pending = "";
+    this.#reserve(text.length);
+    this.#length += this.#buffer.write(text, this.#length, "latin1");
+  }
+
   #reserve(more: number): void {
     const needed = this.#length + more;
     if (needed <= this.#buffer.length) return;
     const grown = Buffer.allocUnsafe(Math.max(needed, this.#buffer.length * 2));
-    grown.set(this.bytes());
+    grown.set(this.#buffer.subarray(0, this.#length));
     this.#buffer = grown;
   }
+}
+
+/** Writes a few characters: a native call would take longer. */
+function writeShort(buffer: Buffer, at: number, text: string): number {
+  for (let i = 0; i < text.length; i++) buffer[at + i] = text.charCodeAt(i);
+  return at + text.length;
 }
 
 const shortEscapes = new Map([

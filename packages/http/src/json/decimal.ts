@@ -60,7 +60,7 @@ export function nearestDouble(
 }
 
 /** What `product`, the rounded `a * b`, lacks (Dekker). */
-function productError(a: number, b: number, product: number): number {
+export function productError(a: number, b: number, product: number): number {
   const aScaled = a * SPLITTER;
   const aHigh = aScaled - (aScaled - a);
   const aLow = a - aHigh;

@@ -9,8 +9,33 @@ import { isUtf8 } from "node:buffer";
 const ESCAPE_BASE = 0xdc00;
 const loneLowSurrogate = /(?<![\ud800-\udbff])[\udc80-\udcff]/;
 
+/** Texts that were read lately, in a place that follows from a few of their bytes: names come again and again. */
+const recent: string[] = new Array<string>(256).fill("");
+const MAX_RECENT_BYTES = 32;
+
 /** The string behind bytes that should be UTF-8. Every byte sequence has one, and {@link encodeText} undoes it. */
 export function decodeText(bytes: Uint8Array): string {
+  const { length } = bytes;
+  if (length === 0 || length > MAX_RECENT_BYTES) return decode(bytes);
+  const place = (bytes[0]! * 31 + bytes[length - 1]! * 7 + bytes[length >> 1]! + length) & 255;
+  const text = recent[place]!;
+  if (isAscii(text, bytes)) return text;
+  const decoded = decode(bytes);
+  recent[place] = decoded;
+  return decoded;
+}
+
+/** Whether a text is these bytes, all of them ASCII. */
+function isAscii(text: string, bytes: Uint8Array): boolean {
+  if (text.length !== bytes.length) return false;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!;
+    if (byte > 0x7f || text.charCodeAt(i) !== byte) return false;
+  }
+  return true;
+}
+
+function decode(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return isUtf8(buffer) ? buffer.toString("utf8") : decodeEscaped(buffer);
 }

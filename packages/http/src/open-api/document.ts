@@ -202,6 +202,14 @@ function pathItem(path: string, methods: Methods): PlainJson {
   return { ...Object.fromEntries(operations), parameters: parameters.length > 0 ? parameters : undefined };
 }
 
+/** With 503, where the server can tell. */
+const retryAfter = {
+  "Retry-After": {
+    description: "With status 503: seconds after which it is worth trying again, where the server can tell.",
+    schema: { type: "integer", minimum: 0 },
+  },
+};
+
 function operationJson({ id, group, summary, body, answer, binary, events }: Operation): PlainJson {
   const answerType = events ? "text/event-stream" : "application/json";
   return {
@@ -214,7 +222,11 @@ function operationJson({ id, group, summary, body, answer, binary, events }: Ope
     },
     responses: {
       "200": { description: "Success", content: answer && content(answerType, answer, binary) },
-      default: { description: "Failure", content: content("application/json", "Error", false) },
+      default: {
+        description: "Failure",
+        headers: group === "inference" ? retryAfter : undefined,
+        content: content("application/json", "Error", false),
+      },
     },
   };
 }

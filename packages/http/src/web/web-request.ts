@@ -52,6 +52,11 @@ export class WebV2Request implements V2Request {
     signal.addEventListener("abort", listener, { once: true });
     return () => signal.removeEventListener("abort", listener);
   }
+
+  /** The web platform does not tell. */
+  onSent(listener: () => void): void {
+    queueMicrotask(listener);
+  }
 }
 
 function pathOf(url: string, prefix: string): string {

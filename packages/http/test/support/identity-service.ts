@@ -77,6 +77,14 @@ export class IdentityService implements InferenceService {
     return this.#models.some((config) => config.name === name);
   }
 
+  async checkReady(): Promise<boolean> {
+    return this.isReady();
+  }
+
+  async checkModelReady(name: string): Promise<boolean> {
+    return this.isModelReady(name);
+  }
+
   model(name: string): ReadyModel {
     const config = this.#models.find((known) => known.name === name);
     if (config === undefined) {

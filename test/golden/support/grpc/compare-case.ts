@@ -1,6 +1,5 @@
 import type { Client } from "@grpc/grpc-js";
 import { ANY } from "../compare-values.js";
-import { isExtensionServed } from "../coverage.js";
 import type { Models } from "../served-models.js";
 import { isServed } from "../served-models.js";
 import { metadataOf, type UnaryResult, unary } from "./client.js";
@@ -57,10 +56,8 @@ function isNewerRefusal({ note = "" }: GrpcCase, { status }: UnaryResult): boole
 function likeRecorded(recorded: GrpcCase, models: Models, got: JsonMessage | null): GrpcCase {
   const isPlayed = got?.parameters === undefined;
   if (recorded.request?.model_name === "params" && isPlayed) return withoutParameters(recorded);
-  const extensions = recorded.response?.extensions;
-  if (Array.isArray(extensions)) {
-    const served = extensions.filter(isExtensionServed);
-    return { ...recorded, response: { ...recorded.response, version: ANY, extensions: served } };
+  if (Array.isArray(recorded.response?.extensions)) {
+    return { ...recorded, response: { ...recorded.response, version: ANY } };
   }
   const listed = recorded.response?.models;
   if (!Array.isArray(listed)) return recorded;

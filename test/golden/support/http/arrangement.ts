@@ -1,6 +1,5 @@
 import { echoed } from "../behaviours/http-models.js";
 import { ANY } from "../compare-values.js";
-import { isExtensionServed } from "../coverage.js";
 import type { JsonValue } from "../json-value.js";
 import { isServed, type Models } from "../served-models.js";
 import type { Arrangement } from "./compare-response.js";
@@ -29,7 +28,6 @@ export function arrangementOf(recorded: HttpCase, models: Models): Arrangement {
     expected(body) {
       if (!(body instanceof Map)) return body;
       dropExampleParameters(body);
-      dropLaterExtensions(body);
       if (echoes) changeScalars(placeOfParameters(body), (value) => exact(readDouble(value)));
       return body;
     },
@@ -86,15 +84,6 @@ function dropExampleParameters(body: JsonObject): void {
   const examples = [...parameters.keys()].filter((name) => /^param[0-3]$/.test(name));
   for (const key of examples) parameters.delete(key);
   if (examples.length > 0 && parameters.size === 0) body.delete("parameters");
-}
-
-function dropLaterExtensions(body: JsonObject): void {
-  const extensions = body.get("extensions");
-  if (Array.isArray(extensions))
-    body.set(
-      "extensions",
-      extensions.filter((name) => isExtensionServed(String(name))),
-    );
 }
 
 /** Response parameters have a place of their own; those of the generate extension stand among the outputs. */

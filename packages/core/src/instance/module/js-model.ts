@@ -14,6 +14,22 @@ export interface JsModelLogger {
   verbose(message: string, level?: number): void;
 }
 
+/** Brings models of the server's repository into service and takes them out of it, where they are loaded explicitly. */
+export interface JsModelControl {
+  /**
+   * @param given a configuration in JSON, and files by their paths, to be used instead of those in the repository
+   * @throws TritonError as `Triton.loadModel`
+   */
+  loadModel(
+    name: string,
+    given?: { readonly config?: string; readonly files?: ReadonlyMap<string, Uint8Array> },
+  ): Promise<void>;
+  /** @throws TritonError as `Triton.unloadModel` */
+  unloadModel(name: string, given?: { readonly unloadDependents?: boolean }): Promise<void>;
+  /** Whether a model can be called. @param version the latest by default */
+  isModelReady(name: string, version?: number): Promise<boolean>;
+}
+
 /** What a model is told when an instance of it starts. */
 export interface JsModelArgs {
   readonly modelName: string;
@@ -28,6 +44,7 @@ export interface JsModelArgs {
   readonly modelDirectory: string;
   readonly logger: JsModelLogger;
   readonly metrics: JsModelMetrics;
+  readonly models: JsModelControl;
 }
 
 type AnySpecs = readonly TensorSpec[];

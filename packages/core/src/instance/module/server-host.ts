@@ -2,17 +2,28 @@ import type { Registry } from "prom-client";
 import { TritonError } from "../../errors/triton-error.js";
 import type { Log } from "../../observe/log/log.js";
 import { applyMetricChange } from "../../observe/metric-change.js";
+import type { ModelControl } from "../backend.js";
 import type { ModuleHost } from "../import-callable.js";
+import { answerControl } from "./model-control.js";
 import { writeLine } from "./model-logger.js";
 
-/** Takes what a model says for the log and the metrics of the server. */
-export function serverHost(modelName: string, log: Log, metrics: Registry): ModuleHost {
+/** Takes what a model says for the log and the metrics of the server, and what it asks of its repository. */
+export function serverHost(
+  modelName: string,
+  log: Log,
+  metrics: () => Registry,
+  control: ModelControl | undefined,
+): ModuleHost {
   return {
+    control: async (ask) => {
+      if (control !== undefined) return answerControl(control, ask);
+      throw new TritonError("UNAVAILABLE", `model '${modelName}' is not part of a server`);
+    },
     log: (line) => writeLine(log, line),
     changeMetrics: (changes) => {
       for (const change of changes) {
         try {
-          applyMetricChange(metrics, change);
+          applyMetricChange(metrics(), change);
         } catch (error) {
           log.error(`model '${modelName}' cannot change its metric: ${TritonError.from(error).message}`);
         }

@@ -4,6 +4,7 @@ import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { ExecutableRequest, Execution } from "../executor.js";
 import { importCallable, type ModuleOptions } from "../import-callable.js";
+import { resolveLibrary } from "../module/resolve-library.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
 import { withSignal } from "../with-signal.js";
@@ -12,7 +13,9 @@ import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./worke
 
 /** Entry of workers that run a user's module. */
 export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
-  const { callable, finalize } = await importCallable(data as ModuleOptions, info, host);
+  const options = data as ModuleOptions;
+  resolveLibrary(options.module);
+  const { callable, finalize } = await importCallable(options, info, host);
   const sequences = new SequencesOfSlots();
   return {
     ownsOutputs: false,
@@ -26,15 +29,15 @@ export async function load(data: unknown, info: InstanceInfo, host: WorkerHost):
 
 async function execute(
   callable: Callable,
-  { inputs, parts, padding, requests, models, stream }: WorkerBatch,
+  { inputs, parts, padding, rows, requests, models, stream }: WorkerBatch,
 ): Promise<WorkerResult | undefined> {
-  const rows = requests.map((request) => request.rows);
   const perRequest = parts ?? splitOutputs(inputs, rows);
   const joined = parts === undefined ? { mergedInputs: inputs } : { layout: layoutOf(callable, padding) };
   const executables = requests.map(
     (request, i): ExecutableRequest => ({
       ...request,
       inputs: perRequest[i]!,
+      rows: rows[i]!,
       runInContext: (fn) => fn(),
     }),
   );

@@ -1,16 +1,40 @@
-import type { FromWorker } from "./messages.js";
+import { TritonError } from "../../errors/triton-error.js";
+import { type FromWorker, packError, type ToWorker } from "./messages.js";
 import type { WorkerContext } from "./worker-program.js";
 
-/** What a model says that is no answer: warnings, lines for the log, changes of metrics. */
-export type HostMessage = Extract<FromWorker, { type: "warning" | "log" | "metrics" }>;
+/** What a model says that is no answer: warnings, lines for the log, changes of metrics, what it wants of the server. */
+export type HostMessage = Extract<FromWorker, { type: "warning" | "log" | "metrics" | "ask" }>;
+
+const KINDS: ReadonlySet<FromWorker["type"]> = new Set<HostMessage["type"]>([
+  "warning",
+  "log",
+  "metrics",
+  "ask",
+]);
 
 export function isHostMessage(message: FromWorker): message is HostMessage {
-  return message.type === "warning" || message.type === "log" || message.type === "metrics";
+  return KINDS.has(message.type);
 }
 
 /** Passes on what a model says beside its answers. */
-export function tellHost(message: HostMessage, { info, warn, host }: WorkerContext): void {
+export function tellHost(
+  message: HostMessage,
+  { info, warn, host }: WorkerContext,
+  post: (message: ToWorker) => void,
+): void {
   if (message.type === "warning") warn(`model '${info.modelName}': ${message.message}`);
   else if (message.type === "log") host?.log(message.line);
-  else host?.changeMetrics(message.changes);
+  else if (message.type === "metrics") host?.changeMetrics(message.changes);
+  else {
+    const { number, ask } = message;
+    const asked = host?.control(ask) ?? Promise.reject(notServed(info.modelName));
+    asked.then(
+      (value) => post({ type: "answered", number, value: value === true }),
+      (thrown) => post({ type: "answered", number, error: packError(thrown) }),
+    );
+  }
+}
+
+function notServed(modelName: string): TritonError {
+  return new TritonError("UNAVAILABLE", `model '${modelName}' is not part of a server`);
 }

@@ -8,6 +8,7 @@ import type { Parameters } from "../../request/parameters.js";
 import { OutputsWithParameters, type ResponseParameters } from "../../response/response-parameters.js";
 import type { DataType } from "../../tensor/data-type.js";
 import { Tensor } from "../../tensor/tensor.js";
+import type { ControlAsk } from "../module/model-control.js";
 import type { LogLine } from "../module/model-logger.js";
 
 /*
@@ -65,7 +66,10 @@ export type ToWorker =
       readonly type: "execute";
       /** Number of the batch: responses of a decoupled model may come after the next one has begun. */
       readonly batch: number;
-      readonly requests: readonly (RequestInfo & { readonly rows: number })[];
+      /** Rows of each request. */
+      readonly rows: readonly number[];
+      /** What is known of them, for a program that asks; it hears of their cancellation too. */
+      readonly requests?: readonly RequestInfo[];
     })
   /** The request at `index` of a batch was given up. */
   | { readonly type: "cancel"; readonly batch: number; readonly index: number }
@@ -77,6 +81,13 @@ export type ToWorker =
       readonly call: number;
       readonly outputs?: Readonly<Record<string, unknown>>;
       readonly parameters?: Parameters;
+      readonly error?: WireError;
+    }
+  /** The answer to what the model asked of the server. */
+  | {
+      readonly type: "answered";
+      readonly number: number;
+      readonly value?: boolean | undefined;
       readonly error?: WireError;
     }
   | { readonly type: "stop" };
@@ -93,6 +104,8 @@ export type FromWorker =
   | { readonly type: "log"; readonly line: LogLine }
   /** The model changes metrics of its own. */
   | { readonly type: "metrics"; readonly changes: readonly MetricChange[] }
+  /** The model asks something of the server's repository. */
+  | { readonly type: "ask"; readonly number: number; readonly ask: ControlAsk }
   /** Memory in use, told before the answer to a batch. */
   | { readonly type: "memory"; readonly bytes: number }
   | { readonly type: "failed"; readonly error: WireError }

@@ -16,6 +16,11 @@ export class Restarts {
     private readonly onHealth: (healthy: boolean, reason?: TritonError) => void,
   ) {}
 
+  /** True once the worker shall not come back. */
+  get over(): boolean {
+    return this.#over;
+  }
+
   /** The worker does its work: the next pause is a short one again. */
   worked(): void {
     this.#pauseMs = FIRST_PAUSE_MS;

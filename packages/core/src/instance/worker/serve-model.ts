@@ -2,6 +2,7 @@ import { getHeapStatistics } from "node:v8";
 import { isMainThread } from "node:worker_threads";
 import { RESCHEDULE } from "../../callable/reschedule.js";
 import { TritonError } from "../../errors/triton-error.js";
+import { AsksOfServer } from "./asks-of-server.js";
 import { CallsToModels } from "./calls-to-models.js";
 import type { WorkerPort } from "./channel.js";
 import {
@@ -19,13 +20,24 @@ import { WorkerStream } from "./worker-stream.js";
 /** Runs a model in a worker: loads the entry module that `init` names, then runs one batch at a time. */
 export async function serveModel(init: WorkerInit, port: WorkerPort): Promise<void> {
   const { entry, data, info } = init;
+  const asks = new AsksOfServer((message) => port.post(message, []));
+  /** What came before the model was loaded. */
+  const early: Exclude<ToWorker, { type: "answered" }>[] = [];
+  let served: ServedModel | undefined;
+  port.onMessage((message) => {
+    if (message.type === "answered") asks.answered(message);
+    else if (served === undefined) early.push(message);
+    else served.take(message);
+  });
   try {
     const model = await ((await import(entry)) as WorkerEntry).load(data, info, {
       warn: (message) => port.post({ type: "warning", message }, []),
       log: (line) => port.post({ type: "log", line }, []),
       changeMetrics: (changes) => port.post({ type: "metrics", changes }, []),
+      control: (ask) => asks.ask(ask),
     });
-    new ServedModel(model, init, port).listen();
+    served = new ServedModel(model, init, port);
+    for (const message of early.splice(0)) served.take(message);
     const closes = model.close !== undefined;
     port.post({ type: "ready", details: model.details ?? {}, closes }, []);
   } catch (thrown) {
@@ -34,12 +46,18 @@ export async function serveModel(init: WorkerInit, port: WorkerPort): Promise<vo
   }
 }
 
+type ExecuteMessage = Extract<ToWorker, { type: "execute" }>;
+
+type BatchToRun = ExecuteMessage & { readonly stream: WorkerStream };
+
 class ServedModel {
   readonly #decoupled: boolean;
   readonly #calls: CallsToModels;
   /** Batches with open requests: the one that runs, and those of a decoupled model that are still answered. */
   readonly #streams = new Map<number, WorkerStream>();
   readonly #post: (message: FromWorker, transfer: ArrayBuffer[]) => void;
+  /** The batch that runs, and those that came meanwhile. */
+  readonly #batches: BatchToRun[] = [];
 
   constructor(
     private readonly model: WorkerModel,
@@ -51,14 +69,12 @@ class ServedModel {
     this.#calls = new CallsToModels(this.#post);
   }
 
-  listen(): void {
-    this.port.onMessage((message) => {
-      if (message.type === "execute") void this.#execute(message);
-      else if (message.type === "cancel") this.#streams.get(message.batch)?.cancel(message.index);
-      else if (message.type === "answer") this.#calls.answer(message);
-      else if (message.type === "taken") this.#streams.get(message.batch)?.taken(message.index);
-      else void this.#close();
-    });
+  take(message: Exclude<ToWorker, { type: "answered" }>): void {
+    if (message.type === "execute") this.#begin(message);
+    else if (message.type === "cancel") this.#streams.get(message.batch)?.cancel(message.index);
+    else if (message.type === "answer") this.#calls.answer(message);
+    else if (message.type === "taken") this.#streams.get(message.batch)?.taken(message.index);
+    else void this.#close();
   }
 
   async #close(): Promise<void> {
@@ -70,7 +86,25 @@ class ServedModel {
     this.port.close();
   }
 
-  async #execute(message: Extract<ToWorker, { type: "execute" }>): Promise<void> {
+  /** Runs a batch, or lets it wait for the one that runs. Its requests may be given up from now on. */
+  #begin(message: ExecuteMessage): void {
+    const streams = this.#streams;
+    for (const [batch, stream] of streams) if (!this.#decoupled || !stream.live) streams.delete(batch);
+    const { batch, requests = [] } = message;
+    const stream = new WorkerStream(batch, requests.length, this.#post);
+    if (requests.length > 0) streams.set(batch, stream);
+    this.#batches.push({ ...message, stream });
+    if (this.#batches.length === 1) void this.#runAll();
+  }
+
+  async #runAll(): Promise<void> {
+    for (let next = this.#batches[0]; next !== undefined; next = this.#batches[0]) {
+      await this.#execute(next);
+      this.#batches.shift();
+    }
+  }
+
+  async #execute(message: BatchToRun): Promise<void> {
     const transfer: ArrayBuffer[] = [];
     const answer = await this.#run(message, transfer).catch(
       (thrown): FromWorker => ({ type: "error", error: packError(thrown) }),
@@ -83,18 +117,16 @@ class ServedModel {
     }
   }
 
-  async #run(message: Extract<ToWorker, { type: "execute" }>, transfer: ArrayBuffer[]): Promise<FromWorker> {
+  async #run(message: BatchToRun, transfer: ArrayBuffer[]): Promise<FromWorker> {
     const { model } = this;
-    const streams = this.#streams;
-    for (const [batch, stream] of streams) if (!this.#decoupled || !stream.live) streams.delete(batch);
-    const stream = new WorkerStream(message.batch, message.requests.length, this.#post);
-    streams.set(message.batch, stream);
+    const { stream, requests = [] } = message;
     const result = await model.execute({
       inputs: unpackTensors(message.inputs),
       indivisible: message.indivisible ?? false,
       parts: message.parts?.map(unpackTensors),
       padding: message.padding,
-      requests: message.requests.map((request, i) => ({ ...request, signal: stream.signal(i) })),
+      rows: message.rows,
+      requests: requests.map((request, i) => ({ ...request, signal: stream.signal(i) })),
       models: this.#calls.of(message.batch),
       ...(this.#decoupled ? { stream } : {}),
     });

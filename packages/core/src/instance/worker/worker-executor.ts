@@ -3,6 +3,7 @@ import type { Timer } from "../../clock/clock.js";
 import type { Isolation } from "../../config/instance-hosting.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { Execution, ExecutionResult, Executor } from "../executor.js";
+import { BatchesOfWorker, type BatchOfWorker } from "./batches-of-worker.js";
 import { CallsOfWorker } from "./calls-of-worker.js";
 import type { Channel } from "./channel.js";
 import { type HostMessage, isHostMessage, tellHost } from "./host-messages.js";
@@ -18,22 +19,16 @@ import type { WorkerContext, WorkerProgram } from "./worker-program.js";
 /** How long a model may take to close before it is ended. */
 const CLOSE_WITHIN_MS = 30_000;
 
-interface Running {
-  readonly batch: number;
-  readonly execution: Execution;
-  /** Ends the worker when the batch takes too long. */
-  limit: Timer | undefined;
-  resolve(results: readonly ExecutionResult[] | undefined): void;
-  reject(error: unknown): void;
-}
-
 /**
- * Runs batches in a worker: a thread or a child process. A worker that dies fails the batch it had and nothing else,
- * and is started again after a pause that doubles with each failure.
+ * Runs batches in a worker: a thread or a child process. A worker that dies fails the batch that it ran and nothing
+ * else, and is started again after a pause that doubles with each failure. A batch that it had ahead runs then.
  */
 export class WorkerExecutor implements Executor {
   readonly isolation: Isolation;
   readonly mustFinish: boolean;
+  readonly takesAhead: boolean;
+  /** Whether it has to know when a request is given up. */
+  readonly #watches: boolean;
   details: Readonly<Record<string, string>> = {};
   memoryBytes: number | undefined;
   onHealth: Executor["onHealth"];
@@ -43,14 +38,16 @@ export class WorkerExecutor implements Executor {
   #ready = false;
   #closes = false;
   #onGone: (() => void) | undefined;
-  #running: Running | undefined;
+  readonly #batches = new BatchesOfWorker(() =>
+    this.#limit("ran longer than", this.#context.hosting?.executionTimeoutMs),
+  );
   #endedFor: TritonError | undefined;
   readonly #restarts: Restarts;
   #nextBatch = 0;
   readonly #streams = new OpenStreams();
   readonly #calls = new CallsOfWorker(
     (message, transfer) => this.#channel?.post(message, transfer),
-    (batch) => (this.#running?.batch === batch ? this.#running.execution : this.#streams.get(batch))?.models,
+    (batch) => (this.#batches.find(batch)?.execution ?? this.#streams.get(batch))?.models,
   );
 
   constructor(program: WorkerProgram, context: WorkerContext) {
@@ -58,10 +55,15 @@ export class WorkerExecutor implements Executor {
     this.#context = context;
     this.isolation = context.hosting?.isolation === "process" ? "process" : "worker";
     this.mustFinish = this.isolation === "worker" && !program.interruptible;
+    this.#watches = program.tensorsOnly !== true || context.hosting?.abandonedTimeoutMs !== undefined;
+    this.takesAhead = !this.#watches;
     this.#restarts = new Restarts(
       context.clock,
       () => this.start(),
-      (healthy, reason) => this.onHealth?.(healthy, reason),
+      (healthy, reason) => {
+        if (reason !== undefined) this.#batches.fail(reason);
+        this.onHealth?.(healthy, reason);
+      },
     );
   }
 
@@ -87,9 +89,11 @@ export class WorkerExecutor implements Executor {
               this.#closes = message.closes;
               limit?.cancel();
               this.details = { ...channel.details, ...message.details };
+              for (const ahead of this.#batches.all) this.#post(ahead);
+              this.#batches.begin();
               resolve();
             } else if (isHostMessage(message)) {
-              tellHost(message, this.#context);
+              tellHost(message, this.#context, (answer) => channel.post(answer, []));
             } else if (message.type === "failed") {
               failure = unpackError(message.error);
               // The module may have left a timer or a socket open, which would keep the worker alive.
@@ -102,9 +106,10 @@ export class WorkerExecutor implements Executor {
             limit?.cancel();
             this.#channel = undefined;
             const died = failure ?? this.#describeDeath(fault, how);
+            this.#batches.takeLost()?.reject(died);
+            if (this.#restarts.over) this.#batches.fail(died);
             if (this.#ready) this.#restarts.crashed(died);
             else reject(died);
-            this.#running?.reject(died);
             this.#streams.fail(died);
             this.#calls.endAll();
             this.#onGone?.();
@@ -120,48 +125,39 @@ export class WorkerExecutor implements Executor {
     return new Promise((resolve, reject) => {
       const { requests } = execution;
       const batch = this.#nextBatch++;
-      const transfer: ArrayBuffer[] = [];
-      const inputs = packInputs(execution, this.#program.joins ?? false, transfer);
+      const work: BatchOfWorker = { batch, execution, resolve, reject };
+      this.#batches.add(work);
       if (execution.decoupled) this.#streams.add(batch, execution);
-      execution.inputsReady();
-      const done = () => {
-        running.limit?.cancel();
-        this.#running = undefined;
-      };
-      const running: Running = {
-        batch,
-        execution,
-        limit: this.#limit("ran longer than", this.#context.hosting?.executionTimeoutMs),
-        resolve: (results) => {
-          done();
-          resolve(results);
-        },
-        reject: (error) => {
-          done();
-          reject(error);
-        },
-      };
-      this.#running = running;
-      this.#channel?.post(
-        {
-          type: "execute",
-          batch,
-          ...inputs,
-          requests: requests.map((one) => ({ ...requestInfo(one), rows: one.rows })),
-        },
-        transfer,
-      );
+      this.#post(work);
+      if (!this.#watches) return;
       let open = requests.length;
       requests.forEach((request, index) => {
         request.onCancel = () => {
           this.#channel?.post({ type: "cancel", batch, index }, []);
           this.#streams.forgetWhenOver(batch);
-          if (--open === 0 && this.#running === running) this.#abandoned(running);
+          if (--open === 0 && this.#batches.running === work) this.#abandoned();
         };
         // Null requests, and those that were given up on the way here.
         if (!execution.isOpen(index)) request.onCancel();
       });
     });
+  }
+
+  /** Sends a batch to the worker. What cannot be joined or cloned fails it. */
+  #post(work: BatchOfWorker): void {
+    const { batch, execution } = work;
+    const { requests } = execution;
+    const transfer: ArrayBuffer[] = [];
+    try {
+      const inputs = packInputs(execution, this.#program.joins ?? false, transfer);
+      execution.inputsReady();
+      const rows = requests.map((one) => one.rows);
+      const known = this.#program.tensorsOnly === true ? {} : { requests: requests.map(requestInfo) };
+      this.#channel?.post({ type: "execute", batch, ...inputs, rows, ...known }, transfer);
+    } catch (error) {
+      this.#batches.remove(work);
+      work.reject(error);
+    }
   }
 
   drained(): Promise<void> {
@@ -171,7 +167,10 @@ export class WorkerExecutor implements Executor {
   async stop(): Promise<void> {
     this.#restarts.stop();
     const channel = this.#channel;
-    if (channel === undefined) return;
+    if (channel === undefined) {
+      this.#batches.fail(new TritonError("UNAVAILABLE", `${this.#name} was stopped`));
+      return;
+    }
     const gone = new Promise<void>((resolve) => {
       const before = this.#onGone;
       this.#onGone = () => {
@@ -180,7 +179,7 @@ export class WorkerExecutor implements Executor {
       };
     });
     if (this.mustFinish) channel.post({ type: "stop" }, []);
-    else if (this.#ready && this.#running === undefined)
+    else if (this.#ready && this.#batches.running === undefined)
       channel.end(this.#closes ? CLOSE_WITHIN_MS : undefined);
     else channel.kill();
     await gone;
@@ -207,25 +206,24 @@ export class WorkerExecutor implements Executor {
   }
 
   #finish(answer: WorkerAnswer): void {
-    const running = this.#running;
-    if (running === undefined) return;
-    const { requests, decoupled } = running.execution;
-    if (!decoupled) for (const request of requests) request.onCancel = undefined;
-    running.execution.outputsReady();
+    const done = this.#batches.takeDone();
+    if (done === undefined) return;
+    const { execution } = done;
+    if (!execution.decoupled) for (const request of execution.requests) request.onCancel = undefined;
+    execution.outputsReady();
     this.#restarts.worked();
     try {
-      running.resolve(readAnswer(answer, running.execution, this.#context.checker));
+      done.resolve(readAnswer(answer, execution, this.#context.checker));
     } catch (error) {
-      running.reject(TritonError.from(error));
+      done.reject(TritonError.from(error));
     }
   }
 
-  /** Nobody waits for the batch any more: it may run on for a while. */
-  #abandoned(running: Running): void {
+  /** Nobody waits for the batch that runs any more: it may run on for a while. */
+  #abandoned(): void {
     const limitMs = this.#context.hosting?.abandonedTimeoutMs;
     if (limitMs === undefined) return;
-    running.limit?.cancel();
-    running.limit = this.#limit("its requests were given up, and it ran on for", limitMs);
+    this.#batches.limitBy(this.#limit("its requests were given up, and it ran on for", limitMs));
   }
 
   #limit(what: string, limitMs: number | undefined): Timer | undefined {

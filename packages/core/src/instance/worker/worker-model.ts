@@ -24,7 +24,10 @@ export interface WorkerBatch {
   readonly padding?: PaddingRules | undefined;
   /** Calls other models on behalf of the batch. */
   readonly models: ModelCaller;
-  readonly requests: readonly (RequestInfo & { readonly rows: number; readonly signal: AbortSignal })[];
+  /** Rows of each request. */
+  readonly rows: readonly number[];
+  /** What is known of them; none for a program of `tensorsOnly`. */
+  readonly requests: readonly (RequestInfo & { readonly signal: AbortSignal })[];
 }
 
 /** Outputs of the whole batch, or outputs or an error for each request. */

@@ -17,6 +17,11 @@ export interface WorkerProgram {
    * @default false: it gets them joined
    */
   readonly joins?: boolean;
+  /**
+   * True for a program that computes with tensors alone: it is told nothing of the requests but their rows, and gets its
+   * next batch while it runs one.
+   */
+  readonly tensorsOnly?: boolean;
   /** Milliseconds that loading may take, for what can be interrupted. @default any time */
   readonly loadTimeoutMs?: number | undefined;
 }

@@ -1,4 +1,5 @@
-import { Summary } from "prom-client";
+import type { Summary } from "prom-client";
+import { promClient } from "../prom-client.js";
 import type { ComputeTimes, ExecutionTimes } from "../statistics.js";
 import { LatencyHistogram } from "./histogram.js";
 import type { ResolvedMetricsConfig } from "./metrics-config.js";
@@ -59,6 +60,7 @@ export class LatencyMetrics {
   constructor(config: ResolvedMetricsConfig, cached: boolean, bounds: readonly number[] | undefined) {
     if (config.histogramLatencies) this.firstResponse = new LatencyHistogram(bounds ?? FIRST_RESPONSE_BOUNDS);
     if (!config.summaryLatencies) return;
+    const { Summary } = promClient();
     const without: readonly SummaryName[] = cached ? ["request"] : ["cacheHit", "cacheMiss"];
     for (const key of Object.keys(SUMMARIES) as SummaryName[]) {
       if (without.includes(key)) continue;

@@ -80,11 +80,19 @@ function joined(pieces: readonly Buffer[], size: number, end: number): Buffer {
 
 /** The pieces to write for a message: small ones joined, large ones as they are. */
 export function frame(parts: readonly Uint8Array[], compressed = false): Uint8Array[] {
-  const length = parts.reduce((total, part) => total + part.byteLength, 0);
-  const header = Buffer.alloc(HEADER_BYTES);
+  let length = 0;
+  for (const part of parts) length += part.byteLength;
+  const header = Buffer.allocUnsafe(length < JOIN_BELOW ? HEADER_BYTES + length : HEADER_BYTES);
   header[0] = Number(compressed);
   header.writeUInt32BE(length, 1);
-  if (length < JOIN_BELOW) return [Buffer.concat([header, ...parts])];
+  if (length < JOIN_BELOW) {
+    let at = HEADER_BYTES;
+    for (const part of parts) {
+      header.set(part, at);
+      at += part.byteLength;
+    }
+    return [header];
+  }
   const pieces: Uint8Array[] = [];
   let small: Uint8Array[] = [header];
   for (const part of parts) {

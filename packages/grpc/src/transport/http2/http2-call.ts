@@ -24,7 +24,7 @@ export function sendStatus(stream: ServerHttp2Stream, { code, details, retryAfte
     });
     stream.end();
   } else stream.respond({ ...RESPONSE_HEADERS, ...trailers }, { endStream: true });
-  stream.resume();
+  if (!stream.readableEnded) stream.resume();
 }
 
 /** One call on an HTTP/2 stream: messages in, messages out, a status at the end. */
@@ -61,10 +61,10 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#maxSize = maxReceiveMessageSize;
     this.#reader = new FrameReader(maxReceiveMessageSize);
     const level = method.protocol === "inference" ? inferResponseCompressionLevel : "none";
-    const compressor = compressorFor(level, headers.get("grpc-accept-encoding"));
+    const compressor =
+      level === "none" ? undefined : compressorFor(level, headers.get("grpc-accept-encoding"));
     this.#outgoing = new Outgoing(stream, compressor, () => connection.sent());
     stream.once("close", () => this.#close());
-    stream.on("error", () => this.#close());
   }
 
   /** Starts the deadline and the reading: call it when the listeners are there. */
@@ -129,7 +129,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#connection.received();
     if (this.#over) return;
     try {
-      this.#frames.push(...this.#reader.push(piece));
+      for (const next of this.#reader.push(piece)) this.#frames.push(next);
     } catch (error) {
       this.fail(error);
       return;

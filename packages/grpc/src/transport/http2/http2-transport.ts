@@ -86,7 +86,7 @@ export class Http2Transport implements Transport {
       const details = `The server does not implement the method ${path}`;
       sendStatus(stream, { code: STATUS.UNIMPLEMENTED, details });
     } else {
-      const call = new Http2Call(stream, callHeaders(rawHeaders), method, connection, this.#options);
+      const call = new Http2Call(stream, new RawHeaders(rawHeaders), method, connection, this.#options);
       handle(method, call);
       call.start();
     }
@@ -140,17 +140,31 @@ async function answer(method: Method & { kind: "unary" }, request: unknown, call
   }
 }
 
-/** Headers from the pairs of names and values as they came. */
-function callHeaders(rawHeaders: readonly string[]): CallHeaders {
-  const entries: [string, string][] = [];
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    if (!name.startsWith(":") && !name.endsWith("-bin")) entries.push([name, rawHeaders[index + 1]!]);
+/** Headers from the pairs of names and values as they came. Most calls ask for one or two. */
+class RawHeaders implements CallHeaders {
+  readonly #raw: readonly string[];
+
+  constructor(raw: readonly string[]) {
+    this.#raw = raw;
   }
-  return {
-    get: (wanted) => entries.find(([name]) => name === wanted)?.[1],
-    entries: () => entries.filter(([name]) => !TRANSPORT_HEADERS.has(name)),
-  };
+
+  get(wanted: string): string | undefined {
+    const raw = this.#raw;
+    for (let i = 0; i + 1 < raw.length; i += 2) if (raw[i] === wanted && isText(wanted)) return raw[i + 1];
+    return undefined;
+  }
+
+  *entries(): Iterable<readonly [string, string]> {
+    const raw = this.#raw;
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const name = raw[i]!;
+      if (isText(name) && !TRANSPORT_HEADERS.has(name)) yield [name, raw[i + 1]!];
+    }
+  }
+}
+
+function isText(name: string): boolean {
+  return !name.startsWith(":") && !name.endsWith("-bin");
 }
 
 /** Headers that are about the transport, not about the request. */

@@ -20,26 +20,28 @@ export function readMessage(
   if (message.destroyed) return Promise.reject(new ClientGone());
   return new Promise((resolve, reject) => {
     const body = new BodyBuffer(maxInputSize, declared, tensorsAt);
-    const settle = (): void => {
-      message.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
-    };
+    let settled = false;
     const fail = (error: unknown): void => {
-      settle();
-      message.on("error", () => {}).resume();
+      settled = true;
+      message.resume();
       reject(error);
     };
-    const onData = (chunk: Buffer): void => {
+    message.on("data", (chunk: Buffer) => {
+      if (settled) return;
       try {
-        body.add(chunk);
+        body.add(chunk, true);
       } catch (thrown) {
         fail(thrown);
       }
-    };
-    const onEnd = (): void => {
-      settle();
+    });
+    message.on("end", () => {
+      settled = true;
       resolve(body.bytes());
+    });
+    const leave = (cause?: unknown): void => {
+      if (!settled) fail(new ClientGone(cause));
     };
-    const onClose = (cause?: unknown): void => fail(new ClientGone(cause));
-    message.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+    message.on("error", leave);
+    message.on("close", leave);
   });
 }

@@ -1,0 +1,49 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { PNPM } from "../../scripts/install.mjs";
+import { root } from "../../scripts/run.mjs";
+
+/**
+ * Checks a revision out in a temporary directory and builds packages of it. A directory that holds a built tree is taken as
+ * it is.
+ *
+ * @param packages names of folders in `packages`
+ * @returns the root of the tree, and what removes it again
+ */
+export function checkOut(revision, packages) {
+  if (existsSync(join(revision, "packages"))) return { tree: resolve(revision), remove() {} };
+  const git = (...args) => execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim();
+  const commit = commitOf(revision, git);
+  const folder = mkdtempSync(join(tmpdir(), "tritonjs-compare-"));
+  const tree = join(folder, "tree");
+  const remove = () => {
+    git("worktree", "remove", "--force", tree);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  git("worktree", "add", "--quiet", "--detach", tree, commit);
+  try {
+    // Not `run`, which ends this process: the tree has to be removed.
+    const options = { cwd: tree, stdio: ["ignore", "ignore", "inherit"] };
+    console.error(`${commit.slice(0, 8)} is being built in ${tree}`);
+    execFileSync("npx", ["--yes", PNPM, "install", "--frozen-lockfile", "--prefer-offline"], {
+      ...options,
+      shell: process.platform === "win32",
+    });
+    const tsc = join(tree, "node_modules", "typescript", "bin", "tsc");
+    for (const name of packages) execFileSync(process.execPath, [tsc, "-b", join("packages", name)], options);
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  return { tree, remove };
+}
+
+function commitOf(revision, git) {
+  try {
+    return git("rev-parse", "--verify", "--quiet", `${revision}^{commit}`);
+  } catch (cause) {
+    throw new Error(`'${revision}' is neither a revision that git knows nor the root of a tree`, { cause });
+  }
+}

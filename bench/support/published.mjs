@@ -1,0 +1,66 @@
+import { execFileSync } from "node:child_process";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { PNPM } from "../../scripts/install.mjs";
+import { root, run } from "../../scripts/run.mjs";
+
+/** Packages as those who install them get them: packed, unpacked elsewhere, their dependencies beside them. */
+export class Published {
+  #folder = mkdtempSync(join(tmpdir(), "tritonjs-published-"));
+
+  /** @param names of packages, each after those that it depends on */
+  constructor(names) {
+    for (const name of names) this.#publish(name);
+  }
+
+  /** Path of what a package gives a name to: `entry("core", "./tensor")`. */
+  entry(name, key = ".") {
+    const folder = this.#folderOf(name);
+    return join(folder, manifestOf(folder).exports[key].default);
+  }
+
+  remove() {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #folderOf(name) {
+    return join(this.#folder, "node_modules", "@tritonjs", name);
+  }
+
+  #publish(name) {
+    const source = join(root, "packages", name);
+    const [tarballs, target] = [join(this.#folder, name), this.#folderOf(name)];
+    mkdirSync(tarballs);
+    mkdirSync(target, { recursive: true });
+    const pack = ["--yes", PNPM, "pack", "--pack-destination", tarballs];
+    run("npx", pack, { cwd: source, stdio: "ignore" });
+    const [tarball] = readdirSync(tarballs);
+    execFileSync("tar", ["-xzf", join(tarballs, tarball), "-C", target, "--strip-components=1"]);
+    const { dependencies = {}, peerDependencies = {} } = manifestOf(target);
+    for (const dependency of Object.keys({ ...dependencies, ...peerDependencies }))
+      this.#link(source, dependency);
+  }
+
+  #link(source, dependency) {
+    if (dependency.startsWith("@tritonjs/")) return;
+    const target = join(this.#folder, "node_modules", dependency);
+    mkdirSync(dirname(target), { recursive: true });
+    try {
+      symlinkSync(realpathSync(join(source, "node_modules", dependency)), target, "junction");
+    } catch (error) {
+      // An optional one that the workspace does not have, or one that two packages have.
+      if (error.code !== "ENOENT" && error.code !== "EEXIST") throw error;
+    }
+  }
+}
+
+const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));

@@ -1,0 +1,54 @@
+import type { TensorAnswer } from "../callable/model-caller.js";
+import type { Clock } from "../clock/clock.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+import type { Tensor } from "../tensor/tensor.js";
+import { type NestedOptions, sendInProcess } from "./send-in-process.js";
+
+/** The answers to one request, for who reads them one at a time: the model is held back until the reader wants more. */
+export class AnswersInTurn {
+  readonly #waiting: TensorAnswer[] = [];
+  readonly #request: InferenceRequest;
+  #wake = () => {};
+
+  /** Sends the request; throws what it is refused for. */
+  constructor(
+    model: ModelVersion,
+    clock: Clock,
+    inputs: ReadonlyMap<string, Tensor>,
+    options: NestedOptions,
+  ) {
+    let sent: InferenceRequest | undefined;
+    this.#request = sendInProcess(model, clock, inputs, options, (outcome, final) => {
+      this.#waiting.push({ outcome, final });
+      sent?.pause();
+      this.#wake();
+    });
+    sent = this.#request;
+    // A callback may have answered before it let go of the thread.
+    if (this.#waiting.length > 0) sent.pause();
+  }
+
+  /** The next answer. There is none after the last: do not ask for it. */
+  async next(): Promise<TensorAnswer> {
+    for (;;) {
+      const next = this.#waiting.shift();
+      if (next !== undefined) return next;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        this.#request.resume();
+      });
+    }
+  }
+
+  /** Tells a model that can be told, and gives the request up where that cannot be. */
+  askToStop(): void {
+    if (this.#request.onAskedToStop === undefined) this.#request.cancel();
+    else this.#request.onAskedToStop();
+  }
+
+  /** Nobody reads any more: gives the request up. */
+  leave(): void {
+    this.#request.cancel();
+  }
+}

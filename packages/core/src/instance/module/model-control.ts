@@ -1,0 +1,35 @@
+import type { ModelControl } from "../backend.js";
+import type { JsModelControl } from "./js-model.js";
+
+/** What a model asks of the server's repository. */
+export type ControlAsk =
+  | {
+      readonly what: "load";
+      readonly name: string;
+      readonly config?: string | undefined;
+      readonly files?: ReadonlyMap<string, Uint8Array> | undefined;
+    }
+  | { readonly what: "unload"; readonly name: string; readonly unloadDependents?: boolean | undefined }
+  | { readonly what: "ready"; readonly name: string; readonly version: string };
+
+/** A model's control of other models, over whatever takes its questions. */
+export function modelControl(ask: (ask: ControlAsk) => Promise<unknown>): JsModelControl {
+  return {
+    loadModel: async (name, { config, files } = {}) => {
+      await ask({ what: "load", name, config, files });
+    },
+    unloadModel: async (name, { unloadDependents } = {}) => {
+      await ask({ what: "unload", name, unloadDependents });
+    },
+    isModelReady: async (name, version) =>
+      (await ask({ what: "ready", name, version: version === undefined ? "" : String(version) })) === true,
+  };
+}
+
+/** Does what a model asks for. @throws TritonError as `Triton.loadModel` and `Triton.unloadModel` */
+export async function answerControl(control: ModelControl, ask: ControlAsk): Promise<boolean | undefined> {
+  if (ask.what === "ready") return control.isReady(ask.name, ask.version);
+  if (ask.what === "unload") await control.unload(ask.name, ask);
+  else await control.load(ask.name, ask);
+  return undefined;
+}

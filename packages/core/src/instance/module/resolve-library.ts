@@ -1,0 +1,32 @@
+import { existsSync } from "node:fs";
+import nodeModule from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { resolveNow } from "./library-hooks.js";
+
+/** What newer versions of Node have beside `register`. */
+interface SynchronousHooks {
+  registerHooks?(hooks: { readonly resolve: typeof resolveNow }): void;
+}
+
+/**
+ * Lets a module that finds no `@tritonjs/core` in a `node_modules` above it import the one that runs it. For threads
+ * and processes of the library's own: it goes for all of their modules.
+ *
+ * @param module URL of the module
+ */
+export function resolveLibrary(module: string): void {
+  if (finds(module)) return;
+  const { registerHooks } = nodeModule as SynchronousHooks;
+  if (registerHooks !== undefined) registerHooks({ resolve: resolveNow });
+  else nodeModule.register?.(new URL("./library-hooks.js", import.meta.url));
+}
+
+/** As Node looks for packages of modules; `require` looks into NODE_PATH too. */
+function finds(module: string): boolean {
+  if (!module.startsWith("file:")) return true;
+  for (let path = fileURLToPath(module); path !== dirname(path); path = dirname(path)) {
+    if (existsSync(join(dirname(path), "node_modules", "@tritonjs", "core", "package.json"))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,65 @@
+import ndarray, { type NdArray } from "ndarray";
+import type { Elements } from "./data-type.js";
+import type { Shape } from "./shape.js";
+
+/** A class of the `ndarray` package, which makes one for each kind of elements and number of dimensions. */
+type ViewClass = new (elements: Elements, ...numbers: number[]) => NdArray<Elements>;
+
+/**
+ * The classes by the constructor of their elements, then by number of dimensions; null where one is not made as expected.
+ * `ndarray()` finds out each time what kind of elements it was given, which takes ten times as long as making the array.
+ */
+const classes = new Map<unknown, (ViewClass | null)[]>();
+for (const name of ["Int8", "Int16", "Int32", "Uint8", "Uint16", "Uint32", "Float32", "Float64"] as const) {
+  classes.set(globalThis[`${name}Array`], []);
+}
+classes.set(BigInt64Array, []);
+classes.set(BigUint64Array, []);
+
+/** An ndarray over all elements, in row-major order. */
+export function viewOf(elements: Elements, shape: Shape): NdArray<Elements> {
+  const known = classes.get(elements.constructor);
+  if (known === undefined) return byPackage(elements, shape);
+  const View = known[shape.length];
+  if (View) return make(View, elements, shape);
+  const view = byPackage(elements, shape);
+  if (View === undefined) known[shape.length] = classOf(view);
+  return view;
+}
+
+function byPackage(elements: Elements, shape: Shape): NdArray<Elements> {
+  return ndarray(elements as Float32Array, shape as number[]) as unknown as NdArray<Elements>;
+}
+
+function make(View: ViewClass, elements: Elements, shape: Shape): NdArray<Elements> {
+  if (shape.length === 1) return new View(elements, shape[0]!, 1, 0);
+  if (shape.length === 2) return new View(elements, shape[0]!, shape[1]!, shape[1]!, 1, 0);
+  const strides = new Array<number>(shape.length);
+  let step = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    strides[axis] = step;
+    step *= shape[axis]!;
+  }
+  return new View(elements, ...shape, ...strides, 0);
+}
+
+/** The class of an ndarray, if that makes another one like it. */
+function classOf(view: NdArray<Elements>): ViewClass | null {
+  const View = view.constructor as ViewClass;
+  const { data, shape, stride, offset } = view;
+  try {
+    const other = make(View, data, shape);
+    const isSame =
+      other.data === data &&
+      other.offset === offset &&
+      same(other.shape, shape) &&
+      same(other.stride, stride);
+    return isSame ? View : null;
+  } catch {
+    return null;
+  }
+}
+
+function same(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((number, i) => number === b[i]);
+}

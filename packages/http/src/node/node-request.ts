@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { V2Request } from "../exchange/request.js";
+import { readMessage } from "./read-message.js";
+
+/** A request that a server of Node received. Its body is still unread. */
+export class NodeV2Request implements V2Request {
+  readonly method: string;
+  readonly path: string;
+  readonly rawHeaders: readonly string[];
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+
+  /** @param prefix what paths begin with */
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, prefix: string) {
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    this.method = incoming.method ?? "";
+    this.path = pathOf(incoming.url ?? "", prefix);
+    this.rawHeaders = incoming.rawHeaders;
+  }
+
+  get gone(): boolean {
+    return this.#outgoing.destroyed;
+  }
+
+  readBody(maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {
+    return readMessage(this.#incoming, maxInputSize, tensorsAt);
+  }
+
+  onGone(listener: () => void): () => void {
+    // Most requests are answered: a listener that does nothing any more costs less than taking it away.
+    let waiting = true;
+    this.#outgoing.on("close", () => {
+      if (waiting) listener();
+    });
+    return () => {
+      waiting = false;
+    };
+  }
+
+  onSent(listener: () => void): void {
+    if (this.gone) listener();
+    else this.#outgoing.once("close", listener);
+  }
+
+  /** A server without a logger has nobody to tell. */
+  report(_error: unknown): void {}
+}
+
+function pathOf(url: string, prefix: string): string {
+  const query = url.indexOf("?");
+  const path = query < 0 ? url : url.slice(0, query);
+  return path.startsWith(prefix) ? path.slice(prefix.length) : path;
+}
