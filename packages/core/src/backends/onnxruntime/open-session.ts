@@ -53,7 +53,7 @@ export function openSession(
     instance,
     key,
     () => OnnxSession.open(file, instance, options),
-    (session) => session.inferenceSession.release(),
+    (session) => session.release(),
   );
 }
 
@@ -63,17 +63,18 @@ function digestOf(bytes: Uint8Array): string {
 
 /** An ONNX model that is open on the device of an instance. */
 export class OnnxSession {
+  readonly #session: InferenceSession;
   readonly #scalars: ReadonlySet<string>;
 
   private constructor(
-    /** ONNX Runtime's own session. */
-    readonly inferenceSession: InferenceSession,
+    session: InferenceSession,
     /** The execution provider that it got. */
     readonly provider: string,
     /** Tensors as the file declares them, with all their dimensions. */
     readonly inputs: readonly TensorSpec[],
     readonly outputs: readonly TensorSpec[],
   ) {
+    this.#session = session;
     this.#scalars = new Set(inputs.filter(({ shape }) => shape.length === 0).map(({ name }) => name));
   }
 
@@ -109,9 +110,14 @@ export class OnnxSession {
     names: readonly string[] = this.outputs.map(({ name }) => name),
   ): Promise<{ [Name in keyof O]: NdArray<ElementsOf<O[Name]>> }> {
     const feeds = toFeeds(this.#tensors(inputs), this.#scalars);
-    const results = fromResults(await this.inferenceSession.run(feeds, names));
+    const results = fromResults(await this.#session.run(feeds, names));
     const arrays = [...results].map(([name, tensor]) => [name, toNdArray(tensor)]);
     return Object.fromEntries(arrays) as { [Name in keyof O]: NdArray<ElementsOf<O[Name]>> };
+  }
+
+  /** @internal */
+  release(): Promise<void> {
+    return this.#session.release();
   }
 
   #tensors(given: Readonly<Record<string, unknown>>): Map<string, Tensor> {
