@@ -2,21 +2,17 @@ import type { Clock, Timer } from "../clock/clock.js";
 import { statusText } from "../errors/status-text.js";
 import { TritonError } from "../errors/triton-error.js";
 import { RepositoryAgents } from "./agents/repository-agents.js";
-import { applyChanges } from "./apply-changes.js";
 import { checkModelName } from "./check-model-name.js";
-import { Dependencies } from "./dependencies.js";
 import { indexRows, type ModelIndexEntry } from "./index-rows.js";
 import { OverrideDirectory } from "./layout/override-directory.js";
 import type { LoadParameters, UnloadParameters } from "./load-parameters.js";
 import { loadsAll } from "./loads-all.js";
-import { Locks } from "./locks.js";
-import type { ModelKey } from "./model-id.js";
 import { type LoaderContext, ModelLoader } from "./model-loader.js";
 import { notPolled } from "./not-polled.js";
+import { RepositoryChanges } from "./repository-changes.js";
 import type { RepositoryOptions } from "./repository-options.js";
-import { type Poll, RepositoryPoller } from "./repository-poller.js";
+import { RepositoryPoller } from "./repository-poller.js";
 import { RepositoryState } from "./repository-state.js";
-import { CopySweeper } from "./sources/copy-sweeper.js";
 import { openSources } from "./sources/open-sources.js";
 import type { RepositorySource } from "./sources/repository-source.js";
 
@@ -24,12 +20,6 @@ import type { RepositorySource } from "./sources/repository-source.js";
 export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
   readonly clock: Clock;
   readonly options: RepositoryOptions;
-}
-
-/** What became of a change. */
-interface Change {
-  readonly poll: Poll;
-  readonly failed: ReadonlyMap<ModelKey, string>;
 }
 
 /** The models of one or several repositories: which there are, which are in service, and how they come and go. */
@@ -40,10 +30,9 @@ export class ModelRepository {
   readonly #loader: ModelLoader;
   readonly #poller: RepositoryPoller;
   readonly #agents: RepositoryAgents;
-  readonly #locks = new Locks();
   /** Files that came with load requests, and that models are made of. */
   readonly #overrides = new Set<OverrideDirectory>();
-  readonly #sweeper: CopySweeper;
+  readonly #changes: RepositoryChanges;
   #timer: Timer | undefined;
   #closed = false;
 
@@ -53,11 +42,16 @@ export class ModelRepository {
     this.#context = context;
     this.#state = new RepositoryState(log);
     this.#repositories = openSources(paths, context).sort((a, b) => (a.path < b.path ? -1 : 1));
-    this.#sweeper = new CopySweeper(this.#repositories, () => this.#state.copies());
     this.#loader = new ModelLoader({
       ...context,
       loadThreadCount: options.modelLoadThreadCount ?? 4,
       retryCount: options.modelLoadRetryCount ?? 0,
+    });
+    this.#changes = new RepositoryChanges({
+      ...context,
+      state: this.#state,
+      loader: this.#loader,
+      repositories: this.#repositories,
     });
     this.#agents = new RepositoryAgents(options.repositoryAgents ?? {}, log);
     this.#poller = new RepositoryPoller({
@@ -84,7 +78,7 @@ export class ModelRepository {
     if (this.#repositories.length === 0 || this.#closed) return [];
     await this.#poller.checkRepositories();
     const first = loadsAll(this.#context.options) ? undefined : loadModel;
-    const { poll } = await this.#change(
+    const { poll } = await this.#changes.apply(
       () => (first ? this.#poller.named(first) : this.#poller.all()),
       () => this.#poller.refresh(first),
     );
@@ -110,7 +104,7 @@ export class ModelRepository {
       throw notPolled(name, problem);
     });
     try {
-      const { poll, failed } = await this.#change(
+      const { poll, failed } = await this.#changes.apply(
         () => this.#poller.named([name], { config, directory }),
         () => this.#poller.refresh([name], { config, directory }),
       );
@@ -137,10 +131,10 @@ export class ModelRepository {
   ): Promise<{ readonly ended: Promise<void> }> {
     this.#assertExplicit();
     let ended: Promise<void> = Promise.resolve();
-    await this.#change(
+    await this.#changes.apply(
       async () => {
         const named = this.#state.named(name).map(([key]) => key);
-        const gone = unloadDependents ? this.#dependencies().withOrphans(named) : new Set(named);
+        const gone = unloadDependents ? this.#changes.dependencies().withOrphans(named) : new Set(named);
         return { changed: new Map(), unchanged: new Map(), gone, problems: new Map() };
       },
       undefined,
@@ -177,10 +171,12 @@ export class ModelRepository {
   boundModelCame(): void {
     const { models, invalid } = this.#state;
     if (invalid.size === 0) return;
-    void this.#change(async () => {
-      const waiting = [...models].filter(([key]) => invalid.has(key));
-      return { changed: new Map(waiting), unchanged: new Map(), gone: new Set(), problems: new Map() };
-    }).catch((error) => this.#context.log.error(statusText(error)));
+    void this.#changes
+      .apply(async () => {
+        const waiting = [...models].filter(([key]) => invalid.has(key));
+        return { changed: new Map(waiting), unchanged: new Map(), gone: new Set(), problems: new Map() };
+      })
+      .catch((error) => this.#context.log.error(statusText(error)));
   }
 
   /** Ends polling; what is loading still ends. */
@@ -188,7 +184,7 @@ export class ModelRepository {
     this.#closed = true;
     this.#timer?.cancel();
     for (const repository of this.#repositories) repository.abort();
-    await this.#locks.idle();
+    await this.#changes.end();
   }
 
   /** All models are gone: tells the agents, and removes copies and what came with load requests. */
@@ -202,84 +198,16 @@ export class ModelRepository {
     if (this.#closed) return;
     const { clock, options, log } = this.#context;
     this.#timer = clock.setTimer((options.repositoryPollSecs ?? 15) * 1000, () => {
-      void this.#change(
-        () => this.#poller.all(),
-        () => this.#poller.refresh(),
-      )
+      void this.#changes
+        .apply(
+          () => this.#poller.all(),
+          () => this.#poller.refresh(),
+        )
         .catch((error) => {
           if (!this.#closed) log.error(statusText(error));
         })
         .finally(() => this.#pollLater());
     });
-  }
-
-  /**
-   * Looks at directories and applies what has changed; one at a time for each model.
-   *
-   * @param prepare brings models to this machine, while other models change
-   */
-  async #change(
-    look: () => Promise<Poll>,
-    prepare?: () => Promise<void>,
-    onUnload?: (ended: Promise<void>) => void,
-  ): Promise<Change> {
-    return this.#sweeper.during(async () => {
-      if (prepare !== undefined) {
-        await prepare();
-        if (this.#closed) throw new TritonError("UNAVAILABLE", "the server is closing");
-      }
-      return await this.#apply(look, onUnload);
-    });
-  }
-
-  async #apply(look: () => Promise<Poll>, onUnload?: (ended: Promise<void>) => void): Promise<Change> {
-    const { models } = this.#state;
-    const plan = await this.#locks.plan(async () => {
-      const poll = await look();
-      const before = this.#dependencies().withDependents(poll.gone);
-      const after = new Map([...models, ...poll.unchanged, ...poll.changed]);
-      for (const key of poll.gone) after.delete(key);
-      const dependencies = this.#dependencies(after);
-      const affected = new Set([...dependencies.withDependents(poll.changed.keys()), ...before]);
-      for (const key of affected) if (!after.has(key)) affected.delete(key);
-      const locked = [...affected, ...poll.gone, ...poll.unchanged.keys()];
-      return { value: { poll, affected, dependencies }, locked };
-    });
-    const { poll, affected, dependencies } = plan.value;
-    try {
-      this.#forgetMissing(poll.problems);
-      const previous = new Map(models);
-      for (const [key, model] of [...poll.unchanged, ...poll.changed]) models.set(key, model);
-      const ended = [...poll.gone].map((key) => {
-        const gone = this.#state.forget(key);
-        return gone === undefined ? undefined : this.#loader.unload(gone.id);
-      });
-      onUnload?.(Promise.all(ended).then(() => {}));
-      const failures = await applyChanges(affected, dependencies, previous, {
-        ...this.#context,
-        state: this.#state,
-        loader: this.#loader,
-      });
-      return { poll, failed: failures };
-    } finally {
-      plan.release();
-    }
-  }
-
-  #dependencies(models = this.#state.models): Dependencies {
-    return new Dependencies(models, (name) => this.#context.registry.isBound(name));
-  }
-
-  /** A model that is not in service and whose directory is gone is no model any more. */
-  #forgetMissing(missing: ReadonlyMap<string, TritonError>): void {
-    for (const [name, { code }] of missing) {
-      const isServing = this.#context.registry.versions(name).some(({ state }) => state !== "UNAVAILABLE");
-      if (code !== "NOT_FOUND" || isServing) continue;
-      for (const [key, { id }] of this.#state.named(name)) {
-        this.#state.forget(key);
-        this.#loader.forgetFailures(id);
-      }
-    }
   }
 
   #assertExplicit(): void {

@@ -1,0 +1,111 @@
+import { TritonError } from "../errors/triton-error.js";
+import { applyChanges } from "./apply-changes.js";
+import { Dependencies } from "./dependencies.js";
+import { Locks } from "./locks.js";
+import type { ModelKey } from "./model-id.js";
+import type { LoaderContext, ModelLoader } from "./model-loader.js";
+import type { Poll } from "./repository-poller.js";
+import type { RepositoryState } from "./repository-state.js";
+import { CopySweeper } from "./sources/copy-sweeper.js";
+import type { RepositorySource } from "./sources/repository-source.js";
+
+/** What became of a change. */
+export interface Change {
+  readonly poll: Poll;
+  /** Models that could not be loaded, with their reasons. */
+  readonly failed: ReadonlyMap<ModelKey, string>;
+}
+
+/** What {@link RepositoryChanges} works on. */
+export interface ChangesContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
+  readonly state: RepositoryState;
+  readonly loader: ModelLoader;
+  readonly repositories: readonly RepositorySource[];
+}
+
+/** Makes the models in service what a look at the repositories says, one change at a time for each model. */
+export class RepositoryChanges {
+  readonly #context: ChangesContext;
+  readonly #locks = new Locks();
+  readonly #sweeper: CopySweeper;
+  #ended = false;
+
+  constructor(context: ChangesContext) {
+    this.#context = context;
+    this.#sweeper = new CopySweeper(context.repositories, () => context.state.copies());
+  }
+
+  /**
+   * Looks, and applies what has changed.
+   *
+   * @param prepare brings models to this machine, while other models change
+   * @param onUnload is told when the requests of unloaded models will be answered
+   * @throws TritonError UNAVAILABLE when the server began to close meanwhile.
+   */
+  apply(
+    look: () => Promise<Poll>,
+    prepare?: () => Promise<void>,
+    onUnload?: (ended: Promise<void>) => void,
+  ): Promise<Change> {
+    return this.#sweeper.during(async () => {
+      if (prepare !== undefined) {
+        await prepare();
+        if (this.#ended) throw new TritonError("UNAVAILABLE", "the server is closing");
+      }
+      return await this.#planAndApply(look, onUnload);
+    });
+  }
+
+  /** What is made of what. */
+  dependencies(models = this.#context.state.models): Dependencies {
+    return new Dependencies(models, (name) => this.#context.registry.isBound(name));
+  }
+
+  /** Waits for the changes at hand. Those that still prepare are given up. */
+  async end(): Promise<void> {
+    this.#ended = true;
+    await this.#locks.idle();
+  }
+
+  async #planAndApply(look: () => Promise<Poll>, onUnload?: (ended: Promise<void>) => void): Promise<Change> {
+    const { state, loader } = this.#context;
+    const { models } = state;
+    const plan = await this.#locks.plan(async () => {
+      const poll = await look();
+      const before = this.dependencies().withDependents(poll.gone);
+      const after = new Map([...models, ...poll.unchanged, ...poll.changed]);
+      for (const key of poll.gone) after.delete(key);
+      const dependencies = this.dependencies(after);
+      const affected = new Set([...dependencies.withDependents(poll.changed.keys()), ...before]);
+      for (const key of affected) if (!after.has(key)) affected.delete(key);
+      const locked = [...affected, ...poll.gone, ...poll.unchanged.keys()];
+      return { value: { poll, affected, dependencies }, locked };
+    });
+    const { poll, affected, dependencies } = plan.value;
+    try {
+      this.#forgetMissing(poll.problems);
+      const previous = new Map(models);
+      for (const [key, model] of [...poll.unchanged, ...poll.changed]) models.set(key, model);
+      const ended = [...poll.gone].map((key) => {
+        const gone = state.forget(key);
+        return gone === undefined ? undefined : loader.unload(gone.id);
+      });
+      onUnload?.(Promise.all(ended).then(() => {}));
+      return { poll, failed: await applyChanges(affected, dependencies, previous, this.#context) };
+    } finally {
+      plan.release();
+    }
+  }
+
+  /** A model that is not in service and whose directory is gone is no model any more. */
+  #forgetMissing(missing: ReadonlyMap<string, TritonError>): void {
+    for (const [name, { code }] of missing) {
+      const isServing = this.#context.registry.versions(name).some(({ state }) => state !== "UNAVAILABLE");
+      if (code !== "NOT_FOUND" || isServing) continue;
+      for (const [key, { id }] of this.#context.state.named(name)) {
+        this.#context.state.forget(key);
+        this.#context.loader.forgetFailures(id);
+      }
+    }
+  }
+}
