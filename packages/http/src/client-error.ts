@@ -8,6 +8,9 @@ const answers: Readonly<Record<string, readonly [status: string, message: string
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "Request Timeout"],
 };
 
+/** How long a client may go on to say nothing, after it was answered, before its connection ends. */
+const LINGER_MS = 1000;
+
 /** Answers a request that never became one, and closes its connection. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === "ECONNRESET") {
@@ -20,4 +23,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
       `Connection: close\r\n\r\n${body}`,
   );
+  // Who is slow on purpose does not hang up either, and may go on to send a body.
+  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT") socket.destroySoon();
+  else socket.setTimeout(LINGER_MS);
 }

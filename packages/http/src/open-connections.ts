@@ -84,8 +84,20 @@ export class OpenConnections {
   #watch(socket: Socket): void {
     this.#handshakes.delete(addressOf(socket));
     this.#connections.set(socket, { requests: 0, answeredAt: Number.NEGATIVE_INFINITY });
-    socket.once("close", () => this.#connections.delete(socket));
+    socket.once("close", () => this.#lose(socket));
     if (this.#ended) socket.destroy();
+  }
+
+  /** Answers that wait for those in front of them have no socket yet: Node does not tell them that it is gone. */
+  #lose(socket: Socket): void {
+    const open = this.#connections.get(socket)?.requests ?? 0;
+    this.#connections.delete(socket);
+    if (open === 0) return;
+    for (const response of [...this.#responses]) {
+      if (response.req.socket !== socket || response.socket !== null) continue;
+      response.destroy();
+      response.emit("close");
+    }
   }
 
   #answered(socket: Socket, response: ServerResponse): void {

@@ -10,6 +10,8 @@ const text = "text/plain";
 it.each([
   ["GET", "/v2", 200, json],
   ["GET", "/v2?x=1", 200, json],
+  ["GET", "http://triton:8000/v2?x=1", 200, json],
+  ["GET", "ftp://triton/v2", 404, text],
   ["GET", "/v2/health/live", 200, text],
   ["GET", "/v2/health/ready", 200, text],
   ["GET", "/v2/models/m", 200, json],

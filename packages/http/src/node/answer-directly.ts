@@ -6,11 +6,10 @@ import { sendAnswer } from "./send-answer.js";
 /** Answers the requests of a server of Node, with nothing in between. */
 export function answerDirectly(handler: V2Handler): RequestListener {
   return (incoming, outgoing) => {
-    handler(new NodeV2Request(incoming, outgoing, "")).then(
-      (response) => {
+    handler(new NodeV2Request(incoming, outgoing, ""))
+      .then((response) => {
         if (response !== undefined) sendAnswer(outgoing, response);
-      },
-      (error: Error) => outgoing.destroy(error),
-    );
+      })
+      .catch((error: Error) => outgoing.destroy(error));
   };
 }

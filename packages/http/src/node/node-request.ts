@@ -49,6 +49,8 @@ export class NodeV2Request implements V2Request {
 
 function pathOf(url: string, prefix: string): string {
   const query = url.indexOf("?");
-  const path = query < 0 ? url : url.slice(0, query);
+  let path = query < 0 ? url : url.slice(0, query);
+  // Proxies may name the server too.
+  if (path[0] !== "/") path = path.replace(/^https?:\/\/[^/]*/i, "");
   return path.startsWith(prefix) ? path.slice(prefix.length) : path;
 }

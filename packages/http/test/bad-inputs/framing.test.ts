@@ -37,6 +37,20 @@ describe("bodies", () => {
     await expectGoodRequestToWork(server.port);
   });
 
+  it("that go on slowly after the time is over end with their connection", async () => {
+    const client = connect({ port: server.port, host: "localhost", allowHalfOpen: true });
+    const closed = new Promise((resolve) => client.once("close", resolve));
+    client.on("error", () => {});
+    client.resume();
+    client.write(`${head("Content-Length: 999999999")}{`);
+    const goOn = (error?: Error | null) => {
+      if (!error) client.write(" ", () => setImmediate(goOn, client.errored));
+    };
+    client.once("end", () => goOn());
+    await closed;
+    await expectGoodRequestToWork(server.port);
+  });
+
   it("in 100 000 chunks of one byte are refused", async () => {
     const answer = await speakToTheEnd(
       patientServer.port,

@@ -43,15 +43,15 @@ export function spansOf(trace: Trace): Span[] {
     moments: readonly Moment[],
     rest: Partial<Span> = {},
   ) => {
-    const times = (rest.kind === 2 ? all : moments).map(({ ns }) => ns);
+    const { first, last } = reachOf(rest.kind === 2 ? all : moments);
     return {
       traceId,
       spanId: newSpanId(),
       parentSpanId: parent,
       name,
       kind: 1,
-      startTimeUnixNano: unix(Math.min(...times)),
-      endTimeUnixNano: unix(Math.max(...times)),
+      startTimeUnixNano: unix(first),
+      endTimeUnixNano: unix(last),
       attributes: [],
       events: moments.map((moment) => ({ name: moment.name, timeUnixNano: unix(moment.ns) })),
       ...rest,
@@ -71,6 +71,17 @@ export function spansOf(trace: Trace): Span[] {
     if (computed.length > 0) spans.push(span("compute", request.spanId, computed));
   }
   return spans;
+}
+
+/** Moments may be too many for the arguments of a call: a stream has one for each response. */
+function reachOf(moments: readonly Moment[]): { readonly first: number; readonly last: number } {
+  let first = Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const { ns } of moments) {
+    if (ns < first) first = ns;
+    if (ns > last) last = ns;
+  }
+  return { first, last };
 }
 
 function isOfCompute(name: string): boolean {

@@ -53,6 +53,17 @@ async function bench(options: TraceOptions = {}, spans: OpenTelemetryOptions = {
 }
 
 describe("a trace", () => {
+  it("has any number of moments", async () => {
+    const { tracing, received } = await bench();
+    const trace = tracing.sample("m")!;
+    for (let response = 1; response <= 250_000; response++) trace.mark("INFER_RESPONSE_COMPLETE", response);
+    trace.release();
+    await tracing.close();
+    expect(received()).toMatchObject([
+      { name: "InferRequest", startTimeUnixNano: "1000000", endTimeUnixNano: "250000000000" },
+    ]);
+  });
+
   it("becomes spans: all of it, each request, and its computing", async () => {
     const { tracing, received, messages } = await bench({}, { resource: { zone: "a" } });
     const trace = tracing.sample("m")!;
