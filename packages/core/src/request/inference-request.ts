@@ -229,10 +229,11 @@ export class InferenceRequest {
 
   /**
    * Gives the request up: it leaves its queue at once and lets go of its tensors, a running callback sees its
-   * `signal` abort, and the answer is `reason`. Returns false when the request was already over.
+   * `signal` abort, and the answer is the reason. Returns false when the request was already over.
    */
-  cancel(reason: TritonError = errorWithoutStack("CANCELLED", "the request was cancelled")): boolean {
+  cancel(given?: TritonError): boolean {
     if (this.#settled) return false;
+    const reason = given ?? errorWithoutStack("CANCELLED", "the request was cancelled");
     this.#cancelReason = reason;
     this.#settled = true;
     this.holder?.remove(this);
