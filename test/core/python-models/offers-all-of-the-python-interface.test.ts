@@ -1,10 +1,6 @@
-import { chmod } from "node:fs/promises";
-import { join } from "node:path";
-import { Triton } from "@tritonjs/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasPython, pythonProgram, withoutPython } from "../../support/python.js";
-import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
-import { DECOUPLED, FLOATS, modelClass, PythonServer, pythonFiles } from "./python-server.js";
+import { hasPython, withoutPython } from "../../support/python.js";
+import { DECOUPLED, modelClass, PythonServer } from "./python-server.js";
 
 /** What each thing of the interface does, as Python that fails where it does not. */
 const ROWS = {
@@ -150,28 +146,3 @@ def run(self, sender, request):
     await server.untilLogged("cancelled");
   });
 });
-
-describe.skipIf(!hasPython)(`EXECUTION_ENV_PATH${withoutPython}`, () => {
-  it("names the directory whose Python runs the model", async () => {
-    const config = `${FLOATS}
-parameters [ { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env" } },
-  { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "yes" } } ]`;
-    const code = modelClass(
-      'def execute(self, requests):\n    return [y([float(os.environ["IN_ENV"])]) for _ in requests]',
-    );
-    await using files = await RepositoryOnDisk.create({
-      ...pythonFiles({ m: { config, code } }),
-      "m/env/bin/python3": `#!/bin/sh\nIN_ENV=7 exec ${pythonProgram} "$@"\n`,
-    });
-    const python = join(files.path, "m/env/bin/python3");
-    await chmod(python, 0o755);
-    await using triton = new Triton({ modelRepository: files.path, exitOnError: false, logger: quiet });
-    await triton.ready();
-    const [row] = await triton.service.repositoryIndex(false);
-    expect(row).toMatchObject({ state: "READY" });
-    const { Y } = await triton.infer<string>("m", { X: [1] });
-    expect([...(Y as { data: Float32Array }).data]).toEqual([7]);
-  });
-});
-
-const quiet = { error() {}, warn() {}, info() {}, debug() {} };

@@ -34,11 +34,6 @@ const broken = {
     pb_utils.InferenceRequest(model_name="m", requested_output_names=[], inputs=[]).exec()
 ${NORMAL}`),
   },
-  packed: {
-    config: `${FLOATS}
-parameters [ { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } } ]`,
-    code: modelClass(NORMAL),
-  },
   raises_in_completion: {
     code: modelClass(
       `@staticmethod\ndef auto_complete_config(config):\n    raise ValueError("no tensors")\n${NORMAL}`,
@@ -112,6 +107,39 @@ const working = {
     code: modelClass(`def execute(self, requests):
     return [y([1])]`),
   },
+  sends_on: {
+    config: DECOUPLED,
+    code: modelClass(`def execute(self, requests):
+    sender = requests[0].get_response_sender()
+    sender.send(y([1]))
+    sender.send(y([2]), FINAL)
+    refused = []
+    for last in [(y([3]), 0), (y([4]), FINAL), (None, FINAL)]:
+        try:
+            sender.send(*last)
+        except pb_utils.TritonModelException as error:
+            refused.append(str(error))
+    pb_utils.Logger.log_info(json.dumps(refused))
+    if x_of(requests[0])[0] == 2:
+        sender.send(y([5]))`),
+  },
+  wrong_outputs: {
+    config: `max_batch_size: 4
+dynamic_batching { max_queue_delay_microseconds: 200000 preferred_batch_size: [ 2 ] }
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]`,
+    code: modelClass(`def execute(self, requests):
+    def answer(x):
+        y = {1: np.zeros((1, 3), np.float32), 2: np.zeros((1, 2), np.int64), 3: np.array([["a", "b"]])}.get(
+            x, np.full((1, 2), x, np.float32))
+        return pb_utils.InferenceResponse([pb_utils.Tensor("Y" if x != 4 else "Z", y)])
+    def safely(x):
+        try:
+            return answer(x)
+        except pb_utils.TritonModelException as error:
+            return pb_utils.InferenceResponse(error=pb_utils.TritonError(str(error)))
+    return [safely(int(x_of(request)[0][0])) for request in requests]`),
+  },
   raises_later: {
     config: DECOUPLED,
     code: modelClass(`async def execute(self, requests):
@@ -156,10 +184,6 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
       /^Internal: Stub process 'dies_in_initialize_0' is not healthy\. It exited with code 3/,
     ],
     ["calls_in_initialize", /BLS is only supported during the 'execute' function\./],
-    [
-      "packed",
-      /EXECUTION_ENV_PATH '\$\$TRITON_MODEL_DIRECTORY\/env\.tar\.gz', a packed environment: unpack it/,
-    ],
     [
       "raises_in_completion",
       /^Internal: ValueError: no tensors\n\nAt:\n {2}.*\(\d+\): auto_complete_config\n$/,
@@ -255,6 +279,41 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
       "INTERNAL Failed to process the request(s) for model 'raises_later_0', message: ValueError: later",
       1,
     ]);
+  });
+
+  it("refuses what a decoupled model sends after the final response, and the client gets none of it", async () => {
+    const closed = "Unable to send response. Response sender has been closed.";
+    expect(await streamed("sends_on")).toEqual(["done", 2]);
+    expect(await server.untilLogged('["Unable')).toBe(
+      JSON.stringify([closed, closed, closed]).replaceAll('","', '", "'),
+    );
+    const seen: number[][] = [];
+    for await (const values of server.stream("sends_on", [2])) seen.push(values);
+    expect(seen).toEqual([[1], [2]]);
+    expect(await server.ask("normal", 1)).toEqual([1]);
+  });
+
+  const wrong = (x: number) => server.triton.infer<string>("wrong_outputs", { X: [[x]] });
+
+  it("passes outputs with other dims or another type on, and tells the log, and the batch goes on", async () => {
+    for (const [x, shape] of [
+      [1, [1, 3]],
+      [2, [1, 2]],
+    ] as const) {
+      const [got, other] = await Promise.all([wrong(x), wrong(7)]);
+      expect((got.Y as { shape: readonly number[] }).shape).toEqual(shape);
+      expect([...(other.Y as { data: Float32Array }).data]).toEqual([7, 7]);
+    }
+    expect(server.lines).toContain(
+      "model 'wrong_outputs' returned output 'Y' with shape [1,3], declared is [-1,2]; clients get it as it is",
+    );
+  });
+
+  it("fails the request whose output cannot be a tensor, and leaves out what was not asked for", async () => {
+    const outcomes = await outcomesOf([wrong(3), wrong(7)]);
+    expect(outcomes).toEqual(["INTERNAL NumPy dtype is not supported.", "done"]);
+    const [got, other] = await Promise.all([wrong(4), wrong(7)]);
+    expect([Object.keys(got), Object.keys(other)]).toEqual([[], ["Y"]]);
   });
 
   it("holds nothing of 100 MB of output but its last line", async () => {

@@ -139,6 +139,55 @@ output [ { name: "Y" data_type: TYPE_STRING dims: [ 1 ] } ]`,
         seen.append("failed to load 'nobody'" in str(error))
     return [y(seen)]`),
   },
+  forks: {
+    code: `${modelClass(`def initialize(self, args):
+    self.pool = multiprocessing.get_context("fork").Pool(2)
+def execute(self, requests):
+    sums = self.pool.map(in_child, [1, 2, 3, 4])
+    new = multiprocessing.get_context("fork").Pool(3)
+    sums += new.map(in_child, [5, 6, 7])
+    new.close()
+    new.join()
+    return [y(sums)]
+def finalize(self):
+    self.pool.terminate()`)}
+import multiprocessing
+
+def in_child(value):
+    x = pb_utils.Tensor("X", np.array([value], np.float32))
+    def call(model, **how):
+        request = pb_utils.InferenceRequest(model_name=model, inputs=[x], requested_output_names=["Y"])
+        return request.exec(**how)
+    if "what_there_is_not" not in call("what_there_is_not").error().message():
+        return -1
+    pb_utils.Logger.log_info("from a child: " + str(value))
+    try:
+        pb_utils.MetricFamily("of_a_child", "", pb_utils.MetricFamily.COUNTER)
+        return -2
+    except RuntimeError as error:
+        if "a process that the model forked" not in str(error):
+            return -3
+    if not pb_utils.is_model_ready("doubles"):
+        return -4
+    got = float(call("doubles").output_tensors()[0].as_numpy()[0])
+    streamed = [r.output_tensors()[0].as_numpy()[0] for r in call("counts_up", decoupled=True) if r.output_tensors()]
+    return 1000 * len(streamed) + got
+`,
+  },
+  loses_a_child: {
+    code: modelClass(`def execute(self, requests):
+    x = np.array([1e6], np.float32)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        for _ in ${call('"counts_up"')}.exec(decoupled=True):
+            os.write(writer, b".")
+    os.read(reader, 1)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    x = x_of(requests[0])
+    return [y(${call('"doubles"')}.exec().output_tensors()[0].as_numpy())]`),
+  },
   sleeper: {
     code: modelClass("def execute(self, requests):\n    return [y(x_of(request)) for request in requests]"),
     config: FLOATS,
@@ -186,6 +235,19 @@ describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
 
   it("of decoupled models are awaited until the first response is there, and others go on meanwhile", async () => {
     expect(await server.ask("awaits_streams", 3)).toEqual([6]);
+  });
+
+  it("may be made by processes that the model has forked, before its batch and in it", async () => {
+    const expected = [1, 2, 3, 4, 5, 6, 7].map((value) => 1000 * value + 2 * value);
+    expect(await server.ask("forks", 1)).toEqual(expected);
+    expect(await server.ask("forks", 2)).toEqual(expected);
+    await server.untilLogged("from a child: 7");
+  });
+
+  it("end with the forked process that has made them", async () => {
+    const before = server.lines.filter((line) => line.includes("counting was given up")).length;
+    expect(await server.ask("loses_a_child", 4)).toEqual([8]);
+    await server.untilLogged("counting was given up", before + 1);
   });
 
   it("are refused in Triton's words", async () => {

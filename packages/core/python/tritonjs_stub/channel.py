@@ -24,16 +24,16 @@ _open = []
 
 def close_in_child():
     """Gives the line up in a process that the model forked."""
-    for channel in _open:
+    for channel in list(_open):
         channel.detach()
 
 
 class Channel:
-    def __init__(self, descriptor):
+    def __init__(self, descriptor, first_call=1):
         self._socket = socket.socket(fileno=descriptor)
         self._socket.set_inheritable(False)
         self._sending = threading.Lock()
-        self._calls = itertools.count(1)
+        self._calls = itertools.count(first_call)
         self._waiting = {}
         self._owner = os.getpid()
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
@@ -42,11 +42,17 @@ class Channel:
 
     def detach(self):
         self._socket.close()
+        if self in _open:
+            _open.remove(self)
+
+    def next_call(self):
+        """A number that no call has, nor any before it."""
+        return next(self._calls)
 
     def send(self, header, tensors=()):
         """Sends a frame. `tensors` are pairs of what the header says of one and its bytes."""
         if os.getpid() != self._owner:
-            raise RuntimeError("a process that the model forked cannot speak with the server")
+            raise RuntimeError("a process that the model forked cannot answer requests")
         buffers, size = [], 0
         for described, data in tensors:
             view = memoryview(data).cast("B") if len(data) > 0 else memoryview(b"")

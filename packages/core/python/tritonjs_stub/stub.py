@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 
 from . import calls, model_file, process_memory, server
 from .answering import Abandoned, Answering, OpenAnswerings
+from .children import Children
 from .errors import StubError, report, text_of
 from .request import TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, InferenceRequest
 from .response import InferenceResponse
@@ -31,6 +32,7 @@ class Stub:
         self._starting = threading.Lock()
         server.line.channel = channel
         calls.line.channel = channel
+        Children(channel)
 
     def run(self):
         if hasattr(sys.stdout, "reconfigure"):

@@ -1,49 +1,78 @@
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { TritonError } from "../../errors/triton-error.js";
 import { isInside } from "../../files/stays-inside.js";
 import type { ModelSource } from "../../instance/backend.js";
+import { unpackedEnvironment } from "./unpacked-environments.js";
 
 const MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";
 
+/** A Python, for one user of it. */
+export interface FoundPython {
+  /** The program: a path, or a name to be found in PATH. */
+  readonly program: string;
+  /** The user needs it no more. */
+  release(): Promise<void>;
+}
+
 /**
- * The Python that runs a model: of the directory that its parameter EXECUTION_ENV_PATH names, of the setting
- * `executable` of the backend, of the environment variable TRITONJS_PYTHON, or `python3`.
+ * The Python that runs a model: of the environment that its parameter EXECUTION_ENV_PATH names, a directory or an archive
+ * of one, of the setting `executable` of the backend, of the environment variable TRITONJS_PYTHON, or `python3`.
  *
- * @throws TritonError INVALID_ARG for parameters that cannot be, UNSUPPORTED for an environment that is packed
+ * @param unpackWithinMs how long unpacking may take
+ * @throws TritonError INVALID_ARG for parameters that cannot be, INTERNAL for an archive that cannot be unpacked
  */
-export async function findPython({
-  name,
-  directory,
-  config,
-  settings,
-}: Pick<ModelSource, "name" | "directory" | "config" | "settings">): Promise<string> {
+export async function findPython(
+  { name, directory, config, settings }: Pick<ModelSource, "name" | "directory" | "config" | "settings">,
+  unpackWithinMs: number,
+): Promise<FoundPython> {
   const { parameters } = config;
   const forced = parameters.FORCE_CPU_ONLY_INPUT_TENSORS?.stringValue;
   if (forced !== undefined && forced !== "yes" && forced !== "no") {
     throw new TritonError("INTERNAL", `Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: ${forced}'`);
   }
   const environment = parameters.EXECUTION_ENV_PATH?.stringValue;
-  if (environment !== undefined) return pythonOf(name, directory, environment);
-  return settings.executable ?? process.env.TRITONJS_PYTHON ?? "python3";
+  if (environment !== undefined) return pythonOf(name, directory, environment, unpackWithinMs);
+  return kept(settings.executable ?? process.env.TRITONJS_PYTHON ?? "python3");
 }
 
-async function pythonOf(name: string, directory: string, given: string): Promise<string> {
-  const path = given.replace(MODEL_DIRECTORY, directory);
+async function pythonOf(
+  name: string,
+  directory: string,
+  given: string,
+  unpackWithinMs: number,
+): Promise<FoundPython> {
+  const path = resolve(given.replace(MODEL_DIRECTORY, () => directory));
   const what = `model '${name}' has EXECUTION_ENV_PATH '${given}'`;
   if (given.includes(MODEL_DIRECTORY) && !isInside(directory, path)) {
     throw new TritonError("INVALID_ARG", `${what}, which is outside of the model's directory`);
   }
   const found = await stat(path).catch(() => undefined);
-  if (found?.isFile() || /\.(tar|tgz|zip|tar\.\w+)$/.test(path)) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      `${what}, a packed environment: unpack it (tar -xf, then its bin/conda-unpack) and name its directory instead`,
-    );
+  if (found === undefined) throw new TritonError("INVALID_ARG", `${what}, but there is no '${path}'`);
+  if (found.isDirectory()) {
+    const program = await programIn(path);
+    if (program !== undefined) return kept(program);
+    throw new TritonError("INVALID_ARG", `${what}, but there is no '${join(path, "bin", "python3")}'`);
   }
-  for (const program of ["python3", "python"]) {
-    const python = join(path, "bin", program);
-    if (await stat(python).catch(() => undefined)) return python;
+  const environment = await unpackedEnvironment(path, unpackWithinMs).catch((cause) => {
+    const why = TritonError.from(cause).message;
+    throw new TritonError("INTERNAL", `${what}, which cannot be unpacked: ${why}`, { cause });
+  });
+  const program = await programIn(environment.directory);
+  if (program !== undefined) return { program, release: environment.release };
+  await environment.release();
+  throw new TritonError("INVALID_ARG", `${what}, but there is no 'bin/python3' in it`);
+}
+
+async function programIn(environment: string): Promise<string | undefined> {
+  for (const name of ["python3", "python"]) {
+    const program = join(environment, "bin", name);
+    if (await stat(program).catch(() => undefined)) return program;
   }
-  throw new TritonError("INVALID_ARG", `${what}, but there is no '${join(path, "bin", "python3")}'`);
+  return undefined;
+}
+
+/** A Python that is there whoever uses it. */
+function kept(program: string): FoundPython {
+  return { program, release: async () => {} };
 }

@@ -33,7 +33,7 @@ export class PythonExecutor implements Executor {
   details: Readonly<Record<string, string>> = {};
   memoryBytes: number | undefined;
   onHealth: Executor["onHealth"];
-  readonly #settings: PythonSettings;
+  protected settings: PythonSettings;
   readonly #context: ExecutorContext;
   readonly #directory: string;
   readonly #open = new OpenBatches();
@@ -50,7 +50,7 @@ export class PythonExecutor implements Executor {
 
   /** @param directory of the model */
   constructor(settings: PythonSettings, directory: string, context: ExecutorContext) {
-    this.#settings = settings;
+    this.settings = settings;
     this.#directory = directory;
     this.#context = context;
     const send = (header: object) => this.#session?.send(header);
@@ -73,13 +73,13 @@ export class PythonExecutor implements Executor {
   async start(): Promise<void> {
     const { info, nice, clock, log } = this.#context;
     const session = new PythonSession({
-      settings: this.#settings,
+      settings: this.settings,
       modelName: info.modelName,
       name: info.instanceName,
       nice,
       clock,
       log,
-      init: loadMessage(this.#settings.path, this.#directory, this.#context),
+      init: loadMessage(this.settings.path, this.#directory, this.#context),
       message: (message, body) => this.#take(message, body),
       crashed: (why) => this.#crashed(why),
     });

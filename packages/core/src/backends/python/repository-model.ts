@@ -8,8 +8,8 @@ import type { BackendFactory, ModelSource } from "../../instance/backend.js";
 import { Log } from "../../observe/log/log.js";
 import { hostingOf, loadTimeoutMs } from "../hosting-parameters.js";
 import { completeWithPython } from "./complete-with-python.js";
-import { findPython } from "./find-python.js";
-import { PythonExecutor } from "./python-executor.js";
+import { type FoundPython, findPython } from "./find-python.js";
+import { FoundPythonExecutor } from "./found-python-executor.js";
 import type { PythonSettings } from "./python-session.js";
 import { assertPythonCanRun, LOAD_TIMEOUT_SECONDS, STUB_TIMEOUT_SECONDS } from "./settings.js";
 
@@ -27,12 +27,7 @@ export const pythonBackend: BackendFactory = async (source) => {
   if (SHELL_CHARACTERS.test(source.name)) {
     throw new TritonError("INVALID_ARG", "Invalid stub name: contains invalid characters");
   }
-  const settings: PythonSettings = {
-    python: await findPython(source),
-    path: await modelFile(source),
-    stubTimeoutMs: 1000 * stubTimeoutSeconds(source),
-    loadTimeoutMs: loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS),
-  };
+  const withinMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
   const hosting = hostingOf(source, ISOLATIONS, false);
   if (hosting.heapLimitMb !== undefined) {
     throw new TritonError(
@@ -40,18 +35,34 @@ export const pythonBackend: BackendFactory = async (source) => {
       `model '${source.name}' has heap_limit_mb, but Python knows no such limit`,
     );
   }
+  const path = await modelFile(source);
+  const stubTimeoutMs = 1000 * stubTimeoutSeconds(source);
+  const first = await findPython(source, withinMs);
+  // The one that completes the configuration is that of the first instance too.
+  let spare: FoundPython | undefined = first;
+  const find = async () => {
+    const found = spare;
+    spare = undefined;
+    return found ?? findPython(source, withinMs);
+  };
+  const settings: PythonSettings = { python: first.program, path, stubTimeoutMs, loadTimeoutMs: withinMs };
   return {
     backendName: "python",
     platform: "",
     isolations: ISOLATIONS,
     describe: () => undefined,
-    completeConfig: (config) =>
-      completeWithPython(config, settings, { clock: realClock, log: logOf(source) }),
-    createExecutor: (context) =>
-      new PythonExecutor(settings, source.directory, {
-        ...context,
-        hosting: { ...hosting, ...context.hosting },
-      }),
+    completeConfig: async (config) => {
+      try {
+        await completeWithPython(config, settings, { clock: realClock, log: logOf(source) });
+      } catch (error) {
+        await first.release();
+        throw error;
+      }
+    },
+    createExecutor: (context) => {
+      const told = { ...context, hosting: { ...hosting, ...context.hosting } };
+      return new FoundPythonExecutor(settings, source.directory, told, find);
+    },
   };
 };
 
