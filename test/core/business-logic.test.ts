@@ -129,6 +129,27 @@ describe("a callback", () => {
     await triton.close();
   });
 
+  it("calls its own model while an instance of it is idle", async () => {
+    const triton = new Triton();
+    const sum = bindLogic(
+      triton,
+      "sum",
+      sample(async ({ x }, { infer }) => {
+        const value = x.data[0]!;
+        if (value === 0) return { y: [0] };
+        const { y } = await infer<Outputs>("sum", { x: Int32Array.of(value - 1) });
+        return { y: [value + y.data[0]!] };
+      }),
+      { instanceGroup: { count: 4 } },
+    );
+    expect((await sum.infer({ x: [3] })).y.data[0]).toBe(6);
+    expect(await outcomeOf(sum.infer({ x: [4] }))).toContain(
+      "circular call of models, which could wait forever",
+    );
+    expect((await sum.infer({ x: [3] })).y.data[0]).toBe(6);
+    await triton.close();
+  });
+
   it("that calls its own model fails instead of waiting for ever", async () => {
     const triton = new Triton();
     const self = bindLogic(triton, "self", delegate("self"));

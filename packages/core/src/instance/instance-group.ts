@@ -141,6 +141,11 @@ export class InstanceGroup {
     return this.#parts.get(instance)?.waiting ?? [];
   }
 
+  /** Whether a rate limiter says when instances may run. */
+  get limited(): boolean {
+    return this.#limiter !== undefined;
+  }
+
   /** Payloads that the instances could take now: one for each idle instance, unless one takes several at a time. */
   get idleInstances(): number {
     return this.#serving.reduce((sum, instance) => sum + instance.room, 0);

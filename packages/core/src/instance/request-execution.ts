@@ -61,10 +61,13 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
     return this.owner.callModels(this);
   }
 
-  /** Models that are at work on any of the requests, and this one. */
+  /** Models that are at work on any of the requests, the longest chain of calls last, and this one. */
   get callers(): readonly string[] {
-    const all = new Set(this.requests.flatMap((request) => request.callers));
-    return [...all, `${this.owner.modelName}/${this.owner.modelVersion}`];
+    const chains = this.requests.map(({ callers }) => callers);
+    const longest = chains.reduce((one, other) => (other.length > one.length ? other : one));
+    const others = new Set(chains.flat());
+    for (const caller of longest) others.delete(caller);
+    return [...others, ...longest, `${this.owner.modelName}/${this.owner.modelVersion}`];
   }
 
   /** When the last of the requests runs out of time; undefined when one never does. */

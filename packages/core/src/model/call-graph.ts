@@ -6,11 +6,17 @@ export interface Callee {
   readonly key: string;
   /** False while the call would have to wait for other work of the model. */
   readonly hasRoom: boolean;
+  /** False when an instance at work holds more than itself, which the call would wait for. */
+  readonly mayCallItself: boolean;
 }
+
+/** How often a model may stand in one chain of calls: none goes on without an end. */
+const MAX_LEVELS = 32;
 
 /**
  * Which models wait for which. An instance that waits for another model does nothing else: models that wait for each
- * other in a circle would wait forever, so the call that would close the circle is refused.
+ * other in a circle would wait forever, so the call that would close the circle is refused, unless another instance is
+ * idle.
  */
 export class CallGraph {
   /** Calls under way: caller, then callee. */
@@ -21,11 +27,12 @@ export class CallGraph {
    *
    * @param callers models that are at work on the request, outermost first
    * @returns what to call when the call is over
-   * @throws TritonError INTERNAL when the model is at work on the request already, UNAVAILABLE when it has no room
-   * and waits for the caller itself.
+   * @throws TritonError INTERNAL when the model is at work on the request already and has no room, UNAVAILABLE when it
+   * has no room and waits for the caller itself.
    */
-  enter(callers: readonly string[], { key, hasRoom }: Callee): () => void {
-    if (callers.includes(key)) {
+  enter(callers: readonly string[], { key, hasRoom, mayCallItself }: Callee): () => void {
+    const levels = callers.filter((caller) => caller === key).length;
+    if (levels > 0 && !(hasRoom && mayCallItself && levels < MAX_LEVELS)) {
       const path = [...callers, key].map((model) => `'${model}'`).join(" -> ");
       throw new TritonError("INTERNAL", `circular call of models, which could wait forever: ${path}`);
     }

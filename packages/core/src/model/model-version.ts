@@ -141,6 +141,11 @@ export class ModelVersion implements RegisteredVersion {
     return this.isEnsemble || this.instances.idleInstances > this.instances.queuedPayloads;
   }
 
+  /** False for work that holds a sequence's slot, or what the rate limiter gave it. */
+  get mayCallItself(): boolean {
+    return !this.instances.limited && this.config.sequenceBatching === undefined;
+  }
+
   /** For an ensemble: models have come, gone, or changed their state. */
   followMembers(memberOf: MemberOf): void {
     if (this.#members === undefined || this.#unloading !== undefined) return;

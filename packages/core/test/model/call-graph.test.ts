@@ -2,13 +2,24 @@ import { describe, expect, it } from "vitest";
 import { CallGraph } from "../../src/model/call-graph.js";
 import { thrownText } from "../support/requests.js";
 
-const busy = (key: string) => ({ key, hasRoom: false });
+const busy = (key: string) => ({ key, hasRoom: false, mayCallItself: true });
+const idle = (key: string) => ({ key, hasRoom: true, mayCallItself: true });
 
 describe("models that call each other", () => {
-  it("may not call a model that is at work on the request", () => {
+  it("may not call a model that is at work on the request, unless it has room", () => {
     const graph = new CallGraph();
-    expect(thrownText(() => graph.enter(["a/1", "b/1"], { key: "a/1", hasRoom: true }))).toBe(
-      "INTERNAL circular call of models, which could wait forever: 'a/1' -> 'b/1' -> 'a/1'",
+    const refusal = "INTERNAL circular call of models, which could wait forever: 'a/1' -> 'b/1' -> 'a/1'";
+    expect(thrownText(() => graph.enter(["a/1", "b/1"], busy("a/1")))).toBe(refusal);
+    graph.enter(["a/1", "b/1"], idle("a/1"))();
+    const slotted = { ...idle("a/1"), mayCallItself: false };
+    expect(thrownText(() => graph.enter(["a/1", "b/1"], slotted))).toBe(refusal);
+  });
+
+  it("may not go on calling themselves without an end", () => {
+    const graph = new CallGraph();
+    graph.enter(Array(31).fill("a/1"), idle("a/1"));
+    expect(thrownText(() => graph.enter(Array(32).fill("a/1"), idle("a/1")))).toContain(
+      "circular call of models",
     );
   });
 
@@ -19,7 +30,7 @@ describe("models that call each other", () => {
     expect(thrownText(() => graph.enter(["c/1"], busy("a/1")))).toBe(
       "UNAVAILABLE model 'c/1' cannot wait for model 'a/1', which is busy and waits for it",
     );
-    graph.enter(["c/1"], { key: "a/1", hasRoom: true })();
+    graph.enter(["c/1"], idle("a/1"))();
     leave();
     expect(thrownText(() => graph.enter(["c/1"], busy("a/1")))).toBe("nothing was thrown");
   });
