@@ -13,7 +13,7 @@ import { report } from "./support/report.mjs";
 import { short } from "./support/statistics.mjs";
 
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 1_000_000);
-const NETWORK_SECONDS = Math.max(4, (REQUESTS / 1_000_000) * 18);
+const NETWORK_SECONDS = Math.max(4, (REQUESTS / 1_000_000) * 15);
 const QUEUED = 100_000;
 
 const rows = {};
