@@ -176,7 +176,7 @@ export type { ModelIndexEntry } from "./repository/index-rows.js";
 export { InferenceRequest } from "./request/inference-request.js";
 export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
-export { NO_PARAMETERS } from "./request/parameters.js";
+export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
 export { classify } from "./response/classify.js";
 export { AccessGate, ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/access-gate.js";
 export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";

@@ -1,17 +1,6 @@
 import { TritonError } from "../errors/triton-error.js";
-import type { ParameterValue } from "../request/parameters.js";
+import { isReservedParameter, type ParameterValue } from "../request/parameters.js";
 import type { RequestOptions } from "./infer-options.js";
-
-/** Names that the protocol gives a meaning. */
-const RESERVED: ReadonlySet<string> = new Set([
-  "sequence_id",
-  "sequence_start",
-  "sequence_end",
-  "priority",
-  "timeout",
-  "headers",
-  "binary_data_output",
-]);
 
 /**
  * The `parameters` of an infer request.
@@ -26,7 +15,7 @@ export function requestParameters({
 }: RequestOptions): Record<string, ParameterValue> {
   const all: Record<string, ParameterValue> = Object.create(null);
   for (const [name, value] of Object.entries(parameters)) {
-    if (RESERVED.has(name) || name.startsWith("triton_")) {
+    if (isReservedParameter(name)) {
       const message = `Parameter "${name}" is a reserved parameter and cannot be specified.`;
       throw new TritonError("INVALID_ARG", message);
     }

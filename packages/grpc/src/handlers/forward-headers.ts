@@ -1,15 +1,9 @@
-import { NO_PARAMETERS, type Parameters } from "@tritonjs/core";
+import { isReservedParameter, NO_PARAMETERS, type Parameters } from "@tritonjs/core";
 import { invalidArgument } from "../decode/invalid-argument.js";
 import type { CallHeaders } from "../transport/call.js";
 
 /** Makes request parameters of the headers of a call. */
 export type HeaderForwarding = (headers: CallHeaders) => Parameters;
-
-/** Parameters that mean something of their own: no header can set them. */
-const RESERVED: ReadonlySet<string> = new Set([
-  ...["sequence_id", "sequence_start", "sequence_end", "priority", "timeout"],
-  ...["headers", "binary_data_output"],
-]);
 
 /**
  * Forwards the headers whose name has a match of `pattern` anywhere, as string parameters; none without a
@@ -24,7 +18,7 @@ export function headerForwarding(pattern: RegExp | undefined): HeaderForwarding 
     const forwarded: [string, string][] = [];
     for (const [name, value] of headers.entries()) {
       if (!matcher.test(name)) continue;
-      if (RESERVED.has(name) || name.startsWith("triton_")) {
+      if (isReservedParameter(name)) {
         throw invalidArgument(`Header '${name}' is reserved for Triton usage and cannot be forwarded.`);
       }
       forwarded.push([name, value]);

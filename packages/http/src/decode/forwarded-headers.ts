@@ -1,15 +1,10 @@
-import { NO_PARAMETERS, type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
-
-/** Parameters with a meaning of their own: a header may not set them. */
-const reserved = new Set([
-  "sequence_id",
-  "sequence_start",
-  "sequence_end",
-  "priority",
-  "timeout",
-  "headers",
-  "binary_data_output",
-]);
+import {
+  isReservedParameter,
+  NO_PARAMETERS,
+  type Parameters,
+  type ParameterValue,
+  TritonError,
+} from "@tritonjs/core";
 
 /**
  * Adds the headers whose names match to the parameters for the model, as strings under the names that were sent.
@@ -26,7 +21,7 @@ export function forwardHeaders(
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!;
     if (!pattern.test(name)) continue;
-    if (reserved.has(name) || name.startsWith("triton_")) {
+    if (isReservedParameter(name)) {
       throw new TritonError(
         "INVALID_ARG",
         `Header '${name}' is reserved for Triton usage and cannot be forwarded.`,

@@ -1,12 +1,10 @@
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { realClock } from "../../clock/clock.js";
 import type { Isolation } from "../../config/instance-hosting.js";
 import { TritonError } from "../../errors/triton-error.js";
-import { assertStaysInside, isInside } from "../../files/stays-inside.js";
 import type { BackendFactory, ModelSource } from "../../instance/backend.js";
 import { Log } from "../../observe/log/log.js";
 import { hostingOf, loadTimeoutMs } from "../hosting-parameters.js";
+import { findModelFile } from "../model-file.js";
 import { completeWithPython } from "./complete-with-python.js";
 import { type FoundPython, findPython } from "./find-python.js";
 import { FoundPythonExecutor } from "./found-python-executor.js";
@@ -78,8 +76,8 @@ function stubTimeoutSeconds({ settings }: ModelSource): number {
   throw new TritonError("INVALID_ARG", "stub-timeout-seconds can't be smaller than or equal to zero.");
 }
 
-async function modelFile({ directory, versionDirectory, config }: ModelSource): Promise<string> {
-  const { defaultModelFilename } = config;
+async function modelFile(source: ModelSource): Promise<string> {
+  const { defaultModelFilename } = source.config;
   const name = defaultModelFilename === "" ? "model.py" : defaultModelFilename;
   if (!name.endsWith(".py")) {
     throw new TritonError(
@@ -87,17 +85,9 @@ async function modelFile({ directory, versionDirectory, config }: ModelSource): 
       `Model name must end with '.py'. Model name is "${defaultModelFilename}".`,
     );
   }
-  const path = join(versionDirectory, name);
-  if (!isInside(directory, path)) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `model '${config.name}' has default_model_filename '${name}', which is outside of the model's directory`,
-    );
-  }
-  const found = await stat(path).catch(() => undefined);
-  if (!found?.isFile()) {
-    throw new TritonError("INTERNAL", `model.py does not exist in the model repository path: ${path}`);
-  }
-  await assertStaysInside(directory, path);
+  const missing = (path: string) =>
+    new TritonError("INTERNAL", `model.py does not exist in the model repository path: ${path}`);
+  const { path, isDirectory } = await findModelFile(source, ["model.py"], missing);
+  if (isDirectory) throw missing(path);
   return path;
 }

@@ -1,8 +1,6 @@
-import { realClock } from "../../clock/clock.js";
 import { emptyConfig } from "../../config/defaults.js";
 import type { ModelDescription } from "../../instance/backend.js";
-import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
-import { OutputChecker } from "../../response/check-outputs.js";
+import { type AskedModel, askWorker } from "../ask-worker.js";
 import { describeInWorker } from "../describe-in-worker.js";
 import { graphDescription } from "./graph-description.js";
 import { readModelJson } from "./model-json.js";
@@ -25,29 +23,13 @@ export async function describeModel(data: TensorflowData, modelName: string): Pr
   const quick = quickDescription(data);
   if (quick !== undefined) return quick;
   const entry = new URL("./tensorflow-model.js", import.meta.url);
-  const config = { ...emptyConfig(), name: modelName };
-  const worker = new WorkerExecutor(
-    { entry, data, interruptible: true },
-    {
-      info: {
-        modelName,
-        modelVersion: 1,
-        modelConfig: config,
-        instanceName: `${modelName}_description`,
-        instanceIndex: 0,
-        device: { kind: "KIND_CPU", id: 0 },
-      },
-      checker: new OutputChecker(config),
-      clock: realClock,
-      warn: (message) => process.emitWarning(message, "TritonWarning"),
-    },
-  );
-  try {
-    await worker.start();
-    return JSON.parse(worker.details.description!) as ModelDescription;
-  } finally {
-    await worker.stop();
-  }
+  const model: AskedModel = {
+    name: modelName,
+    version: 1,
+    config: { ...emptyConfig(), name: modelName },
+    warn: (message) => process.emitWarning(message, "TritonWarning"),
+  };
+  return askWorker<ModelDescription>({ entry, data, interruptible: true }, model, "description");
 }
 
 /** A worker that says nothing within this time is given up. */

@@ -1,0 +1,48 @@
+import { realClock } from "../clock/clock.js";
+import type { InstanceHosting } from "../config/instance-hosting.js";
+import type { ModelConfig } from "../config/model-config.js";
+import { WorkerExecutor } from "../instance/worker/worker-executor.js";
+import type { WorkerProgram } from "../instance/worker/worker-program.js";
+import { OutputChecker } from "../response/check-outputs.js";
+
+/** Of which model a worker is asked something. */
+export interface AskedModel {
+  readonly name: string;
+  readonly version: number;
+  readonly config: ModelConfig;
+  readonly hosting?: InstanceHosting;
+  readonly warn: (message: string) => void;
+}
+
+/**
+ * Starts a worker for the sake of one of its details, and ends it again.
+ *
+ * @param detail name of the detail, which is JSON
+ * @throws TritonError with what is wrong with the model
+ */
+export async function askWorker<Answer>(
+  program: WorkerProgram,
+  { name, version, config, hosting, warn }: AskedModel,
+  detail: string,
+): Promise<Answer> {
+  const worker = new WorkerExecutor(program, {
+    info: {
+      modelName: name,
+      modelVersion: version,
+      modelConfig: config,
+      instanceName: `${name}_${detail}`,
+      instanceIndex: 0,
+      device: { kind: "KIND_CPU", id: 0 },
+    },
+    checker: new OutputChecker(config),
+    clock: realClock,
+    hosting,
+    warn,
+  });
+  try {
+    await worker.start();
+    return JSON.parse(worker.details[detail]!) as Answer;
+  } finally {
+    await worker.stop();
+  }
+}
