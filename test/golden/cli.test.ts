@@ -1,4 +1,5 @@
 import { describe } from "vitest";
+import { commandDifferences } from "./differences/command-differences.js";
 import type { CommandCase } from "./support/cli/command-case.js";
 import { playCommand } from "./support/cli/play-command.js";
 import { loadLines } from "./support/load-cases.js";
@@ -12,7 +13,7 @@ const cases = loadLines<CommandCase>("config/cli.jsonl").map((recorded) => ({
 describe("recorded command lines", () => {
   replay<CommandCase>({
     cases,
-    subject: ({ id, args }) => ({ area: id, features: new Set(), operations: [], flags: args }),
-    run: playCommand,
+    differences: commandDifferences,
+    run: (_recorded, intended) => playCommand(intended(undefined)),
   });
 });

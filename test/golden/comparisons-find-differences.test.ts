@@ -1,13 +1,20 @@
 import { describe, expect, it } from "vitest";
+import type { Draft as Mutable } from "./differences/difference.js";
+import { areLines, pattern } from "./support/cli/command-output.js";
 import { compareValues } from "./support/compare-values.js";
+import { refusalFault } from "./support/grpc/access.js";
 import { compareCall } from "./support/grpc/compare-call.js";
-import { type Arrangement, compareResponse, isNewerAnswer } from "./support/http/compare-response.js";
+import { compareRefusal as compareHttpRefusal } from "./support/http/access.js";
+import { type Arrangement, compareResponse } from "./support/http/compare-response.js";
 import { parseResponse } from "./support/http/parse-response.js";
 import { parseJson } from "./support/json-value.js";
+import { compareIndex } from "./support/lifecycle/compare-index.js";
 import { loadLines } from "./support/load-cases.js";
-import { compareMetrics } from "./support/metrics/compare-metrics.js";
-import { compareOutcome } from "./support/scheduler/compare-outcome.js";
-import type { Scenario } from "./support/scheduler/scenario.js";
+import { compareLoad } from "./support/loads/compare-load.js";
+import type { LoadCase, PlayedLoad } from "./support/loads/load-case.js";
+import { compareMetrics, furtherSeries } from "./support/metrics/compare-metrics.js";
+import { compareOutcome, compareRefusal } from "./support/scheduler/compare-outcome.js";
+import type { Outcome, Scenario } from "./support/scheduler/scenario.js";
 
 const asItIs: Arrangement = { expected: (body) => body, got: (body) => body, both: (body) => body };
 
@@ -68,21 +75,45 @@ describe("comparing HTTP answers", () => {
     expect(parseResponse(Buffer.from(`${chunks}\r\n`), "POST", false)?.body.toString()).toBe("{}");
   });
 
-  it("accepts what the newer sources answer, and nothing near it", () => {
-    const got = answer('HTTP/1.1 400 No\r\n\r\n{"error":"request size of 12 bytes"}');
-    expect(isNewerAnswer("400 request size of N bytes", got)).toBe(true);
-    expect(isNewerAnswer("404 request size of N bytes", got)).toBe(false);
-    expect(isNewerAnswer("400 request size", got)).toBe(false);
+  it.each([
+    ["bytes after the body", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}{}"],
+    [
+      "two ways to tell its end",
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    ],
+    [
+      "chunks that were not recorded",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    ],
+  ])("finds %s", (_what, text) => {
+    expect(compareResponse({ status: 200, body_text: "{}" }, answer(text), asItIs)).toHaveLength(1);
+  });
+
+  it.each(["8", "6", "07x", "400"])("finds a JSON length of %s where there are 7 bytes", (length) => {
+    const got = answer(`${head}Inference-Header-Content-Length: ${length}\r\n\r\n{"a":1}\x01\x02`);
+    expect(compareResponse(recorded, got, asItIs)).not.toEqual([]);
+  });
+
+  it("finds an answer to a restricted request without the token", () => {
+    const request = { method: "GET", path: "/v2/models/stats", headers: {} };
+    expect(compareHttpRefusal(request, answer("HTTP/1.1 200 OK\r\n\r\n{}"))).toHaveLength(1);
+    expect(compareHttpRefusal(request, answer('HTTP/1.1 403 No\r\n\r\n{"error":"no"}'))).toHaveLength(1);
   });
 });
 
 describe("comparing gRPC calls", () => {
   const status = { code: "INTERNAL", details: "broken" };
 
-  it("compares texts, except those of the client library and of the recorded backend", () => {
+  it("compares texts, whatever the recording says of its backend", () => {
     const got = { response: null, status: { code: "INTERNAL", details: "else" } };
     expect(compareCall({ status, response: null }, got)).toHaveLength(1);
-    expect(compareCall({ status, response: null, flags: ["backend"] }, got)).toEqual([]);
+    expect(compareCall({ status, response: null, flags: ["backend", "bug"] }, got)).toHaveLength(1);
+  });
+
+  it("finds an answer to a restricted call without the token", () => {
+    expect(refusalFault("LogSettings", { response: {}, status: { code: "OK", details: "" } })).toHaveLength(
+      1,
+    );
   });
 
   it("compares messages field by field", () => {
@@ -109,10 +140,102 @@ describe("comparing scenarios and metrics", () => {
     expect(compareOutcome(scenario as Scenario, late)).not.toEqual([]);
   });
 
+  it.each<[string, (outcome: Mutable<Outcome>) => unknown]>([
+    ["an output", ({ responses: [first] }) => Object.assign(first as object, { outputs: {} })],
+    [
+      "a response parameter",
+      ({ responses: [first] }) => Object.assign(first as object, { parameters: { k: 1 } }),
+    ],
+    ["a missing answer", ({ responses }) => responses.pop()],
+    ["the order of arrival", ({ arrival_order: order }) => (order as string[][]).reverse().push(["9"])],
+    ["a count", ({ statistics }) => Object.assign(statistics, { fail: 1 })],
+    ["a warm-up execution", (outcome) => Object.assign(outcome, { load_executions: outcome.executions })],
+  ])("finds %s that is not as recorded", (_what, change) => {
+    const got = structuredClone(outcome) as Mutable<Outcome>;
+    change(got);
+    expect(compareOutcome(scenario as Scenario, got)).not.toEqual([]);
+  });
+
+  it("finds another refusal, a model that loads and one that does not", () => {
+    const refused = { ...scenario, outcome: { load_error: "bad for m" } } as unknown as Scenario;
+    expect(compareRefusal(refused, "bad for m")).toEqual([]);
+    expect(compareRefusal(refused, "bad for m, and more")).toHaveLength(1);
+    expect(compareRefusal(refused, undefined)).toHaveLength(1);
+    expect(compareRefusal({ ...refused, outcome: {} } as Scenario, "bad for m")).toHaveLength(1);
+  });
+
+  it("finds a series that was not recorded, except those of our own", () => {
+    const page = 'nv_inference_count{model="m"} 2\nnv_new{model="m"} 1\nour_own 1';
+    expect(furtherSeries(page, ['nv_inference_count{model="m"} 2'])).toHaveLength(1);
+  });
+
   it("finds a missing series and another count, whatever the order of labels", () => {
     const page = 'nv_inference_count{version="1",model="m"} 2';
     expect(compareMetrics(page, ['nv_inference_count{model="m",version="1"} 2'])).toEqual([]);
     expect(compareMetrics(page, ['nv_inference_count{model="m",version="1"} 3'])).toHaveLength(1);
     expect(compareMetrics(page, ['nv_inference_exec_count{model="m",version="1"} 2'])).toHaveLength(1);
+  });
+});
+
+describe("comparing loads", () => {
+  const recorded: LoadCase = {
+    id: "load",
+    model: "m",
+    server_flags: [],
+    files: {},
+    load: {
+      status: 400,
+      body: { error: "load failed for model 'm': version 1 is at UNAVAILABLE state: Internal: no;\n" },
+    },
+    index: [{ name: "m", version: "1", state: "UNAVAILABLE", reason: "Internal: no" }],
+    index_others: [],
+    config_raw: '{"a":1}',
+    metadata: { name: "m" },
+    ready: 400,
+  };
+  const got = { ...recorded, config: { a: 1 } } as PlayedLoad;
+
+  it("takes what was recorded as equal", () => expect(compareLoad(recorded, got)).toEqual([]));
+
+  it.each<[string, Partial<PlayedLoad>]>([
+    ["status", { load: { ...got.load, status: 500 } }],
+    ["error", { load: { status: 400, body: { error: "else" } } }],
+    ["reason in the index", { index: [{ name: "m", version: "1", state: "UNAVAILABLE", reason: "else" }] }],
+    ["row in the index", { index: [...got.index, { name: "m", version: "2", state: "READY" }] }],
+    ["member", { index_others: [{ name: "a", version: "1", state: "READY" }] }],
+    ["number in the configuration", { config_raw: '{"a":1.0}' }],
+    ["metadata", { metadata: { name: "n" } }],
+    ["readiness", { ready: 200 }],
+  ])("finds another %s", (_what, change) => {
+    expect(compareLoad(recorded, { ...got, ...change })).not.toEqual([]);
+  });
+
+  it("accepts further findings that name the model, and nothing else", () => {
+    const told = (text: string) => ({
+      load: {
+        status: 400,
+        body: { error: (recorded.load!.body as { error: string }).error.replace("no", text) },
+      },
+      index: [{ ...recorded.index![0]!, reason: `Internal: ${text}` }],
+    });
+    expect(compareLoad(recorded, { ...got, ...told("no\nmore for m") })).toEqual([]);
+    expect(compareLoad(recorded, { ...got, ...told("no\nmore") })).not.toEqual([]);
+  });
+});
+
+describe("comparing indexes and commands", () => {
+  it("takes a reason only for one that the log told", () => {
+    const row = (reason: string) => [{ name: "m", state: "UNAVAILABLE", reason }];
+    const log = ["E x.cc] \"Poll failed for model directory 'm': bad for m\""];
+    expect(compareIndex([{ name: "m" }], row("Invalid argument: bad for m"), log)).toEqual([]);
+    expect(compareIndex([{ name: "m" }], row("Invalid argument: worse for m"), log)).toHaveLength(1);
+    expect(compareIndex([{ name: "m" }], [])).toHaveLength(1);
+  });
+
+  it("knows a line by a pattern, and finds one that is missing", () => {
+    const expected = [pattern("Warning: '--x' has no effect: "), "Signal (15) received."];
+    expect(areLines(expected, ["Warning: '--x' has no effect: none.", "Signal (15) received."])).toBe(true);
+    expect(areLines(expected, ["Warning: '--y' has no effect: none.", "Signal (15) received."])).toBe(false);
+    expect(areLines(expected, ["Signal (15) received."])).toBe(false);
   });
 });

@@ -3,10 +3,12 @@ import type { Client } from "@grpc/grpc-js";
 import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { afterAll, describe } from "vitest";
+import { grpcDifferences } from "./differences/grpc-differences.js";
 import { grpcBehaviours } from "./support/behaviours/grpc-models.js";
-import { connectTo } from "./support/grpc/client.js";
+import { ACCESS_TOKEN } from "./support/grpc/access.js";
+import { connectTo, type UnaryResult } from "./support/grpc/client.js";
 import { compareGrpcCase } from "./support/grpc/compare-case.js";
-import { type GrpcCase, modelsOf } from "./support/grpc/grpc-case.js";
+import type { GrpcCase } from "./support/grpc/grpc-case.js";
 import { serverOptions } from "./support/grpc/server-options.js";
 import { GrpcObjects } from "./support/grpc/shared-memory-objects.js";
 import { loadJson, loadLines } from "./support/load-cases.js";
@@ -15,7 +17,7 @@ import { quietLogger } from "./support/quiet-logger.js";
 import { replay } from "./support/replay.js";
 import { RepositoryFolder } from "./support/repository-folder.js";
 import { repositoryOptions } from "./support/repository-options.js";
-import { bindModels, featuresNeeded, type RecordedModel, readModels } from "./support/served-models.js";
+import { bindModels, type RecordedModel, readModels } from "./support/served-models.js";
 import { pythonOfModels, repositoryFiles } from "./support/served-repository.js";
 
 interface ModelsFile {
@@ -49,7 +51,7 @@ class Server {
   }
 
   #withBoundModels(): Triton {
-    const triton = new Triton({ allowClientSharedMemory: true });
+    const triton = new Triton({ allowClientSharedMemory: true, security: { accessToken: ACCESS_TOKEN } });
     bindModels(triton, models, grpcBehaviours);
     return triton;
   }
@@ -67,6 +69,7 @@ class Server {
     return new Triton({
       ...repositoryOptions(flags),
       allowClientSharedMemory: true,
+      security: { accessToken: ACCESS_TOKEN },
       logger: quietLogger,
       modelRepository: paths,
       backends: { python: playedPython(pythonOfModels(grpcBehaviours), wait) },
@@ -104,17 +107,14 @@ describe("recorded gRPC calls", () => {
     return server;
   };
 
-  replay<GrpcCase>({
-    cases: loadLines("grpc/cases.jsonl"),
-    subject: (recorded) => ({
-      area: recorded.area,
-      features: featuresNeeded(models, modelsOf(recorded)),
-      operations: [recorded.rpc, `${recorded.rpc}: ${recorded.status?.code}`],
-      flags: servers[recorded.server]?.flags ?? [],
-    }),
-    run: async (recorded) => {
+  const cases = loadLines<GrpcCase>("grpc/cases.jsonl");
+  replay<GrpcCase, UnaryResult | undefined>({
+    cases,
+    differences: grpcDifferences(models, cases),
+    run: async (recorded, intended) => {
       const client = await serverFor(recorded.server).clientFor(recorded.request_compression);
-      return objects.around(recorded, (sent) => compareGrpcCase(client, sent, models, objects));
+      const flags = servers[recorded.server]?.flags ?? [];
+      return objects.around(recorded, (sent) => compareGrpcCase(sent, { client, objects, flags, intended }));
     },
   });
 });

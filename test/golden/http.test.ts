@@ -2,11 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import { afterAll, describe } from "vitest";
+import { httpDifferences } from "./differences/http-differences.js";
 import { repositoryBehaviours } from "./support/behaviours/explicit-models.js";
 import { httpBehaviours } from "./support/behaviours/http-models.js";
-import { type Addresses, compareHttpCase } from "./support/http/compare-case.js";
+import { ACCESS_TOKEN } from "./support/http/access.js";
+import { compareHttpCase } from "./support/http/compare-case.js";
 import type { HttpCase } from "./support/http/http-case.js";
-import { httpSubject } from "./support/http/http-subject.js";
+import { type Addresses, type PlayedCase, playHttpCase } from "./support/http/play-case.js";
 import { serverOptions } from "./support/http/server-options.js";
 import { loadJson, loadLines } from "./support/load-cases.js";
 import { playedPython } from "./support/played-python.js";
@@ -27,11 +29,12 @@ const modelsOf = (repository: "explicit" | undefined) =>
 const models = readModels(modelsOf(undefined));
 
 /** Plays a case that is about the repository against a repository of its own. */
-async function playOnRepository(recorded: HttpCase): Promise<readonly string[]> {
+async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
   const { server_flags: flags = [] } = recorded;
   const folder = await RepositoryFolder.create(repositoryFiles(modelsOf("explicit")));
   const triton = new Triton({
     ...repositoryOptions(flags),
+    security: { accessToken: ACCESS_TOKEN },
     logger: quietLogger,
     modelRepository: folder.path,
     backends: {
@@ -40,7 +43,7 @@ async function playOnRepository(recorded: HttpCase): Promise<readonly string[]> 
   });
   try {
     const { addresses } = await triton.serve({ frontends: [http({ ...serverOptions(flags), port: 0 })] });
-    return await compareHttpCase(addresses as unknown as Addresses, recorded, models);
+    return await playHttpCase(addresses as unknown as Addresses, recorded);
   } finally {
     await triton.close();
     await folder.remove();
@@ -49,7 +52,7 @@ async function playOnRepository(recorded: HttpCase): Promise<readonly string[]> 
 
 /** All models behind HTTP and metrics ports. */
 async function startServer(options: HttpOptions): Promise<{ triton: Triton; addresses: Addresses }> {
-  const triton = new Triton({ allowClientSharedMemory: true });
+  const triton = new Triton({ allowClientSharedMemory: true, security: { accessToken: ACCESS_TOKEN } });
   bindModels(triton, models, httpBehaviours);
   const frontends = [http({ ...options, port: 0 }), metrics({ port: 0 })];
   const { addresses } = await triton.serve({ frontends });
@@ -72,12 +75,15 @@ describe("recorded HTTP exchanges", () => {
     return server;
   };
 
-  replay<HttpCase>({
+  replay<HttpCase, PlayedCase["answers"]>({
     cases: loadLines("http/cases.jsonl"),
-    subject: (recorded) => httpSubject(recorded, models),
-    run: async (recorded) =>
-      recorded.repository === "explicit"
-        ? playOnRepository(recorded)
-        : compareHttpCase((await serverFor(recorded)).addresses, recorded, models),
+    differences: httpDifferences(models),
+    run: async (recorded, intended) => {
+      const { answers, faults } =
+        recorded.repository === "explicit"
+          ? await playOnRepository(recorded)
+          : await playHttpCase((await serverFor(recorded)).addresses, recorded);
+      return [...faults, ...compareHttpCase(intended(answers), answers)];
+    },
   });
 });

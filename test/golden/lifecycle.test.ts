@@ -1,4 +1,5 @@
 import { describe } from "vitest";
+import { lifecycleDifferences } from "./differences/lifecycle-differences.js";
 import { playShutdown } from "./support/cli/play-shutdown.js";
 import { playScenario } from "./support/lifecycle/play-scenario.js";
 import type { Scenario } from "./support/lifecycle/scenario.js";
@@ -8,15 +9,10 @@ import { replay } from "./support/replay.js";
 describe("recorded life cycles of a repository", () => {
   replay<Scenario>({
     cases: loadLines("config/lifecycle.jsonl"),
-    subject: ({ id, flags, steps }) => ({
-      area: `lifecycle/${id}`,
-      features: new Set(),
-      operations: steps.flatMap(({ signal }) => (signal === undefined ? [] : [`signal ${signal}`])),
-      flags,
-    }),
-    run: (scenario) =>
+    differences: lifecycleDifferences,
+    run: (scenario, intended) =>
       scenario.steps.some(({ signal }) => signal !== undefined)
-        ? playShutdown(scenario)
-        : playScenario(scenario),
+        ? playShutdown(intended(undefined))
+        : playScenario(intended(undefined)),
   });
 });

@@ -3,10 +3,11 @@ import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { afterAll, describe } from "vitest";
 import { hasPython, withoutPython } from "../support/python.js";
-import { pythonDifferenceOf } from "./python-differences.js";
-import { connectTo } from "./support/grpc/client.js";
+import { grpcDifferences } from "./differences/grpc-differences.js";
+import { ACCESS_TOKEN } from "./support/grpc/access.js";
+import { connectTo, type UnaryResult } from "./support/grpc/client.js";
 import { compareGrpcCase } from "./support/grpc/compare-case.js";
-import { type GrpcCase, modelsOf } from "./support/grpc/grpc-case.js";
+import type { GrpcCase } from "./support/grpc/grpc-case.js";
 import { serverOptions } from "./support/grpc/server-options.js";
 import { GrpcObjects } from "./support/grpc/shared-memory-objects.js";
 import { loadJson, loadLines } from "./support/load-cases.js";
@@ -14,7 +15,7 @@ import { quietLogger } from "./support/quiet-logger.js";
 import { RecordedRepository } from "./support/recorded-repository.js";
 import { replay } from "./support/replay.js";
 import { repositoryOptions } from "./support/repository-options.js";
-import { featuresNeeded, type RecordedModel, readModels } from "./support/served-models.js";
+import { type RecordedModel, readModels } from "./support/served-models.js";
 
 interface ModelsFile {
   readonly models: Readonly<Record<string, RecordedModel>>;
@@ -47,6 +48,7 @@ class PythonServer {
     const triton = new Triton({
       ...repositoryOptions(flags),
       allowClientSharedMemory: true,
+      security: { accessToken: ACCESS_TOKEN },
       logger: quietLogger,
       modelRepository: paths,
     });
@@ -85,18 +87,14 @@ describe.skipIf(!hasPython)(`recorded gRPC calls with Python models${withoutPyth
     return server;
   };
 
-  replay<GrpcCase>({
-    cases: loadLines("grpc/cases.jsonl"),
-    subject: (recorded) => ({
-      area: recorded.area,
-      features: featuresNeeded(models, modelsOf(recorded)),
-      operations: [recorded.rpc, `${recorded.rpc}: ${recorded.status?.code}`],
-      flags: recording.servers[recorded.server]?.flags ?? [],
-    }),
-    differenceOf: pythonDifferenceOf,
-    run: async (recorded) => {
+  const cases = loadLines<GrpcCase>("grpc/cases.jsonl");
+  replay<GrpcCase, UnaryResult | undefined>({
+    cases,
+    differences: grpcDifferences(models, cases).filter(({ onlyCallbacks }) => !onlyCallbacks),
+    run: async (recorded, intended) => {
       const client = await serverFor(recorded.server).clientFor(recorded.request_compression);
-      return objects.around(recorded, (sent) => compareGrpcCase(client, sent, models, objects));
+      const flags = recording.servers[recorded.server]?.flags ?? [];
+      return objects.around(recorded, (sent) => compareGrpcCase(sent, { client, objects, flags, intended }));
     },
   });
 });

@@ -2,10 +2,11 @@ import { Triton } from "@tritonjs/core";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import { afterAll, describe } from "vitest";
 import { hasPython, withoutPython } from "../support/python.js";
-import { pythonDifferenceOf } from "./python-differences.js";
-import { type Addresses, compareHttpCase } from "./support/http/compare-case.js";
+import { httpDifferences } from "./differences/http-differences.js";
+import { ACCESS_TOKEN } from "./support/http/access.js";
+import { compareHttpCase } from "./support/http/compare-case.js";
 import type { HttpCase } from "./support/http/http-case.js";
-import { httpSubject } from "./support/http/http-subject.js";
+import { type Addresses, type PlayedCase, playHttpCase } from "./support/http/play-case.js";
 import { serverOptions } from "./support/http/server-options.js";
 import { loadJson, loadLines } from "./support/load-cases.js";
 import { quietLogger } from "./support/quiet-logger.js";
@@ -23,17 +24,18 @@ const modelsOf = (repository: "explicit" | undefined) =>
 const models = readModels(modelsOf(undefined));
 
 /** Plays a case that is about the repository against a repository of its own. */
-async function playOnRepository(recorded: HttpCase): Promise<readonly string[]> {
+async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
   const { server_flags: flags = [] } = recorded;
   const folder = await RecordedRepository.create("http/models-explicit", modelsOf("explicit"));
   const triton = new Triton({
     ...repositoryOptions(flags),
+    security: { accessToken: ACCESS_TOKEN },
     logger: quietLogger,
     modelRepository: folder.path,
   });
   try {
     const { addresses } = await triton.serve({ frontends: [http({ ...serverOptions(flags), port: 0 })] });
-    return await compareHttpCase(addresses as unknown as Addresses, recorded, models);
+    return await playHttpCase(addresses as unknown as Addresses, recorded);
   } finally {
     await triton.close();
     await folder.remove();
@@ -66,6 +68,7 @@ class PythonServer {
     const folder = await RecordedRepository.create("http/models", modelsOf(undefined));
     const triton = new Triton({
       allowClientSharedMemory: true,
+      security: { accessToken: ACCESS_TOKEN },
       logger: quietLogger,
       modelRepository: folder.path,
     });
@@ -87,13 +90,15 @@ describe.skipIf(!hasPython)(`recorded HTTP exchanges with Python models${without
 
   afterAll(() => server.close());
 
-  replay<HttpCase>({
+  replay<HttpCase, PlayedCase["answers"]>({
     cases: loadLines("http/cases.jsonl"),
-    subject: (recorded) => httpSubject(recorded, models),
-    differenceOf: pythonDifferenceOf,
-    run: async (recorded) =>
-      recorded.repository === "explicit"
-        ? playOnRepository(recorded)
-        : compareHttpCase(await server.addressesFor(recorded), recorded, models),
+    differences: httpDifferences(models).filter(({ onlyCallbacks }) => !onlyCallbacks),
+    run: async (recorded, intended) => {
+      const { answers, faults } =
+        recorded.repository === "explicit"
+          ? await playOnRepository(recorded)
+          : await playHttpCase(await server.addressesFor(recorded), recorded);
+      return [...faults, ...compareHttpCase(intended(answers), answers)];
+    },
   });
 });

@@ -1,26 +1,21 @@
 import { describe } from "vitest";
-import { parseConfigText } from "./support/config-text.js";
-import { featuresOf } from "./support/feature.js";
+import { schedulerDifferences } from "./differences/scheduler-differences.js";
 import { loadLines } from "./support/load-cases.js";
 import { replay } from "./support/replay.js";
 import { compareOutcome, compareRefusal } from "./support/scheduler/compare-outcome.js";
 import { play, refusalOf } from "./support/scheduler/play.js";
-import type { Scenario } from "./support/scheduler/scenario.js";
+import type { Outcome, Scenario } from "./support/scheduler/scenario.js";
 
 describe("recorded scheduler scenarios", () => {
-  replay<Scenario>({
+  replay<Scenario, Outcome | undefined>({
     cases: loadLines("scheduler/scenarios.jsonl"),
-    subject: ({ id, area, config_pbtxt: text, extra_models: others = {}, actions, server_flags: flags }) => ({
-      area,
-      features: new Set(
-        [text, ...Object.values(others)].flatMap((config) => [...featuresOf(parseConfigText(config, id))]),
-      ),
-      operations: actions.map((action) => `model ${action.do}`),
-      flags,
-    }),
-    run: async (scenario) =>
-      scenario.outcome.load_error === undefined
-        ? compareOutcome(scenario, await play(scenario))
-        : compareRefusal(scenario, await refusalOf(scenario)),
+    differences: schedulerDifferences,
+    run: async (scenario, intended) => {
+      if (scenario.outcome.load_error !== undefined) {
+        return compareRefusal(intended(undefined), await refusalOf(scenario));
+      }
+      const got = await play(scenario);
+      return compareOutcome(intended(got), got);
+    },
   });
 });

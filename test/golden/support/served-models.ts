@@ -3,7 +3,6 @@ import { fromConfigDataType, type TensorSpec, type Triton } from "@tritonjs/core
 import { type Behaviour, identity, toInferFunc } from "./behaviours/behaviour.js";
 import { decoupledBehaviours, toDecoupledFunc } from "./behaviours/decoupled.js";
 import { type ParsedConfig, parseConfigText } from "./config-text.js";
-import { neededFor } from "./coverage.js";
 import { featuresOf, type ModelFeature } from "./feature.js";
 
 /** A model as the recordings describe it. */
@@ -62,18 +61,8 @@ function served({ versionPolicy }: ParsedConfig, versions: readonly number[]): r
   return [...versions].sort((a, b) => a - b).slice(-(latest?.numVersions ?? 1));
 }
 
-/** True when all that the model needs is there. */
-export function isServed({ features }: PlayableModel): boolean {
-  return neededFor({ area: "", features, operations: [], flags: [] }) === undefined;
-}
-
-/** What the named models need; models that do not exist need nothing. */
-export function featuresNeeded(models: Models, names: readonly string[]): Set<ModelFeature> {
-  return new Set(names.flatMap((name) => [...(models.get(name)?.features ?? [])]));
-}
-
 /**
- * Binds every model that can be served, each version on its own; models without a behaviour are identities.
+ * Binds every model, each version on its own; models without a behaviour are identities.
  *
  * @param wait how models pass time
  */
@@ -84,7 +73,6 @@ export function bindModels(
   wait: (ms: number) => Promise<void> = async (ms) => void (await sleep(ms)),
 ): void {
   for (const model of models.values()) {
-    if (!isServed(model)) continue;
     const { name, config } = model;
     for (const version of model.versions) {
       if (model.features.has("ensemble")) {

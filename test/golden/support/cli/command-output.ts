@@ -1,5 +1,12 @@
 import type { CommandCase } from "./command-case.js";
 
+/** Begins an expected line that is a regular expression. */
+const PATTERN = "\u0000";
+
+function isPattern(line: string): boolean {
+  return line.startsWith(PATTERN);
+}
+
 /** Writes what differs from run to run as the recording has it. */
 export type Mask = (text: string) => string;
 
@@ -12,7 +19,9 @@ export function expectedOutput(recorded: CommandCase): string[] {
   const lines = [...before, ...(output ?? []), ...after]
     .map((line) => line.replace("<INSTALL>/bin/tritonserver:", "tritonjs:"))
     .map((line) => line.replace(/^([EWIV]) \S+\.cc\] /, "$1 ").replace(/ "$/, '"'));
-  return output === undefined ? lines.filter(isWritten) : lines.filter(isCompared);
+  return output === undefined
+    ? lines.filter(isWritten)
+    : lines.filter((line) => isCompared(line) || isPattern(line));
 }
 
 /** The same of what a command wrote. */
@@ -39,4 +48,16 @@ function isWritten(line: string): boolean {
 function isCompared(line: string): boolean {
   if (/^[IV] /.test(line)) return line.includes('"Started ');
   return /^(E |Warning: |Signal |error: |Failed to build)/.test(line);
+}
+
+/** An expected line that is known by how it begins, and by what else is in it. */
+export function pattern(start: string, rest = ""): string {
+  return `${PATTERN}^${start.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}.*${rest}`;
+}
+
+/** True for the lines that are expected. */
+export function areLines(expected: readonly string[], got: readonly string[]): boolean {
+  const isLine = (line: string, other = "") =>
+    isPattern(line) ? new RegExp(line.slice(1)).test(other) : line === other;
+  return expected.length === got.length && expected.every((line, i) => isLine(line, got[i]));
 }

@@ -12,10 +12,10 @@ import {
   type Probe,
   RECORDED_PORTS,
 } from "./command-case.js";
-import { comparableOutput, expectedOutput, type Mask } from "./command-output.js";
+import { areLines, comparableOutput, expectedOutput, type Mask } from "./command-output.js";
 import { RecordedTerminal } from "./recorded-terminal.js";
 
-/** Runs a recorded command line, and tells where it goes another way. */
+/** Runs a command line, and tells where it goes another way than it should. */
 export async function playCommand(recorded: CommandCase): Promise<string[]> {
   if (recorded.options !== undefined) return playHelp(recorded);
   const folder = await RepositoryFolder.create(recorded.repository ?? defaultRepository);
@@ -103,12 +103,12 @@ async function playServing(recorded: CommandCase, args: readonly string[], mask:
 }
 
 function compareOutput(recorded: CommandCase, terminal: RecordedTerminal, mask: Mask): string[] {
-  const expected = expectedOutput(recorded).join("\n");
-  const got = comparableOutput(recorded, terminal.errors, mask).join("\n");
+  const expected = expectedOutput(recorded);
+  const got = comparableOutput(recorded, terminal.errors, mask);
   // Of one recording only the shape of the lines is kept.
-  return expected === got || recorded.output_shape !== undefined
+  return areLines(expected, got) || recorded.output_shape !== undefined
     ? []
-    : [`expected ${expected}`, `got ${got}`];
+    : [`expected ${expected.join("\n")}`, `got ${got.join("\n")}`];
 }
 
 async function ask(probe: Probe, terminal: RecordedTerminal): Promise<string[]> {

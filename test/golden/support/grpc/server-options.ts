@@ -2,7 +2,10 @@ import type { GrpcOptions } from "@tritonjs/grpc";
 
 type Restriction = NonNullable<GrpcOptions["restrictedProtocols"]>[number];
 
-/** Turns the flags of a recorded server into options of the frontend; those that only choose models say nothing. */
+/**
+ * Turns the flags of a recorded server into options of the frontend; those that only choose models say nothing.
+ * Without restrictions of its own a server has the library's.
+ */
 export function serverOptions(flags: readonly string[]): GrpcOptions {
   const restrictedProtocols: Restriction[] = [];
   let headerForwardPattern: RegExp | undefined;
@@ -11,7 +14,7 @@ export function serverOptions(flags: readonly string[]): GrpcOptions {
     if (name === "grpc-header-forward-pattern") headerForwardPattern = new RegExp(value);
     if (name === "grpc-restricted-protocol") restrictedProtocols.push(restrictionOf(value));
   }
-  return { headerForwardPattern, restrictedProtocols };
+  return { headerForwardPattern, ...(restrictedProtocols.length === 0 ? {} : { restrictedProtocols }) };
 }
 
 /** `health,metadata:key=value`: the groups, then the header that they ask for. */

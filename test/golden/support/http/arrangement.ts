@@ -1,26 +1,27 @@
 import { echoed } from "../behaviours/http-models.js";
 import { ANY } from "../compare-values.js";
 import type { JsonValue } from "../json-value.js";
-import { isServed, type Models } from "../served-models.js";
+import { levelNames } from "../level-names.js";
 import type { Arrangement } from "./compare-response.js";
 import { type HttpCase, stepsOf } from "./http-case.js";
 
 type JsonObject = Map<string, JsonValue>;
 
 /** Levels out what is not part of the protocol: see each rule. */
-export function arrangementOf(recorded: HttpCase, models: Models): Arrangement {
+export function arrangementOf(recorded: HttpCase): Arrangement {
   const paths = stepsOf(recorded).map(({ request }) => request.path);
   const ofAllModels = paths.some((path) => path === "/v2/models/stats");
   const echoes = paths.some((path) => /^\/v2\/models\/(params_echo|llm|llm_batch)\//.test(path));
   return {
     both(body) {
       if (Array.isArray(body) && recorded.repository === "explicit") return indexOf(recorded, body);
-      if (Array.isArray(body)) return body.filter((row) => isListed(row, models));
       if (!(body instanceof Map)) return body;
       withoutTraceback(body, "error");
+      const text = body.get("error");
+      if (typeof text === "string") body.set("error", levelNames(text));
       const arranged: JsonObject = new Map(body);
       const stats = arranged.get("model_stats");
-      if (ofAllModels && Array.isArray(stats)) arranged.set("model_stats", namesOnly(stats, models));
+      if (ofAllModels && Array.isArray(stats)) arranged.set("model_stats", namesOnly(stats));
       if (arranged.has("extensions")) arranged.set("version", ANY);
       if (recorded.unordered !== undefined) levelOrder(arranged);
       return arranged;
@@ -64,16 +65,9 @@ function withoutTraceback(body: JsonObject, key: string): void {
   if (typeof value === "string") body.set(key, value.replace(/\n\nAt:\n[\s\S]*?\n?(?=;\n|$)/, ""));
 }
 
-/** Lists of all models leave out those that are not served. */
-function isListed(row: JsonValue, models: Models): boolean {
-  const name = row instanceof Map ? row.get("name") : undefined;
-  const model = typeof name === "string" ? models.get(name) : undefined;
-  return model === undefined || isServed(model);
-}
-
 /** The recordings keep names and versions of the statistics of all models. */
-function namesOnly(stats: JsonValue[], models: Models): JsonValue[] {
-  const rows = stats.filter((row): row is JsonObject => row instanceof Map && isListed(row, models));
+function namesOnly(stats: JsonValue[]): JsonValue[] {
+  const rows = stats.filter((row) => row instanceof Map);
   return rows.map((row) => new Map(["name", "version"].map((key) => [key, row.get(key) ?? null])));
 }
 
@@ -112,7 +106,7 @@ function exact(value: JsonValue): JsonValue {
 /** Which of two inputs a text names, and the order of equal classes, are those of a hash map. */
 function levelOrder(body: JsonObject): void {
   const error = body.get("error");
-  if (typeof error === "string") body.set("error", error.replace(/'INPUT\d'/g, "'INPUT'"));
+  if (typeof error === "string") body.set("error", error.replace(/(?<=\binput )'INPUT\d'/g, "'INPUT'"));
   for (const output of (body.get("outputs") as JsonObject[] | undefined) ?? []) {
     const data = output.get("data");
     if (Array.isArray(data)) output.set("data", data.map(String).sort());

@@ -6,6 +6,8 @@ export interface HttpResponse {
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
+  /** How the length of the body is not what the answer says of it. */
+  readonly fault?: string;
 }
 
 interface Head {
@@ -29,10 +31,26 @@ export function parseResponse(received: Buffer, method: string, closed: boolean)
     if (head.status >= 200) {
       const body = method === "HEAD" ? Buffer.alloc(0) : readBody(received, head, closed);
       if (body === undefined) return undefined;
-      return { status: head.status, headers: head.headers, body: decompress(body, head.headers) };
+      const fault = lengthFault(received, head, method);
+      return {
+        status: head.status,
+        headers: head.headers,
+        body: decompress(body, head.headers),
+        ...(fault === undefined ? {} : { fault }),
+      };
     }
     at = head.bodyAt;
   }
+}
+
+/** An answer says once where it ends, and nothing comes after it. */
+function lengthFault(received: Buffer, { headers, bodyAt }: Head, method: string): string | undefined {
+  const length = headers.get("content-length");
+  const isChunked = headers.has("transfer-encoding");
+  if (isChunked && length !== undefined) return "both Content-Length and Transfer-Encoding";
+  if (length === undefined) return undefined;
+  const rest = received.length - bodyAt - (method === "HEAD" ? 0 : Number(length));
+  return rest > 0 ? `${rest} bytes after the body of ${length}` : undefined;
 }
 
 function parseHead(received: Buffer, at: number): Head | undefined {

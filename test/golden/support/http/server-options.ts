@@ -2,7 +2,10 @@ import type { HttpOptions } from "@tritonjs/http";
 
 type Restrictions = Record<string, { header: string; value: string }>;
 
-/** Turns the flags of a recorded server into options of the frontend; those that only choose models say nothing. */
+/**
+ * Turns the flags of a recorded server into options of the frontend; those that only choose models say nothing.
+ * Without restrictions of its own a server has the library's.
+ */
 export function serverOptions(flags: readonly string[]): HttpOptions {
   const restrictions: Restrictions = {};
   const options: { maxInputSize?: number; headerForwardPattern?: string } = {};
@@ -12,7 +15,7 @@ export function serverOptions(flags: readonly string[]): HttpOptions {
     if (name === "http-header-forward-pattern") options.headerForwardPattern = value;
     if (name === "http-restricted-api") Object.assign(restrictions, restrictionsOf(value));
   }
-  return { ...options, restrictions };
+  return Object.keys(restrictions).length === 0 ? options : { ...options, restrictions };
 }
 
 /** `health,metadata:key=value`: the groups, then the header that they ask for. */

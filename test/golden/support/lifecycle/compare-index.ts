@@ -1,15 +1,32 @@
 import type { IndexRow } from "./scenario.js";
 
+/** A model without a version has a row that says so, where the recorded server has none. */
+const NO_VERSION = /^at least one version must be available under the version policy of model '[^']+'$/;
+
+/** Words before the reason of an error. */
+const WORDS = /^(Invalid argument|Internal|Not found|Unsupported|Unavailable): /;
+
+/** The place in the configuration that a parse error of ours ends with. */
+const PLACE = / \(at [\w.[\]]+\)$/gm;
+
 /**
  * Tells how two repository indexes differ. Unloading takes the recorded server a moment, ours none or a moment: both
- * are `unloaded`. Rows that the recorded server leaves without a word, or leaves out, may say why a model is not
- * there.
+ * are `unloaded`. A row that the recorded server leaves without a word tells why the model is not there, in the words
+ * of that server's log.
+ *
+ * @param log lines of the recorded server's log so far
  */
-export function compareIndex(expected: readonly IndexRow[], got: readonly IndexRow[]): string[] {
+export function compareIndex(
+  expected: readonly IndexRow[],
+  got: readonly IndexRow[],
+  log: readonly string[] = [],
+): string[] {
   const wanted = expected.map(settled);
-  const found = got.map(settled).filter((row) => !isExplained(row) || hasBareRow(wanted, row));
+  const found = got
+    .map(settled)
+    .filter((row) => !isWithoutVersion(row) || wanted.some(({ name }) => name === row.name));
   const same =
-    wanted.length === found.length && wanted.every((row, i) => text(row) === text(bare(found[i]!, wanted)));
+    wanted.length === found.length && wanted.every((row, i) => text(row) === text(bare(found[i]!, row, log)));
   return same ? [] : [`index: expected ${wanted.map(text).join(" ")}, got ${got.map(text).join(" ")}`];
 }
 
@@ -24,22 +41,18 @@ function settled(row: IndexRow): IndexRow {
   return reason === undefined ? row : { ...row, reason };
 }
 
-/** A row that says why there is no version. */
-function isExplained({ version, state, reason }: IndexRow): boolean {
-  return (
-    version === undefined &&
-    state === "UNAVAILABLE" &&
-    reason !== undefined &&
-    reason !== "model appears in two or more repositories"
-  );
+function isWithoutVersion({ version, state, reason = "" }: IndexRow): boolean {
+  return version === undefined && state === "UNAVAILABLE" && NO_VERSION.test(reason);
 }
 
-function hasBareRow(rows: readonly IndexRow[], { name }: IndexRow): boolean {
-  return rows.some((row) => row.name === name && row.state === undefined);
-}
-
-function bare(row: IndexRow, wanted: readonly IndexRow[]): IndexRow {
-  return isExplained(row) && hasBareRow(wanted, row) ? { name: row.name } : row;
+/** A row as the recorded server has it, when the reason that it adds is one that the log told. */
+function bare(row: IndexRow, wanted: IndexRow, log: readonly string[]): IndexRow {
+  const { name, version, state, reason = "" } = row;
+  if (wanted.state !== undefined || version !== undefined || state !== "UNAVAILABLE") return row;
+  const said = reason.replace(WORDS, "").replace(PLACE, "").split("\n");
+  const lines = said.flatMap((line) => line.split(/: (?=Error parsing)/));
+  const isTold = lines.some((line) => log.some((entry) => entry.includes(line)));
+  return isWithoutVersion(row) || isTold ? { name } : row;
 }
 
 function text({ name, version = "", state = "", reason = "" }: IndexRow): string {

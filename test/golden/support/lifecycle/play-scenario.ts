@@ -1,6 +1,8 @@
 import { type Clock, realClock, type Timer, Triton, VirtualClock } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { ACCESS_TOKEN, compareRefusal, needsToken, withToken } from "../http/access.js";
 import { type Address, exchange } from "../http/exchange.js";
+import type { RecordedRequest } from "../http/http-case.js";
 import { playedPython } from "../played-python.js";
 import { quietLogger } from "../quiet-logger.js";
 import { RepositoryFolder } from "../repository-folder.js";
@@ -10,8 +12,22 @@ import { compareIndex, isUnloading } from "./compare-index.js";
 import { pythonOfScenarios } from "./python-code.js";
 import type { CallStep, IndexRow, LifecycleStep, Scenario } from "./scenario.js";
 
-/** Plays a scenario against a server of its own, and tells where it goes another way than the recorded one. */
+/** Plays a scenario against a server of its own, and tells where it goes another way than it should. */
 export async function playScenario(scenario: Scenario): Promise<string[]> {
+  const differences: string[] = [];
+  const code = await serve(scenario, differences).then(
+    () => 0,
+    (error) => {
+      differences.push(`the server did not stop: ${error}`);
+      return 1;
+    },
+  );
+  if (code !== scenario.exit_code) differences.push(`expected exit code ${scenario.exit_code}, got ${code}`);
+  return differences;
+}
+
+/** Resolves when the server has stopped as it should. */
+async function serve(scenario: Scenario, differences: string[]): Promise<void> {
   const folders = [await RepositoryFolder.create(scenario.repository)];
   if (scenario.repository2 !== undefined)
     folders.push(await RepositoryFolder.create(scenario.repository2, 2));
@@ -21,14 +37,15 @@ export async function playScenario(scenario: Scenario): Promise<string[]> {
     ...options,
     clock,
     logger: quietLogger,
+    security: { accessToken: ACCESS_TOKEN },
     modelRepository: folders.map(({ path }) => path),
     backends: { python: playedPython(pythonOfScenarios, (ms) => waitOn(clock, ms)) },
   });
   try {
-    const { addresses } = await triton.serve({ frontends: [http({ port: 0, restrictions: {} })] });
+    const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
     const player = new Player(addresses.http!, folders[0]!, clock, options.repositoryPollSecs ?? 15);
     for (const [i, step] of scenario.steps.entries()) await player.play(step, i);
-    return player.differences;
+    differences.push(...player.differences);
   } finally {
     await triton.close();
     for (const folder of folders) await folder.remove();
@@ -37,6 +54,8 @@ export async function playScenario(scenario: Scenario): Promise<string[]> {
 
 class Player {
   readonly differences: string[] = [];
+  /** Lines of the recorded server's log so far. */
+  readonly #log: string[] = [];
   readonly #background = new Map<string, { readonly step: CallStep; readonly answer: Promise<Answer> }>();
 
   constructor(
@@ -48,6 +67,7 @@ class Player {
 
   async play(step: LifecycleStep, place: number): Promise<void> {
     const before = this.differences.length;
+    this.#log.push(...(step.log ?? []));
     if (step.write !== undefined) await this.folder.write(step.write);
     if (step.remove !== undefined) await this.folder.delete(step.remove);
     if (step.touch !== undefined) await this.folder.touch(step.touch);
@@ -62,7 +82,8 @@ class Player {
 
   async #call(step: CallStep): Promise<void> {
     const answer = this.#send(step.call, step.body);
-    if (step.background_call === undefined) this.differences.push(...compareAnswer(step, await answer));
+    if (step.background_call === undefined)
+      this.differences.push(...compareAnswer(step, await answer, this.#log));
     else this.#background.set(step.background_call, { step, answer });
   }
 
@@ -73,7 +94,7 @@ class Player {
 
   async #look(rows: readonly IndexRow[], ready: number | undefined): Promise<void> {
     const index = (await this.#send("POST /v2/repository/index", {})).body as IndexRow[];
-    this.differences.push(...compareIndex(rows, index));
+    this.differences.push(...compareIndex(rows, index, this.#log));
     const { status } = await this.#send("GET /v2/health/ready");
     if (isUnloading([...rows, ...index]) || ready === undefined || ready === status) return;
     this.differences.push(`server ready: expected ${ready}, got ${status}`);
@@ -91,6 +112,13 @@ class Player {
     const [method = "", path = ""] = call.split(" ");
     const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
     const request = { method, path, headers: {}, ...(text === undefined ? {} : { body_text: text }) };
+    if (!needsToken({}, request)) return this.#exchange(call, request);
+    const refused = await exchange(this.address, request);
+    if (refused?.status !== 404) this.differences.push(...compareRefusal(request, refused));
+    return this.#exchange(call, withToken(request));
+  }
+
+  async #exchange(call: string, request: RecordedRequest): Promise<Answer> {
     const response = await exchange(this.address, request);
     if (response === undefined) throw new Error(`no answer to ${call}`);
     const answer = response.body.toString("utf8");

@@ -35,6 +35,8 @@ export interface LifecycleStep extends Partial<CallStep> {
   readonly signal?: string;
   readonly index_after?: readonly IndexRow[];
   readonly server_ready_after?: number;
+  /** Lines of the server's log. */
+  readonly log?: readonly string[];
 }
 
 /** One line of `config/lifecycle.jsonl`. */
@@ -44,6 +46,6 @@ export interface Scenario {
   readonly repository: Files;
   readonly repository2?: Files;
   readonly steps: readonly LifecycleStep[];
-  /** Of a server that ends. */
   readonly exit_code?: number;
+  readonly log_at_exit?: readonly string[];
 }

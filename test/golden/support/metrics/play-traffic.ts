@@ -97,12 +97,11 @@ export class TrafficServer {
       modelName: name,
       modelVersion: version ?? "",
       inputs: new Map(body.inputs.map((input) => [input.name, toTensor(input)])),
-      deadline:
-        step.client_deadline_seconds === undefined
-          ? undefined
-          : this.clock.now() + step.client_deadline_seconds * 1000,
       onResponse: (outcome) => this.#check(step, outcome),
     });
+    // The gRPC frontend gives a call up when its deadline passes.
+    const deadline = step.client_deadline_seconds;
+    if (deadline !== undefined) this.clock.setTimer(deadline * 1000, () => void request.cancel());
     try {
       this.triton.service.infer(request);
       this.#requests.push(request);

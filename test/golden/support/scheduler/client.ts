@@ -3,6 +3,7 @@ import {
   InferenceRequest,
   type InferenceResponse,
   isDecoupled,
+  type Parameters,
   Tensor,
   type Triton,
   TritonError,
@@ -81,12 +82,13 @@ export class Client {
     if (this.#ended.has(id)) return;
     if (final) this.#ended.add(id);
     // A stream tells which answer is the last, with an empty one if need be, and gives no code with an error.
-    const last = stream ? { parameters: { triton_final_response: final } } : {};
+    const last: Parameters = stream ? { triton_final_response: final } : {};
     if (outcome instanceof TritonError) {
       const code = stream ? undefined : grpcCodeName(outcome.code);
       this.#arrive({ id, ok: false, code, message: outcome.message });
     } else if (outcome !== undefined || stream) {
-      this.#arrive({ id, ok: true, outputs: outcome ? toTexts(outcome) : {}, ...last });
+      const parameters = { ...outcome?.parameters, ...last };
+      this.#arrive({ id, ok: true, outputs: outcome ? toTexts(outcome) : {}, parameters });
     }
   }
 

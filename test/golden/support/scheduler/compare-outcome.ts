@@ -1,6 +1,7 @@
 import type { ExecutionRecord } from "../behaviours/recorder.js";
 import { compareValues } from "../compare-values.js";
 import { type JsonValue, toJsonValue } from "../json-value.js";
+import { levelNames } from "../level-names.js";
 import type { Outcome, ResponseRecord, Scenario } from "./scenario.js";
 
 /** Times in the recordings are medians of a few runs on a busy machine. */
@@ -9,6 +10,9 @@ const TIME_TOLERANCE_MS = 60;
 /** With these in its configuration the recorded batcher noticed an idle instance only when it polled. */
 const POLLING = /priority_levels|queue_policy/;
 const POLL_MS = 500;
+
+/** The recorded identity backend adds four example parameters to every response. */
+const EXAMPLE_PARAMETER = /^param[0-3]$/;
 
 /** Tells how an outcome differs from the recorded one. */
 export function compareOutcome(scenario: Scenario, got: Outcome): string[] {
@@ -41,14 +45,14 @@ function compareCounts(expected: Outcome, got: Outcome): string[] {
   ];
 }
 
-/** Tells how the refusal of a model differs from the recorded one. */
-export function compareRefusal({ outcome }: Scenario, refusal: string | undefined): string[] {
-  const told = outcome.load_error_detail ?? outcome.load_error ?? "";
+/** Tells how the refusal of a model differs from the recorded one; without a recorded one the model is to load. */
+export function compareRefusal({ id, outcome }: Scenario, refusal: string | undefined): string[] {
+  const told = outcome.load_error_detail ?? outcome.load_error;
   const reason = told
-    .replace(/^load failed for model '[^']*': (version \d+ is at UNAVAILABLE state: [\w ]+: )?/, "")
+    ?.replace(/^load failed for model '[^']*': (version \d+ is at UNAVAILABLE state: [\w ]+: )?/, "")
     .replace(/;?\s*$/, "");
-  if (refusal === undefined) return [`expected the model to be refused: ${reason}`];
-  return refusal.includes(reason) || reason.includes(refusal) ? [] : [`expected ${reason}, got ${refusal}`];
+  const got = refusal?.replace(`cannot bind model '${id}':\n- `, "");
+  return reason === got ? [] : [`expected ${reason ?? "a model that loads"}, got ${refusal ?? "one"}`];
 }
 
 function compare(what: string, expected: unknown, got: unknown): string[] {
@@ -115,9 +119,11 @@ function shownResponses(
 function shownResponse({ id, ok, outputs, parameters, code, message }: ResponseRecord): {
   readonly id: string;
 } {
-  const text = message?.includes("model raised") ? "model raised" : message;
-  const final = parameters?.triton_final_response ?? "not told";
-  return ok ? { id, ...{ outputs, final } } : { id, ...{ code: code ?? "not told", message: text } };
+  const text = message?.includes("model raised") ? "model raised" : message && levelNames(message);
+  const shown = Object.entries(parameters ?? {}).filter(([name]) => !EXAMPLE_PARAMETER.test(name));
+  return ok
+    ? { id, ...{ outputs, parameters: Object.fromEntries(shown) } }
+    : { id, ...{ code: code ?? "not told", message: text } };
 }
 
 function sorted(group: readonly string[]): string[] {

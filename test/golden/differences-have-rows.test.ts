@@ -1,0 +1,78 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { commandDifferences } from "./differences/command-differences.js";
+import type { Difference } from "./differences/difference.js";
+import { grpcDifferences } from "./differences/grpc-differences.js";
+import { httpDifferences } from "./differences/http-differences.js";
+import { lifecycleDifferences } from "./differences/lifecycle-differences.js";
+import { loadDifferences } from "./differences/load-differences.js";
+import { schedulerDifferences } from "./differences/scheduler-differences.js";
+import { trafficDifferences } from "./differences/traffic-differences.js";
+import type { CommandCase } from "./support/cli/command-case.js";
+import type { GrpcCase } from "./support/grpc/grpc-case.js";
+import type { HttpCase } from "./support/http/http-case.js";
+import type { Scenario as LifeCycle } from "./support/lifecycle/scenario.js";
+import { loadJson, loadLines } from "./support/load-cases.js";
+import type { LoadCase } from "./support/loads/load-case.js";
+import type { Scenario } from "./support/scheduler/scenario.js";
+import { type RecordedModel, readModels } from "./support/served-models.js";
+
+/** Rules about one kind of recording, and how many recordings each is about. */
+function used<C>(differences: readonly Difference<C, never>[], cases: readonly C[]) {
+  return differences.map(({ rule, untilMended, applies }) => ({
+    rule,
+    untilMended,
+    count: cases.filter((recorded) => applies(recorded)).length,
+  }));
+}
+
+const httpModels = readModels(loadJson<Record<string, RecordedModel>>("http/models.json"));
+const { models } = loadJson<{ models: Record<string, RecordedModel> }>("grpc/models.json");
+const calls = loadLines<GrpcCase>("grpc/cases.jsonl");
+const loads = ["prototxt", "autocomplete"].flatMap((file) => loadLines<LoadCase>(`config/${file}.jsonl`));
+const traffic = ["metrics", "statistics"].flatMap((file) => loadLines<never>(`config/${file}.jsonl`));
+
+const rules = [
+  ...used(httpDifferences(httpModels), loadLines<HttpCase>("http/cases.jsonl")),
+  ...used(grpcDifferences(readModels(models), calls), calls),
+  ...used(schedulerDifferences, loadLines<Scenario>("scheduler/scenarios.jsonl")),
+  ...used(loadDifferences, loads),
+  ...used(trafficDifferences, traffic),
+  ...used(lifecycleDifferences, loadLines<LifeCycle>("config/lifecycle.jsonl")),
+  ...used(commandDifferences, loadLines<CommandCase>("config/cli.jsonl")),
+];
+
+/** Names of the rules in the first cells of the page's tables. */
+const rows = readFileSync(new URL("../../docs/compatibility.md", import.meta.url), "utf8")
+  .split("\n")
+  .flatMap((line) => /^\| `([\w-]+)` \|/.exec(line)?.[1] ?? []);
+
+describe("docs/compatibility.md", () => {
+  const intended = [...new Set(rules.filter(({ untilMended }) => !untilMended).map(({ rule }) => rule))];
+
+  it("has one row for every rule by which the library differs on purpose", () => {
+    expect([...rows].sort()).toEqual(intended.sort());
+  });
+});
+
+describe("the rules", () => {
+  it("are about at least one recording each", () => {
+    const idle = new Set(rules.map(({ rule }) => rule));
+    for (const { rule, count } of rules) if (count > 0) idle.delete(rule);
+    expect([...idle]).toEqual([]);
+  });
+});
+
+describe("the recordings", () => {
+  it("are all there, each once", () => {
+    const files = ["cli", "lifecycle", "metrics", "statistics", "prototxt", "autocomplete"];
+    const all = [
+      ...files.map((file) => `config/${file}`),
+      "grpc/cases",
+      "http/cases",
+      "scheduler/scenarios",
+    ].flatMap((file) => loadLines<{ readonly id: string }>(`${file}.jsonl`).map(({ id }) => `${file}/${id}`));
+    expect(new Set(all).size).toBe(all.length);
+    expect(all.length).toBeGreaterThanOrEqual(1950);
+  });
+});

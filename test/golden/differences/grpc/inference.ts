@@ -1,0 +1,237 @@
+import type { UnaryResult } from "../../support/grpc/client.js";
+import type { GrpcCase } from "../../support/grpc/grpc-case.js";
+import type { Models } from "../../support/served-models.js";
+import type { Draft } from "../difference.js";
+import { outputFault } from "../output-fault.js";
+import { editTexts } from "../texts.js";
+import { answerStatus, detailsOf, type GrpcDifference, rawInput } from "./grpc-draft.js";
+
+interface RecordedOutput {
+  readonly name: string;
+  readonly datatype: string;
+  readonly shape: string[];
+}
+
+function checkedOutputs(models: Models): GrpcDifference {
+  const fault = ({ rpc, request, response, status }: GrpcCase | Draft<GrpcCase>) => {
+    if (
+      rpc !== "ModelInfer" ||
+      status?.code !== "OK" ||
+      JSON.stringify(request).includes('"classification"')
+    ) {
+      return undefined;
+    }
+    return outputFault(
+      models,
+      String(request?.model_name),
+      (response?.outputs ?? []) as RecordedOutput[],
+      false,
+    );
+  };
+  return {
+    rule: "checked-outputs",
+    onlyCallbacks: true,
+    applies: (recorded) => fault(recorded) !== undefined,
+    amend: (draft, got) => answerStatus(draft, "INTERNAL", fault(draft)!(got?.status.details ?? "")),
+  };
+}
+
+const NO_DOUBLES = /Expect parameters values to have type bool\/int\/str, found type <class 'float'>/;
+
+/** What the model saw of the request's parameters is in its output. */
+const doubleParameters: GrpcDifference = {
+  rule: "double-parameters",
+  onlyCallbacks: true,
+  applies: (recorded) => NO_DOUBLES.test(detailsOf(recorded)),
+  amend(draft, got) {
+    const sent = (draft.request?.parameters ?? {}) as Record<string, Record<string, unknown>>;
+    const [bytes = ""] = (got?.response?.raw_output_contents ?? []) as string[];
+    const seen = JSON.parse(Buffer.from(bytes, "base64").subarray(4).toString()) as Record<string, unknown>;
+    for (const [name, value] of Object.entries(sent)) {
+      if (seen[name] !== Object.values(value)[0]) throw new Error(`the model saw ${name}: ${seen[name]}`);
+    }
+    draft.response = structuredClone((got as UnaryResult).response) as typeof draft.response;
+    draft.status = { code: "OK", details: "" };
+  },
+};
+
+/** The recorded model gives parameters back. */
+const callbackParameters: GrpcDifference = {
+  rule: "callback-response-parameters",
+  onlyCallbacks: true,
+  applies: ({ request, response }) => request?.model_name === "params" && response?.parameters !== undefined,
+  amend: (draft) => void delete (draft.response as Record<string, unknown>).parameters,
+};
+
+const EXCEPTION = /^Failed to process the request\(s\) for model '[^']*', message: \w+: ([\s\S]*?)\n\nAt:\n/;
+
+/** What a callback throws is told as it is. */
+const exceptionText: GrpcDifference = {
+  rule: "exception-text",
+  onlyCallbacks: true,
+  applies: (recorded) => textsOf(recorded).some((text) => EXCEPTION.test(text) && !NO_DOUBLES.test(text)),
+  amend: (draft) => editTexts(draft, (text) => EXCEPTION.exec(text)?.[1] ?? text),
+};
+
+function textsOf(recorded: GrpcCase): string[] {
+  const events = (recorded.events ?? []).flatMap(({ recv, status }) => [
+    recv?.error_message,
+    status?.details,
+  ]);
+  return [detailsOf(recorded), ...events].filter((text) => typeof text === "string");
+}
+
+interface RecordedInput {
+  readonly name: string;
+  readonly shape: string[];
+  readonly parameters?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+function dimensions({
+  request,
+}: GrpcCase | Draft<GrpcCase>): { name: string; dim: bigint; shape: bigint[] }[] {
+  return ((request?.inputs ?? []) as RecordedInput[]).flatMap(({ name, shape = [] }) =>
+    shape.map((dim) => ({ name, dim: BigInt(dim), shape: shape.map(BigInt) })),
+  );
+}
+
+function isBug({ flags }: GrpcCase): boolean {
+  return flags?.includes("bug") ?? false;
+}
+
+const negativeDimension: GrpcDifference = {
+  rule: "negative-dimension",
+  applies: (recorded) => isBug(recorded) && dimensions(recorded).some(({ dim }) => dim < -1n),
+  amend(draft) {
+    const { dim, shape } = dimensions(draft).find((one) => one.dim < -1n)!;
+    answerStatus(draft, "INVALID_ARGUMENT", `invalid dimension ${dim} in shape [${shape.join(",")}]`);
+  },
+};
+
+const shapeOverflow: GrpcDifference = {
+  rule: "shape-overflow",
+  applies: (recorded) => isBug(recorded) && dimensions(recorded).some(({ dim }) => dim > 2n ** 53n),
+  amend(draft) {
+    const { name, dim } = dimensions(draft).find((one) => one.dim > 2n ** 53n)!;
+    const id = String(draft.request?.id ?? "<id_unknown>");
+    const text = `dimension ${dim} of input '${name}' is beyond what a shape can hold`;
+    answerStatus(draft, "INVALID_ARGUMENT", `[request id: ${id}] ${text}`);
+  },
+};
+
+/** The recorded process ended. */
+const survives: GrpcDifference = {
+  rule: "survives",
+  applies: (recorded) => isBug(recorded) && detailsOf(recorded) === "Socket closed",
+  amend: (draft) =>
+    answerStatus(
+      draft,
+      "INVALID_ARGUMENT",
+      "class result not available for output due to unsupported type 'BYTES'",
+    ),
+};
+
+const DEADLOCK = /unexpected deadlock, at least one output is not set/;
+
+function ints(bytes: Buffer | undefined): number[] {
+  return bytes === undefined ? [] : [...new Int32Array(new Uint8Array(bytes).buffer)];
+}
+
+/** The sum of the two inputs of `ens`, which its second step reads too. */
+const innerOutput: GrpcDifference = {
+  rule: "ensemble-inner-output",
+  applies: (recorded) => DEADLOCK.test(detailsOf(recorded)),
+  amend(draft) {
+    const [a, b] = [ints(rawInput(draft, "A")), ints(rawInput(draft, "B"))];
+    const data = Int32Array.from(a, (value, i) => value + (b[i] ?? 0));
+    const [input] = (draft.request?.inputs ?? []) as unknown as RecordedInput[];
+    draft.status = { code: "OK", details: "" };
+    draft.response = {
+      model_name: draft.request?.model_name,
+      model_version: "1",
+      ...(draft.request?.id === undefined ? {} : { id: draft.request.id }),
+      parameters: {
+        sequence_id: { int64_param: "0" },
+        sequence_start: { bool_param: false },
+        sequence_end: { bool_param: false },
+      },
+      outputs: [{ name: "SUM", datatype: "INT32", shape: input?.shape }],
+      raw_output_contents: [Buffer.from(data.buffer).toString("base64")],
+    } as typeof draft.response;
+  },
+};
+
+/** The real server of today refuses to forward these, as the note of the case says. */
+const reservedHeaders: GrpcDifference = {
+  rule: "reserved-headers",
+  applies: ({ flags, note = "" }) =>
+    (flags?.includes("version") ?? false) &&
+    note.includes("reserved for Triton usage and cannot be forwarded"),
+  amend(draft) {
+    const [[name] = [""]] = draft.metadata as [string, string][];
+    const text = `Header '${name}' is reserved for Triton usage and cannot be forwarded.`;
+    answerStatus(draft, "INVALID_ARGUMENT", text);
+  },
+};
+
+/** The model tells what it saw as JSON: an integer beyond 2^53 is rounded on its way. */
+const bigIntegers: GrpcDifference = {
+  rule: "big-integers",
+  untilMended: true,
+  applies: (recorded) => /\d{17,}/.test(seenBy(recorded)),
+  amend(draft) {
+    const text = seenBy(draft).replace(/\d{17,}/g, (digits) => String(Number(digits)));
+    const bytes = Buffer.alloc(4 + Buffer.byteLength(text));
+    bytes.writeUInt32LE(Buffer.byteLength(text));
+    bytes.write(text, 4);
+    (draft.response as Record<string, unknown>).raw_output_contents = [bytes.toString("base64")];
+  },
+};
+
+function seenBy({ request, response }: GrpcCase | Draft<GrpcCase>): string {
+  if (request?.model_name !== "params") return "";
+  const [bytes = ""] = (response?.raw_output_contents ?? []) as string[];
+  return Buffer.from(bytes, "base64").subarray(4).toString();
+}
+
+/** The batcher that has a timeout looks in time: a request that does not wait as long as that is served. */
+const timeoutNotReached: GrpcDifference = {
+  rule: "timeout-not-reached",
+  applies: ({ form, flags, events = [] }) =>
+    form === "parallel" &&
+    (flags?.includes("racy") ?? false) &&
+    events.some(({ status }) => status?.details === "Request timeout expired"),
+  amend(draft) {
+    for (const event of draft.events ?? []) {
+      if (event.status?.details !== "Request timeout expired") continue;
+      const sent = draft.events?.find(({ call, send }) => call === event.call && send !== undefined)?.send;
+      const { model_name, id, inputs, raw_input_contents: data } = sent as Record<string, unknown>;
+      const outputs = [{ ...(inputs as object[])[0], name: "OUT" }];
+      event.status = { code: "OK", details: "" };
+      event.recv = {
+        model_name,
+        model_version: "1",
+        id,
+        outputs,
+        raw_output_contents: data,
+      } as typeof event.recv;
+    }
+  },
+};
+
+/** Rules about inference. */
+export function inferenceRules(models: Models): readonly GrpcDifference[] {
+  return [
+    checkedOutputs(models),
+    doubleParameters,
+    callbackParameters,
+    exceptionText,
+    negativeDimension,
+    shapeOverflow,
+    survives,
+    innerOutput,
+    reservedHeaders,
+    bigIntegers,
+    timeoutNotReached,
+  ];
+}

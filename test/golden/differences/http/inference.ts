@@ -1,0 +1,274 @@
+import type { HttpCase } from "../../support/http/http-case.js";
+import type { Models } from "../../support/served-models.js";
+import type { Draft } from "../difference.js";
+import { outputFault } from "../output-fault.js";
+import {
+  answer,
+  answerError,
+  errorOf,
+  type HttpDifference,
+  modelOf,
+  perStep,
+  recordedError,
+  type StepDraft,
+  sentText,
+  steps,
+  tryJson,
+} from "./http-draft.js";
+
+interface InferBody {
+  readonly outputs?: readonly {
+    readonly name: string;
+    readonly datatype: string;
+    readonly shape: number[];
+  }[];
+}
+
+function jsonOf({ response }: StepDraft): InferBody | undefined {
+  const { headers = {}, body_text: text } = response;
+  if (response.status !== 200 || text === undefined || !/^\{/.test(text)) return undefined;
+  const length = headers["Inference-Header-Content-Length"];
+  const json = length === undefined ? text : Buffer.from(text).subarray(0, Number(length)).toString();
+  return tryJson(json) as InferBody | undefined;
+}
+
+/** What a model returned is not what its configuration says. */
+function checkedOutputs(models: Models): HttpDifference {
+  const fault = (step: StepDraft) => {
+    const isPlain = /\/infer$/.test(step.request.path) && !sentText(step).includes('"classification"');
+    const body = isPlain ? jsonOf(step) : undefined;
+    const sent = tryJson(sentText(step)) as InferBody | undefined;
+    const isSelection = (sent?.outputs?.length ?? 0) > 0;
+    return body && outputFault(models, modelOf(step), body.outputs ?? [], isSelection);
+  };
+  return perStep(
+    "checked-outputs",
+    (step) => fault(step) !== undefined,
+    (step, got) => answerError(step, 500, fault(step)!(errorOf(got)), "text/plain"),
+    true,
+  );
+}
+
+const DEADLOCK = /unexpected deadlock, at least one output is not set/;
+
+/** The sum of the two inputs of `ens`. */
+function sums(step: StepDraft): number[] {
+  const bytes = Buffer.from(sentText(step));
+  const length = Number(step.request.headers["Inference-Header-Content-Length"] ?? bytes.length);
+  const { inputs } = JSON.parse(bytes.subarray(0, length).toString());
+  let at = length;
+  const [a, b] = inputs.map(
+    ({ data, parameters }: { data?: number[]; parameters?: Record<string, number> }) => {
+      if (data !== undefined) return data.flat();
+      const tensor = bytes.subarray(at, at + (parameters?.binary_data_size ?? 0));
+      at += tensor.length;
+      return [...new Int32Array(new Uint8Array(tensor).buffer)];
+    },
+  );
+  return a.map((value: number, i: number) => value + b[i]);
+}
+
+/** An output that a later step reads too can be asked for alone. */
+const innerOutput = perStep(
+  "ensemble-inner-output",
+  (step) => DEADLOCK.test(recordedError(step) ?? ""),
+  (step) => {
+    const data = sums(step);
+    const sent = Buffer.from(sentText(step));
+    const length = Number(step.request.headers["Inference-Header-Content-Length"] ?? sent.length);
+    const { outputs, id } = JSON.parse(sent.subarray(0, length).toString());
+    const isBinary = outputs[0].parameters?.binary_data === true;
+    const tensor = Buffer.from(Int32Array.from(data).buffer);
+    const shown = isBinary ? { parameters: { binary_data_size: tensor.length } } : { data };
+    const body = {
+      ...(id === undefined ? {} : { id }),
+      model_name: modelOf(step),
+      model_version: "1",
+      parameters: { sequence_id: 0, sequence_start: false, sequence_end: false },
+      outputs: [{ name: "SUM", datatype: "INT32", shape: [data.length / 16, 16], ...shown }],
+    };
+    answer(step.response, 200, body);
+    if (isBinary) binary(step, JSON.stringify(body), tensor);
+  },
+);
+
+function binary({ response }: StepDraft, json: string, tensor: Buffer): void {
+  delete response.body_text;
+  response.body_b64 = Buffer.concat([Buffer.from(json), tensor]).toString("base64");
+  response.headers = {
+    "Content-Type": "application/octet-stream",
+    "Inference-Header-Content-Length": `${Buffer.byteLength(json)}`,
+  };
+}
+
+const SEQUENCE = '"sequence_id":0,"sequence_start":false,"sequence_end":false';
+
+/** The parameters of an ensemble come once, and its outputs in the order of its configuration. */
+function ensembleParameters(models: Models): HttpDifference {
+  return perStep(
+    "ensemble-parameters",
+    ({ response }) => response.body_text?.includes(`${SEQUENCE},${SEQUENCE}`) ?? false,
+    (step) => {
+      const { response } = step;
+      const bytes = Buffer.from(response.body_text as string);
+      const length = response.headers?.["Inference-Header-Content-Length"];
+      const json = bytes.subarray(0, length === undefined ? bytes.length : Number(length)).toString();
+      const order = (models.get(modelOf(step))?.config.output ?? []).map(({ name }) => name);
+      const body = JSON.parse(json.replaceAll(`${SEQUENCE},${SEQUENCE}`, SEQUENCE));
+      const inBinary = body.outputs.filter((output: { data?: unknown }) => output.data === undefined);
+      if (inBinary.length > 1) throw new Error("two tensors in binary: their order is to be changed too");
+      body.outputs.sort(
+        (a: { name: string }, b: { name: string }) => order.indexOf(a.name) - order.indexOf(b.name),
+      );
+      const text = JSON.stringify(body);
+      response.body_text = text + bytes.subarray(Buffer.byteLength(json)).toString();
+      if (length !== undefined) {
+        (response.headers as Record<string, string>)["Inference-Header-Content-Length"] =
+          `${Buffer.byteLength(text)}`;
+      }
+    },
+  );
+}
+
+/** What the recorded models say with the code UNAVAILABLE. */
+const UNAVAILABLE = /^(model says no|failed at word \d+)$/;
+
+/** The status of an error that comes first is that of its code, which the recorded server lost. */
+const generateErrorStatus = perStep(
+  "generate-error-status",
+  ({ request, response }) =>
+    /\/generate(_stream)?$/.test(request.path) &&
+    response.status === 400 &&
+    UNAVAILABLE.test(firstError(response.body_text)),
+  ({ response }) => {
+    response.status = 503;
+  },
+);
+
+function firstError(text = ""): string {
+  const json = /^(?:data: )?(\{"error":[^\n]*\})/.exec(text)?.[1] ?? "";
+  return (tryJson(json) as { error: string } | undefined)?.error ?? "";
+}
+
+/** Requests that ended the recorded server. */
+const survives = perStep(
+  "survives",
+  ({ response }) => response.status === null && "server_crashed" in response,
+  (step) => {
+    const [{ datatype, shape }] = JSON.parse(sentText(step)).inputs;
+    if (datatype === "BYTES") {
+      const text = "class result not available for output due to unsupported type 'BYTES'";
+      answerError(step, 400, text, "text/plain");
+    } else {
+      const outputs = [{ name: "OUTPUT0", datatype: "BYTES", shape, data: [] }];
+      answer(step.response, 200, { model_name: modelOf(step), model_version: "1", outputs });
+    }
+  },
+);
+
+interface Counts {
+  count: number;
+}
+
+interface StatisticsBody {
+  readonly model_stats: {
+    name: string;
+    inference_count: number;
+    inference_stats: Record<string, Counts>;
+    response_stats: Record<string, Record<string, { count: number; ns: string | number }>>;
+  }[];
+}
+
+function statisticsOf({ response }: StepDraft): StatisticsBody["model_stats"] {
+  const body = response.body_json_masked as StatisticsBody | undefined;
+  if (!Array.isArray(body?.model_stats)) return [];
+  return body.model_stats.filter((entry) => entry.inference_stats !== undefined);
+}
+
+/** Steps before a statistics step in which a model answered with an error of its own. */
+function failedBefore(recorded: HttpCase | Draft<HttpCase>, place: number, model: string): StepDraft[] {
+  return steps(recorded)
+    .slice(0, place)
+    .filter((step) => modelOf(step) === model && /\/infer$/.test(step.request.path))
+    .filter(
+      (step) =>
+        (step.response.status ?? 0) >= 400 &&
+        !/inference input|unexpected|expected/.test(recordedError(step) ?? ""),
+    );
+}
+
+function withStatistics(recorded: HttpCase | Draft<HttpCase>) {
+  return steps(recorded).flatMap((step, place) =>
+    statisticsOf(step).map((entry) => ({ entry, place, failed: failedBefore(recorded, place, entry.name) })),
+  );
+}
+
+const failedRequests: HttpDifference = {
+  rule: "failed-requests",
+  applies: (recorded) => withStatistics(recorded).some(({ failed }) => failed.length > 0),
+  amend(draft) {
+    for (const { entry, failed } of withStatistics(draft)) {
+      for (const step of failed) {
+        const [input] = JSON.parse(sentText(step)).inputs as { shape: number[] }[];
+        entry.inference_count -= input?.shape[0] ?? 1;
+        for (const event of ["success", "queue", "compute_input", "compute_infer", "compute_output"]) {
+          (entry.inference_stats[event] as Counts).count--;
+        }
+        (entry.inference_stats.fail as Counts).count++;
+      }
+    }
+  },
+};
+
+/** The number of events that each stream of a model had before a statistics step. */
+function streamsBefore(recorded: HttpCase | Draft<HttpCase>, place: number, model: string): string[][] {
+  return steps(recorded)
+    .slice(0, place)
+    .filter((step) => modelOf(step) === model && /\/generate_stream$/.test(step.request.path))
+    .map(({ response }) => (response.body_text ?? "").split("\n\n").slice(0, -1));
+}
+
+const responseStatistics: HttpDifference = {
+  rule: "response-statistics",
+  applies: (recorded) =>
+    withStatistics(recorded).some(
+      ({ entry, place }) =>
+        Object.keys(entry.response_stats ?? {}).length === 0 &&
+        streamsBefore(recorded, place, entry.name).length > 0,
+    ),
+  amend(draft) {
+    for (const { entry, place } of withStatistics(draft)) {
+      const streams = streamsBefore(draft, place, entry.name);
+      if (streams.length === 0) continue;
+      const longest = Math.max(...streams.map((events) => events.length));
+      for (let i = 0; i < longest; i++) {
+        const events = streams.flatMap((stream) => stream[i] ?? []);
+        const failed = events.filter((event) => event.startsWith('data: {"error":')).length;
+        const counts = {
+          compute_infer: events.length,
+          compute_output: events.length - failed,
+          success: events.length - failed,
+          fail: failed,
+          empty_response: 0,
+          cancel: 0,
+        };
+        entry.response_stats[i] = Object.fromEntries(
+          Object.entries(counts).map(([event, count]) => [event, { count, ns: "<ANY>" }]),
+        );
+      }
+    }
+  },
+};
+
+/** Rules about what models answer and how it counts. */
+export function inferenceRules(models: Models): readonly HttpDifference[] {
+  return [
+    checkedOutputs(models),
+    innerOutput,
+    ensembleParameters(models),
+    generateErrorStatus,
+    survives,
+    failedRequests,
+    responseStatistics,
+  ];
+}

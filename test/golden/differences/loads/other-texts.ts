@@ -1,0 +1,186 @@
+import { configText, type LoadCase } from "../../support/loads/load-case.js";
+import type { Draft } from "../difference.js";
+import { unknownWarmupInput } from "../scheduler/refusals.js";
+import { maxInflightRequests } from "./accepted-models.js";
+import {
+  configOf,
+  type LoadDifference,
+  reasonOf,
+  refuse,
+  refuseWhenPolled,
+  takenReason,
+} from "./load-draft.js";
+
+/** What the recorded server's log says of a model that was refused while the repository was read. */
+function told({ log = [], load }: Pick<LoadCase | Draft<LoadCase>, "log" | "load">): string[] {
+  const error = load?.status === 400 && load.body !== "" ? load.body.error : "";
+  const [, text = ""] = /^load failed for model '[^']*': ([\s\S]*?);?\n?$/.exec(error) ?? [];
+  if (text !== "") return [text];
+  const parser = log.filter((line) => line.includes("Error parsing text-format"));
+  const texts = log.flatMap((line) => /^[EW] \S+\] "([\s\S]*?)\s*"$/.exec(line)?.[1] ?? []);
+  const reasons = texts.map((text) => text.replace(/^Poll failed for model directory '[^']*': /, ""));
+  if (parser.length === 0) return reasons;
+  const errors = parser.map((line) => line.replace(/^.*?(?=Error parsing)/, "")).join("\n");
+  return reasons.map((text) => `${text}: ${errors}`);
+}
+
+const WORDS = /^(Invalid argument|Internal|Not found|Unsupported|Unavailable): /;
+
+/** The place in the configuration that a parse error of ours ends with. */
+const PLACE = / \(at [\w.[\]]+\)$/gm;
+
+/** A refused model of which the index of the recorded server tells nothing but the name. */
+function isBare({ load, index = [] }: LoadCase): boolean {
+  return load !== undefined && load.status >= 400 && index.length === 1 && index[0]?.state === undefined;
+}
+
+/** The index tells why a model was refused, as the recorded server's log does. */
+const indexReasons: LoadDifference = {
+  rule: "index-reasons",
+  applies: (recorded) =>
+    isBare(recorded) && agent(recorded) === undefined && !maxInflightRequests.applies(recorded),
+  amend(draft, got) {
+    const reason = takenReason(got, /./);
+    const said = reason.replace(WORDS, "").replace(PLACE, "");
+    const expected = told(draft);
+    if (!expected.some((text) => said === text || said.startsWith(`${text}\n`))) {
+      throw new Error(`index: expected the reason ${JSON.stringify(expected)}, got "${reason}"`);
+    }
+    draft.index = [{ name: draft.model, state: "UNAVAILABLE", reason }];
+  },
+};
+
+/** The name of an agent that the recorded server did not find. */
+function agent(recorded: LoadCase | Draft<LoadCase>): string | undefined {
+  const texts = isBare(recorded as LoadCase) ? told(recorded) : [];
+  return texts.flatMap(
+    (text) => /^unable to find '[^']+' for repo agent '([^']+)', searched/.exec(text)?.[1] ?? [],
+  )[0];
+}
+
+const repositoryAgents: LoadDifference = {
+  rule: "repository-agents",
+  applies: (recorded) => agent(recorded) !== undefined,
+  amend(draft) {
+    const name = agent(draft);
+    const text = `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and there is none of this name; register it with new Triton({ repositoryAgents: { ${name} } })`;
+    refuseWhenPolled(draft, `Invalid argument: ${text}`);
+  },
+};
+
+const MISSING_BACKEND =
+  /^(Invalid argument: unable to find backend library for backend '(\w+)', try specifying runtime on the model configuration\.)$/;
+
+/** Formats of other frameworks: the text says what to do with them. */
+const missingBackends: LoadDifference = {
+  rule: "missing-backends",
+  applies: (recorded) =>
+    /'(tensorrt|openvino|pytorch)'/.test(MISSING_BACKEND.exec(reasonOf(recorded) ?? "")?.[0] ?? ""),
+  amend(draft, got) {
+    const [text = "", , name] = MISSING_BACKEND.exec(reasonOf(draft) as string) ?? [];
+    const start = `${text} There is none for '${name}' here: `;
+    const reason = takenReason(got, /\(model\.onnx\)|model\.onnx/);
+    if (!reason.startsWith(start)) throw new Error(`the reason is "${reason}"`);
+    refuse(draft, reason);
+  },
+};
+
+/** A number that stands for no name of its enumeration. */
+const enumNumbers: LoadDifference = {
+  rule: "enum-numbers",
+  applies: (recorded) => reasonOf(recorded) === "Internal: attempt to access JSON non-string as string",
+  amend(draft, got) {
+    const numbers = [...configText(draft as LoadCase).matchAll(/\b(data_type|kind):\s*(-?\d+)/g)].map(
+      ([, , number]) => number,
+    );
+    const form = new RegExp(
+      `^Invalid argument: .*(data_?type|kind).*(?<![\\w-])(${numbers.join("|")})(?!\\w)`,
+    );
+    refuse(draft, takenReason(got, form));
+  },
+};
+
+const RUNTIME =
+  /unable to find (?:Python backend based )?backend library '([^']+)' for model '[^']*', searched/;
+
+const runtimeLibraries: LoadDifference = {
+  rule: "runtime-libraries",
+  applies: (recorded) => RUNTIME.test(reasonOf(recorded) ?? ""),
+  amend(draft) {
+    const [, library] = RUNTIME.exec(reasonOf(draft) as string) as RegExpExecArray;
+    const { model } = draft;
+    const text = `unable to find backend library '${library}' for model '${model}'; backends are part of the library, take 'runtime' out`;
+    refuse(draft, `Invalid argument: model '${model}': 'runtime' is '${library}': ${text}`);
+  },
+};
+
+const tensorflow: LoadDifference = {
+  rule: "tensorflow-backend",
+  applies: (recorded) =>
+    /unable to find backend library for backend 'tensorflow'/.test(reasonOf(recorded) ?? ""),
+  amend(draft) {
+    const isFrozen = configOf(draft)?.platform === "tensorflow_graphdef" || "1/model.graphdef" in draft.files;
+    const frozen = `Unsupported: model '${draft.model}' is a frozen graph (tensorflow_graphdef), which TensorFlow.js cannot read: convert it with tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx`;
+    const missing = `Unavailable: unable to find '<REPO>/${draft.model}/1/model.savedmodel' for model instance '${draft.model}'`;
+    refuse(draft, isFrozen ? frozen : missing);
+  },
+};
+
+const onnxFiles: LoadDifference = {
+  rule: "onnx-files",
+  applies: (recorded) =>
+    /onnx runtime error \d+: Load model from \S+ failed:.*(Protobuf parsing failed|does not have a graph)/.test(
+      reasonOf(recorded) ?? "",
+    ),
+  amend: (draft, got) =>
+    refuse(
+      draft,
+      takenReason(
+        got,
+        /^Invalid argument: the ONNX model '<REPO>\/[^']+' cannot be read: (there is no graph in it|.+ at byte \d+)$/,
+      ),
+    ),
+};
+
+function isUntyped({ files }: LoadCase): boolean {
+  return Object.keys(files).some((path) => path.endsWith(".onnx")) && !("config.pbtxt" in files);
+}
+
+const onnxTypes: LoadDifference = {
+  rule: "onnx-data-types",
+  applies: (recorded) =>
+    /MLDataType for: tensor\(\w+\) is not currently registered/.test(reasonOf(recorded) ?? "") ||
+    (isUntyped(recorded) && /must specify 'data_type' for/.test(reasonOf(recorded) ?? "")),
+  amend: (draft, got) =>
+    refuse(
+      draft,
+      takenReason(
+        got,
+        /^Unsupported: the ONNX model '<REPO>\/[^']+' has (input|output) '[^']+' of type \w+, which (is no tensor type of the protocol|onnxruntime-node cannot pass; .+)$/,
+      ),
+    ),
+};
+
+const warmupInputNames: LoadDifference = {
+  rule: "warmup-input-name",
+  applies: (recorded) =>
+    /expected \d+ inputs but got \d+ inputs/.test(reasonOf(recorded) ?? "") &&
+    unknownWarmupInput(configText(recorded), recorded.model) !== undefined,
+  amend(draft) {
+    const name = unknownWarmupInput(configText(draft as LoadCase), draft.model);
+    refuse(draft, `Invalid argument: unexpected inference input '${name}' for model '${draft.model}'`);
+  },
+};
+
+/** Rules about what is said of a model that is refused here and there. */
+export const otherTexts: readonly LoadDifference[] = [
+  indexReasons,
+  repositoryAgents,
+  missingBackends,
+  enumNumbers,
+  runtimeLibraries,
+  tensorflow,
+  onnxFiles,
+  onnxTypes,
+  warmupInputNames,
+];

@@ -1,0 +1,182 @@
+import type { Scenario } from "../../support/scheduler/scenario.js";
+import { type ExecutionDraft, OutcomeDraft, type ScenarioDifference } from "./outcome-draft.js";
+
+interface Given {
+  readonly id: string;
+  /** When the client gave the request up. */
+  readonly at: number;
+}
+
+function givenUp({ actions, outcome }: Pick<Scenario, "actions" | "outcome">): Given[] {
+  const ended = ({ id }: { id: string }) =>
+    outcome.responses?.some((response) => response.id === id && response.code === "CANCELLED(client)");
+  return actions
+    .filter((action) => action.do === "cancel")
+    .map(({ id, at_ms: at }) => ({ id, at }))
+    .filter((given) => ended(given));
+}
+
+function holding(draft: OutcomeDraft, id: string): ExecutionDraft[] {
+  return draft.outcome.executions.filter(({ requests }) => requests.some((request) => request.id === id));
+}
+
+/** Executions with a request that was given up before they started. */
+function startedAfter(draft: OutcomeDraft, { id, at }: Given): ExecutionDraft[] {
+  return holding(draft, id).filter((execution) => draft.start(execution) >= at);
+}
+
+/** Executions that ran when one of their requests was given up. */
+function runningAt(draft: OutcomeDraft, { id, at }: Given): ExecutionDraft[] {
+  return holding(draft, id).filter((execution) => draft.start(execution) < at && draft.end(execution) > at);
+}
+
+function isCached(draft: OutcomeDraft): boolean {
+  return draft.config(draft.scenario.id).responseCache?.enable === true;
+}
+
+function has(scenario: Scenario, find: (draft: OutcomeDraft, given: Given) => ExecutionDraft[]): boolean {
+  if (scenario.outcome.executions === undefined) return false;
+  const draft = new OutcomeDraft(scenario);
+  return !isCached(draft) && givenUp(scenario).some((given) => find(draft, given).length > 0);
+}
+
+/** It leaves the queue: the recorded server ran it all the same. */
+const cancelledInQueue: ScenarioDifference = {
+  rule: "cancelled-in-queue",
+  applies: (scenario) => has(scenario, startedAfter),
+  amend(scenario) {
+    const draft = new OutcomeDraft(scenario);
+    for (const given of givenUp(scenario as Scenario)) {
+      for (const execution of startedAfter(draft, given)) {
+        const model = draft.modelOf(execution);
+        const request = execution.requests.find(({ id }) => id === given.id);
+        if (request === undefined) continue;
+        const isStep = model !== scenario.id;
+        draft.bookAsFailed(model, draft.rows(request, model));
+        // A step that never began is no request of its model.
+        if (isStep) draft.statistics(model).fail--;
+        draft.dropFrom(execution, given.id);
+      }
+    }
+    if (!draft.isSerial) return;
+    draft.settleTimes();
+    draft.retell();
+  },
+};
+
+/** It ends there and counts as failed: the recorded server counted what the model answered to nobody. */
+const cancelledInExecution: ScenarioDifference = {
+  rule: "cancelled-in-execution",
+  applies: (scenario) => has(scenario, runningAt),
+  amend(scenario) {
+    const draft = new OutcomeDraft(scenario);
+    for (const given of givenUp(scenario as Scenario)) {
+      for (const execution of runningAt(draft, given)) {
+        const model = draft.modelOf(execution);
+        const request = execution.requests.find(({ id }) => id === given.id);
+        if (request !== undefined) draft.bookAsFailed(model, draft.rows(request, model));
+      }
+      endInEnsemble(draft, given);
+      release(draft, given);
+    }
+  },
+};
+
+/** An ensemble's request that is given up counts as failed too. */
+function endInEnsemble(draft: OutcomeDraft, { id }: Given): void {
+  const ensemble = draft.action(id)?.model ?? draft.scenario.id;
+  if (!draft.ensembles.includes(ensemble)) return;
+  const request = holding(draft, id)[0]?.requests.find((one) => one.id === id);
+  if (request !== undefined && draft.statistics(ensemble).success > 0) {
+    draft.bookAsFailed(ensemble, draft.rows(request, ensemble));
+    draft.statistics(ensemble).execution_count--;
+    draft.statistics(ensemble).batch_stats = [];
+  }
+}
+
+/** Answers that the request held back, because the order is kept, come when it is given up. */
+function release(draft: OutcomeDraft, { id, at }: Given): void {
+  const { dynamicBatching } = draft.config(draft.scenario.id);
+  const sent = draft.action(id)?.at_ms ?? 0;
+  if (dynamicBatching?.preserveOrdering !== true) return;
+  for (const execution of draft.outcome.executions) {
+    for (const request of execution.requests) {
+      const later = (draft.action(request.id)?.at_ms ?? 0) > sent;
+      if (later && draft.end(execution) < at) arriveWith(draft, request.id, id);
+    }
+  }
+}
+
+/** Puts the arrival of an answer into the group of another. */
+function arriveWith(draft: OutcomeDraft, id: string, other: string): void {
+  const { arrival_order: order } = draft.outcome;
+  if (typeof order === "string") return;
+  draft.outcome.arrival_order = order
+    .map((group) => {
+      const rest = group.filter((member) => member !== id);
+      return group.includes(other) ? [...rest, id].sort() : rest;
+    })
+    .filter((group) => group.length > 0);
+}
+
+/** Later requests of its sequence end at once, and are told why. */
+const cancelledSequence: ScenarioDifference = {
+  rule: "cancelled-sequence",
+  applies: ({ outcome }) =>
+    outcome.responses?.some(({ code, message }) => code === "CANCELLED" && message === "") === true,
+  amend(scenario) {
+    const draft = new OutcomeDraft(scenario);
+    const given = givenUp(scenario as Scenario);
+    for (const response of draft.outcome.responses) {
+      if (response.code !== "CANCELLED" || response.message !== "") continue;
+      response.message = "the request was cancelled with another one of its sequence";
+      const sequence = draft.action(response.id)?.sequence?.id;
+      const cause = given.find(({ id }) => draft.action(id)?.sequence?.id === sequence);
+      if (cause !== undefined) arriveWith(draft, response.id, cause.id);
+    }
+  },
+};
+
+/** Once a step has failed, other steps that run for the request are given up and count as failed. */
+const failedSteps: ScenarioDifference = {
+  rule: "ensemble-steps-given-up",
+  applies: (scenario) =>
+    scenario.outcome.executions !== undefined && givenUpSteps(new OutcomeDraft(scenario)).length > 0,
+  amend(scenario) {
+    const draft = new OutcomeDraft(scenario);
+    for (const { model, rows } of givenUpSteps(draft)) draft.bookAsFailed(model, rows);
+  },
+};
+
+function givenUpSteps(draft: OutcomeDraft): { readonly model: string; readonly rows: number }[] {
+  const steps = draft.outcome.executions.flatMap((execution) =>
+    execution.requests.map((request) => ({ execution, request, model: draft.modelOf(execution) })),
+  );
+  type Step = (typeof steps)[number];
+  const failure = ({ request, model, execution }: Step): number | undefined => {
+    const fail = draft.parameter(request, model, "fail");
+    if (fail === undefined) return undefined;
+    if (!draft.isDecoupled(model)) return draft.end(execution);
+    return draft.start(execution) + Number(fail) * Number(draft.parameter(request, model, "gap") ?? 0);
+  };
+  return steps
+    .filter(({ request }) => draft.ensembles.includes(draft.action(request.id)?.model ?? draft.scenario.id))
+    .flatMap((step) => {
+      if (!draft.isDecoupled(step.model) && failure(step) !== undefined) return [];
+      const failed = steps
+        .filter(({ request }) => request.id === step.request.id)
+        .flatMap((other) => failure(other) ?? []);
+      const running = failed.some(
+        (at) => draft.start(step.execution) <= at && draft.end(step.execution) > at,
+      );
+      return running ? [{ model: step.model, rows: draft.rows(step.request, step.model) }] : [];
+    });
+}
+
+/** Rules about requests that are given up. */
+export const cancellations: readonly ScenarioDifference[] = [
+  cancelledInExecution,
+  cancelledInQueue,
+  cancelledSequence,
+  failedSteps,
+];
