@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import { commandDifferences } from "./differences/command-differences.js";
-import type { Difference } from "./differences/difference.js";
+import { amended, type Difference } from "./differences/difference.js";
 import { grpcDifferences } from "./differences/grpc-differences.js";
 import { httpDifferences } from "./differences/http-differences.js";
 import { lifecycleDifferences } from "./differences/lifecycle-differences.js";
@@ -17,13 +18,22 @@ import type { LoadCase } from "./support/loads/load-case.js";
 import type { Scenario } from "./support/scheduler/scenario.js";
 import { type RecordedModel, readModels } from "./support/served-models.js";
 
-/** Rules about one kind of recording, and how many recordings each is about. */
+/** Rules about one kind of recording, how many recordings each is about, and how many of those it leaves as they are. */
 function used<C>(differences: readonly Difference<C, never>[], cases: readonly C[]) {
-  return differences.map(({ rule, untilMended, applies }) => ({
-    rule,
-    untilMended,
-    count: cases.filter((recorded) => applies(recorded)).length,
-  }));
+  return differences.map((difference) => {
+    const meant = cases.filter((recorded) => difference.applies(recorded));
+    const unchanged = meant.filter((recorded) => isUnchanged(recorded, difference)).length;
+    return { rule: difference.rule, untilMended: difference.untilMended, count: meant.length, unchanged };
+  });
+}
+
+/** True when a rule does not change a recording, as far as it can tell without what came. */
+function isUnchanged<C>(recorded: C, difference: Difference<C, never>): boolean {
+  try {
+    return isDeepStrictEqual(amended(recorded, [difference], [] as never), recorded);
+  } catch {
+    return false;
+  }
 }
 
 const httpModels = readModels(loadJson<Record<string, RecordedModel>>("http/models.json"));
@@ -60,6 +70,11 @@ describe("the rules", () => {
     const idle = new Set(rules.map(({ rule }) => rule));
     for (const { rule, count } of rules) if (count > 0) idle.delete(rule);
     expect([...idle]).toEqual([]);
+  });
+
+  it("change what they are about", () => {
+    const idle = new Set(rules.filter(({ count, unchanged }) => count > 0 && unchanged === count));
+    expect([...idle].map(({ rule }) => rule)).toEqual([]);
   });
 });
 

@@ -2,9 +2,10 @@ import type { Models } from "../support/served-models.js";
 import type { HttpDifference } from "./http/http-draft.js";
 import { inferenceRules } from "./http/inference.js";
 import { protocolRules } from "./http/protocol.js";
+import { statisticsRules } from "./http/statistics.js";
 import { missingInputsBrackets } from "./texts.js";
 
 /** Where the HTTP frontend answers otherwise than the recorded one, for the recorded models. */
 export function httpDifferences(models: Models): readonly HttpDifference[] {
-  return [missingInputsBrackets(), ...protocolRules, ...inferenceRules(models)];
+  return [missingInputsBrackets(), ...protocolRules, ...inferenceRules(models), ...statisticsRules];
 }

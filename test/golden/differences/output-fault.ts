@@ -10,14 +10,11 @@ interface Output {
 /**
  * What the library says to outputs that are not what their model declares, given what it said; `undefined` for outputs
  * that are as declared. What a member of an ensemble returns is told with the ensemble's name.
- *
- * @param isSelection the client asked for some outputs only
  */
 export function outputFault(
   models: Models,
   name: string,
   outputs: readonly Output[],
-  isSelection: boolean,
 ): ((got: string) => string) | undefined {
   const model = models.get(name);
   if (model === undefined) return undefined;
@@ -36,7 +33,7 @@ export function outputFault(
         `model '${name}' returned output '${output}' with shape [${shape.join(",")}], declared is [${spec.dims.join(",")}]`;
     }
   }
-  if (outputs.length > 0 || isSelection) return undefined;
+  if (outputs.length > 0 || declared.length === 0) return undefined;
   return (got) =>
     missing(
       name,
@@ -47,7 +44,7 @@ export function outputFault(
 
 function faultOfMember(models: Models, name: string): ((got: string) => string) | undefined {
   const [step] = models.get(name)?.config.ensembleScheduling?.step ?? [];
-  const member = step === undefined ? undefined : outputFault(models, step.modelName, [], false);
+  const member = step === undefined ? undefined : outputFault(models, step.modelName, []);
   return member && ((got) => `in ensemble '${name}', ${member(got.replace(`in ensemble '${name}', `, ""))}`);
 }
 

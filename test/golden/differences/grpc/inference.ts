@@ -21,12 +21,7 @@ function checkedOutputs(models: Models): GrpcDifference {
     ) {
       return undefined;
     }
-    return outputFault(
-      models,
-      String(request?.model_name),
-      (response?.outputs ?? []) as RecordedOutput[],
-      false,
-    );
+    return outputFault(models, String(request?.model_name), (response?.outputs ?? []) as RecordedOutput[]);
   };
   return {
     rule: "checked-outputs",

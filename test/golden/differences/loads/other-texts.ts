@@ -18,7 +18,9 @@ function told({ log = [], load }: Pick<LoadCase | Draft<LoadCase>, "log" | "load
   if (text !== "") return [text];
   const parser = log.filter((line) => line.includes("Error parsing text-format"));
   const texts = log.flatMap((line) => /^[EW] \S+\] "([\s\S]*?)\s*"$/.exec(line)?.[1] ?? []);
-  const reasons = texts.map((text) => text.replace(/^Poll failed for model directory '[^']*': /, ""));
+  const reasons = texts
+    .filter((one) => !one.endsWith("model not found in any model repository."))
+    .map((one) => one.replace(/^Poll failed for model directory '[^']*': /, ""));
   if (parser.length === 0) return reasons;
   const errors = parser.map((line) => line.replace(/^.*?(?=Error parsing)/, "")).join("\n");
   return reasons.map((text) => `${text}: ${errors}`);
@@ -38,7 +40,10 @@ function isBare({ load, index = [] }: LoadCase): boolean {
 const indexReasons: LoadDifference = {
   rule: "index-reasons",
   applies: (recorded) =>
-    isBare(recorded) && agent(recorded) === undefined && !maxInflightRequests.applies(recorded),
+    isBare(recorded) &&
+    told(recorded).length > 0 &&
+    agent(recorded) === undefined &&
+    !maxInflightRequests.applies(recorded),
   amend(draft, got) {
     const reason = takenReason(got, /./);
     const said = reason.replace(WORDS, "").replace(PLACE, "");

@@ -55,10 +55,16 @@ function pairs(scenario: Scenario, isMeant: (first: string, second: string) => b
 const cacheKey: ScenarioDifference = {
   rule: "cache-key",
   applies: (scenario) =>
-    isCached(scenario) &&
-    pairs(scenario, (first, second) => keyOf(scenario, first, "ours") !== keyOf(scenario, second, "ours")),
+    isCached(scenario) && pairs(scenario, (first, second) => isWrongHit(scenario, first, second)),
   amend: (draft, got) => judge(draft as Scenario, new OutcomeDraft(draft), got as Outcome),
 };
+
+/** A request that got the answer to another one, or what was kept of one that failed. */
+function isWrongHit(scenario: Scenario, first: string, second: string): boolean {
+  if (keyOf(scenario, first, "ours") !== keyOf(scenario, second, "ours")) return true;
+  const failed = scenario.outcome.responses.some(({ id, ok }) => id === first && !ok);
+  return failed && !runs(scenario, second);
+}
 
 /** Of equal requests that are under way together only the first runs. */
 const cacheInFlight: ScenarioDifference = {
@@ -106,6 +112,12 @@ function judge(scenario: Scenario, draft: OutcomeDraft, got: Outcome): void {
 function failAsTold(draft: OutcomeDraft, id: string, response: Record<string, unknown>): void {
   const { parameters = {} } = draft.action(id) as Scenario["actions"][number];
   if (response.ok !== true) return;
+  if (parameters.fail !== undefined) {
+    const code = parameters.code ?? "INTERNAL";
+    delete response.outputs;
+    Object.assign(response, { ok: false, code, message: `failed on request ${id}` });
+    return;
+  }
   if (parameters.omit === undefined) throw new Error(`request ${id} failed`);
   const outputs = (draft.config(draft.scenario.id).output ?? []).map(({ name }) => name);
   const lacking = String(parameters.omit).split(",");

@@ -55,6 +55,7 @@ const cancelledInQueue: ScenarioDifference = {
         draft.bookAsFailed(model, draft.rows(request, model));
         // A step that never began is no request of its model.
         if (isStep) draft.statistics(model).fail--;
+        endInEnsemble(draft, given, draft.rows(request, scenario.id));
         draft.dropFrom(execution, given.id);
       }
     }
@@ -74,24 +75,21 @@ const cancelledInExecution: ScenarioDifference = {
       for (const execution of runningAt(draft, given)) {
         const model = draft.modelOf(execution);
         const request = execution.requests.find(({ id }) => id === given.id);
-        if (request !== undefined) draft.bookAsFailed(model, draft.rows(request, model));
+        if (request === undefined) continue;
+        draft.bookAsFailed(model, draft.rows(request, model));
+        endInEnsemble(draft, given, draft.rows(request, scenario.id));
       }
-      endInEnsemble(draft, given);
       release(draft, given);
     }
   },
 };
 
 /** An ensemble's request that is given up counts as failed too. */
-function endInEnsemble(draft: OutcomeDraft, { id }: Given): void {
+function endInEnsemble(draft: OutcomeDraft, { id }: Given, rows: number): void {
   const ensemble = draft.action(id)?.model ?? draft.scenario.id;
   if (!draft.ensembles.includes(ensemble)) return;
-  const request = holding(draft, id)[0]?.requests.find((one) => one.id === id);
-  if (request !== undefined && draft.statistics(ensemble).success > 0) {
-    draft.bookAsFailed(ensemble, draft.rows(request, ensemble));
-    draft.statistics(ensemble).execution_count--;
-    draft.statistics(ensemble).batch_stats = [];
-  }
+  const answered = draft.outcome.responses.filter(({ ok }) => ok).length;
+  if (draft.statistics(ensemble).success > answered) draft.bookEnsembleAsFailed(ensemble, rows);
 }
 
 /** Answers that the request held back, because the order is kept, come when it is given up. */

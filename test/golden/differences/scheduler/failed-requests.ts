@@ -106,7 +106,7 @@ function fail(draft: OutcomeDraft, request: RequestDraft, model: string, text: s
   const ensemble = draft.action(request.id)?.model ?? draft.scenario.id;
   if (response === undefined) return;
   const within = ensemble === model ? "" : `in ensemble '${ensemble}', `;
-  if (within !== "" && response.ok) draft.bookAsFailed(ensemble, draft.rows(request, ensemble));
+  if (within !== "" && response.ok) draft.bookEnsembleAsFailed(ensemble, draft.rows(request, ensemble));
   delete response.outputs;
   delete response.parameters;
   Object.assign(response, { ok: false, code: "INTERNAL", message: within + text });

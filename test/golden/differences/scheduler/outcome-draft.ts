@@ -110,6 +110,14 @@ export class OutcomeDraft {
     statistics.fail++;
   }
 
+  /** Counts a request of an ensemble as failed: an ensemble counts executions of those alone that it answered. */
+  bookEnsembleAsFailed(ensemble: string, rows: number): void {
+    const statistics = this.statistics(ensemble);
+    this.bookAsFailed(ensemble, rows);
+    statistics.execution_count--;
+    this.#countBatch(statistics, rows, -1);
+  }
+
   /** Takes a request out of the execution in which the recorded server ran it. */
   dropFrom(execution: ExecutionDraft, id: string): void {
     const model = this.modelOf(execution);

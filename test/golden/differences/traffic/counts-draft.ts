@@ -6,9 +6,12 @@ import type {
   TrafficCase,
   TrafficStep,
 } from "../../support/metrics/traffic.js";
-import type { Draft } from "../difference.js";
+import type { Difference, Draft } from "../difference.js";
 
 export type AnyTraffic = TrafficCase & Partial<MetricsCase> & Partial<StatisticsCase>;
+
+/** A rule about metrics and statistics. */
+export type TrafficDifference = Difference<AnyTraffic>;
 
 type Entry = Draft<StatisticsSnapshot["model_stats"][number]>;
 
@@ -56,14 +59,6 @@ export class CountsDraft {
   entry(model: string): Entry | undefined {
     const snapshot = this.recorded.snapshots?.at(-1)?.["GET /v2/models/stats"];
     return snapshot?.model_stats?.find(({ name }) => name === model) as Entry | undefined;
-  }
-
-  /** What a series says after the traffic. */
-  value(family: string, model: string): number {
-    const line = (this.recorded.metrics_after ?? []).find(
-      (one) => one.startsWith(`${family}{`) && one.includes(`model="${model}"`),
-    );
-    return Number(line?.split(" ").at(-1) ?? 0);
   }
 
   #add(family: string, model: string, change: number, reason?: string): void {
