@@ -7,6 +7,10 @@ export default defineConfig({
     pool: "forks",
     // Much of the time is spent on waiting for processes and sockets.
     maxWorkers: "100%",
-    testTimeout: 30_000,
+    // Limits end a test that hangs. A busy machine needs far less, so load alone fails no test. They stay below the
+    // server's keep-alive timeout (72 s), so a `close` that waits for an idle connection still fails its test.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 50_000 } },
   },
 });

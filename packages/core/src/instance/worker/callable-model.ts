@@ -2,6 +2,7 @@ import { BatchLayout } from "../../batch/batch-layout.js";
 import type { PaddingRules } from "../../batch/padding-rules.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
+import { realClock } from "../../clock/clock.js";
 import type { ExecutableRequest, Execution } from "../executor.js";
 import { importCallable, type ModuleOptions } from "../import-callable.js";
 import { resolveLibrary } from "../module/resolve-library.js";
@@ -44,6 +45,7 @@ async function execute(
   const members: Omit<Execution, "signal"> = {
     requests: executables,
     ...joined,
+    clock: realClock,
     models,
     decoupled: stream !== undefined,
     inputsReady() {},
