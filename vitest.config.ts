@@ -1,8 +1,10 @@
 import { defineConfig } from "vitest/config";
 
+/** The long layer: replays of recordings, random tests of the whole, foreign tools. `npm run test:all` runs it too. */
+const LONG: readonly string[] = [];
+
 export default defineConfig({
   test: {
-    include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
     // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
     pool: "forks",
     // Much of the time is spent on waiting for processes and sockets.
@@ -12,5 +14,17 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 50_000 } },
+    reporters: ["default", "./test/support/skipped-reporter.ts"],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "behaviours",
+          include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: [...LONG, "**/node_modules/**"],
+        },
+      },
+      { extends: true, test: { name: "long", include: [...LONG] } },
+    ],
   },
 });
