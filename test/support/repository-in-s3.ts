@@ -63,10 +63,12 @@ export class RepositoryInS3 implements AsyncDisposable {
       if (request.headers["x-of-the-test"] === undefined) {
         const path = decodeURIComponent(request.url ?? "");
         this.requests.push(path);
-        const handled = await Promise.resolve(this.intercept(path.replace(/\?.*$/, ""), response)).catch(() => {
-          response.destroy();
-          return true;
-        });
+        const handled = await Promise.resolve(this.intercept(path.replace(/\?.*$/, ""), response)).catch(
+          () => {
+            response.destroy();
+            return true;
+          },
+        );
         if (handled) return;
       }
       const isList = /^\/[^/?]+\/?(\?|$)/.test(request.url ?? "");

@@ -15,6 +15,7 @@ export default class SkippedReporter implements Reporter {
     }
     if (skipped.size === 0) return;
     console.log("\nSkipped on this machine:");
-    for (const [reason, count] of skipped) console.log(`  ${reason}: ${count} ${count === 1 ? "test" : "tests"}`);
+    for (const [reason, count] of skipped)
+      console.log(`  ${reason}: ${count} ${count === 1 ? "test" : "tests"}`);
   }
 }
