@@ -180,6 +180,7 @@ export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
 export { classify } from "./response/classify.js";
 export { AccessGate, ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/access-gate.js";
 export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
+export { headerPattern } from "./service/header-pattern/header-pattern.js";
 export type {
   InferenceService,
   ReadyModel,
