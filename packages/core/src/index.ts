@@ -196,5 +196,5 @@ export {
 } from "./shared-memory/shared-memory.js";
 export { decodeBytes, encodeBytes } from "./tensor/bytes.js";
 export { elementByteSize, fromConfigDataType, toConfigDataType, typedArrayFor } from "./tensor/data-type.js";
-export { elementCount, type Shape, shapeToString } from "./tensor/shape.js";
+export { elementCount, type Shape, shapeToString, wireShape } from "./tensor/shape.js";
 export { Tensor } from "./tensor/tensor.js";
