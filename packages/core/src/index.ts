@@ -180,6 +180,7 @@ export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
 export { classify } from "./response/classify.js";
 export { AccessGate, ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/access-gate.js";
 export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
+export { headerPattern } from "./service/header-pattern/header-pattern.js";
 export type {
   InferenceService,
   ReadyModel,
@@ -195,5 +196,5 @@ export {
 } from "./shared-memory/shared-memory.js";
 export { decodeBytes, encodeBytes } from "./tensor/bytes.js";
 export { elementByteSize, fromConfigDataType, toConfigDataType, typedArrayFor } from "./tensor/data-type.js";
-export { elementCount, type Shape, shapeToString } from "./tensor/shape.js";
+export { elementCount, type Shape, shapeToString, wireShape } from "./tensor/shape.js";
 export { Tensor } from "./tensor/tensor.js";

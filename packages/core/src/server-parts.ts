@@ -44,7 +44,7 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
       return latest !== undefined && saysReady(latest, log.log);
     },
   };
-  const startUp = new StartUp(repository, options);
+  const startUp = new StartUp(repository, options, log.log);
   const service = new LocalService({
     registry,
     repository,

@@ -21,13 +21,13 @@ export const frontendOptions = {
       reusing,
     ),
     "http-header-forward-pattern": text(
-      "Regular expression: headers that match become parameters of inference requests.",
+      "Regular expression in the syntax of RE2: headers whose names match become parameters of inference requests.",
       "",
     ),
     "http-thread-count": integer("Threads for HTTP.", 8, threads),
     "http-max-input-size": value(
       "integer",
-      "Largest HTTP request in bytes, also after decompression.",
+      "Largest tensor of an HTTP request in bytes; a body may have eight times as many, a decompressed one as many.",
       64 * 1024 * 1024,
       readInputSize,
     ),
@@ -48,7 +48,7 @@ export const frontendOptions = {
       reusing,
     ),
     "grpc-header-forward-pattern": text(
-      "Regular expression: metadata that match become parameters of inference requests.",
+      "Regular expression in the syntax of RE2: metadata whose names match become parameters of inference requests.",
       "",
     ),
     "grpc-infer-thread-count": value("integer", "Threads for gRPC.", 2, readThreadCount, threads),

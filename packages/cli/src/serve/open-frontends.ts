@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Frontend, statusText } from "@tritonjs/core";
+import { type Frontend, headerPattern, statusText } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
 import { metricsAddress } from "../options/check-options.js";
@@ -132,10 +132,8 @@ function pattern(
   values: OptionValues,
   name: "http-header-forward-pattern" | "grpc-header-forward-pattern",
 ): RegExp | undefined {
-  const text = values[name];
-  if (text === "") return undefined;
   try {
-    return new RegExp(text, "i");
+    return headerPattern(values[name]);
   } catch (error) {
     throw new OptionError(`Bad option: "--${name}".\n${(error as Error).message}`, "alone");
   }

@@ -10,7 +10,7 @@ import { openFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
 import { optionTable } from "./option-table.js";
 import { reportProgress } from "./report-progress.js";
 import { abandonServer, stopServer } from "./stop-server.js";
-import { type TraceSettings, traceSettings } from "./trace-settings.js";
+import { traceSettings } from "./trace-settings.js";
 import { tritonSettings } from "./triton-settings.js";
 
 /**
@@ -32,7 +32,7 @@ export async function serve(
   let isServing = false;
   try {
     const frontends = openFrontends(values);
-    triton = createTriton(values, terminal, { ...traceOption(traces), ...extensions });
+    triton = createTriton(values, terminal, { trace: traces.options, ...extensions });
     const started = start(triton, frontends, values).then(() => {
       isServing = true;
     });
@@ -47,17 +47,17 @@ export async function serve(
   return isServing ? stopServer(triton, values["exit-timeout-secs"]) : abandonServer(triton);
 }
 
-function createTriton(values: OptionValues, terminal: Terminal, extensions: Extensions): Triton {
+function createTriton(
+  values: OptionValues,
+  terminal: Terminal,
+  extensions: Extensions & Pick<TritonOptions, "trace">,
+): Triton {
   let triton: Triton | undefined;
   const format = () => triton?.service.log.settings.format ?? values["log-format"];
   const logger = lineLogger((line) => terminal.writeError(line), format);
   triton = new Triton({ ...tritonSettings(values, logger), ...extensions });
   for (const complaint of metricsComplaints(values["metrics-config"])) triton.service.log.error(complaint);
   return triton;
-}
-
-function traceOption({ options }: TraceSettings): Pick<TritonOptions, "trace"> {
-  return options === undefined ? {} : { trace: options };
 }
 
 /** Loads the models, shows how that went, and opens the frontends. */

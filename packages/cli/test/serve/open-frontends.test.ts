@@ -53,7 +53,7 @@ it("have a limit to the size of requests", async () => {
 
 it("are refused with patterns that are none, and certificates that are not there or are none", async () => {
   expect(() => frontends("--http-header-forward-pattern=[")).toThrow(
-    'Bad option: "--http-header-forward-pattern"',
+    "Bad option: \"--http-header-forward-pattern\".\nError parsing '(?i)[': missing ]: [",
   );
   expect(() => frontends("--grpc-header-forward-pattern=[")).toThrow(
     'Bad option: "--grpc-header-forward-pattern"',

@@ -66,8 +66,8 @@ describe("the settings of the server", () => {
       {
         rateLimit: "execution_count",
         rateLimitResources: [
-          { name: "r", count: 3, device: undefined },
-          { name: "s", count: 1, device: 0 },
+          { name: "R", count: 3, device: undefined },
+          { name: "S", count: 1, device: 0 },
         ],
       },
     ],

@@ -94,7 +94,7 @@ async function decode(exchange: Exchange): Promise<RequestBody> {
   const start = service.tracing?.now();
   const body = await request.readBody(maxInputSize);
   traceReceived(exchange, start);
-  return decodeGenerateRequest(model, body);
+  return decodeGenerateRequest(model, body, maxInputSize);
 }
 
 function toPart(outcome: InferenceResponse | TritonError): Part {

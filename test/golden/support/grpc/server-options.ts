@@ -5,10 +5,10 @@ type Restriction = NonNullable<GrpcOptions["restrictedProtocols"]>[number];
 /** Turns the flags of a recorded server into options of the frontend; those that only choose models say nothing. */
 export function serverOptions(flags: readonly string[]): GrpcOptions {
   const restrictedProtocols: Restriction[] = [];
-  let headerForwardPattern: RegExp | undefined;
+  let headerForwardPattern: string | undefined;
   for (const flag of flags) {
     const [, name, value = ""] = /^--([^=]+)=(.*)$/.exec(flag) ?? [];
-    if (name === "grpc-header-forward-pattern") headerForwardPattern = new RegExp(value);
+    if (name === "grpc-header-forward-pattern") headerForwardPattern = value;
     if (name === "grpc-restricted-protocol") restrictedProtocols.push(restrictionOf(value));
   }
   return { headerForwardPattern, restrictedProtocols };
