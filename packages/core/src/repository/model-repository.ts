@@ -88,8 +88,8 @@ export class ModelRepository {
   }
 
   /**
-   * Loads a model, or loads it again; returns once all its versions are in service. A version that is in service stays
-   * when loading fails.
+   * Loads a model, or loads it again; returns once all its versions are in service and the instances that it does not
+   * have any more are released. A version that is in service stays when loading fails.
    *
    * @throws TritonError UNAVAILABLE unless models are controlled explicitly, INTERNAL (Triton's text; `cause` has the
    * reason) for a model that there is none of or whose configuration is refused, INVALID_ARG with the state of each
@@ -104,10 +104,12 @@ export class ModelRepository {
       throw notPolled(name, problem);
     });
     try {
-      const { poll, failed } = await this.#changes.apply(
+      const { poll, failed, removed } = await this.#changes.apply(
         () => this.#poller.named([name], { config, directory }),
         () => this.#poller.refresh([name], { config, directory }),
       );
+      // Outside of the change: what waits for a long execution holds no other load up.
+      await removed;
       const errors = this.#state
         .named(name)
         .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
