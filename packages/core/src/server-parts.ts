@@ -53,7 +53,7 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     tracing: models.tracing,
     sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
     restrictions,
-    metrics: new MetricsPage(metrics, options),
+    metrics: new MetricsPage(metrics, options, () => models.cacheUsage()),
     identity: { id: options.id ?? "triton", version: VERSION },
     strictReadiness: options.strictReadiness ?? true,
   });

@@ -87,6 +87,7 @@ export class ModelVersion implements RegisteredVersion {
     this.#scheduler = createScheduler({ ...init, instances, deadlines, statistics });
     this.#requests = new ModelRequests({
       ...{ name, version, clock, statistics, instances },
+      outputs: config.output.map((output) => output.name),
       deadlines,
       validator,
       scheduler: this.#scheduler,
