@@ -64,7 +64,7 @@ export class ModelsOfServer {
       tracing: this.tracing,
       responseCache:
         cache !== undefined && "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
-      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources),
+      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log),
       hostPolicies,
       holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
       backlogHoldUntil:
