@@ -7,7 +7,7 @@ import { indexRows, type ModelIndexEntry } from "./index-rows.js";
 import { OverrideDirectory } from "./layout/override-directory.js";
 import type { LoadParameters, UnloadParameters } from "./load-parameters.js";
 import { loadsAll } from "./loads-all.js";
-import { type LoaderContext, ModelLoader } from "./model-loader.js";
+import { type LoadedModel, type LoaderContext, ModelLoader } from "./model-loader.js";
 import { notPolled } from "./not-polled.js";
 import { RepositoryChanges } from "./repository-changes.js";
 import type { RepositoryOptions } from "./repository-options.js";
@@ -88,14 +88,15 @@ export class ModelRepository {
   }
 
   /**
-   * Loads a model, or loads it again; returns once all its versions are in service and the instances that it does not
-   * have any more are released. A version that is in service stays when loading fails.
+   * Loads a model, or loads it again; returns once all its versions are in service. A version that is in service stays
+   * when loading fails.
    *
+   * @returns when the instances that the model does not have any more are released
    * @throws TritonError UNAVAILABLE unless models are controlled explicitly, INTERNAL (Triton's text; `cause` has the
    * reason) for a model that there is none of or whose configuration is refused, INVALID_ARG with the state of each
    * version that could not be loaded, and for names that are no names of directories.
    */
-  async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<void> {
+  async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<LoadedModel> {
     this.#assertExplicit();
     checkModelName(name);
     const directory = await OverrideDirectory.forLoad(config, files, this.#overrides).catch((error) => {
@@ -108,14 +109,13 @@ export class ModelRepository {
         () => this.#poller.named([name], { config, directory }),
         () => this.#poller.refresh([name], { config, directory }),
       );
-      // Outside of the change: what waits for a long execution holds no other load up.
-      await removed;
       const errors = this.#state
         .named(name)
         .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
         .map((message) => `load failed for model '${name}': ${message}\n`);
       if (errors.length > 0) throw new TritonError("INVALID_ARG", errors.join(""));
       if (poll.problems.size > 0) throw notPolled(name, [...poll.problems.values()][0]);
+      return { removed };
     } finally {
       await directory?.release();
     }
