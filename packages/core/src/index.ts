@@ -95,6 +95,7 @@ export type {
   QueueLevelSnapshot,
   QueueSnapshot,
 } from "./model/queue-snapshot.js";
+export type { CacheUsage } from "./observe/cache-metrics.js";
 export type { Cut, CutReason } from "./observe/cut-log.js";
 export type { MetricsConfig } from "./observe/latency/metrics-config.js";
 export { lineLogger } from "./observe/log/line-logger.js";

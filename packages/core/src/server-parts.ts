@@ -36,7 +36,8 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     (own) => models.create(own),
   );
   models.repository = {
-    load: (name, given) => repository.loadModel(name, given),
+    // A model does not wait for removed instances, of which the one that runs it may be one.
+    load: async (name, given) => void (await repository.loadModel(name, given)),
     unload: async (name, given) => void (await repository.unloadModel(name, given)),
     isReady: async (name, version) => {
       const ready = registry.ready(name).filter((one) => version === "" || String(one.version) === version);
@@ -53,7 +54,7 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     tracing: models.tracing,
     sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
     restrictions,
-    metrics: new MetricsPage(metrics, options),
+    metrics: new MetricsPage(metrics, options, () => models.cacheUsage()),
     identity: { id: options.id ?? "triton", version: VERSION },
     strictReadiness: options.strictReadiness ?? true,
   });

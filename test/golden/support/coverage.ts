@@ -26,15 +26,6 @@ interface Later {
  */
 const later: readonly Later[] = [];
 
-/** Metrics that are not the models': of the machine, of memory pools that only a GPU server has, of the whole cache. */
-const laterMetrics =
-  /^nv_cache_(util|num_entries|num_hits|num_misses|num_lookups|num_evictions|lookup_duration|insertion_duration)\b/;
-
-/** True when the metrics page has the series. */
-export function isSeriesServed(series: string): boolean {
-  return !laterMetrics.test(series);
-}
-
 /** What a case needs that is not there yet; `undefined` for a case to be replayed. */
 export function neededFor(subject: Subject): string | undefined {
   return later.find((row) => isSelected(row, subject))?.needs;

@@ -72,6 +72,8 @@ export interface Executor {
   readonly capacity?: number;
   /** Whether it may be given its next batch while it runs one, to begin with it at once afterwards. @default false */
   readonly takesAhead?: boolean;
+  /** Whether it runs a batch above the maximum batch size, which only a warm-up sample can make. @default false */
+  readonly takesAnyBatchSize?: boolean;
   /** Gets ready to run; rejects when the model cannot be loaded. */
   start(): Promise<void>;
   /**

@@ -16,6 +16,8 @@ import { InflightRequests } from "./inflight-requests.js";
 export interface RequestsOwner {
   readonly name: string;
   readonly version: number;
+  /** Names of all outputs of the model. */
+  readonly outputs: readonly string[];
   readonly clock: Clock;
   readonly deadlines: DeadlineQueue;
   readonly validator: RequestValidator;

@@ -1,4 +1,5 @@
 import type { Registry } from "prom-client";
+import { addCacheMetrics, type CacheUsage } from "./cache-metrics.js";
 import { latencyPage } from "./latency/latency-page.js";
 import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency/metrics-config.js";
 import { MachineMetrics } from "./machine-metrics.js";
@@ -17,10 +18,19 @@ export class MetricsPage {
   readonly #own: () => Registry;
   readonly #machine: MachineMetrics | undefined;
   readonly #counterLatencies: boolean;
+  readonly #cache: (() => CacheUsage | undefined) | undefined;
 
-  /** @param own metrics of the user, which come last */
-  constructor(own: () => Registry, { metricsConfig, allowCpuMetrics = true }: MetricsPageOptions) {
+  /**
+   * @param own metrics of the user, which come last
+   * @param cache how the response cache is used; undefined for one that does not say
+   */
+  constructor(
+    own: () => Registry,
+    { metricsConfig, allowCpuMetrics = true }: MetricsPageOptions,
+    cache?: () => CacheUsage | undefined,
+  ) {
     this.#own = own;
+    this.#cache = cache;
     this.#machine = allowCpuMetrics ? new MachineMetrics() : undefined;
     this.#counterLatencies = metricsConfig?.counterLatencies ?? DEFAULT_METRICS_CONFIG.counterLatencies;
   }
@@ -29,6 +39,8 @@ export class MetricsPage {
     const registry = new (promClient().Registry)();
     addModelMetrics(registry, models, this.#counterLatencies);
     this.#machine?.addTo(registry);
+    const cache = this.#cache?.();
+    if (cache !== undefined) addCacheMetrics(registry, cache);
     const distributions = models.flatMap(({ labels, statistics: { latencies } }) =>
       latencies === undefined ? [] : [{ labels, latencies }],
     );

@@ -7,7 +7,7 @@ import { indexRows, type ModelIndexEntry } from "./index-rows.js";
 import { OverrideDirectory } from "./layout/override-directory.js";
 import type { LoadParameters, UnloadParameters } from "./load-parameters.js";
 import { loadsAll } from "./loads-all.js";
-import { type LoaderContext, ModelLoader } from "./model-loader.js";
+import { type LoadedModel, type LoaderContext, ModelLoader } from "./model-loader.js";
 import { notPolled } from "./not-polled.js";
 import { RepositoryChanges } from "./repository-changes.js";
 import type { RepositoryOptions } from "./repository-options.js";
@@ -91,11 +91,12 @@ export class ModelRepository {
    * Loads a model, or loads it again; returns once all its versions are in service. A version that is in service stays
    * when loading fails.
    *
+   * @returns when the instances that the model does not have any more are released
    * @throws TritonError UNAVAILABLE unless models are controlled explicitly, INTERNAL (Triton's text; `cause` has the
    * reason) for a model that there is none of or whose configuration is refused, INVALID_ARG with the state of each
    * version that could not be loaded, and for names that are no names of directories.
    */
-  async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<void> {
+  async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<LoadedModel> {
     this.#assertExplicit();
     checkModelName(name);
     const directory = await OverrideDirectory.forLoad(config, files, this.#overrides).catch((error) => {
@@ -104,7 +105,7 @@ export class ModelRepository {
       throw notPolled(name, problem);
     });
     try {
-      const { poll, failed } = await this.#changes.apply(
+      const { poll, failed, removed } = await this.#changes.apply(
         () => this.#poller.named([name], { config, directory }),
         () => this.#poller.refresh([name], { config, directory }),
       );
@@ -114,6 +115,7 @@ export class ModelRepository {
         .map((message) => `load failed for model '${name}': ${message}\n`);
       if (errors.length > 0) throw new TritonError("INVALID_ARG", errors.join(""));
       if (poll.problems.size > 0) throw notPolled(name, [...poll.problems.values()][0]);
+      return { removed };
     } finally {
       await directory?.release();
     }

@@ -165,7 +165,7 @@ export class LocalService implements InferenceService {
 
   async loadModel(name: string, parameters: LoadParameters): Promise<void> {
     this.#assertOpen();
-    await this.#parts.repository.loadModel(name, parameters);
+    await (await this.#parts.repository.loadModel(name, parameters)).removed;
   }
 
   async unloadModel(name: string, parameters: UnloadParameters): Promise<void> {

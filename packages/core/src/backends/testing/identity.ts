@@ -35,6 +35,7 @@ export const identityBackend: BackendFactory = (): Backend => ({
 class IdentityExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
+  readonly takesAnyBatchSize = true;
 
   constructor(
     private readonly config: ModelConfig,

@@ -11,6 +11,7 @@ export type Respond = (execution: Execution, index: number) => Promise<void>;
 export class RespondingExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
+  readonly takesAnyBatchSize = true;
   readonly #underWay = new Set<Promise<void>>();
 
   /** @param pause how long a batch keeps the instance */

@@ -95,8 +95,9 @@ function configurable(shape: Shape): number[] {
 export function checkOnnxTensors(config: ModelConfig, file: FileDescription): string[] {
   const model = config.name;
   const own = sequenceTensors(config.sequenceBatching);
+  // An optional input stands for an initializer, which a session does not count as an input.
   const expected =
-    config.input.length +
+    config.input.filter(({ optional }) => !optional).length +
     config.batchInput.flatMap(({ targetName }) => targetName).length +
     own.inputs.length;
   const problems: string[] = [];
@@ -106,13 +107,28 @@ export function checkOnnxTensors(config: ModelConfig, file: FileDescription): st
     );
   }
   for (const input of config.input) {
-    problems.push(...tensorProblems(config, input, "input", file.inputs));
+    problems.push(...optionalProblems(config, input), ...tensorProblems(config, input, "input", file.inputs));
   }
   const scattered = new Set(config.batchOutput.flatMap(({ targetName }) => targetName));
   for (const output of config.output) {
     problems.push(...tensorProblems(config, output, "output", file.outputs, scattered.has(output.name)));
   }
   return problems;
+}
+
+function optionalProblems({ name: model, maxBatchSize }: ModelConfig, input: ModelInput): string[] {
+  const { name, optional, allowRaggedBatch } = input;
+  if (!optional) return [];
+  if (maxBatchSize > 0) {
+    const text = `optional input '${name}' is not supported for models that support batching`;
+    return [`unable to load model '${model}', ${text}`];
+  }
+  return allowRaggedBatch
+    ? [
+        `unable to load model '${model}', configuration expects model provides input with shape [-1] for ragged input ` +
+          `'${name}', which is not supported for optional input`,
+      ]
+    : [];
 }
 
 function tensorProblems(

@@ -231,7 +231,10 @@ export class EnsembleRun {
     }
     const message = `in ensemble '${config.name}', ${error.message}`;
     const told = new TritonError(error.code, message, { cause: error });
-    statistics.recordFailure("OTHER", clock.now() - request.queueStart);
+    const totalMs = clock.now() - request.queueStart;
+    // Once for the step that failed, and once for the request: Triton's dashboards and alerts are made for that.
+    statistics.recordFailure("OTHER", totalMs);
+    statistics.recordFailure("OTHER", totalMs);
     this.#giveUp(new TritonError("CANCELLED", message, { cause: error }));
     request.respondError(told);
   }
