@@ -26,6 +26,9 @@ export function grpc(options: GrpcOptions = {}): Frontend {
 /** Time to send the status of calls that are cut off. */
 const LAST_WORDS_MS = 500;
 
+/** Node's timers do not go further: a longer one would ring at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** What a frontend has open between its start and its stop. */
 interface Running {
   readonly listener: Listener;
@@ -68,8 +71,9 @@ class GrpcFrontend implements Frontend {
   async #stop({ listener, transport, shutdown }: Running, graceMs: number): Promise<void> {
     shutdown.begin();
     listener.close();
-    const expire = setTimeout(() => shutdown.expire(), graceMs);
-    const destroy = setTimeout(() => listener.destroyConnections(), graceMs + LAST_WORDS_MS);
+    const expire = setTimeout(() => shutdown.expire(), Math.min(graceMs, LONGEST_TIMER_MS));
+    const destroyAfterMs = Math.min(graceMs + LAST_WORDS_MS, LONGEST_TIMER_MS);
+    const destroy = setTimeout(() => listener.destroyConnections(), destroyAfterMs);
     await transport.stop();
     clearTimeout(expire);
     clearTimeout(destroy);
