@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Frontend, FrontendAddress, InferenceService } from "@tritonjs/core";
+import { acceptFaults, type Frontend, type FrontendAddress, type InferenceService } from "@tritonjs/core";
 import type { GrpcOptions } from "./grpc-options.js";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
 import { protocolMethods } from "./handlers/methods.js";
@@ -55,6 +55,7 @@ class GrpcFrontend implements Frontend {
       address,
       { port, reusePort },
       tls === undefined ? accept : overTls(tls, accept),
+      acceptFaults(service.log, this.name),
     );
     this.#running = { listener, transport, shutdown };
     this.#stopping = undefined;

@@ -119,6 +119,7 @@ export class LocalService implements InferenceService {
 
   async checkReady(): Promise<boolean> {
     if (!this.isReady()) return false;
+    this.#parts.repository.checkPresence();
     if (!this.#parts.strictReadiness) return true;
     const all = await Promise.all(this.#registry.ready().map((model) => saysReady(model, this.log)));
     return all.every((one) => one);
