@@ -137,6 +137,7 @@ describe("metrics", () => {
         "nv_inference_request_failure",
         "nv_inference_count",
         "tritonjs_batch_cut_total",
+        "tritonjs_request_refused_total",
         "nv_inference_exec_count",
         "nv_inference_request_duration_us",
         "nv_inference_queue_duration_us",

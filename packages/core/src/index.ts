@@ -163,6 +163,7 @@ export type {
 } from "./instance/backend.js";
 export { callbackExecutor } from "./instance/callback-executor.js";
 export type { ExecutableRequest, Execution, ExecutionResult, Executor } from "./instance/executor.js";
+export { acceptFaults } from "./observe/log/accept-faults.js";
 export { Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
 export {
   readTraceCount,

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Frontend, FrontendAddress, InferenceService } from "@tritonjs/core";
+import { acceptFaults, type Frontend, type FrontendAddress, type InferenceService } from "@tritonjs/core";
 import type { GrpcOptions } from "./grpc-options.js";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
 import { protocolMethods } from "./handlers/methods.js";
@@ -25,6 +25,9 @@ export function grpc(options: GrpcOptions = {}): Frontend {
 
 /** Time to send the status of calls that are cut off. */
 const LAST_WORDS_MS = 500;
+
+/** Node's timers do not go further: a longer one would ring at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** What a frontend has open between its start and its stop. */
 interface Running {
@@ -52,6 +55,7 @@ class GrpcFrontend implements Frontend {
       address,
       { port, reusePort },
       tls === undefined ? accept : overTls(tls, accept),
+      acceptFaults(service.log, this.name),
     );
     this.#running = { listener, transport, shutdown };
     this.#stopping = undefined;
@@ -68,8 +72,9 @@ class GrpcFrontend implements Frontend {
   async #stop({ listener, transport, shutdown }: Running, graceMs: number): Promise<void> {
     shutdown.begin();
     listener.close();
-    const expire = setTimeout(() => shutdown.expire(), graceMs);
-    const destroy = setTimeout(() => listener.destroyConnections(), graceMs + LAST_WORDS_MS);
+    const expire = setTimeout(() => shutdown.expire(), Math.min(graceMs, LONGEST_TIMER_MS));
+    const destroyAfterMs = Math.min(graceMs + LAST_WORDS_MS, LONGEST_TIMER_MS);
+    const destroy = setTimeout(() => listener.destroyConnections(), destroyAfterMs);
     await transport.stop();
     clearTimeout(expire);
     clearTimeout(destroy);

@@ -60,26 +60,29 @@ overEachTransport("start", () => {
 });
 
 overEachTransport("stop", () => {
-  test("lets the calls at hand finish and refuses new ones", async () => {
-    let waiting: InferenceRequest | undefined;
-    let arrived = (): void => {};
-    const arrival = new Promise<void>((resolve) => (arrived = resolve));
-    const service = new FakeService({}, (request) => {
-      waiting = request;
-      arrived();
-    });
-    const { client, frontend, address } = await serve(service, { stopGraceMs: 30_000 });
-    const answer = client.infer({ modelName: "m", id: "kept" });
-    await arrival;
-    const stopped = frontend.stop();
-    const late = new GrpcClient(address.url);
-    await expect(late.infer({ modelName: "m" })).rejects.toMatchObject({ code: status.UNAVAILABLE });
-    late.close();
-    waiting!.respond(responseTo(waiting!, new Map()));
-    await expect(answer).resolves.toMatchObject({ id: "kept" });
-    await stopped;
-    await expect(frontend.stop()).resolves.toBeUndefined();
-  });
+  test.each([30_000, Number.POSITIVE_INFINITY])(
+    "lets the calls at hand finish within %d ms and refuses new ones",
+    async (stopGraceMs) => {
+      let waiting: InferenceRequest | undefined;
+      let arrived = (): void => {};
+      const arrival = new Promise<void>((resolve) => (arrived = resolve));
+      const service = new FakeService({}, (request) => {
+        waiting = request;
+        arrived();
+      });
+      const { client, frontend, address } = await serve(service, { stopGraceMs });
+      const answer = client.infer({ modelName: "m", id: "kept" });
+      await arrival;
+      const stopped = frontend.stop();
+      const late = new GrpcClient(address.url);
+      await expect(late.infer({ modelName: "m" })).rejects.toMatchObject({ code: status.UNAVAILABLE });
+      late.close();
+      waiting!.respond(responseTo(waiting!, new Map()));
+      await expect(answer).resolves.toMatchObject({ id: "kept" });
+      await stopped;
+      await expect(frontend.stop()).resolves.toBeUndefined();
+    },
+  );
 
   test("cuts off what does not finish in time", async () => {
     let arrived = (): void => {};

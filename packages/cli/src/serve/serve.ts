@@ -1,4 +1,5 @@
 import { type Frontend, lineLogger, statusText, Triton, type TritonOptions } from "@tritonjs/core";
+import { descriptorFault } from "../descriptor-fault.js";
 import type { Extensions } from "../extensions.js";
 import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
@@ -86,6 +87,8 @@ async function fail(error: unknown, triton: Triton | undefined, terminal: Termin
     triton?.service.log.error(error.message);
     if (error.hint !== "") terminal.writeError(`${error.hint}\n`);
   } else terminal.writeError(`error: creating server: ${statusText(error).replace(": ", " - ")}\n`);
+  const fault = descriptorFault(error);
+  if (fault !== undefined) terminal.writeError(`${fault}\n`);
   await triton?.close();
   return 1;
 }

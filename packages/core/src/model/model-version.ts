@@ -173,6 +173,16 @@ export class ModelVersion implements RegisteredVersion {
     this.#requests.infer(request);
   }
 
+  /** Whether a request would be refused whatever it holds, because the queue is full. */
+  get isFull(): boolean {
+    return this.#requests.isFull;
+  }
+
+  /** Counts the refusal of a request that finds the model full, and gives its error; undefined when there is room. */
+  refusal(id: string): TritonError | undefined {
+    return this.#requests.refusal(id);
+  }
+
   /**
    * Goes over to other instance groups while it serves: instances that fit stay, missing ones are loaded first, and
    * those that are too many end when they, and the sequences that they hold, are done.

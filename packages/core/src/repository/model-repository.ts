@@ -12,6 +12,7 @@ import { notPolled } from "./not-polled.js";
 import { RepositoryChanges } from "./repository-changes.js";
 import type { RepositoryOptions } from "./repository-options.js";
 import { RepositoryPoller } from "./repository-poller.js";
+import { RepositoryPresence } from "./repository-presence.js";
 import { RepositoryState } from "./repository-state.js";
 import { openSources } from "./sources/open-sources.js";
 import type { RepositorySource } from "./sources/repository-source.js";
@@ -33,6 +34,7 @@ export class ModelRepository {
   /** Files that came with load requests, and that models are made of. */
   readonly #overrides = new Set<OverrideDirectory>();
   readonly #changes: RepositoryChanges;
+  readonly #presence: RepositoryPresence;
   #timer: Timer | undefined;
   #closed = false;
 
@@ -53,6 +55,7 @@ export class ModelRepository {
       loader: this.#loader,
       repositories: this.#repositories,
     });
+    this.#presence = new RepositoryPresence(this.#repositories, log, context.clock);
     this.#agents = new RepositoryAgents(options.repositoryAgents ?? {}, log);
     this.#poller = new RepositoryPoller({
       agents: this.#agents,
@@ -162,6 +165,11 @@ export class ModelRepository {
     const { models, failed } = this.#state;
     const names = [...failed.keys()].map((key) => models.get(key)?.id.name ?? "");
     return names.some((name) => this.#context.registry.versions(name).length === 0);
+  }
+
+  /** Somebody asks for the readiness: warns if a directory is gone. With polling each poll says so. */
+  checkPresence(): void {
+    if (this.#context.options.modelControlMode !== "poll") this.#presence.look();
   }
 
   /** True for the name of a model of the repository. */

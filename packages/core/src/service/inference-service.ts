@@ -74,6 +74,19 @@ export interface InferenceService {
    * handler is called exactly once with `final`.
    */
   infer(request: InferenceRequest): void;
+  /**
+   * Looks whether a model's queue takes requests, before a frontend decodes one. Undefined when it does; otherwise a
+   * promise of the refusal's turn, which rejects with UNAVAILABLE, or resolves when there is room after all. Throws
+   * NOT_FOUND or UNAVAILABLE for a model that is not in service. Frontends take a service without it as one with room.
+   *
+   * @param id what the client calls the request; empty while that is unknown
+   */
+  awaitRoom?(name: string, version: string, id: string): Promise<void> | undefined;
+  /**
+   * The turn of a refusal that `infer` has thrown: undefined when it may be told to the client at once. So clients that
+   * ask again at once leave turns of the event loop to the requests that run.
+   */
+  refusalTurn?(): Promise<void> | undefined;
   /** The metrics page: Prometheus text. */
   metrics(): Promise<string>;
 }

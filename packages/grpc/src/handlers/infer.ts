@@ -1,5 +1,12 @@
-import { type InferenceResponse, isDecoupled, RequestRegions, TritonError } from "@tritonjs/core";
+import {
+  type InferenceResponse,
+  isDecoupled,
+  type ReadyModel,
+  RequestRegions,
+  TritonError,
+} from "@tritonjs/core";
 import { inference } from "#proto";
+import { contentBytes } from "../decode/content-bytes.js";
 import { decodeInferRequest } from "../decode/infer-request.js";
 import { encodeInferResponse } from "../encode/infer-response.js";
 import { encodeInferResponseParts } from "../encode/infer-response-parts.js";
@@ -11,6 +18,9 @@ import { outputFilter } from "./output-filter.js";
 import { inferencePath } from "./paths.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
+
+/** Tensors of a message that waits for the turn of its refusal. */
+const MOST_KEPT_BYTES = 64 * 1024;
 
 /** `ModelInfer`. */
 export function inferMethods(context: InferContext): Method[] {
@@ -29,11 +39,12 @@ export function inferMethods(context: InferContext): Method[] {
 }
 
 function modelInfer(
-  { service, forwardHeaders, shutdown }: InferContext,
+  context: InferContext,
   message: inference.ModelInferRequest,
   call: Call,
   sampler: GrpcSampler,
 ): Promise<InferMessage> {
+  const { service, shutdown } = context;
   shutdown.refuseIfBegun();
   const model = service.model(message.modelName, message.modelVersion);
   if (isDecoupled(model.config)) {
@@ -42,6 +53,21 @@ function modelInfer(
       "ModelInfer RPC doesn't support models with decoupled transaction policy",
     );
   }
+  const { modelName, modelVersion, id } = message;
+  const room = mayWait(message) ? service.awaitRoom?.(modelName, modelVersion, id) : undefined;
+  if (room !== undefined) {
+    return room.then(() => inferOne(context, service.model(modelName, modelVersion), message, call, sampler));
+  }
+  return inferOne(context, model, message, call, sampler);
+}
+
+function inferOne(
+  { service, forwardHeaders, shutdown }: InferContext,
+  model: ReadyModel,
+  message: inference.ModelInferRequest,
+  call: Call,
+  sampler: GrpcSampler,
+): Promise<InferMessage> {
   const trace = sampler.sample(model.name, call.headers);
   if (trace !== undefined) call.onClose(() => trace.sent());
   return new Promise((resolve, reject) => {
@@ -81,9 +107,17 @@ function modelInfer(
       });
       forget = shutdown.onExpire((reason) => void request.cancel(reason));
     } catch (error) {
-      refuse(error);
+      const isRefusal = TritonError.is(error) && error.code === "UNAVAILABLE";
+      const turn = isRefusal && mayWait(message) ? service.refusalTurn?.() : undefined;
+      if (turn === undefined) refuse(error);
+      else void turn.then(() => refuse(error));
     }
   });
+}
+
+/** Whether a message may be kept until the turn of its refusal. Large ones are refused at once, to have their memory back. */
+function mayWait(message: inference.ModelInferRequest): boolean {
+  return contentBytes(message) <= MOST_KEPT_BYTES;
 }
 
 /** The one response of a request. */

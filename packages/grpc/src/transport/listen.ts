@@ -23,12 +23,14 @@ const SKIPPED: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFN
 /**
  * Listens on all addresses of `host` (`localhost` is 127.0.0.1 and ::1). Port 0 takes a free one.
  *
+ * @param onFault told of errors from then on, as of connections that cannot be accepted
  * @throws TritonError UNAVAILABLE when the port is taken on any of them, or `host` is not of this machine.
  */
 export async function listen(
   host: string,
   at: ListenAt,
   onConnection: (socket: Socket) => void,
+  onFault: (error: Error) => void,
 ): Promise<Listener> {
   const hosts = await addresses(host);
   const sockets = new Set<Socket>();
@@ -38,6 +40,7 @@ export async function listen(
     onConnection(socket);
   };
   const servers = await bindFreePort(hosts, at, accept);
+  for (const server of servers) server.on("error", onFault);
   if (servers.length === 0) throw new TritonError("UNAVAILABLE", `no address of ${host} can be listened on`);
   return {
     port: portOf(servers[0]!),

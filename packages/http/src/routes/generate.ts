@@ -8,7 +8,7 @@ import { toJsonBytes } from "../json/write-json.js";
 import { statusFromCode } from "../status-from-code.js";
 import { traceReceived } from "./http-trace.js";
 import { type Exchange, modelPath, type Route } from "./route.js";
-import { type RequestBody, start } from "./run-inference.js";
+import { type RequestBody, startOrRefuse, turnAtFullQueue } from "./run-inference.js";
 
 const NOT_ONE =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various " +
@@ -44,8 +44,8 @@ interface Part {
 async function generate(exchange: Exchange): Promise<V2Response> {
   const body = await decode(exchange);
   const parts: Part[] = [];
-  await new Promise<void>((resolve) => {
-    start(exchange, body, (outcome, final) => {
+  await new Promise<void>((resolve, reject) => {
+    startOrRefuse(exchange, body, reject, (outcome, final) => {
       if (outcome !== undefined) parts.push(toPart(outcome));
       if (final) resolve();
     });
@@ -58,14 +58,14 @@ async function generate(exchange: Exchange): Promise<V2Response> {
 /** The status is that of the first event; what comes later can only say so in its own event. */
 async function generateStream(exchange: Exchange): Promise<V2Response> {
   const body = await decode(exchange);
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let request: InferenceRequest | undefined;
     const events = new BodyStream({
       onDrain: () => request?.resume(),
       onCancel: () => request?.cancel(),
     });
     const headers = { "content-type": "text/event-stream; charset=utf-8" };
-    start(exchange, body, (outcome, final, running) => {
+    startOrRefuse(exchange, body, reject, (outcome, final, running) => {
       request = running;
       if (outcome !== undefined) {
         const { status, json } = toPart(outcome);
@@ -91,6 +91,8 @@ async function decode(exchange: Exchange): Promise<RequestBody> {
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
   }
+  const turn = turnAtFullQueue(exchange);
+  if (turn !== undefined) await turn;
   const start = service.tracing?.now();
   const body = await request.readBody(maxInputSize);
   traceReceived(exchange, start);

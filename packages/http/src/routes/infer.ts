@@ -10,7 +10,7 @@ import { BODY_ALLOWANCE } from "../limits.js";
 import { traceReceived } from "./http-trace.js";
 import { inferResponse } from "./infer-response.js";
 import { type Exchange, modelPath, type Route } from "./route.js";
-import { type RequestBody, runSingle } from "./run-inference.js";
+import { type RequestBody, runSingle, turnAtFullQueue } from "./run-inference.js";
 
 /** Inference. */
 export const inferRoute: Route = {
@@ -40,6 +40,8 @@ async function infer(exchange: Exchange): Promise<V2Response> {
       "accept-encoding": "gzip, deflate",
     });
   }
+  const turn = turnAtFullQueue(exchange);
+  if (turn !== undefined) await turn;
   const start = service.tracing?.now();
   const body = await readDecompressed(exchange, encoding);
   traceReceived(exchange, start);

@@ -49,7 +49,7 @@ class IdentityExecutor implements Executor {
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     execution.inputsReady();
-    await sleep(this.clock, this.delayMs);
+    if (this.delayMs > 0) await sleep(this.clock, this.delayMs, execution.signal);
     execution.outputsReady();
     const results = execution.requests.map((request) => this.#outputsOf(request));
     if (!execution.decoupled) return results;

@@ -116,6 +116,10 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#alarm.isSet && this.#payload.state === "queued";
   }
 
+  isFull(priority?: number): boolean {
+    return this.#queue.isFull(priority);
+  }
+
   enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     this.#adaptive?.admit(request, this.#queue, this.#clock.now());

@@ -9,6 +9,7 @@ import type { InstanceGroupListener } from "../../instance/instance-group-listen
 import type { InferenceRequest } from "../../request/inference-request.js";
 import { ArrivalHold } from "../arrival-hold.js";
 import type { LevelStatus } from "../priority-queue.js";
+import { isQueueFull } from "../queue-limits.js";
 import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";
 import { BatchersInTurn } from "./batchers-in-turn.js";
@@ -73,6 +74,12 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
       }
     }
     return [...merged.values()].sort((a, b) => a.priorityLevel - b.priorityLevel);
+  }
+
+  /** Size limits hold for all groups together. */
+  isFull(priority?: number): boolean {
+    const batching = this.config.dynamicBatching!;
+    return isQueueFull(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
   }
 
   enqueue(request: InferenceRequest): void {
