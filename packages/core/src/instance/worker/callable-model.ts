@@ -19,6 +19,7 @@ export async function load(data: unknown, info: InstanceInfo, host: WorkerHost):
   const sequences = new SequencesOfSlots();
   return {
     ownsOutputs: false,
+    callsModels: true,
     ...(finalize === undefined ? {} : { close: finalize }),
     execute: ({ requests, ...batch }) => {
       const known = requests.map((request) => ({ ...request, sequence: sequences.of(request) }));
@@ -44,7 +45,7 @@ async function execute(
   const members: Omit<Execution, "signal"> = {
     requests: executables,
     ...joined,
-    models,
+    models: models!,
     decoupled: stream !== undefined,
     inputsReady() {},
     outputsReady() {},
