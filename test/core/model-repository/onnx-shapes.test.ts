@@ -1,4 +1,4 @@
-import { type ModelConfig, Triton } from "@tritonjs/core";
+import { inspectRepository, type ModelConfig, Triton } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { describe, expect, it } from "vitest";
 import { type OnnxNode, type OnnxValue, onnxModel } from "../../../examples/onnx-writer/onnx-writer.js";
@@ -153,6 +153,24 @@ describe("an ONNX model is completed with the shapes that ONNX Runtime infers", 
       "Invalid argument: model 'm', tensor 'y': the model expects 2 dimensions (shape [2,3]) but the model configuration " +
         "specifies 2 dimensions (shape [-1,3])",
     );
+  });
+
+  it("also when it is inspected", async () => {
+    const tensors = (y: string) =>
+      `input [ { name: "x" data_type: TYPE_FP32 dims: [ 2, 3 ] } ] output [ { name: "y" data_type: TYPE_FP32 dims: ${y} } ]`;
+    await using models = await RepositoryOnDisk.create({
+      "fits/config.pbtxt": `backend: "onnxruntime" ${tensors("[ 2, 3 ]")}`,
+      "fits/1/model.onnx": graph([2, 3], [null, "m"]),
+      "fits_not/config.pbtxt": `backend: "onnxruntime" ${tensors("[ -1, 3 ]")}`,
+      "fits_not/1/model.onnx": graph([2, 3], [null, "m"]),
+      "undeclared/1/model.onnx": graph(["n", 3], undefined),
+    });
+    const inspected = await inspectRepository([models.path]);
+    expect(inspected.map(({ name, findings }) => [name, findings.map(({ message }) => message)])).toEqual([
+      ["fits", []],
+      ["fits_not", [expect.stringContaining("the model expects 2 dimensions (shape [2,3])")]],
+      ["undeclared", [expect.stringContaining("autofilled max_batch_size to 4 for model 'undeclared'")]],
+    ]);
   });
 
   it("and answers batches of an output without a shape", async () => {

@@ -76,6 +76,28 @@ export async function createVersion(
   }
 }
 
+/**
+ * Completes and checks the configuration of a version with what its backend says of the open model, and closes that again.
+ *
+ * @throws TritonError as {@link planVersion}
+ */
+export async function configOfOpenModel(
+  polled: PolledModel,
+  version: number,
+  context: PlanContext,
+): Promise<ModelConfig> {
+  let backend: Backend | undefined;
+  try {
+    const { config } = await planVersion(polled, version, context, async (made, config) => {
+      backend = made;
+      return made.open?.(config);
+    });
+    return config;
+  } finally {
+    await backend?.close?.();
+  }
+}
+
 /** Has a backend open its model to describe it; undefined for a backend that does not. */
 type OpenModel = (backend: Backend, config: ModelConfig) => Promise<ModelDescription | undefined>;
 

@@ -63,7 +63,9 @@ export function onnxruntime(options: OnnxRuntimeOptions): Backend {
       if (first === undefined) return describeOnnxModel(model, undefined, readFile());
       const { program, hosting } = programOn({ kind: first.kind, id: first.deviceId }, planned.length);
       const place = { hosting: { ...hosting, ...first.group.hosting } };
-      opened = new OpenedWorker(program, place, (message) => warn(`model '${config.name}': ${message}`));
+      opened = new OpenedWorker(config.name, program, place, (message) =>
+        warn(`model '${config.name}': ${message}`),
+      );
       prepareWorkers(program, place, planned.length - 1);
       const session = (await opened.description) as SessionTensors | undefined;
       return describeOnnxModel(model, session, readFile());

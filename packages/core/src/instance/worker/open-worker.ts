@@ -10,21 +10,22 @@ export function isolationOf({ hosting }: WorkerPlace): "process" | "worker" {
   return hosting?.isolation === "process" ? "process" : "worker";
 }
 
-/** Starts a worker for a program where its context says: a thread, which may be a spare one, or a process. */
-export function openWorker(
-  { reusesThread = false }: WorkerProgram,
-  place: WorkerPlace,
-  listener: ChannelListener,
-): Channel {
-  const open = isolationOf(place) === "process" ? openProcess : openThread;
-  return open(
-    { heapLimitMb: place.hosting?.heapLimitMb, nice: place.nice, reusable: reusesThread },
-    listener,
-  );
+/**
+ * Whether the worker may be a thread that had another model, and be kept for a next one. Not where instances are replaced
+ * to get rid of what their threads have gathered.
+ */
+function reuses({ reusesThread = false }: WorkerProgram, { hosting }: WorkerPlace): boolean {
+  return reusesThread && hosting?.heapLimitMb === undefined && hosting?.recycle === undefined;
 }
 
-/** Starts threads for workers that will be opened next, as many as these are threads that another model may have used. */
+/** Starts a worker for a program where its context says: a thread, which may be a spare one, or a process. */
+export function openWorker(program: WorkerProgram, place: WorkerPlace, listener: ChannelListener): Channel {
+  const open = isolationOf(place) === "process" ? openProcess : openThread;
+  const { hosting, nice } = place;
+  return open({ heapLimitMb: hosting?.heapLimitMb, nice, reusable: reuses(program, place) }, listener);
+}
+
+/** Starts threads ahead for workers that will be opened next, if they may be threads that are kept. */
 export function prepareWorkers(program: WorkerProgram, place: WorkerPlace, count: number): void {
-  const takesSpares = program.reusesThread === true && place.hosting?.heapLimitMb === undefined;
-  if (takesSpares && isolationOf(place) === "worker") prepareThreads(program.entry.href, count);
+  if (isolationOf(place) === "worker" && reuses(program, place)) prepareThreads(program.entry.href, count);
 }

@@ -21,8 +21,12 @@ export class OpenedWorker {
   #channel: Channel | undefined;
   #onGone: (() => void) | undefined;
 
-  /** @param warn shows a warning that comes from the worker */
+  /**
+   * @param modelName for errors
+   * @param warn shows a warning that comes from the worker
+   */
   constructor(
+    modelName: string,
     program: WorkerProgram,
     place: Pick<WorkerContext, "hosting">,
     warn: (message: string) => void,
@@ -37,8 +41,11 @@ export class OpenedWorker {
         },
         gone: (how, fault) => {
           this.#channel = undefined;
-          const why = fault === undefined ? how : TritonError.from(fault).message;
-          reject(failure ?? new TritonError("INTERNAL", `the worker that opened the model crashed: ${why}`));
+          const why = fault === undefined ? how : `crashed: ${TritonError.from(fault).message}`;
+          reject(
+            failure ??
+              new TritonError("INTERNAL", `model '${modelName}' cannot be opened: its worker ${why}`),
+          );
           this.#onGone?.();
         },
       });

@@ -9,9 +9,8 @@ const NOBODY: ChannelListener = { message() {}, gone() {} };
 
 /** A worker thread: shares the memory of this process, so that buffers change hands without a copy. */
 export const openThread: OpenChannel = ({ heapLimitMb, reusable }, listener) => {
-  const keeps = reusable && heapLimitMb === undefined;
-  const spare = keeps ? spares.take() : undefined;
-  const thread = spare ?? new WorkerThread(heapLimitMb, keeps);
+  const spare = reusable ? spares.take() : undefined;
+  const thread = spare ?? new WorkerThread(heapLimitMb, reusable);
   thread.begin(listener);
   return thread;
 };
