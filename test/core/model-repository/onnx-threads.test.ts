@@ -29,7 +29,7 @@ const negation = onnxModel({
   nodes: [{ op: "Neg", inputs: ["x"], outputs: ["y"] }],
 });
 
-describe("a model of a repository in worker threads", () => {
+describe("a model of a repository", () => {
   it("has one thread for each of its instances, the one that describes it included", async () => {
     await using models = await RepositoryOnDisk.create(files("instance_group [ { count: 3 } ]"));
     await using triton = new Triton({ ...options, modelRepository: models.path });
@@ -75,6 +75,16 @@ describe("a model of a repository in worker threads", () => {
     expect(await outcomeOf(triton.loadModel("m"))).toMatch(/cannot be loaded: .*NoSuchOperator/);
     await models.write(files(""));
     await triton.loadModel("m");
+    expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
+  });
+
+  it("is opened in a process where its instances are processes, without a thread", async () => {
+    const webgpu = 'execution_accelerators { gpu_execution_accelerator : [ { name : "webgpu" } ] }';
+    const config = `instance_group [ { count: 1 } ] optimization { ${webgpu} }`;
+    await using models = await RepositoryOnDisk.create(files(config));
+    await using triton = new Triton({ ...options, modelRepository: models.path });
+    await triton.loadModel("m");
+    expect(threads).toBe(0);
     expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
   });
 });
