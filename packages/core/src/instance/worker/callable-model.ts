@@ -20,6 +20,7 @@ export async function load(data: unknown, info: InstanceInfo, host: WorkerHost):
   const sequences = new SequencesOfSlots();
   return {
     ownsOutputs: false,
+    callsModels: true,
     ...(finalize === undefined ? {} : { close: finalize }),
     execute: ({ requests, ...batch }) => {
       const known = requests.map((request) => ({ ...request, sequence: sequences.of(request) }));
@@ -46,7 +47,7 @@ async function execute(
     requests: executables,
     ...joined,
     clock: realClock,
-    models,
+    models: models!,
     decoupled: stream !== undefined,
     inputsReady() {},
     outputsReady() {},
