@@ -79,6 +79,7 @@ export type {
 } from "./config/variable-length-options.js";
 export type { ErrorCode } from "./errors/code.js";
 export { statusText } from "./errors/status-text.js";
+export { isTimeout } from "./errors/timeout-error.js";
 export { TritonError } from "./errors/triton-error.js";
 export type {
   JsModel,

@@ -37,6 +37,12 @@ describe("frames", () => {
     );
   });
 
+  test.each([2, 3, 128, 255])("with the flag %i are refused", (flag) => {
+    const reader = new FrameReader(10);
+    const hex = flag.toString(16).padStart(2, "0");
+    expect(() => reader.push(Buffer.of(flag, 0, 0, 0, 0))).toThrow(`Bad GRPC frame type 0x${hex}`);
+  });
+
   test("leave large parts as they are", () => {
     const large = Buffer.alloc(600_000);
     const pieces = frame([Buffer.from("head"), large, Buffer.from("tail")]);

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { status } from "@grpc/grpc-js";
 import type { InferenceRequest } from "@tritonjs/core";
 import { expect, test } from "vitest";
@@ -39,6 +40,18 @@ overEachTransport("start", () => {
       url: `localhost:${address.port}`,
     });
     expect(address.port).toBeGreaterThan(0);
+  });
+
+  test.each(["0.0.0.0", "::"])("at %s listens on IPv4, and on IPv6 where there is any", async (address) => {
+    const { address: at } = await serve(new FakeService(), { address });
+    const hosts = ["127.0.0.1"];
+    if (Object.values(networkInterfaces()).some((all) => all!.some((one) => one.address === "::1")))
+      hosts.push("::1");
+    for (const host of hosts) {
+      const socket = connect(at.port, host);
+      await once(socket, "connect");
+      socket.destroy();
+    }
   });
 
   test("is one of the default frontends unless gRPC is off", () => {

@@ -40,7 +40,7 @@ export const frontendOptions = {
   },
   GRPC: {
     "allow-grpc": boolean("Listen for gRPC requests.", true),
-    "grpc-address": text("Address to listen on for gRPC.", "0.0.0.0"),
+    "grpc-address": text("Address to listen on for gRPC; 0.0.0.0 means IPv6 as well.", "0.0.0.0"),
     "grpc-port": integer("Port to listen on for gRPC.", 8001),
     "reuse-grpc-port": boolean(
       "Let several servers listen on the gRPC port; from Node.js 22.12 on.",
@@ -57,7 +57,7 @@ export const frontendOptions = {
       "integer",
       "Responses that may be in the response queue.",
       2 ** 31 - 1,
-      readPoolSize,
+      readPositive("grpc-max-response-pool-size"),
       { noEffect: "a stream is slowed down by what its client reads" },
     ),
     "grpc-use-ssl": boolean("Use TLS for gRPC.", false),
@@ -90,6 +90,18 @@ export const frontendOptions = {
     "grpc-max-connection-age-grace": integer(
       "Milliseconds that calls may go on after that; 0 for no limit.",
       0,
+    ),
+    "grpc-max-concurrent-streams": value(
+      "integer",
+      "Calls that a connection may have at the same time.",
+      1024,
+      readPositive("grpc-max-concurrent-streams"),
+    ),
+    "grpc-max-session-memory": value(
+      "integer",
+      "Bytes that a connection may hold, above all of responses that its client has not read; then its new calls are refused.",
+      1024 * 1024 * 1024,
+      readPositive("grpc-max-session-memory", readLong),
     ),
     "grpc-restricted-protocol": value(
       "<protocols>:<key>=<value>",
@@ -133,8 +145,11 @@ function readThreadCount(count: string): number {
   throw new OptionError("invalid argument for --grpc_infer_thread_count. Must be in the range 2 to 128.");
 }
 
-function readPoolSize(size: string): number {
-  const number = readInteger(size);
-  if (number > 0) return number;
-  throw new OptionError("Error: --grpc-max-response-pool-size must be greater than 0.");
+/** Reads a number above 0 for the option `name`. */
+function readPositive(name: string, read = readInteger): (text: string) => number {
+  return (text) => {
+    const number = read(text);
+    if (number > 0) return number;
+    throw new OptionError(`Error: --${name} must be greater than 0.`);
+  };
 }

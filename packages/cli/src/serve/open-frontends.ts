@@ -100,6 +100,8 @@ function grpcFrontend(values: OptionValues): Frontend {
     http2MaxPingsWithoutData: values["grpc-http2-max-pings-without-data"],
     http2MinRecvPingIntervalWithoutDataMs: values["grpc-http2-min-recv-ping-interval-without-data"],
     http2MaxPingStrikes: values["grpc-http2-max-ping-strikes"],
+    maxConcurrentStreams: values["grpc-max-concurrent-streams"],
+    maxSessionMemory: values["grpc-max-session-memory"],
     ...(age > 0 ? { maxConnectionAgeMs: age } : {}),
     ...(grace > 0 ? { maxConnectionAgeGraceMs: grace } : {}),
     restrictedProtocols: values["grpc-restricted-protocol"].map(({ groups, header, value }) => ({

@@ -78,6 +78,8 @@ describe("a bad value", () => {
       "--grpc-infer-thread-count=1",
       "invalid argument for --grpc_infer_thread_count. Must be in the range 2 to 128.",
     ],
+    ["--grpc-max-concurrent-streams=0", "Error: --grpc-max-concurrent-streams must be greater than 0."],
+    ["--grpc-max-session-memory=-1", "Error: --grpc-max-session-memory must be greater than 0."],
     ["--grpc-max-response-pool-size=0", "Error: --grpc-max-response-pool-size must be greater than 0."],
     [
       "--backend-config=,a=b",

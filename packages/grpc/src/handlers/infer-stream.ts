@@ -1,6 +1,7 @@
 import {
   type InferenceRequest,
   isDecoupled,
+  isTimeout,
   type ReadyModel,
   RequestRegions,
   type ResponseHandler,
@@ -30,7 +31,10 @@ export class InferStream {
   readonly #stream: DuplexStream<RequestMessage, StreamMessage>;
   readonly #context: InferContext;
   readonly #endOnError: boolean;
-  readonly #ordered = new OrderedResponses<StreamMessage>((message) => this.#write(message));
+  readonly #ordered = new OrderedResponses<StreamMessage>(
+    (message) => this.#write(message),
+    (error) => this.#end(error),
+  );
   readonly #inFlight = new Set<InferenceRequest>();
   readonly #sampler: GrpcSampler;
   #halfClosed = false;
@@ -123,7 +127,9 @@ export class InferStream {
   ): void {
     if (this.#ended) return;
     if (this.#endOnError && TritonError.is(outcome)) {
-      this.#end(outcome);
+      // A request whose time is over does not take the answers of those in front of it along.
+      if (place !== undefined && isTimeout(outcome)) place.close(outcome);
+      else this.#end(outcome);
       return;
     }
     const reply = encodeStreamReply(message, outcome, final, {

@@ -5,9 +5,10 @@ import {
   RequestRegions,
   TritonError,
 } from "@tritonjs/core";
-import { inference } from "#proto";
+import type { inference } from "#proto";
 import { contentBytes } from "../decode/content-bytes.js";
 import { decodeInferRequest } from "../decode/infer-request.js";
+import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeInferResponse } from "../encode/infer-response.js";
 import { encodeInferResponseParts } from "../encode/infer-response-parts.js";
 import type { Call } from "../transport/call.js";
@@ -30,7 +31,7 @@ export function inferMethods(context: InferContext): Method[] {
       {
         path: inferencePath("ModelInfer"),
         protocol: "inference",
-        request: inference.ModelInferRequest,
+        request: inferRequestDecoder(context.service),
         response: { encodeParts: encodeInferResponseParts },
       },
       (message, call) => modelInfer(context, message, call, sampler),

@@ -32,13 +32,31 @@ export function grpcJsService(methods: readonly Method[]): {
       requestStream: method.kind === "duplex",
       responseStream: method.kind !== "unary",
       requestSerialize: identity,
-      requestDeserialize: method.decode,
+      requestDeserialize: decoder(method),
       responseSerialize: identity,
       responseDeserialize: identity,
     };
     implementation[method.path] = handler(method);
   }
   return { definition, implementation };
+}
+
+/** grpc-js makes INTERNAL of whatever is thrown here: a refusal is handed over in place of the message. */
+function decoder({ decode }: Method): (bytes: Buffer) => unknown {
+  return (bytes) => {
+    try {
+      return decode(bytes);
+    } catch (error) {
+      if (TritonError.is(error)) return error;
+      throw error;
+    }
+  };
+}
+
+/** The message that came. @throws TritonError when it was refused. */
+function messageOf(received: unknown): unknown {
+  if (TritonError.is(received)) throw received;
+  return received;
 }
 
 const identity = (bytes: Buffer): Buffer => bytes;
@@ -58,7 +76,7 @@ function unaryHandler(method: UnaryMethod) {
   return async (call: ServerUnaryCall<unknown, Buffer>, respond: sendUnaryData<Buffer>): Promise<void> => {
     let response: Buffer;
     try {
-      response = joined(method.encode(await method.handle(call.request, new GrpcJsCall(call))));
+      response = joined(method.encode(await method.handle(messageOf(call.request), new GrpcJsCall(call))));
     } catch (error) {
       respond(toServiceError(error));
       return;
@@ -71,7 +89,7 @@ function serverStreamHandler(method: ServerStreamMethod) {
   return (call: ServerWritableStream<unknown, Buffer>): void => {
     const stream = new GrpcJsStream(call, method.encode);
     try {
-      method.handle(call.request, stream);
+      method.handle(messageOf(call.request), stream);
     } catch (error) {
       stream.end(error as Error);
     }
@@ -142,7 +160,10 @@ class GrpcJsDuplex
   implements DuplexStream<unknown, unknown>
 {
   onMessage(listener: (message: unknown) => void): void {
-    this.call.on("data", listener);
+    this.call.on("data", (received: unknown) => {
+      if (TritonError.is(received)) this.end(received);
+      else listener(received);
+    });
   }
 
   onHalfClose(listener: () => void): void {

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { type ConnectionInjector, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import { grpcJsService } from "./grpc-js-methods.js";
 import type { Method } from "./method.js";
+import { sessionMegabytes } from "./session-memory.js";
 import type { Transport, TransportOptions } from "./transport.js";
 
 /** What grpc-js' server cannot be told. */
@@ -55,6 +56,7 @@ function connectionOptions(options: TransportOptions): ServerOptions {
     "grpc.keepalive_time_ms": options.keepaliveTimeMs,
     "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs,
     "grpc.max_concurrent_streams": options.maxConcurrentStreams,
+    "grpc-node.max_session_memory": sessionMegabytes(options),
     ...(maxConnectionAgeMs !== undefined && { "grpc.max_connection_age_ms": maxConnectionAgeMs }),
     ...(maxConnectionAgeGraceMs !== undefined && {
       "grpc.max_connection_age_grace_ms": maxConnectionAgeGraceMs,

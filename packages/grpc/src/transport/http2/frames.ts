@@ -31,13 +31,19 @@ export class FrameReader {
   /**
    * Takes a piece and gives the messages that it completes.
    *
-   * @throws RefusedCall RESOURCE_EXHAUSTED for a message above the limit, before it has come.
+   * @throws RefusedCall RESOURCE_EXHAUSTED for a message above the limit, before it has come and without memory for it;
+   * INTERNAL for a flag that gRPC does not have.
    */
   push(piece: Buffer): Frame[] {
     this.#pieces.push(piece);
     this.#size += piece.length;
     const frames: Frame[] = [];
     for (let length = this.#messageLength(); length !== undefined; length = this.#messageLength()) {
+      const flag = this.#pieces[0]![0]!;
+      if (flag > 1) {
+        const hex = flag.toString(16).padStart(2, "0");
+        throw new RefusedCall(STATUS.INTERNAL, `Bad GRPC frame type 0x${hex}`);
+      }
       if (length > this.#maxSize) {
         throw new RefusedCall(
           STATUS.RESOURCE_EXHAUSTED,

@@ -169,8 +169,9 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     let message: unknown;
     try {
       message = this.#method.decode(bytes);
-    } catch {
-      this.fail(new RefusedCall(STATUS.INTERNAL, "Error deserializing request"));
+    } catch (error) {
+      const isRefusal = TritonError.is(error);
+      this.fail(isRefusal ? error : new RefusedCall(STATUS.INTERNAL, "Error deserializing request"));
       return;
     }
     this.#onMessage(message);
