@@ -41,11 +41,12 @@ async function registerSystem({
   service: { sharedMemory },
   region,
   request,
+  memory,
   maxInputSize,
 }: Exchange): Promise<V2Response> {
   sharedMemory.checkAllowed();
   checkNamed("system", region);
-  const json = parseJson(await request.readBody(maxInputSize));
+  const json = parseJson(await request.readBody(memory, maxInputSize));
   const key = asText(field(json, "key"));
   const offset = find(json, "offset");
   await sharedMemory.registerSystem(region, {
