@@ -5,15 +5,15 @@ import { GrowingBuffer } from "./growing-buffer.js";
 import type { RequestShare } from "./request-share.js";
 import { UnpackFault } from "./unpack-fault.js";
 
-/** How bytes are compressed. `gzip-data` is a member of gzip without its header, and whatever follows it. */
+/** Compression formats. `gzip-data` is a member of gzip without its header, and whatever follows it. */
 export type Compression = "gzip" | "gzip-data" | "deflate";
 
-/** Within which an input is unpacked. */
+/** Limits of unpacking one input. */
 export interface InflateLimits {
   readonly maxBytes: number;
   /** Largest ratio of output to input; `Infinity` for any. */
   readonly maxRatio: number;
-  /** Pays for the output as it comes. */
+  /** Counts the output as it comes. */
   readonly share: RequestShare;
   /** Ends the unpacking. */
   readonly signal: AbortSignal;
@@ -88,7 +88,7 @@ function ratioFault(maxRatio: number, inputSize: number): UnpackFault {
   );
 }
 
-/** What the input says or suggests about the size of the output. It may be wrong. */
+/** Size of the output as the input gives or suggests it. It may be wrong. */
 function expectedSize(input: Uint8Array, compression: Compression): number {
   const end = input.byteLength;
   if (compression === "deflate" || end < 4) return 4 * end;

@@ -6,11 +6,11 @@ import { type RequestMemoryOptions, resolveRequestMemory } from "./request-memor
 import { RequestShare } from "./request-share.js";
 import { UnpackFault } from "./unpack-fault.js";
 
-/** Why requests were refused: no memory left, too many waiting to be unpacked, too large for their compressed size. */
+/** Refused requests by reason: no memory left, too many waiting to be unpacked, too large for their compressed size. */
 export type MemoryRefusals = Readonly<Record<"BUDGET" | "QUEUE" | "RATIO", number>>;
 
 /**
- * The memory of all requests that a server receives, over whichever transport:
+ * The memory of all requests that a server receives, over all transports:
  *
  *     bytes come -----> share of the budget --- compressed ---> turn ---> unpacked, in the same share
  *        \                                                       /

@@ -1,4 +1,4 @@
-/** What is wrong with a compressed input: its output is too large, too large for its size, or it is broken. */
+/** Faults of a compressed input: its output is too large, or too large for its compressed size, or its data is broken. */
 export type UnpackFaultKind = "SIZE" | "RATIO" | "DATA";
 
 /** The error of an input that cannot be unpacked. Frontends word it for their clients. */

@@ -29,7 +29,7 @@ export interface ResponseStream<R> extends Call {
 
 /** A call with a stream of requests and a stream of responses. */
 export interface DuplexStream<Q, R> extends ResponseStream<R> {
-  /** Hands over the messages, and with each of them what pays for it. The listener releases that. */
+  /** Hands over each message with its share of the memory, which the listener has to release. */
   onMessage(listener: (message: Q, share: RequestShare) => void): void;
   /** The client sends no more messages. */
   onHalfClose(listener: () => void): void;

@@ -27,13 +27,13 @@ interface InnerCall {
   sendStatus(status: Status): void;
 }
 
-/** What precedes a message, in bytes. */
+/** Bytes of the frame header before each message. */
 const HEADER_BYTES = 5;
 
-/** What pays for messages of calls, by the bytes that grpc-js hands over to be decoded. */
+/** Shares of messages, by the bytes that grpc-js hands over to be decoded. */
 export type SharesOfMessages = WeakMap<Uint8Array, MessageShare>;
 
-/** What pays for one message. */
+/** Share of one message. */
 export interface MessageShare {
   readonly share: RequestShare;
   /** Takes the share over from the call, which otherwise releases it at its end. */
@@ -67,7 +67,7 @@ class CallMemory {
   readonly #maxSize: number;
   readonly #shares: SharesOfMessages;
   readonly #over = new AbortController();
-  /** Pays for the message that has not come in full. */
+  /** Counts the message that has not come in full. */
   readonly #incoming: RequestShare;
   /** Shares of messages that the handler has not taken over. */
   readonly #own = new Set<RequestShare>();

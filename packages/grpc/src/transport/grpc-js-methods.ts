@@ -23,14 +23,14 @@ import type { DuplexMethod, Method, ServerStreamMethod, UnaryMethod } from "./me
 /** A request as it is handed to a handler of grpc-js. */
 interface Received {
   readonly message: unknown;
-  /** Undefined where grpc-js did not let us look at the message as it came. */
-  readonly paid: MessageShare | undefined;
+  /** Undefined for a version of grpc-js whose calls the memory limit cannot be put around. */
+  readonly counted: MessageShare | undefined;
 }
 
 /**
  * A service that holds all `methods`, whichever service their paths name.
  *
- * @param shares what pays for each message
+ * @param shares the shares of the messages
  */
 export function grpcJsService(
   methods: readonly Method[],
@@ -48,7 +48,10 @@ export function grpcJsService(
       requestStream: method.kind === "duplex",
       responseStream: method.kind !== "unary",
       requestSerialize: identity,
-      requestDeserialize: (bytes): Received => ({ message: method.decode(bytes), paid: shares.get(bytes) }),
+      requestDeserialize: (bytes): Received => ({
+        message: method.decode(bytes),
+        counted: shares.get(bytes),
+      }),
       responseSerialize: identity,
       responseDeserialize: identity,
     };
@@ -169,9 +172,9 @@ class GrpcJsDuplex
   }
 
   onMessage(listener: (message: unknown, share: RequestShare) => void): void {
-    this.call.on("data", ({ message, paid }: Received) => {
-      paid?.takeOver();
-      listener(message, paid?.share ?? this.#memory.share());
+    this.call.on("data", ({ message, counted }: Received) => {
+      counted?.takeOver();
+      listener(message, counted?.share ?? this.#memory.share());
     });
   }
 

@@ -1,4 +1,4 @@
-/** What a client may do about a message that is too large. */
+/** Advice for a client whose message is too large. */
 const HINT = "Use --grpc-max-receive-message-size to increase the limit.";
 
 /** Text for a message that is larger than `max` bytes as it comes; gRPC's own, with the option. */

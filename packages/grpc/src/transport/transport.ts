@@ -9,7 +9,7 @@ export type CompressionLevel = "none" | "low" | "medium" | "high";
 export interface TransportOptions extends ResolvedConnectionOptions {
   /** Largest message that is taken, in bytes, also after decompression. */
   readonly maxReceiveMessageSize: number;
-  /** Pays for messages from their first byte to the end of their request. */
+  /** Counts messages from their first byte to the end of their request. */
   readonly requestMemory: RequestMemory;
   /** Compression of responses to inferences, for clients that understand it. */
   readonly inferResponseCompressionLevel: CompressionLevel;

@@ -6,10 +6,10 @@ import { unpacksTooLarge } from "./message-size.js";
 /** Encodings of messages that are understood. */
 export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
 
-/** Within which a message is unpacked. */
+/** Limits of unpacking one message. */
 export interface UnpackLimits {
   readonly memory: RequestMemory;
-  /** Pays for the message. */
+  /** Counts the message. */
   readonly share: RequestShare;
   readonly maxSize: number;
   /** Aborts when the call is over. */

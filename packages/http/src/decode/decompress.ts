@@ -12,7 +12,7 @@ export function requestEncoding(header: string | undefined): RequestEncoding | u
   return header === "gzip" || header === "deflate" ? header : undefined;
 }
 
-/** What unpacking needs to know of a request. */
+/** Parts of an exchange that unpacking uses. */
 export type CompressedExchange = Pick<Exchange, "service" | "request" | "memory">;
 
 /**

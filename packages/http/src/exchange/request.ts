@@ -12,7 +12,7 @@ export interface V2Request {
   /**
    * Reads the body into one piece of memory.
    *
-   * @param memory pays for the body as it comes
+   * @param memory share that counts the body as it comes
    * @param tensorsAt where in the body tensors begin, which in a body of declared size is aligned in memory for all
    * data types, so that they can be used where they are; undefined for a body that is nothing but JSON
    * @throws TritonError INVALID_ARG for a body over the limit, UNAVAILABLE for one that the memory has no room for,

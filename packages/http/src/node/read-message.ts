@@ -8,7 +8,7 @@ const NO_BYTES = new Uint8Array(0);
  * Reads the body of a message of Node. What a client still sends of a body that was refused is read and not kept, so
  * that the connection can go on.
  *
- * @param memory pays for the body as it comes
+ * @param memory share that counts the body as it comes
  * @throws TritonError INVALID_ARG for a body over the limit, UNAVAILABLE for one that the memory has no room for,
  * ClientGone when the client leaves.
  */

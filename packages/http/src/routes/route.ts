@@ -16,7 +16,7 @@ export interface RouteContext {
 /** One request on its way through a route. */
 export interface Exchange extends RouteContext {
   readonly request: V2Request;
-  /** Pays for the body of the request, until it is answered. */
+  /** Counts the body of the request until it is answered. */
   readonly memory: RequestShare;
   /** The model that the path names; empty on routes that name none. */
   readonly model: string;

@@ -27,7 +27,7 @@ export function sendStatus(stream: ServerHttp2Stream, { code, details, retryAfte
   if (!stream.readableEnded) stream.resume();
 }
 
-/** A message that is not yet handed over, and what pays for it. */
+/** A message that is not yet handed over, and its share of the memory. */
 interface Arrived {
   readonly frame: Frame;
   readonly share: RequestShare;
@@ -44,9 +44,9 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly #reader: FrameReader;
   readonly #arrived: Arrived[] = [];
   readonly #memory: RequestMemory;
-  /** Pays for the message that has not come in full. */
+  /** Counts the message that has not come in full. */
   readonly #incoming: RequestShare;
-  /** Pays for the request of a call that has only one. */
+  /** Share of the request of a call that has only one. */
   #held: RequestShare | undefined;
   readonly #closeListeners: (() => void)[] = [];
   #onMessage: (message: unknown, share: RequestShare) => void = () => {};
