@@ -113,6 +113,7 @@ export type { LoadParameters, UnloadParameters } from "./repository/load-paramet
 export type { BackendConfig, ModelControlMode, RepositoryOptions } from "./repository/repository-options.js";
 export type { Parameters, ParameterValue } from "./request/parameters.js";
 export type { EvictionListener, EvictionReason, SequenceInfo } from "./request/sequence-info.js";
+export type { RequestMemoryOptions } from "./request-memory/request-memory-options.js";
 export {
   type ResponseParameters,
   responseParameters,
@@ -180,6 +181,9 @@ export { InferenceRequest } from "./request/inference-request.js";
 export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
 export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
+export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
+export type { RequestShare } from "./request-memory/request-share.js";
+export { UnpackFault, type UnpackFaultKind } from "./request-memory/unpack-fault.js";
 export { classify } from "./response/classify.js";
 export { AccessGate, ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/access-gate.js";
 export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";

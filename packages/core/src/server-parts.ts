@@ -6,6 +6,7 @@ import { MetricsPage } from "./observe/metrics-page.js";
 import { createRepository } from "./repository/create-repository.js";
 import type { ModelRepository } from "./repository/model-repository.js";
 import { StartUp } from "./repository/start-up.js";
+import { RequestMemory } from "./request-memory/request-memory.js";
 import { LocalService } from "./service/local-service.js";
 import { saysReady } from "./service/says-ready.js";
 import { resolveSecurity } from "./service/security.js";
@@ -46,6 +47,7 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     },
   };
   const startUp = new StartUp(repository, options, log.log);
+  const requestMemory = new RequestMemory(options.requestMemory);
   const service = new LocalService({
     registry,
     repository,
@@ -53,8 +55,9 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     log: log.log,
     tracing: models.tracing,
     sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
+    requestMemory,
     restrictions,
-    metrics: new MetricsPage(metrics, options, () => models.cacheUsage()),
+    metrics: new MetricsPage(metrics, { ...options, memory: requestMemory }, () => models.cacheUsage()),
     identity: { id: options.id ?? "triton", version: VERSION },
     strictReadiness: options.strictReadiness ?? true,
   });

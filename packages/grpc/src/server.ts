@@ -9,7 +9,7 @@ import { Http2Transport } from "./transport/http2/http2-transport.js";
 import { type Listener, listen } from "./transport/listen.js";
 import type { Method } from "./transport/method.js";
 import { overTls } from "./transport/tls.js";
-import type { Transport } from "./transport/transport.js";
+import type { Transport, TransportOptions } from "./transport/transport.js";
 
 /**
  * The v2 protocol over gRPC, for `serve({ frontends: [...] })`.
@@ -49,7 +49,9 @@ class GrpcFrontend implements Frontend {
   async start(service: InferenceService): Promise<FrontendAddress> {
     const { address, port, reusePort, tls } = this.#options;
     const shutdown = new Shutdown();
-    const transport = openTransport(protocolMethods(service, this.#options, shutdown), this.#options);
+    const { requestMemory } = service;
+    const methods = protocolMethods(service, this.#options, shutdown);
+    const transport = openTransport(methods, { ...this.#options, requestMemory });
     const accept = (socket: Socket): void => transport.accept(socket);
     const listener = await listen(
       address,
@@ -82,7 +84,10 @@ class GrpcFrontend implements Frontend {
   }
 }
 
-function openTransport(methods: readonly Method[], options: ResolvedGrpcOptions): Transport {
+function openTransport(
+  methods: readonly Method[],
+  options: ResolvedGrpcOptions & TransportOptions,
+): Transport {
   return options.transport === "http2"
     ? new Http2Transport(methods, options)
     : new GrpcJsTransport(methods, options);

@@ -1,7 +1,5 @@
-import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { timeoutOf } from "../src/transport/http2/deadline.js";
-import { decompress } from "../src/transport/http2/decompress.js";
 import { FrameReader, frame } from "../src/transport/http2/frames.js";
 
 const framed = (...messages: string[]) =>
@@ -50,16 +48,6 @@ describe("frames", () => {
     expect(pieces[1]).toBe(large);
     const [message] = new FrameReader(1e6).push(Buffer.concat(pieces));
     expect(message!.bytes.length).toBe(600_008);
-  });
-});
-
-describe("compressed messages", () => {
-  test("are unpacked up to the limit", async () => {
-    const packed = gzipSync(Buffer.alloc(1000, 7));
-    expect(await decompress(packed, "gzip", 1000)).toEqual(Buffer.alloc(1000, 7));
-    await expect(decompress(packed, "gzip", 999)).rejects.toMatchObject({ code: 8 });
-    await expect(decompress(packed, "snappy", 1000)).rejects.toMatchObject({ code: 12 });
-    await expect(decompress(packed.subarray(0, 15), "gzip", 1000)).rejects.toMatchObject({ code: 13 });
   });
 });
 

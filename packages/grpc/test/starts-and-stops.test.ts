@@ -63,6 +63,7 @@ overEachTransport("start", () => {
       allowGrpc: true,
       grpcAddress: "localhost",
       grpcPort: 8001,
+      grpcMaxReceiveMessageSize: 1000,
       allowMetrics: true,
       metricsAddress: "localhost",
       metricsPort: 8002,

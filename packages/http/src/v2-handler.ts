@@ -58,6 +58,7 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
       labels: context.labels,
       forwardedHeaders: context.forwardedHeaders,
       request,
+      memory: service.requestMemory.share(),
       model: match.model,
       version: match.version,
       region: match.region,
@@ -72,6 +73,7 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
       if (!(thrown instanceof ConnectionFault)) return errorResponse(request, thrown, exchange.errorType);
       return errorResponse(request, thrown, "application/json", { connection: "close" });
     } finally {
+      exchange.memory.release();
       exchange.trace?.send(request);
     }
   };

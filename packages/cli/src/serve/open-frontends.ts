@@ -109,6 +109,7 @@ function grpcFrontend(values: OptionValues): Frontend {
       key: header,
       value,
     })),
+    maxReceiveMessageSize: values["grpc-max-receive-message-size"],
     reflection: values["grpc-reflection"],
     stopGraceMs: Math.max(0, values["exit-timeout-secs"]) * 1000,
     ...grpcTls(values),

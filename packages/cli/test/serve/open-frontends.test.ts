@@ -1,4 +1,5 @@
 import { sample, Triton } from "@tritonjs/core";
+import { InferenceServerClient } from "@tritonjs/grpc/client";
 import { expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
 import { openFrontends } from "../../src/serve/open-frontends.js";
@@ -49,6 +50,20 @@ it("have a limit to the size of requests", async () => {
     return (await fetch(`${addresses.http!.url}/v2/models/echo/infer`, { method: "POST", body })).status;
   };
   expect([await send(1), await send(200)]).toEqual([200, 400]);
+});
+
+it("have a limit to the size of gRPC messages", async () => {
+  await using triton = new Triton();
+  const limit = "--grpc-max-receive-message-size=200";
+  const { addresses } = await triton.serve({ frontends: frontends(limit) });
+  const client = new InferenceServerClient(addresses.grpc!.url);
+  const refused = await client.isModelReady("m".repeat(300)).catch((error: Error) => error);
+  expect(refused).toMatchObject({
+    message: expect.stringMatching(
+      /^Received message larger than max \(\d+ vs\. 200\)\. Use --grpc-max-receive-message-size to increase the limit\.$/,
+    ),
+  });
+  client.close();
 });
 
 it("are refused with patterns that are none, and certificates that are not there or are none", async () => {

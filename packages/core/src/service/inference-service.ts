@@ -6,6 +6,7 @@ import type { Tracing } from "../observe/trace/tracing.js";
 import type { ModelIndexEntry } from "../repository/index-rows.js";
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./access-gate.js";
 import type { ModelStatisticsReport } from "./statistics-report.js";
@@ -38,6 +39,8 @@ export interface InferenceService {
   readonly tracing?: Tracing | undefined;
   /** Regions of clients, in which inputs and outputs can be. */
   readonly sharedMemory: SharedMemory;
+  /** The memory of requests that frontends receive. */
+  readonly requestMemory: RequestMemory;
   /** What clients have to send for which operations, unless a frontend has restrictions of its own. */
   readonly restrictions: Restrictions;
   isLive(): boolean;

@@ -15,6 +15,7 @@ import type { LoadParameters, UnloadParameters } from "../repository/load-parame
 import type { ModelRepository } from "../repository/model-repository.js";
 import type { StartUp } from "../repository/start-up.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./access-gate.js";
 import type { InferenceService, ReadyModel, ServerMetadata } from "./inference-service.js";
@@ -37,6 +38,7 @@ export interface ServiceParts {
   readonly log: Log;
   readonly tracing: Tracing | undefined;
   readonly sharedMemory: SharedMemory;
+  readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
   readonly metrics: MetricsPage;
   readonly identity: ServerIdentity;
@@ -49,6 +51,7 @@ export class LocalService implements InferenceService {
   readonly log: Log;
   readonly tracing: Tracing | undefined;
   readonly sharedMemory: SharedMemory;
+  readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
   readonly #parts: ServiceParts;
   readonly #registry: ModelRegistry;
@@ -62,6 +65,7 @@ export class LocalService implements InferenceService {
     this.log = parts.log;
     this.tracing = parts.tracing;
     this.sharedMemory = parts.sharedMemory;
+    this.requestMemory = parts.requestMemory;
     this.restrictions = parts.restrictions;
     this.#registry = parts.registry;
     this.#identity = parts.identity;

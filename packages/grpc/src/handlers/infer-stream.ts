@@ -4,6 +4,7 @@ import {
   isTimeout,
   type ReadyModel,
   RequestRegions,
+  type RequestShare,
   type ResponseHandler,
   TritonError,
 } from "@tritonjs/core";
@@ -61,11 +62,14 @@ export class InferStream {
       this.#halfClosed = true;
       this.#endIfDone();
     });
-    this.#stream.onMessage((message) => this.#receive(message));
+    this.#stream.onMessage((message, share) => this.#receive(message, share));
   }
 
-  #receive(message: RequestMessage): void {
-    if (this.#ended) return;
+  #receive(message: RequestMessage, share: RequestShare): void {
+    if (this.#ended) {
+      share.release();
+      return;
+    }
     // A request to an unknown model waits for its turn, like one to a model with one response to a request.
     let inOrder = true;
     let place: Place<StreamMessage> | undefined;
@@ -74,15 +78,21 @@ export class InferStream {
       const model = this.#context.service.model(message.modelName, message.modelVersion);
       inOrder = !isDecoupled(model.config);
       if (inOrder) place = this.#ordered.open();
-      this.#infer(message, model, place);
+      this.#infer(message, model, place, share);
     } catch (error) {
+      share.release();
       if (inOrder) place ??= this.#ordered.open();
       this.#answer(place, encodeRefusal(message, TritonError.from(error)));
       this.#finish(place);
     }
   }
 
-  #infer(message: RequestMessage, model: ReadyModel, place: Place<StreamMessage> | undefined): void {
+  #infer(
+    message: RequestMessage,
+    model: ReadyModel,
+    place: Place<StreamMessage> | undefined,
+    share: RequestShare,
+  ): void {
     const { service, forwardHeaders } = this.#context;
     const regions = new RequestRegions(service.sharedMemory);
     const trace = this.#sampler.sample(model.name, this.#stream.headers);
@@ -94,8 +104,11 @@ export class InferStream {
       try {
         this.#reply(message, model, decoded!, outcome, final, place);
       } finally {
-        if (final) regions.release();
-        if (final) trace?.sent();
+        if (final) {
+          regions.release();
+          share.release();
+          trace?.sent();
+        }
       }
     };
     try {

@@ -1,4 +1,9 @@
-import { type InferenceRequest, type InferenceResponse, TritonError } from "@tritonjs/core";
+import {
+  type InferenceRequest,
+  type InferenceResponse,
+  type RequestShare,
+  TritonError,
+} from "@tritonjs/core";
 import { decodeGenerateRequest } from "../decode/generate-request.js";
 import { encodeGenerateResponse } from "../encode/generate-response.js";
 import { BodyStream } from "../exchange/body-stream.js";
@@ -58,6 +63,17 @@ async function generate(exchange: Exchange): Promise<V2Response> {
 /** The status is that of the first event; what comes later can only say so in its own event. */
 async function generateStream(exchange: Exchange): Promise<V2Response> {
   const body = await decode(exchange);
+  // The request goes on after the first event, with which the exchange ends.
+  const memory = exchange.memory.split(exchange.memory.bytes);
+  try {
+    return await streamEvents(exchange, body, memory);
+  } catch (refusal) {
+    memory.release();
+    throw refusal;
+  }
+}
+
+function streamEvents(exchange: Exchange, body: RequestBody, memory: RequestShare): Promise<V2Response> {
   return new Promise((resolve, reject) => {
     let request: InferenceRequest | undefined;
     const events = new BodyStream({
@@ -74,6 +90,7 @@ async function generateStream(exchange: Exchange): Promise<V2Response> {
         if (!ready && !final) running.pause();
       }
       if (!final) return;
+      memory.release();
       resolve({ status: 200, headers, body: events });
       events.end();
     });
@@ -86,7 +103,7 @@ async function* inChunks(json: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 async function decode(exchange: Exchange): Promise<RequestBody> {
-  const { service, request, maxInputSize } = exchange;
+  const { service, request, memory, maxInputSize } = exchange;
   const model = service.model(exchange.model, exchange.version);
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
@@ -94,7 +111,7 @@ async function decode(exchange: Exchange): Promise<RequestBody> {
   const turn = turnAtFullQueue(exchange);
   if (turn !== undefined) await turn;
   const start = service.tracing?.now();
-  const body = await request.readBody(maxInputSize);
+  const body = await request.readBody(memory, maxInputSize);
   traceReceived(exchange, start);
   return decodeGenerateRequest(model, body, maxInputSize);
 }

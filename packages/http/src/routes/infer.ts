@@ -70,12 +70,10 @@ function withForwarded({ request, forwardedHeaders }: Exchange, body: RequestBod
   return { ...body, parameters: forwardHeaders(request.rawHeaders, forwardedHeaders, body.parameters) };
 }
 
-function readDecompressed(
-  { request, maxInputSize }: Exchange,
-  encoding: RequestEncoding,
-): Promise<Uint8Array> {
+function readDecompressed(exchange: Exchange, encoding: RequestEncoding): Promise<Uint8Array> {
+  const { request, memory, maxInputSize } = exchange;
   const headerLength = Number.parseInt(firstHeader(request, "inference-header-content-length") ?? "", 10);
-  const body = request.readBody(maxInputSize, headerLength >= 0 ? headerLength : undefined);
+  const body = request.readBody(memory, maxInputSize, headerLength >= 0 ? headerLength : undefined);
   if (encoding === "identity") return body;
-  return body.then((bytes) => decompress(bytes, encoding, maxInputSize + BODY_ALLOWANCE));
+  return body.then((bytes) => decompress(exchange, bytes, encoding, maxInputSize + BODY_ALLOWANCE));
 }

@@ -42,11 +42,12 @@ async function registerSystem({
   service: { sharedMemory },
   region,
   request,
+  memory,
   maxInputSize,
 }: Exchange): Promise<V2Response> {
   sharedMemory.checkAllowed();
   checkNamed("system", region);
-  const json = parseJson(await request.readBody(maxInputSize));
+  const json = parseJson(await request.readBody(memory, maxInputSize));
   // Not as other names, which end at a NUL: that would open another object than the client named.
   const key = decodeText(asBytes(field(json, "key")));
   const offset = find(json, "offset");

@@ -1,4 +1,5 @@
 import { STATUS } from "../../status-from-code.js";
+import { tooLarge } from "../message-size.js";
 import { RefusedCall } from "./refused-call.js";
 
 /*
@@ -7,7 +8,8 @@ import { RefusedCall } from "./refused-call.js";
  *   compressed: 1 byte | length: 4 bytes, big-endian | message
  */
 
-const HEADER_BYTES = 5;
+/** Bytes before each message. */
+export const HEADER_BYTES = 5;
 
 /** Messages together that are smaller than this are copied into one piece to be written. */
 const JOIN_BELOW = 64 * 1024;
@@ -45,10 +47,7 @@ export class FrameReader {
         throw new RefusedCall(STATUS.INTERNAL, `Bad GRPC frame type 0x${hex}`);
       }
       if (length > this.#maxSize) {
-        throw new RefusedCall(
-          STATUS.RESOURCE_EXHAUSTED,
-          `Received message larger than max (${length} vs. ${this.#maxSize})`,
-        );
+        throw new RefusedCall(STATUS.RESOURCE_EXHAUSTED, tooLarge(length, this.#maxSize));
       }
       if (this.#size < HEADER_BYTES + length) break;
       frames.push(this.#take(length));
