@@ -18,10 +18,11 @@ export type { ExecutionProvider, OnnxRuntimeOptions } from "./options.js";
 /**
  * A backend that runs an ONNX model with ONNX Runtime, each instance in a worker thread with a session of its
  * own. Inputs, outputs and whether the model can batch (all first dimensions variable) come from the file when
- * `bind` is not told.
+ * `bind` is not told. Where the file leaves out the shape of an output, `bind` waits for a worker in which ONNX Runtime infers
+ * it.
  *
- * @throws TritonError at `bind` for a missing file (NOT_FOUND), one that is no ONNX model (INVALID_ARG) and
- * types that cannot pass through Node (UNSUPPORTED).
+ * @throws TritonError at `bind` for a missing file (NOT_FOUND), one that is no ONNX model (INVALID_ARG), types that cannot
+ * pass through Node (UNSUPPORTED), and shapes that cannot be inferred because the model cannot be loaded (INVALID_ARG).
  * @example
  * ```ts
  * triton.bind({ modelName: "iris", inferFunc: onnxruntime({ model: "iris.onnx" }) });

@@ -106,7 +106,7 @@ class ModelPlace {
   }
 }
 
-/** What cannot be prepared is told when a model needs it. */
+/** A failure is reported when a model needs what failed. */
 async function prepare(entry: string): Promise<void> {
   try {
     await ((await import(entry)) as WorkerEntry).prepare?.();

@@ -6,7 +6,7 @@ export const MOST_SPARE_THREADS = 4;
 /** As many as a model has instances unless told otherwise. */
 const STARTED_AHEAD = 2;
 
-/** Whoever changes a repository often makes the next change within this time. */
+/** A repository that changes often changes again within this time. */
 const KEPT_FOR_MS = 10_000;
 
 /** What {@link SpareThreads} needs of a thread. */

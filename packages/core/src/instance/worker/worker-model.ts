@@ -63,7 +63,7 @@ export interface OpenModel {
 /** What the entry module of a worker exports. */
 export interface WorkerEntry {
   load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel>;
-  /** Gets ready for any model, ahead of time. What fails fails again in `load`. */
+  /** Loads what any model of the program needs, ahead of time. A failure is reported by `load`. */
   prepare?(): Promise<unknown>;
   /** For models that complete their configuration with what only an open model shows. */
   open?(data: unknown, host: WorkerHost): Promise<OpenModel>;
