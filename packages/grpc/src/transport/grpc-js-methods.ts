@@ -48,7 +48,10 @@ export function grpcJsService(
       requestStream: method.kind === "duplex",
       responseStream: method.kind !== "unary",
       requestSerialize: identity,
-      requestDeserialize: (bytes): Received => ({ message: decoded(method, bytes), counted: shares.get(bytes) }),
+      requestDeserialize: (bytes): Received => ({
+        message: decoded(method, bytes),
+        counted: shares.get(bytes),
+      }),
       responseSerialize: identity,
       responseDeserialize: identity,
     };
