@@ -1,12 +1,30 @@
 import { defineConfig } from "vitest/config";
 
+/** The long layer: replays of recordings, random tests of the whole, foreign tools. `npm run test:all` runs it too. */
+const LONG: readonly string[] = [];
+
 export default defineConfig({
   test: {
-    include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
     // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
     pool: "forks",
     // Much of the time is spent on waiting for processes and sockets.
     maxWorkers: "100%",
-    testTimeout: 30_000,
+    // Limits end a test that hangs. A busy machine needs far less, so load alone fails no test. They stay below the
+    // server's keep-alive timeout (72 s), so a `close` that waits for an idle connection still fails its test.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 50_000 } },
+    reporters: ["default", "./test/support/skipped-reporter.ts"],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "behaviours",
+          include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: [...LONG, "**/node_modules/**"],
+        },
+      },
+      { extends: true, test: { name: "long", include: [...LONG] } },
+    ],
   },
 });

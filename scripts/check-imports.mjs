@@ -21,6 +21,7 @@ const CORE_ORDER = [
   "shared-memory",
   "callable",
   "client",
+  "request-memory",
   "batch",
   "cache",
   "instance",

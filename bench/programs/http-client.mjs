@@ -15,8 +15,9 @@ async function run({ url, headers, body, connections, seconds }) {
   await Promise.all(
     Array.from({ length: connections }, () => ask(connect(port, hostname), request, end, tally)),
   );
-  const rate = (tally.answers * 1000) / (performance.now() - start);
-  return { rate, p99Ms: percentile(tally.latencies, 99), errors: tally.errors };
+  const ran = (performance.now() - start) / 1000;
+  const { answers, errors, latencies } = tally;
+  return { rate: answers / ran, errorRate: errors / ran, p99Ms: percentile(latencies, 99), errors };
 }
 
 function ask(socket, request, end, tally) {

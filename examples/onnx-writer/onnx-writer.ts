@@ -8,8 +8,11 @@ export { onnxElementTypes } from "./onnx-tensor.js";
 export interface OnnxValue {
   readonly name: string;
   readonly elemType: OnnxElementType;
-  /** Shape with all axes: a number is a fixed size, a string names a size that is known at run time only. */
-  readonly dims: readonly (number | string)[];
+  /**
+   * Shape with all axes: a number is a fixed size, a string names a size that is known at run time only, `null` is such a
+   * size without a name. Left out, the file does not declare a shape; ONNX Runtime infers that of an output.
+   */
+  readonly dims?: readonly (number | string | null)[];
 }
 
 /** Value of a node's attribute, under the key that says which of ONNX's attribute types it has. */
@@ -102,8 +105,13 @@ function graphMessage(graph: OnnxGraph): Message {
 }
 
 function valueMessage({ name, elemType, dims }: OnnxValue): Message {
-  const dim = dims.map((size) => (typeof size === "string" ? { dimParam: size } : { dimValue: size }));
-  return { name, type: { tensorType: { elemType: onnxElementTypes[elemType], shape: { dim } } } };
+  const shape = dims === undefined ? {} : { shape: { dim: dims.map(dimMessage) } };
+  return { name, type: { tensorType: { elemType: onnxElementTypes[elemType], ...shape } } };
+}
+
+function dimMessage(size: number | string | null): Message {
+  if (size === null) return {};
+  return typeof size === "string" ? { dimParam: size } : { dimValue: size };
 }
 
 function nodeMessage(node: OnnxNode): Message {

@@ -21,6 +21,10 @@ describe("classification", () => {
     expect(classes(scores, 10).shape).toEqual([4]);
   });
 
+  test("adds nothing for an empty label", () => {
+    expect(classes(scores, 2, false, ["cat", "", "", "cow"]).texts).toEqual(["3.500000:1", "2.000000:3:cow"]);
+  });
+
   test("adds labels as far as there are any", () => {
     expect(classes(scores, 3, false, ["cat", "dog"]).texts).toEqual([
       "3.500000:1:dog",

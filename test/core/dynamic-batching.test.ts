@@ -1,7 +1,7 @@
 import { batch, type InferOptions, Triton, VirtualClock } from "@tritonjs/core";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { EchoModel, echo } from "../support/echo-model.js";
-import { outcomeOf } from "../support/outcome.js";
+import { outcomeOf, outcomesOf } from "../support/outcome.js";
 
 async function served(config: Parameters<EchoModel["bind"]>[1] = {}, instances = 1) {
   const clock = new VirtualClock();
@@ -96,6 +96,24 @@ describe("the dynamic batcher without a delay", () => {
     void echo(handle, 4);
     await clock.settle();
     expect(model.batches).toEqual([[1, 2, 3], [4]]);
+  });
+
+  it("does not wait for others in place of requests that were given up or expired meanwhile", async () => {
+    const clock = new VirtualClock();
+    const model = new EchoModel();
+    const handle = await model.bind(new Triton({ clock, delayScheduler: 3 }));
+    const given = new AbortController();
+    const lost = outcomesOf([
+      echo(handle, 1, { signal: given.signal }),
+      echo(handle, 2, { timeoutMicroseconds: 1000 }),
+    ]);
+    await clock.settle();
+    given.abort();
+    await clock.advance(1);
+    expect((await lost).map((outcome) => outcome.split(" ")[0])).toEqual(["CANCELLED", "UNAVAILABLE"]);
+    void echo(handle, 3);
+    await clock.settle();
+    expect(model.batches).toEqual([[3]]);
   });
 
   it("waits for as many as TRITONSERVER_DELAY_SCHEDULER says, where the program says nothing", async () => {

@@ -117,6 +117,28 @@ describe("instances under a rate limiter", () => {
     expect(await answer).toBe(1);
   });
 
+  it("tell the verbose log how many pieces there are, as Triton does", async () => {
+    const lines: string[] = [];
+    const logger = { error() {}, warn() {}, info() {}, debug: (line: string) => void lines.push(line) };
+    const { clock, handles } = await served({ logVerbose: 1, logger }, [
+      { ...needing("R", 4), name: "much" },
+      {
+        rateLimiter: {
+          resources: [
+            { name: "R", count: 3 },
+            { name: "all", count: 1, global: true },
+          ],
+        },
+      },
+    ]);
+    const limits = () => lines.filter((line) => line.startsWith("Max Resource Map===>")).at(-1);
+    const all = "Max Resource Map===>\n\tDevice: GLOBAL\n\t\tResource: all\t Count: 1\n\tDevice: 0\n";
+    expect(limits()).toBe(`${all}\t\tResource: R\t Count: 4\n`);
+    await handles[0]!.updateInstances(handles[0]!.config().instanceGroup.slice(1));
+    await clock.settle();
+    expect(limits()).toBe(`${all}\t\tResource: R\t Count: 3\n`);
+  });
+
   it("do not wait at all when it is off", async () => {
     const { clock, model, handles } = await served({ rateLimit: "off" }, [{ ...needing("R", 9), count: 2 }]);
     for (const value of [1, 2]) void echo(handles[0]!, value);

@@ -45,11 +45,13 @@ const executions = (handle: Handle) => handle.statistics().executionCount;
 
 /** Waits until the connection stands, which a cache does not wait for. */
 async function untilCached(handle: Handle): Promise<void> {
-  await vi.waitUntil(async () => {
-    const before = executions(handle);
-    await ask(handle, 0);
-    return executions(handle) === before;
-  });
+  await expect
+    .poll(async () => {
+      const before = executions(handle);
+      await ask(handle, 0);
+      return executions(handle) === before;
+    })
+    .toBe(true);
 }
 
 beforeEach(() => {
@@ -69,11 +71,13 @@ function answersFromTheCacheOfAnother(url: () => string): void {
     const [ranInOne, ranInTwo] = [executions(one), executions(two)];
     expect(await ask(one, 3)).toEqual([[1.5, -1.5], "GRÜSSE"]);
     // Kept after the answer: the other server sees it a moment later.
-    await vi.waitUntil(async () => {
-      const before = executions(two);
-      expect(await ask(two, 3)).toEqual([[1.5, -1.5], "GRÜSSE"]);
-      return executions(two) === before;
-    });
+    await expect
+      .poll(async () => {
+        const before = executions(two);
+        expect(await ask(two, 3)).toEqual([[1.5, -1.5], "GRÜSSE"]);
+        return executions(two) === before;
+      })
+      .toBe(true);
     expect(executions(one)).toBe(ranInOne + 1);
     expect(executions(two)).toBeGreaterThanOrEqual(ranInTwo);
     expect(two.statistics().inferenceStats.cacheHit.count).toBeGreaterThan(0);
@@ -188,11 +192,13 @@ describe.skipIf(!isInstalled("redis-server"))(
       const cache = () => redisCache({ url: `unix://${join(folder, "redis.sock")}` });
       const [one, two] = [server(cache()), server(cache())];
       await untilCached(one);
-      await vi.waitUntil(async () => {
-        const before = executions(two);
-        expect(await ask(two, 0)).toEqual([[0, -0], "GRÜSSE"]);
-        return executions(two) === before;
-      });
+      await expect
+        .poll(async () => {
+          const before = executions(two);
+          expect(await ask(two, 0)).toEqual([[0, -0], "GRÜSSE"]);
+          return executions(two) === before;
+        })
+        .toBe(true);
       expect(two.statistics().inferenceStats.cacheHit.count).toBeGreaterThan(0);
     });
   },

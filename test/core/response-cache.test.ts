@@ -6,8 +6,9 @@ import {
   VirtualClock,
 } from "@tritonjs/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type EchoHandle, EchoModel, echo } from "../support/echo-model.js";
+import { type EchoHandle, EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../support/outcome.js";
+import { stage } from "../support/pipeline.js";
 
 /** A cache whose lookups end when the test says so. */
 class SlowCache implements ResponseCache {
@@ -159,5 +160,42 @@ describe("the response cache in memory", () => {
     const handle = await bind({ byteSize: 3 * 260 });
     for (const value of [1, 2, 3, 1, 4, 1, 2]) await echo(handle, value);
     expect(model.batches).toEqual([[1], [2], [3], [4], [2]]);
+  });
+
+  it("says on the metrics page how it is used, as Triton's local cache", async () => {
+    const handle = await bind({ byteSize: 3 * 260 }, { clock });
+    for (const value of [1, 2, 3, 1, 4, 1, 2]) await Promise.all([echo(handle, value), settle()]);
+    const page = await triton.service.metrics();
+    const gauges = page.split("\n").filter((line) => /^nv_cache_(?!.*_per_model)/.test(line));
+    expect(gauges).toEqual([
+      "nv_cache_util 1",
+      "nv_cache_num_entries 3",
+      "nv_cache_num_hits 2",
+      "nv_cache_num_misses 5",
+      "nv_cache_num_lookups 7",
+      "nv_cache_num_evictions 2",
+      "nv_cache_lookup_duration 0",
+      "nv_cache_insertion_duration 0",
+    ]);
+  });
+
+  it("is not on the page of a server without it", async () => {
+    triton = new Triton();
+    await model.bind(triton);
+    expect(await triton.service.metrics()).not.toContain("nv_cache_");
+  });
+
+  it("gives the answer of an ensemble's step to a direct request, whether that names outputs or not", async () => {
+    const handle = await bind({ byteSize: 1 << 20 });
+    const ensemble = triton.bindEnsemble({
+      modelName: "outer",
+      inputs: echoInputs,
+      outputs: echoOutputs,
+      steps: [stage("echo", "x", "y")],
+      config: { maxBatchSize: 4 },
+    });
+    await ensemble.infer({ x: [[1]] });
+    expect(await echo(handle, 1)).toBe(1);
+    expect(model.batches).toEqual([[1]]);
   });
 });

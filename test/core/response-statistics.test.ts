@@ -80,6 +80,20 @@ describe("statistics of responses", () => {
     expect(third).toBeUndefined();
   });
 
+  it("count a request that is given up while it runs as an execution and a failure, not as an inference", async () => {
+    const { handle, infer } = await counting();
+    const left = new AbortController();
+    const given = infer([1, 2, 3], left.signal);
+    await given.next();
+    left.abort();
+    await given.next();
+    const kept = infer([4]);
+    for (let i = 0; i < 2; i++) await kept.next();
+    const { executionCount, inferenceCount, inferenceStats } = handle.statistics();
+    expect({ executionCount, inferenceCount }).toEqual({ executionCount: 2, inferenceCount: 1 });
+    expect([inferenceStats.success.count, inferenceStats.fail.count]).toEqual([1, 1]);
+  });
+
   it("are none for a model with one response to a request", async () => {
     const triton = new Triton();
     onTestFinished(() => triton.close());

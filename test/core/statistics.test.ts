@@ -30,8 +30,8 @@ async function series(triton: Triton): Promise<Record<string, number>> {
   const lines = (await triton.service.metrics()).split("\n").filter((line) => /^(nv|tritonjs)_/.test(line));
   return Object.fromEntries(
     lines.map((line) => {
-      const [, name, labels, value] = /^(\w+)\{(.*)\} (.*)$/.exec(line)!;
-      return [`${name}{${labels!.split(",").sort().join(",")}}`, Number(value)];
+      const [, name, labels = "", value] = /^(\w+)(?:\{(.*)\})? (.*)$/.exec(line)!;
+      return [`${name}{${labels.split(",").sort().join(",")}}`, Number(value)];
     }),
   );
 }
@@ -137,6 +137,7 @@ describe("metrics", () => {
         "nv_inference_request_failure",
         "nv_inference_count",
         "tritonjs_batch_cut_total",
+        "tritonjs_request_refused_total",
         "nv_inference_exec_count",
         "nv_inference_request_duration_us",
         "nv_inference_queue_duration_us",

@@ -76,6 +76,16 @@ describe("warmup", () => {
     expect(await outcomeOf(handle.inferSample({ x: [1, 2] }))).toMatch(/^UNAVAILABLE .*still cold/);
   });
 
+  it("with more requests than the largest batch is refused before it runs", async () => {
+    const sample = { name: "big", batchSize: 3, inputs: { x: shape } };
+    const { handle, seen } = bind([sample], { maxBatchSize: 2 });
+    const text = "batch size 3 for 'm_0', max allowed is 2; ";
+    expect(await outcomeOf(handle.ready())).toBe(
+      `INVALID_ARG failed to run warmup sample 'big': ${text.repeat(3)}`,
+    );
+    expect(seen).toEqual([]);
+  });
+
   it("keeps given values as they were, and refuses those that do not fit, all at once", async () => {
     const data = Int32Array.of(3, 4);
     const { handle, seen } = bind([{ name: "given", inputs: { x: { ...shape, data } } }]);

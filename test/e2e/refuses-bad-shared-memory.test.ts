@@ -55,14 +55,20 @@ describe.each(SOCKET_WAYS)("over %s", (way) => {
       ],
       [
         "r",
-        { key: "/../etc/passwd", byteSize: 8 },
-        { message: "Unable to open shared memory region: '/../etc/passwd'" },
+        { key: `${key}\0x`, byteSize: 8 },
+        { message: `Unable to open shared memory region: '${key}\0x'` },
       ],
       [
         "r",
-        { key: "/", byteSize: 8 },
-        { message: "cannot register shared memory region 'r' - invalid shm key '/'" },
+        { key: "", byteSize: 8 },
+        { code: "INTERNAL", message: "Unable to open shared memory region: ''" },
       ],
+      [
+        "r",
+        { key: "/../etc/passwd", byteSize: 8 },
+        { message: "Unable to open shared memory region: '/../etc/passwd'" },
+      ],
+      ["r", { key: "/", byteSize: 8 }, { message: "Unable to open shared memory region: '/'" }],
     ];
     for (const [name, region, error] of refused) {
       await expect(client.registerSystemSharedMemory(name, region)).rejects.toMatchObject(error);

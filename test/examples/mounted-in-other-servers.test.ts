@@ -61,6 +61,7 @@ describe.each(["node-http", "express", "hono"])("the routes in a server of %s", 
     expect(doubled).toEqual(values.map((value) => 2 * value));
     const refused = await fetch(`${url}/inference/v2/models/double/infer`, {
       method: "POST",
+      headers: { "inference-header-content-length": "0" },
       body: new Uint8Array(65 * 1024 * 1024),
     }).catch((error: Error) => error);
     if (refused instanceof Response) expect(refused.status).toBe(400);

@@ -176,7 +176,11 @@ describe("whatever happens to requests of all kinds of models at once", () => {
         if (uncounted.has(model.name)) continue;
         const { success, fail } = handle.statistics().inferenceStats;
         const accepted = sent.filter((request) => request.accepted).length;
-        expect([model.name, success.count + fail.count]).toEqual([model.name, accepted]);
+        const failed = accepted - success.count;
+        // A step that fails counts a second time at its ensemble; a request that is given up does not.
+        const most = model.members.length > 0 ? 2 * failed : failed;
+        expect(fail.count, model.name).toBeGreaterThanOrEqual(failed);
+        expect(fail.count, model.name).toBeLessThanOrEqual(most);
         const answered = sent.filter(({ ends }) => ends[0]!.text === "answered").length;
         // An answer that was there, but held back for its turn, counts as success though its request was given up.
         if (model.name === "ordered") expect(success.count).toBeGreaterThanOrEqual(answered);

@@ -10,5 +10,8 @@ export const pythonProgram = String(
   spawnSync(python, ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" }).stdout ?? "",
 ).trim();
 
+/** Backend settings for tests: many interpreters may start at once on a busy machine. */
+export const patientPython = { python: { "stub-timeout-seconds": "600" } };
+
 /** For the names of tests that need it: says that they are skipped. */
 export const withoutPython = hasPython ? "" : ` (skipped: there is no ${python} with numpy)`;

@@ -63,7 +63,13 @@ export class RepositoryInS3 implements AsyncDisposable {
       if (request.headers["x-of-the-test"] === undefined) {
         const path = decodeURIComponent(request.url ?? "");
         this.requests.push(path);
-        if (await this.intercept(path.replace(/\?.*$/, ""), response)) return;
+        const handled = await Promise.resolve(this.intercept(path.replace(/\?.*$/, ""), response)).catch(
+          () => {
+            response.destroy();
+            return true;
+          },
+        );
+        if (handled) return;
       }
       const isList = /^\/[^/?]+\/?(\?|$)/.test(request.url ?? "");
       if (isList && this.pageSize !== undefined) request.url += `&max-keys=${this.pageSize}`;

@@ -27,6 +27,7 @@ from tritonjs_stub.request import (  # noqa: F401
 )
 from tritonjs_stub.response import InferenceResponse  # noqa: F401
 from tritonjs_stub.server import Logger, LogLevel, is_model_ready, load_model, unload_model  # noqa: F401
+from tritonjs_stub.shared_memory import SharedMemory, shared_memory  # noqa: F401
 from tritonjs_stub.tensor import Tensor  # noqa: F401
 
 TRITONSERVER_MEMORY_CPU = MemoryType.TRITONSERVER_MEMORY_CPU

@@ -79,6 +79,7 @@ export type {
 } from "./config/variable-length-options.js";
 export type { ErrorCode } from "./errors/code.js";
 export { statusText } from "./errors/status-text.js";
+export { isTimeout } from "./errors/timeout-error.js";
 export { TritonError } from "./errors/triton-error.js";
 export type {
   JsModel,
@@ -95,6 +96,7 @@ export type {
   QueueLevelSnapshot,
   QueueSnapshot,
 } from "./model/queue-snapshot.js";
+export type { CacheUsage } from "./observe/cache-metrics.js";
 export type { Cut, CutReason } from "./observe/cut-log.js";
 export type { MetricsConfig } from "./observe/latency/metrics-config.js";
 export { lineLogger } from "./observe/log/line-logger.js";
@@ -111,6 +113,7 @@ export type { LoadParameters, UnloadParameters } from "./repository/load-paramet
 export type { BackendConfig, ModelControlMode, RepositoryOptions } from "./repository/repository-options.js";
 export type { Parameters, ParameterValue } from "./request/parameters.js";
 export type { EvictionListener, EvictionReason, SequenceInfo } from "./request/sequence-info.js";
+export type { RequestMemoryOptions } from "./request-memory/request-memory-options.js";
 export {
   type ResponseParameters,
   responseParameters,
@@ -162,6 +165,7 @@ export type {
 } from "./instance/backend.js";
 export { callbackExecutor } from "./instance/callback-executor.js";
 export type { ExecutableRequest, Execution, ExecutionResult, Executor } from "./instance/executor.js";
+export { acceptFaults } from "./observe/log/accept-faults.js";
 export { Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
 export {
   readTraceCount,
@@ -177,9 +181,13 @@ export { InferenceRequest } from "./request/inference-request.js";
 export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
 export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
+export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
+export type { RequestShare } from "./request-memory/request-share.js";
+export { UnpackFault, type UnpackFaultKind } from "./request-memory/unpack-fault.js";
 export { classify } from "./response/classify.js";
 export { AccessGate, ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/access-gate.js";
 export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
+export { headerPattern } from "./service/header-pattern/header-pattern.js";
 export type {
   InferenceService,
   ReadyModel,
@@ -195,5 +203,5 @@ export {
 } from "./shared-memory/shared-memory.js";
 export { decodeBytes, encodeBytes } from "./tensor/bytes.js";
 export { elementByteSize, fromConfigDataType, toConfigDataType, typedArrayFor } from "./tensor/data-type.js";
-export { elementCount, type Shape, shapeToString } from "./tensor/shape.js";
+export { elementCount, type Shape, shapeToString, wireShape } from "./tensor/shape.js";
 export { Tensor } from "./tensor/tensor.js";

@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
 import { callModels } from "./bind/call-models.js";
-import { memoryCache } from "./cache/memory-cache.js";
+import { MemoryCache } from "./cache/memory-cache.js";
 import { type Clock, realClock } from "./clock/clock.js";
 import { type Gpus, listedGpus, MachineGpus } from "./config/gpus.js";
 import { hostPolicyWarnings } from "./config/host-policy.js";
@@ -10,6 +10,7 @@ import { CallGraph } from "./model/call-graph.js";
 import { ModelVersion } from "./model/model-version.js";
 import type { ModelVersionInit } from "./model/model-version-init.js";
 import type { ModelRegistry } from "./model/registry.js";
+import type { CacheUsage } from "./observe/cache-metrics.js";
 import { DEFAULT_METRICS_CONFIG } from "./observe/latency/metrics-config.js";
 import type { Log } from "./observe/log/log.js";
 import { Tracing } from "./observe/trace/tracing.js";
@@ -61,8 +62,9 @@ export class ModelsOfServer {
     this.#shared = {
       clock: this.clock,
       tracing: this.tracing,
-      responseCache: cache !== undefined && "byteSize" in cache ? memoryCache(cache.byteSize) : cache,
-      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources),
+      responseCache:
+        cache !== undefined && "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
+      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log),
       hostPolicies,
       holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
       backlogHoldUntil:
@@ -78,6 +80,11 @@ export class ModelsOfServer {
 
   create(own: OwnParts): ModelVersion {
     return new ModelVersion({ ...own, ...this.#shared, control: this.repository });
+  }
+
+  /** How the response cache is used; undefined where there is none, or none that says so. */
+  cacheUsage(): CacheUsage | undefined {
+    return this.#shared.responseCache?.usage?.();
   }
 
   /** Lets go of what the models share, once none of them is served any more. */

@@ -6,6 +6,7 @@ import { MetricsPage } from "./observe/metrics-page.js";
 import { createRepository } from "./repository/create-repository.js";
 import type { ModelRepository } from "./repository/model-repository.js";
 import { StartUp } from "./repository/start-up.js";
+import { RequestMemory } from "./request-memory/request-memory.js";
 import { LocalService } from "./service/local-service.js";
 import { saysReady } from "./service/says-ready.js";
 import { resolveSecurity } from "./service/security.js";
@@ -36,7 +37,8 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     (own) => models.create(own),
   );
   models.repository = {
-    load: (name, given) => repository.loadModel(name, given),
+    // A model does not wait for removed instances, of which the one that runs it may be one.
+    load: async (name, given) => void (await repository.loadModel(name, given)),
     unload: async (name, given) => void (await repository.unloadModel(name, given)),
     isReady: async (name, version) => {
       const ready = registry.ready(name).filter((one) => version === "" || String(one.version) === version);
@@ -44,7 +46,8 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
       return latest !== undefined && saysReady(latest, log.log);
     },
   };
-  const startUp = new StartUp(repository, options);
+  const startUp = new StartUp(repository, options, log.log);
+  const requestMemory = new RequestMemory(options.requestMemory);
   const service = new LocalService({
     registry,
     repository,
@@ -52,8 +55,9 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     log: log.log,
     tracing: models.tracing,
     sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
+    requestMemory,
     restrictions,
-    metrics: new MetricsPage(metrics, options),
+    metrics: new MetricsPage(metrics, { ...options, memory: requestMemory }, () => models.cacheUsage()),
     identity: { id: options.id ?? "triton", version: VERSION },
     strictReadiness: options.strictReadiness ?? true,
   });

@@ -6,6 +6,7 @@ import type { MetricsConfig } from "./observe/latency/metrics-config.js";
 import type { LogOptions } from "./observe/log/create-log.js";
 import type { TraceOptions } from "./observe/trace/trace-options.js";
 import type { RepositoryOptions } from "./repository/repository-options.js";
+import type { RequestMemoryOptions } from "./request-memory/request-memory-options.js";
 import type { ServeOptions } from "./service/frontend.js";
 import type { SecurityOptions } from "./service/security.js";
 
@@ -27,6 +28,8 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * only for clients that may read and write this process's data. @default false
    */
   readonly allowClientSharedMemory?: boolean;
+  /** Limits on the memory of requests that frontends receive, over all of them together. */
+  readonly requestMemory?: RequestMemoryOptions;
   /**
    * What clients need an access token for. A frontend that is made with restrictions of its own has those instead.
    * @default a random token for shared-memory, model-repository, statistics, trace and logging
@@ -77,6 +80,7 @@ export const DEFAULT_SERVE_OPTIONS: ServeOptions = {
   allowGrpc: true,
   grpcAddress: "localhost",
   grpcPort: 8001,
+  grpcMaxReceiveMessageSize: 64 * 1024 * 1024 + 64 * 1024,
   allowMetrics: true,
   metricsAddress: "localhost",
   metricsPort: 8002,

@@ -150,8 +150,8 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Loads a model of the repository, or loads it again; resolves when it is in service. What is in service goes on until
-   * the new version is ready, and stays when that fails.
+   * Loads a model of the repository, or loads it again; resolves when it is in service and the instances that it does not
+   * have any more are released. What is in service goes on until the new version is ready, and stays when that fails.
    *
    * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit", INTERNAL for a model that is not there or
    * has a bad configuration (`cause` says what), INVALID_ARG for a version that fails to load.
@@ -160,7 +160,7 @@ export class Triton implements AsyncDisposable {
   async loadModel(name: string, parameters: LoadParameters = {}): Promise<void> {
     this.#assertOpen();
     await this.#parts.startUp.over;
-    await this.#parts.repository.loadModel(name, parameters);
+    await (await this.#parts.repository.loadModel(name, parameters)).removed;
   }
 
   /**

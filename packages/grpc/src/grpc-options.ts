@@ -1,5 +1,4 @@
 import { TritonError } from "@tritonjs/core";
-import { MAX_MESSAGE_SIZE } from "./encode/infer-response-parts.js";
 import type { HandlerOptions } from "./handlers/methods.js";
 import { CONNECTION_DEFAULTS, type ConnectionOptions } from "./transport/connection-options.js";
 import { NOT_WITH_GRPC_JS } from "./transport/grpc-js-transport.js";
@@ -34,8 +33,8 @@ export const GRPC_DEFAULTS = {
   reusePort: false,
   /** tritonserver's. */
   port: 8001,
-  /** What protobuf allows. */
-  maxReceiveMessageSize: MAX_MESSAGE_SIZE,
+  /** As large as the largest body of HTTP: a tensor of 64 MiB, and 64 KiB for all that describes it. */
+  maxReceiveMessageSize: 64 * 1024 * 1024 + 64 * 1024,
   /** tritonserver's: tensors seldom become much smaller. */
   inferResponseCompressionLevel: "none" as CompressionLevel,
   /** The faster one. */

@@ -9,5 +9,8 @@ export type { TlsOptions } from "./transport/tls.js";
 export type { CompressionLevel } from "./transport/transport.js";
 
 /** The frontend that `serve()` opens without being told: one on `grpcAddress` and `grpcPort`. */
-export const defaultFrontends: DefaultFrontends = ({ allowGrpc, grpcAddress, grpcPort }) =>
-  allowGrpc ? [grpc({ address: grpcAddress, port: grpcPort })] : [];
+export const defaultFrontends: DefaultFrontends = (options) => {
+  if (!options.allowGrpc) return [];
+  const { grpcAddress, grpcPort, grpcMaxReceiveMessageSize } = options;
+  return [grpc({ address: grpcAddress, port: grpcPort, maxReceiveMessageSize: grpcMaxReceiveMessageSize })];
+};

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Frontend, FrontendAddress, InferenceService } from "@tritonjs/core";
+import { acceptFaults, type Frontend, type FrontendAddress, type InferenceService } from "@tritonjs/core";
 import type { GrpcOptions } from "./grpc-options.js";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
 import { protocolMethods } from "./handlers/methods.js";
@@ -9,7 +9,7 @@ import { Http2Transport } from "./transport/http2/http2-transport.js";
 import { type Listener, listen } from "./transport/listen.js";
 import type { Method } from "./transport/method.js";
 import { overTls } from "./transport/tls.js";
-import type { Transport } from "./transport/transport.js";
+import type { Transport, TransportOptions } from "./transport/transport.js";
 
 /**
  * The v2 protocol over gRPC, for `serve({ frontends: [...] })`.
@@ -25,6 +25,9 @@ export function grpc(options: GrpcOptions = {}): Frontend {
 
 /** Time to send the status of calls that are cut off. */
 const LAST_WORDS_MS = 500;
+
+/** Node's timers do not go further: a longer one would ring at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** What a frontend has open between its start and its stop. */
 interface Running {
@@ -46,12 +49,15 @@ class GrpcFrontend implements Frontend {
   async start(service: InferenceService): Promise<FrontendAddress> {
     const { address, port, reusePort, tls } = this.#options;
     const shutdown = new Shutdown();
-    const transport = openTransport(protocolMethods(service, this.#options, shutdown), this.#options);
+    const { requestMemory } = service;
+    const methods = protocolMethods(service, this.#options, shutdown);
+    const transport = openTransport(methods, { ...this.#options, requestMemory });
     const accept = (socket: Socket): void => transport.accept(socket);
     const listener = await listen(
       address,
       { port, reusePort },
       tls === undefined ? accept : overTls(tls, accept),
+      acceptFaults(service.log, this.name),
     );
     this.#running = { listener, transport, shutdown };
     this.#stopping = undefined;
@@ -68,8 +74,9 @@ class GrpcFrontend implements Frontend {
   async #stop({ listener, transport, shutdown }: Running, graceMs: number): Promise<void> {
     shutdown.begin();
     listener.close();
-    const expire = setTimeout(() => shutdown.expire(), graceMs);
-    const destroy = setTimeout(() => listener.destroyConnections(), graceMs + LAST_WORDS_MS);
+    const expire = setTimeout(() => shutdown.expire(), Math.min(graceMs, LONGEST_TIMER_MS));
+    const destroyAfterMs = Math.min(graceMs + LAST_WORDS_MS, LONGEST_TIMER_MS);
+    const destroy = setTimeout(() => listener.destroyConnections(), destroyAfterMs);
     await transport.stop();
     clearTimeout(expire);
     clearTimeout(destroy);
@@ -77,7 +84,10 @@ class GrpcFrontend implements Frontend {
   }
 }
 
-function openTransport(methods: readonly Method[], options: ResolvedGrpcOptions): Transport {
+function openTransport(
+  methods: readonly Method[],
+  options: ResolvedGrpcOptions & TransportOptions,
+): Transport {
   return options.transport === "http2"
     ? new Http2Transport(methods, options)
     : new GrpcJsTransport(methods, options);

@@ -52,7 +52,7 @@ export function statusFromError(error: TritonError): CallStatus {
 }
 
 /** `text` without lone surrogates, which have no encoding, and short enough for a header. */
-function sendable(text: string): string {
+export function sendable(text: string): string {
   let head = wellFormed(text.slice(0, MAX_DETAILS));
   if (head.length === text.length && encodeURI(head).length <= MAX_DETAILS) return head;
   while (encodeURI(head).length > MAX_DETAILS)

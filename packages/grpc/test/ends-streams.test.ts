@@ -25,6 +25,21 @@ overEachTransport("a stream that ends on errors", () => {
     expect(other!.settled).toBe(true);
   });
 
+  test("because of a request whose time was over first delivers the answers in front of it", async () => {
+    const { service, arrived } = manualService();
+    const { client } = await serve(service);
+    const stream = client.stream(errorMode);
+    const { next, ended } = reader(stream);
+    for (const id of ["earlier", "late", "later"]) stream.write({ modelName: "m", id });
+    const [earlier, late, later] = await arrived(3);
+    late!.respondError(new TritonError("UNAVAILABLE", "Request timeout expired"));
+    expect(later!.settled).toBe(false);
+    answer(earlier!);
+    expect((await next()).inferResponse!.id).toBe("earlier");
+    expect(await ended).toEqual({ code: status.UNAVAILABLE, details: "Request timeout expired" });
+    expect(later!.settled).toBe(true);
+  });
+
   test("goes on after a request that was refused", async () => {
     const { client } = await serve(new FakeService());
     const stream = client.stream(errorMode);

@@ -1,8 +1,14 @@
 import { status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
+import { inference } from "#proto";
+import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
+import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+const keepsSpaces = major > 24 || (major === 24 && minor >= 2) || (major === 22 && minor >= 17);
 
 const headerForwardPattern = /my-|seq|triton_/g;
 
@@ -40,3 +46,14 @@ overEachTransport("headers that match the pattern", () => {
     expect(service.requests[0]!.parameters).toEqual({});
   });
 });
+
+test.runIf(keepsSpaces)(
+  "a header whose value ends in a space is forwarded as it is, where Node lets it through",
+  async () => {
+    const service = new FakeService();
+    const { address } = await serve(service, { headerForwardPattern });
+    const body = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
+    await rawCall(rawSession(address.url), body, { "my-user": "Bob " });
+    expect(service.requests[0]!.parameters).toEqual({ "my-user": "Bob " });
+  },
+);

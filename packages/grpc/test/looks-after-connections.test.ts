@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect, createServer } from "node:net";
 import { status } from "@grpc/grpc-js";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { inference } from "#proto";
 import { grpc } from "../src/index.js";
 import { encodeMessage } from "../src/proto/codec.js";
@@ -25,10 +25,12 @@ function openCall(session: ClientHttp2Session) {
   return stream;
 }
 
-/** A way to `port` that can be cut, so that neither side is told. */
-async function cuttable(port: number): Promise<{ url: string; cut: () => void }> {
+/** A way to `port` that counts its connections, and that can be cut so that neither side is told. */
+async function relayTo(port: number): Promise<{ url: string; cut: () => void; connections: () => number }> {
   let cut = (): void => {};
+  let connections = 0;
   const relay = createServer((near) => {
+    connections++;
     const far = connect(port, "localhost");
     for (const socket of [near, far]) socket.on("error", () => {});
     near.pipe(far).pipe(near);
@@ -41,8 +43,21 @@ async function cuttable(port: number): Promise<{ url: string; cut: () => void }>
   });
   await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void relay.close());
-  return { url: `127.0.0.1:${(relay.address() as { port: number }).port}`, cut: () => cut() };
+  const url = `127.0.0.1:${(relay.address() as { port: number }).port}`;
+  return { url, cut: () => cut(), connections: () => connections };
 }
+
+/** Timers and the monotonic clock stand still until the test moves them; sockets work as ever. */
+function holdTime(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+/** Resolves when the server has handled everything that `session` sent before. */
+const roundTrip = (session: ClientHttp2Session) =>
+  new Promise<void>((resolve, reject) => {
+    session.ping((error) => (error === null ? resolve() : reject(error)));
+  });
 
 overEachTransport("keepalive", () => {
   const keepalive = { keepaliveTimeMs: 30, keepaliveTimeoutMs: 100 };
@@ -50,7 +65,7 @@ overEachTransport("keepalive", () => {
   test("closes the connection of a client that no longer answers, and cancels its calls", async () => {
     const service = new FakeService({}, () => {});
     const { address } = await serve(service, keepalive);
-    const { url, cut } = await cuttable(address.port);
+    const { url, cut } = await relayTo(address.port);
     const session = rawSession(url);
     openCall(session).end();
     await expect.poll(() => service.requests.length).toBe(1);
@@ -61,13 +76,17 @@ overEachTransport("keepalive", () => {
 
   test("leaves the connection of a client that answers", async () => {
     const service = new FakeService({}, () => {});
+    holdTime();
     const { address } = await serve(service, keepalive);
     const session = rawSession(address.url);
-    let pings = 0;
-    session.on("ping", () => pings++);
-    openCall(session);
-    await expect.poll(() => pings).toBeGreaterThanOrEqual(2);
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    openCall(session).end();
+    await expect.poll(() => service.requests.length).toBe(1);
+    for (let elapsedMs = 0; elapsedMs < 5 * keepalive.keepaliveTimeoutMs; elapsedMs += 30) {
+      const pinged = once(session, "ping");
+      vi.advanceTimersByTime(keepalive.keepaliveTimeMs);
+      await pinged;
+      await rawCall(session, message, { ":path": "/inference.GRPCInferenceService/ServerLive" });
+    }
     expect(session.destroyed).toBe(false);
   });
 });
@@ -96,8 +115,11 @@ overEachTransport("a connection", () => {
   });
 
   test("too old is replaced by clients without an error", async () => {
-    const { client } = await serve(new FakeService(), { maxConnectionAgeMs: 50 });
-    for (const until = Date.now() + 300; Date.now() < until; ) await client.infer({ modelName: "m" });
+    const { address } = await serve(new FakeService(), { maxConnectionAgeMs: 50 });
+    const relay = await relayTo(address.port);
+    const client = new GrpcClient(relay.url);
+    onTestFinished(() => client.close());
+    while (relay.connections() < 4) await client.infer({ modelName: "m" });
   });
 
   test("has no more calls at a time than it may", async () => {
@@ -128,13 +150,19 @@ describe("over http2, a connection", () => {
   });
 
   test("is not kept alive without a call, unless that is permitted", async () => {
-    const keepalive = { keepaliveTimeMs: 20, keepaliveTimeoutMs: 100 };
+    const options = { keepaliveTimeMs: 20, keepaliveTimeoutMs: 100, http2MaxPingStrikes: 0 };
+    holdTime();
     const pingsOf = async (keepalivePermitWithoutCalls: boolean) => {
-      const { address } = await serve(new FakeService(), { ...keepalive, keepalivePermitWithoutCalls });
+      const { address } = await serve(new FakeService(), { ...options, keepalivePermitWithoutCalls });
       const session = rawSession(address.url);
       let pings = 0;
       session.on("ping", () => pings++);
-      await new Promise((resolve) => setTimeout(resolve, 150));
+      await once(session, "connect");
+      await roundTrip(session);
+      for (let round = 0; round < 8; round++) {
+        vi.advanceTimersByTime(options.keepaliveTimeMs);
+        await roundTrip(session);
+      }
       return pings;
     };
     expect(await pingsOf(false)).toBe(0);

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { status } from "@grpc/grpc-js";
 import type { InferenceRequest } from "@tritonjs/core";
 import { expect, test } from "vitest";
@@ -41,6 +42,18 @@ overEachTransport("start", () => {
     expect(address.port).toBeGreaterThan(0);
   });
 
+  test.each(["0.0.0.0", "::"])("at %s listens on IPv4, and on IPv6 where there is any", async (address) => {
+    const { address: at } = await serve(new FakeService(), { address });
+    const hosts = ["127.0.0.1"];
+    if (Object.values(networkInterfaces()).some((all) => all!.some((one) => one.address === "::1")))
+      hosts.push("::1");
+    for (const host of hosts) {
+      const socket = connect(at.port, host);
+      await once(socket, "connect");
+      socket.destroy();
+    }
+  });
+
   test("is one of the default frontends unless gRPC is off", () => {
     const options = {
       allowHttp: true,
@@ -50,6 +63,7 @@ overEachTransport("start", () => {
       allowGrpc: true,
       grpcAddress: "localhost",
       grpcPort: 8001,
+      grpcMaxReceiveMessageSize: 1000,
       allowMetrics: true,
       metricsAddress: "localhost",
       metricsPort: 8002,
@@ -60,26 +74,29 @@ overEachTransport("start", () => {
 });
 
 overEachTransport("stop", () => {
-  test("lets the calls at hand finish and refuses new ones", async () => {
-    let waiting: InferenceRequest | undefined;
-    let arrived = (): void => {};
-    const arrival = new Promise<void>((resolve) => (arrived = resolve));
-    const service = new FakeService({}, (request) => {
-      waiting = request;
-      arrived();
-    });
-    const { client, frontend, address } = await serve(service, { stopGraceMs: 30_000 });
-    const answer = client.infer({ modelName: "m", id: "kept" });
-    await arrival;
-    const stopped = frontend.stop();
-    const late = new GrpcClient(address.url);
-    await expect(late.infer({ modelName: "m" })).rejects.toMatchObject({ code: status.UNAVAILABLE });
-    late.close();
-    waiting!.respond(responseTo(waiting!, new Map()));
-    await expect(answer).resolves.toMatchObject({ id: "kept" });
-    await stopped;
-    await expect(frontend.stop()).resolves.toBeUndefined();
-  });
+  test.each([30_000, Number.POSITIVE_INFINITY])(
+    "lets the calls at hand finish within %d ms and refuses new ones",
+    async (stopGraceMs) => {
+      let waiting: InferenceRequest | undefined;
+      let arrived = (): void => {};
+      const arrival = new Promise<void>((resolve) => (arrived = resolve));
+      const service = new FakeService({}, (request) => {
+        waiting = request;
+        arrived();
+      });
+      const { client, frontend, address } = await serve(service, { stopGraceMs });
+      const answer = client.infer({ modelName: "m", id: "kept" });
+      await arrival;
+      const stopped = frontend.stop();
+      const late = new GrpcClient(address.url);
+      await expect(late.infer({ modelName: "m" })).rejects.toMatchObject({ code: status.UNAVAILABLE });
+      late.close();
+      waiting!.respond(responseTo(waiting!, new Map()));
+      await expect(answer).resolves.toMatchObject({ id: "kept" });
+      await stopped;
+      await expect(frontend.stop()).resolves.toBeUndefined();
+    },
+  );
 
   test("cuts off what does not finish in time", async () => {
     let arrived = (): void => {};

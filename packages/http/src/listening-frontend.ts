@@ -2,7 +2,13 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
-import { type Frontend, type FrontendAddress, type InferenceService, TritonError } from "@tritonjs/core";
+import {
+  acceptFaults,
+  type Frontend,
+  type FrontendAddress,
+  type InferenceService,
+  TritonError,
+} from "@tritonjs/core";
 import type { FastifyServerOptions } from "fastify";
 import { answerClientError } from "./client-error.js";
 import { addressesOf, listenAlso } from "./further-addresses.js";
@@ -52,6 +58,8 @@ export class ListeningFrontend implements Frontend {
     const server = openServer(limits, tls, await listenerOf(handler, logger));
     const connections = new OpenConnections(server, tls !== undefined);
     const bound = await this.#listen(server);
+    const onFault = acceptFaults(service.log, this.name);
+    for (const one of [server, ...this.#further]) one.on("error", onFault);
     this.#server = server;
     this.#connections = connections;
     const host = address.includes(":") ? `[${address}]` : address;

@@ -1,5 +1,4 @@
-import { AccessGate, type InferenceService, type Restrictions } from "@tritonjs/core";
-import { headerPattern } from "./decode/forwarded-headers.js";
+import { AccessGate, headerPattern, type InferenceService, type Restrictions } from "@tritonjs/core";
 import type { LabelLookup } from "./encode/infer-response.js";
 import { ClientGone, ConnectionFault } from "./exchange/body-buffer.js";
 import { firstHeader, type V2Request } from "./exchange/request.js";
@@ -11,11 +10,14 @@ import type { Exchange, RouteContext } from "./routes/route.js";
 
 /** How the v2 routes answer, wherever they are mounted. */
 export interface V2Options {
-  /** Largest tensor or JSON document of a request in bytes; 64 MiB unless given. */
+  /** Largest tensor of a request in bytes; 64 MiB unless given. A body may have eight times as many. */
   readonly maxInputSize?: number;
   /** Names of the classes of an output, for classification; the model's own unless given. */
   readonly labels?: LabelLookup;
-  /** Headers whose names match go to the model as parameters; none unless given. Upper and lower case are one. */
+  /**
+   * Headers whose names have a match anywhere go to the model as parameters; none unless given. A string is in the
+   * syntax of RE2. Upper and lower case are one.
+   */
   readonly headerForwardPattern?: string | RegExp;
   /** Groups of routes that ask for a header, `{}` for none; those of the `Triton`'s `security` unless given. */
   readonly restrictions?: Restrictions;
@@ -56,6 +58,7 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
       labels: context.labels,
       forwardedHeaders: context.forwardedHeaders,
       request,
+      memory: service.requestMemory.share(),
       model: match.model,
       version: match.version,
       region: match.region,
@@ -70,6 +73,7 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
       if (!(thrown instanceof ConnectionFault)) return errorResponse(request, thrown, exchange.errorType);
       return errorResponse(request, thrown, "application/json", { connection: "close" });
     } finally {
+      exchange.memory.release();
       exchange.trace?.send(request);
     }
   };

@@ -7,6 +7,7 @@ import { send } from "./support/send.js";
 import { startHttp } from "./support/start-http.js";
 
 const path = "/v2/models/m/generate";
+const LIMIT = 1 << 20;
 
 function model(...shape: Parameters<typeof identityConfig>) {
   return {
@@ -18,7 +19,8 @@ function model(...shape: Parameters<typeof identityConfig>) {
 }
 
 function decode(config: ReturnType<typeof model>, request: unknown) {
-  return decodeGenerateRequest(config, Buffer.from(JSON.stringify(request)));
+  const body = typeof request === "string" ? request : JSON.stringify(request);
+  return decodeGenerateRequest(config, Buffer.from(body), LIMIT);
 }
 
 function text(request: InferenceRequest, value: string): InferenceResponse {
@@ -52,6 +54,22 @@ describe("a generate request", () => {
     const { inputs } = decode(model("m", "INT32", dims, maxBatchSize), { IN: value });
     expect(inputs.get("IN")?.shape).toEqual(shape);
     expect(inputs.get("IN")?.elements).toEqual(Int32Array.from([value].flat()));
+  });
+
+  it.each([
+    ['{"IN":1,"IN":2}', ""],
+    ['{"IN":1,"p":1,"p":2,"IN":1}', ""],
+    ['{"parameters":{"IN":1,"IN":2}}', "Converting keyword: 'parameters': "],
+    ['{"parameters":{"IN":1},"parameters":{}}', "Converting keyword: 'parameters': "],
+  ])("is refused when it gives an input twice: %s", (request, prefix) => {
+    expect(() => decode(model("m", "INT32", [1]), request)).toThrow(
+      `${prefix}[request id: <id_unknown>] input 'IN' already exists in request`,
+    );
+  });
+
+  it("may give a parameter twice: the first counts", () => {
+    const { parameters } = decode(model("m", "INT32", [1]), '{"IN":1,"p":1,"p":2}');
+    expect({ ...parameters }).toEqual({ p: 1 });
   });
 
   it.each([

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import type { InferenceRequest } from "@tritonjs/core";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { fetchHandler, toNodeListener } from "../src/fetch.js";
+import { type FetchHandlerOptions, fetchHandler, toNodeListener } from "../src/fetch.js";
 import { IdentityService, identityConfig } from "./support/identity-service.js";
 import { send } from "./support/send.js";
 
@@ -81,7 +81,7 @@ describe("the fetch handler", () => {
     );
     const answer = await handler(post(infer, new ReadableStream({ pull })));
     expect(answer.status).toBe(400);
-    expect(await answer.text()).toContain("exceeds the maximum allowed input size of 10 bytes");
+    expect(await answer.text()).toContain("exceeds the maximum allowed input size of 65616 bytes");
     expect(pull.mock.calls.length).toBeLessThan(10);
   });
 
@@ -156,8 +156,8 @@ describe("a stream", () => {
 });
 
 describe("as a listener of node:http", () => {
-  async function listen(service: IdentityService): Promise<number> {
-    const server = createServer(toNodeListener(fetchHandler({ service })));
+  async function listen(service: IdentityService, options: FetchHandlerOptions = {}): Promise<number> {
+    const server = createServer(toNodeListener(fetchHandler({ service }, options)));
     await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
     onTestFinished(() => void server.close());
     return (server.address() as AddressInfo).port;
@@ -193,8 +193,8 @@ describe("as a listener of node:http", () => {
   });
 
   it("it keeps the connection after a body that was refused", async () => {
-    const port = await listen(identity());
-    const refused = await send(port, { path: "/v2/models/m/infer", body: Buffer.alloc(70 << 20) });
+    const port = await listen(identity(), { maxInputSize: 10 });
+    const refused = await send(port, { path: "/v2/models/m/infer", body: Buffer.alloc(70 << 10) });
     expect(refused.status).toBe(400);
     expect((await send(port, { path: "/v2/models/m/infer", body: good })).status).toBe(200);
   });

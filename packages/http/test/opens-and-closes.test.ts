@@ -126,6 +126,7 @@ it("opens the default frontends that are allowed", () => {
     allowGrpc: true,
     grpcAddress: "localhost",
     grpcPort: 0,
+    grpcMaxReceiveMessageSize: 1000,
     allowMetrics: true,
     metricsAddress: "localhost",
     metricsPort: 0,

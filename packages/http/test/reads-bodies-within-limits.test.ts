@@ -1,5 +1,7 @@
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
+import { PackedNumbers } from "../src/json/json-value.js";
+import { parseJson } from "../src/json/parse-json.js";
 import { IdentityService, identityConfig } from "./support/identity-service.js";
 import { oneConnection, send } from "./support/send.js";
 import { speak } from "./support/speak.js";
@@ -23,7 +25,7 @@ describe("a body over the limit", () => {
     const refused = await send(port, { path, body, agent });
     expect(refused.status).toBe(400);
     expect(refused.text).toMatch(
-      /request JSON size of \d+ bytes exceeds the maximum allowed input size of 1000/,
+      /request JSON size of \d+ bytes exceeds the maximum allowed input size of 73536 bytes. Use --http/,
     );
     expect((await send(port, { path, body: good, agent })).status).toBe(200);
     agent.destroy();
@@ -34,6 +36,56 @@ describe("a body over the limit", () => {
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n`;
     expect(await speak(port, head, "exceeds")).toMatch(/^HTTP\/1\.1 400 /);
   });
+});
+
+describe("a tensor in JSON", () => {
+  const tensor = (count: number, element: string) =>
+    `{"inputs":[{"name":"IN","datatype":"INT32","shape":[${count}],"data":[${Array(count).fill(element).join(", ")}]}]}`;
+
+  it("may have as many bytes as the limit says, however long its JSON is", async () => {
+    const port = await startHttp(new IdentityService(identityConfig("m", "INT32", [-1])), {
+      maxInputSize: 1 << 20,
+    });
+    const body = tensor(1 << 18, "-2000000000");
+    expect(body.length).toBeGreaterThan(3 << 20);
+    expect((await send(port, { path, body })).status).toBe(200);
+  });
+
+  it("of more bytes is refused by its size, not that of its JSON", async () => {
+    const port = await startHttp(identity(), { maxInputSize });
+    const answer = await send(port, { path, body: tensor(251, "1") });
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+      400,
+      {
+        error:
+          "JSON input 'IN' has a byte_size (1004 bytes) that exceeds the maximum allowed value of 1000 bytes. " +
+          "Use --http-max-input-size to increase the limit.",
+      },
+    ]);
+  });
+
+  it("cannot have more numbers than the limit has bytes, so that memory stays bounded", () => {
+    const count = 1 << 21;
+    const numbers = Buffer.from(`[${"1,".repeat(count - 1)}1]`);
+    expect(() => parseJson(numbers, count - 1)).toThrow(
+      `the request JSON holds more than ${count - 1} numbers`,
+    );
+    expect(parseJson(numbers, count)).toBeInstanceOf(PackedNumbers);
+  });
+});
+
+it.each([
+  ["raw", { "inference-header-content-length": "0" }, 1001, "Raw input has a byte_size (1001 bytes)"],
+  [
+    "of JSON and tensors",
+    { "inference-header-content-length": "1" },
+    80_000,
+    "request body size of 80000 bytes",
+  ],
+])("a body %s has a limit of its own", async (_what, headers, size, reason) => {
+  const port = await startHttp(identity(), { maxInputSize });
+  const answer = await send(port, { path, headers, body: Buffer.alloc(size) });
+  expect([answer.status, answer.text.includes(reason)]).toEqual([400, true]);
 });
 
 describe("a body in chunks", () => {

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RepositoryAgent, Triton, type TritonOptions } from "@tritonjs/core";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { identityOnnx } from "../../support/onnx-models.js";
 import { outcomeOf } from "../../support/outcome.js";
 import { RepositoryInS3, S3_KEYS } from "../../support/repository-in-s3.js";
@@ -170,7 +170,7 @@ describe("a model in S3", () => {
     expect(triton.service.modelConfig("m", "").maxBatchSize).toBe(9);
     // What has not changed is taken from the copy before.
     expect(bucket.downloads).toEqual(["m/config.pbtxt"]);
-    await vi.waitFor(async () => expect(await copiedFiles()).toEqual(["m/1/weights.bin", "m/config.pbtxt"]));
+    await expect.poll(copiedFiles).toEqual(["m/1/weights.bin", "m/config.pbtxt"]);
   });
 
   it("is unloaded, and comes back from its copy", async () => {
@@ -198,7 +198,7 @@ describe("a model in S3", () => {
     expect(await load("m")).toMatch(/^NOT_FOUND/);
     expect(await infer(triton, "m")).toEqual([1, 2, 3]);
     await triton.unloadModel("m");
-    await vi.waitFor(async () => expect(await copiedFiles()).toEqual([]));
+    await expect.poll(copiedFiles).toEqual([]);
   });
 
   it("is followed when its repository is polled: it comes, changes, and goes", async () => {

@@ -2,15 +2,21 @@ import {
   type BackendFactory,
   callbackExecutor,
   InferenceRequest,
+  type ResponseHandler,
   Tensor,
   Triton,
   TritonError,
+  VirtualClock,
 } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../support/repository-on-disk.js";
 
 const tensor = (name: string, type: string, dims: string) =>
   `{ name: "${name}" data_type: TYPE_${type} dims: [ ${dims} ] }`;
+
+const REPEAT = `backend: "repeat" model_transaction_policy { decoupled: true }
+  input [ ${tensor("IN", "INT32", "-1")}, ${tensor("DELAY", "UINT32", "-1")}, ${tensor("WAIT", "UINT32", "1")} ]
+  output [ ${tensor("OUT", "INT32", "1")}, ${tensor("IDX", "UINT32", "1")} ]`;
 
 describe("the backends for tests", () => {
   it("identity gives back what it gets, and zeros for inputs that were left out", async () => {
@@ -24,11 +30,8 @@ describe("the backends for tests", () => {
   });
 
   it("repeat answers each element by itself", async () => {
-    const config = `backend: "repeat" model_transaction_policy { decoupled: true }
-      input [ ${tensor("IN", "INT32", "-1")}, ${tensor("DELAY", "UINT32", "-1")}, ${tensor("WAIT", "UINT32", "1")} ]
-      output [ ${tensor("OUT", "INT32", "1")}, ${tensor("IDX", "UINT32", "1")} ]`;
     const inputs = { IN: int32(4, 5, 6), DELAY: uint32(0, 0, 0), WAIT: uint32(0) };
-    expect(await responses("repeat", config, inputs)).toEqual([[4], [5], [6]]);
+    expect(await responses("repeat", REPEAT, inputs)).toEqual([[4], [5], [6]]);
   });
 
   it("square answers n times with n", async () => {
@@ -36,6 +39,33 @@ describe("the backends for tests", () => {
       input [ ${tensor("IN", "INT32", "1")} ] output [ ${tensor("OUT", "INT32", "1")} ]`;
     expect(await responses("square", config, { IN: int32(3) })).toEqual([[3], [3], [3]]);
     expect(await responses("square", config, { IN: int32(0) })).toEqual([]);
+  });
+
+  it("repeat ends a request that is given up at once, however long it would wait, and stops", async () => {
+    const clock = new VirtualClock();
+    await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": REPEAT, "m/1/": "" });
+    const triton = new Triton({ modelRepository: models.path, clock });
+    await triton.ready();
+    const days = 49 * 24 * 3_600_000;
+    const ended: unknown[] = [];
+    const ask = (DELAY: number, WAIT: number) => {
+      const inputs = new Map(Object.entries({ IN: int32(1), DELAY: uint32(DELAY), WAIT: uint32(WAIT) }));
+      const onResponse: ResponseHandler = (outcome, final) => void (final && ended.push(outcome));
+      const request = new InferenceRequest({ modelName: "m", inputs, onResponse });
+      triton.service.infer(request);
+      return request;
+    };
+    const request = ask(days, days);
+    await clock.advance(1);
+    expect(request.executing).toBe(true);
+    request.cancel();
+    await clock.advance(0);
+    ask(0, days);
+    await clock.advance(0);
+    expect(ended).toEqual([expect.objectContaining({ code: "CANCELLED" }), undefined]);
+    const closed = triton.close();
+    await clock.advance(60_000);
+    await closed;
   });
 
   it.each([

@@ -13,16 +13,19 @@ export class HeldBackend {
   created = 0;
   /** What was in the directory of each version that was made. */
   readonly files: string[][] = [];
+  /** Numbers of the versions that were made, in order. */
+  readonly versions: number[] = [];
   #stopped = 0;
   #open: (() => void)[] = [];
   #loading: { readonly begun: Gate; readonly go: Gate } | undefined;
   #next = gate();
   #onStop = gate();
 
-  readonly factory: BackendFactory = ({ config, versionDirectory }) => {
+  readonly factory: BackendFactory = ({ config, version, versionDirectory }) => {
     if (config.parameters.mark?.stringValue === "broken")
       throw new TritonError("INVALID_ARG", "the mark is broken");
     this.files.push(readdirSync(versionDirectory));
+    this.versions.push(version);
     return {
       backendName: "held",
       platform: "",

@@ -113,6 +113,23 @@ it.each(["worker", "process"])("a model loads and unloads others: %s", async (is
   expect(Buffer.from(text!).toString()).toMatch(/^INTERNAL failed to load 'nobody', failed to poll/);
 });
 
+it("a model that replaces its own instances does not wait for the one that it runs in", async () => {
+  const replaces = `
+export default class {
+  initialize({ models }) { this.models = models; }
+  async execute(requests) {
+    const config = ${JSON.stringify({ ...JSON.parse(IDENTITY), instance_group: [{ kind: "KIND_CPU", host_policy: "other" }] })};
+    await this.models.loadModel("m", { config: JSON.stringify(config) });
+    return requests.map(({ inputs: { x } }) => ({ y: x }));
+  }
+}`;
+  const files = { "m/config.pbtxt": `backend: "javascript" ${tensors}`, "m/1/model.mjs": replaces };
+  await using served = await serve(files, { modelControlMode: "explicit", loadModel: ["m"] });
+  expect(await ask(served.triton, "m", 3)).toEqual([3]);
+  const { instanceGroup } = served.triton.service.modelConfig("m", "");
+  expect(instanceGroup.map(({ hostPolicy }) => hostPolicy)).toEqual(["other"]);
+});
+
 describe("calls of a decoupled model", () => {
   const counts = `
 export default class {

@@ -231,6 +231,18 @@ async function answers(triton: Triton, x: number): Promise<number[]> {
 const withMethod = (method: string) =>
   `export default class { ${method} ${method.includes("execute") ? "" : "execute(r) { return r.map(({ inputs }) => ({ y: inputs.x })); }"} }`;
 
+/** Expects that `m` is not in service for this reason, and that `good` is. */
+async function expectBroken({ triton, lines }: Awaited<ReturnType<typeof serve>>, reason: RegExp) {
+  await triton.ready().catch(() => {});
+  const rows = await triton.service.repositoryIndex(false);
+  expect(rows).toMatchObject([
+    { name: "good", state: "READY" },
+    { name: "m", state: "UNAVAILABLE", reason: expect.stringMatching(reason) },
+  ]);
+  expect(lines.filter((line) => line.startsWith("failed to load 'm' version 1: "))).toHaveLength(1);
+  expect(await y(triton, "good", 1)).toEqual([2]);
+}
+
 describe("a broken module is told of in the index, and holds up nobody else", () => {
   it.each<[what: string, source: string, reason: RegExp]>([
     [
@@ -262,17 +274,6 @@ describe("a broken module is told of in the index, and holds up nobody else", ()
       /instance 'm_0' of model 'm' crashed: exited with code 3/,
     ],
     [
-      "initialize that never ends",
-      withMethod("initialize() { return new Promise(() => setInterval(() => {}, 1000)); }"),
-      /was ended: its model had not loaded after 1500 ms/,
-    ],
-    [
-      "initialize that spins",
-      withMethod("initialize() { for (;;); }"),
-      /was ended: its model had not loaded after 1500 ms/,
-    ],
-    ["a top that spins", "for (;;);", /was ended: its model had not loaded after 1500 ms/],
-    [
       "autoCompleteConfig that throws",
       withMethod('static autoCompleteConfig() { throw new Error("oops"); }'),
       /autoCompleteConfig failed: oops/,
@@ -284,19 +285,27 @@ describe("a broken module is told of in the index, and holds up nobody else", ()
     ],
   ])("%s", async (_what, source, reason) => {
     await using served = await serve({
+      "m/config.pbtxt": batching,
+      "m/1/model.js": source,
+      "good/1/model.js": scale,
+    });
+    await expectBroken(served, reason);
+  });
+
+  it.each([
+    [
+      "initialize that never ends",
+      withMethod("initialize() { return new Promise(() => setInterval(() => {}, 1000)); }"),
+    ],
+    ["initialize that spins", withMethod("initialize() { for (;;); }")],
+    ["a top that spins", "for (;;);"],
+  ])("%s", async (_what, source) => {
+    await using served = await serve({
       "m/config.pbtxt": `${batching} parameters { key: "load_timeout_seconds" value { string_value: "1.5" } }`,
       "m/1/model.js": source,
       "good/1/model.js": scale,
     });
-    const { triton, lines } = served;
-    await triton.ready().catch(() => {});
-    const rows = await triton.service.repositoryIndex(false);
-    expect(rows).toMatchObject([
-      { name: "good", state: "READY" },
-      { name: "m", state: "UNAVAILABLE", reason: expect.stringMatching(reason) },
-    ]);
-    expect(lines.filter((line) => line.startsWith("failed to load 'm' version 1: "))).toHaveLength(1);
-    expect(await y(triton, "good", 1)).toEqual([2]);
+    await expectBroken(served, /was ended: its model had not loaded after 1500 ms/);
   });
 
   it("parameters that cannot be", async () => {

@@ -74,6 +74,60 @@ describe("a reload", () => {
     expect(triton.service.modelConfig("m", "").instanceGroup[0]).toMatchObject({ name: "m_0", count: 3 });
   });
 
+  it("answers when the instances that it took away are released", async () => {
+    const groups = (count: number) =>
+      heldConfig("1", `instance_group [ { count: ${count} kind: KIND_CPU } ]`);
+    await models.write({ "m/config.pbtxt": groups(2) });
+    await triton.loadModel("m");
+    const answers = [1, 2].map((value) => triton.infer("m", { INPUT0: [[value]] }));
+    await held.next();
+    await held.next();
+    await models.write({ "m/config.pbtxt": groups(1) });
+    const happened: string[] = [];
+    const reload = triton.loadModel("m").then(() => happened.push("loaded"));
+    const released = held.stopped(1).then(() => happened.push("released"));
+    // Another model loads meanwhile: the wait holds no lock.
+    await models.write({ "other/config.pbtxt": identityConfig(), "other/1/": "" });
+    await triton.loadModel("other");
+    expect(happened).toEqual([]);
+    held.answerAll();
+    await Promise.all([reload, released, ...answers]);
+    expect(happened).toEqual(["released", "loaded"]);
+  });
+
+  it("makes only the versions anew whose directories changed", async () => {
+    const policy = (numbers: string) =>
+      heldConfig("1", `version_policy { specific { versions: [${numbers}] } }`);
+    await models.write({ "m/config.pbtxt": policy("1, 2"), "m/2/note.txt": "old", "m/3/": "" });
+    await triton.loadModel("m");
+    expect(held.versions).toEqual([1, 2]);
+    const answer = triton.infer("m", { INPUT0: [[1]] }, { modelVersion: 1 });
+    await held.next();
+    held.answerAll();
+    await answer;
+    await models.write({ "m/config.pbtxt": policy("1, 2, 3"), "m/2/note.txt": "new, and longer" });
+    await triton.loadModel("m");
+    expect(held.versions).toEqual([1, 2, 2, 3]);
+    expect(triton.service.statistics("m", "1")[0]!.inferenceCount).toBe(1);
+    await models.write({ "m/shared.txt": "a file of all versions" });
+    await triton.loadModel("m");
+    expect(held.versions.slice(4).sort()).toEqual([1, 2, 3]);
+    await models.write({ "m/config.pbtxt": policy("3") });
+    await triton.loadModel("m");
+    await models.write({ "m/config.pbtxt": policy("1, 3") });
+    await triton.loadModel("m");
+    expect(held.versions.slice(7)).toEqual([1]);
+  });
+
+  it("of a model whose version directories are gone leaves the versions in service", async () => {
+    await triton.loadModel("m");
+    await models.delete("m/1");
+    await expect(triton.loadModel("m")).rejects.toThrow(
+      "load failed for model 'm': at least one version must be available under the version policy of model 'm'\n",
+    );
+    expect(triton.service.isModelReady("m", "1")).toBe(true);
+  });
+
   it("of a model of which nothing has changed does nothing", async () => {
     await triton.loadModel("m");
     await triton.loadModel("m");
@@ -97,6 +151,40 @@ describe("a reload", () => {
     expect(held.files.at(-1)).toEqual(["note.txt"]);
     await triton.loadModel("m");
     expect(markOf()).toBe("1");
+  });
+});
+
+describe("a model without a version directory", () => {
+  const noVersions = "Request for unknown model: 'empty' has no available versions";
+
+  beforeEach(() => models.write({ "empty/config.pbtxt": identityConfig() }));
+
+  it("has no available versions once a load was tried, and is unknown before", async () => {
+    const ask = () => triton.service.modelConfig("empty", "");
+    expect(ask).toThrow("Request for unknown model: 'empty' is not found");
+    await expect(triton.loadModel("empty")).rejects.toThrow("at least one version must be available");
+    expect(ask).toThrow(noVersions);
+    expect(() => triton.service.modelConfig("empty", "1")).toThrow(
+      "Request for unknown model: 'empty' version 1 is not found",
+    );
+    expect([triton.service.isModelReady("empty", ""), triton.service.isReady()]).toEqual([false, false]);
+    const [row] = await triton.service.repositoryIndex(false);
+    expect(row).toEqual({
+      name: "empty",
+      state: "UNAVAILABLE",
+      reason: "at least one version must be available under the version policy of model 'empty'",
+    });
+    await models.write({ "empty/1/": "" });
+    await triton.loadModel("empty");
+    expect([triton.service.isModelReady("empty", ""), triton.service.isReady()]).toEqual([true, true]);
+  });
+
+  it("is unknown again when its directory is gone", async () => {
+    await expect(triton.loadModel("empty")).rejects.toThrow("at least one version must be available");
+    await models.delete("empty");
+    await expect(triton.loadModel("empty")).rejects.toThrow("failed to poll from model repository");
+    expect(() => triton.service.modelConfig("empty", "")).toThrow("'empty' is not found");
+    expect(triton.service.isReady()).toBe(true);
   });
 });
 

@@ -61,6 +61,9 @@ const ROWS = {
         assert self.args["model_instance_device_id"] == "0" and self.args["model_instance_kind"] == "CPU"
         assert pb_utils.get_model_dir() == os.path.join(self.args["model_repository"], self.args["model_version"])
         assert pb_utils.get_input_tensor_by_name(given, "Z") is None`,
+  shared_memory: `import c_python_backend_utils as c_utils
+        assert c_utils.shared_memory is pb_utils.shared_memory and c_utils.Tensor is pb_utils.Tensor
+        assert c_utils.shared_memory.free_memory() == pb_utils.shared_memory.free_memory() > 0`,
   log: `for level in ("INFO", "WARNING", "ERROR", "VERBOSE"):
             pb_utils.Logger.log("at " + level, getattr(pb_utils.Logger, level))
         pb_utils.Logger.log("at none")

@@ -252,7 +252,8 @@ describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
 
   it("are refused in Triton's words", async () => {
     expect(await refusalOf("nobody")).toBe(
-      "Model nobody - Error when running inference: Request for unknown model: 'nobody' is not found",
+      "Model nobody - Error when running inference: Failed for execute the inference request. Model 'nobody' is not " +
+        "ready.",
     );
     expect(await refusalOf("counts_up")).toContain(
       "Model counts_up is using the decoupled. The current BLS request call doesn't support models using the " +

@@ -6,6 +6,7 @@ import {
   TritonError,
   type TritonOptions,
 } from "@tritonjs/core";
+import { patientPython } from "../../support/python.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../support/repository-on-disk.js";
 
 /** A Python model of a test: `execute` and what else its class has, and what its configuration says. */
@@ -65,7 +66,13 @@ export class PythonServer implements AsyncDisposable {
       for (const listener of this.#listeners) listener();
     };
     const logger: Logger = { error: write, warn: write, info: write, debug: write };
-    this.triton = new Triton({ logger, modelRepository: repository.path, exitOnError: false, ...options });
+    this.triton = new Triton({
+      logger,
+      modelRepository: repository.path,
+      exitOnError: false,
+      backendConfig: patientPython,
+      ...options,
+    });
   }
 
   /** Resolves when all models have loaded, or have failed to. */

@@ -159,6 +159,12 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
     );
   });
 
+  it("see parameters that are not finite", async () => {
+    const parameters = { n: Number.NaN, p: Number.POSITIVE_INFINITY, m: Number.NEGATIVE_INFINITY };
+    const { Y } = await server.triton.infer<string>("requests", { X: [1] }, { parameters });
+    expect(textOf(Y)).toContain('{"n": NaN, "p": Infinity, "m": -Infinity}');
+  });
+
   it("may write to their inputs, and return arrays in any order", async () => {
     expect(await server.ask("writes", 1, 2, 3, 4)).toEqual([2, 3, 4, 5]);
   });

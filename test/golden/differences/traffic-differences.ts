@@ -42,16 +42,6 @@ const failedRequests: TrafficDifference = {
   },
 };
 
-const ensembleFailsOnce: TrafficDifference = {
-  rule: "ensemble-fails-once",
-  applies: (recorded) => failed(recorded).some(({ model }) => isEnsemble(recorded, model)),
-  amend(draft) {
-    for (const { model, times } of failed(draft).filter((sent) => isEnsemble(draft, sent.model))) {
-      new CountsDraft(draft).change(model, { fail: { reason: "OTHER", count: -times } });
-    }
-  },
-};
-
 function isCached(recorded: TrafficCase | Draft<TrafficCase>, model: string): boolean {
   const isOn = recorded.flags.some((flag) => flag.startsWith("--cache-config="));
   return (
@@ -165,33 +155,13 @@ function emptyEntry(name: string) {
   return { name, version: "1", inference_count: 0, execution_count: 0, inference_stats, batch_stats: [] };
 }
 
-const WHOLE_CACHE =
-  /^nv_cache_(util|num_entries|num_hits|num_misses|num_lookups|num_evictions|lookup_duration|insertion_duration)\b/;
-
-/** Families of the whole cache. */
-const cacheFamilies: TrafficDifference = {
-  rule: "cache-families",
-  untilMended: true,
-  applies: ({ metrics_after: lines = [] }) => lines.some((line) => WHOLE_CACHE.test(line)),
-  amend(draft) {
-    for (const list of ["metrics_at_start", "metrics_after"] as const) {
-      draft[list] = draft[list]?.filter((line) => !WHOLE_CACHE.test(line)) as string[];
-    }
-    for (const series of Object.keys(draft.changed_exact ?? {})) {
-      if (WHOLE_CACHE.test(series)) delete draft.changed_exact?.[series];
-    }
-  },
-};
-
 /** Where metrics and statistics count otherwise than those of the recorded server. */
 export const trafficDifferences: readonly TrafficDifference[] = [
   failedRequests,
-  ensembleFailsOnce,
   cancelledInQueue,
   cancelledInExecution,
   cacheKey,
   countsWithoutLatencies,
   batchesWithoutAxis,
   namespaceStatistics,
-  cacheFamilies,
 ];

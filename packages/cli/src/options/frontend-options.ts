@@ -21,13 +21,13 @@ export const frontendOptions = {
       reusing,
     ),
     "http-header-forward-pattern": text(
-      "Regular expression: headers that match become parameters of inference requests.",
+      "Regular expression in the syntax of RE2: headers whose names match become parameters of inference requests.",
       "",
     ),
     "http-thread-count": integer("Threads for HTTP.", 8, threads),
     "http-max-input-size": value(
       "integer",
-      "Largest HTTP request in bytes, also after decompression.",
+      "Largest tensor of an HTTP request in bytes; a body may have eight times as many, a decompressed one as many.",
       64 * 1024 * 1024,
       readInputSize,
     ),
@@ -40,7 +40,7 @@ export const frontendOptions = {
   },
   GRPC: {
     "allow-grpc": boolean("Listen for gRPC requests.", true),
-    "grpc-address": text("Address to listen on for gRPC.", "0.0.0.0"),
+    "grpc-address": text("Address to listen on for gRPC; 0.0.0.0 means IPv6 as well.", "0.0.0.0"),
     "grpc-port": integer("Port to listen on for gRPC.", 8001),
     "reuse-grpc-port": boolean(
       "Let several servers listen on the gRPC port; from Node.js 22.12 on.",
@@ -48,7 +48,7 @@ export const frontendOptions = {
       reusing,
     ),
     "grpc-header-forward-pattern": text(
-      "Regular expression: metadata that match become parameters of inference requests.",
+      "Regular expression in the syntax of RE2: metadata whose names match become parameters of inference requests.",
       "",
     ),
     "grpc-infer-thread-count": value("integer", "Threads for gRPC.", 2, readThreadCount, threads),
@@ -57,7 +57,7 @@ export const frontendOptions = {
       "integer",
       "Responses that may be in the response queue.",
       2 ** 31 - 1,
-      readPoolSize,
+      readPositive("grpc-max-response-pool-size"),
       { noEffect: "a stream is slowed down by what its client reads" },
     ),
     "grpc-use-ssl": boolean("Use TLS for gRPC.", false),
@@ -91,11 +91,29 @@ export const frontendOptions = {
       "Milliseconds that calls may go on after that; 0 for no limit.",
       0,
     ),
+    "grpc-max-concurrent-streams": value(
+      "integer",
+      "Calls that a connection may have at the same time.",
+      1024,
+      readPositive("grpc-max-concurrent-streams"),
+    ),
+    "grpc-max-session-memory": value(
+      "integer",
+      "Bytes that a connection may hold, above all of responses that its client has not read; then its new calls are refused.",
+      1024 * 1024 * 1024,
+      readPositive("grpc-max-session-memory", readLong),
+    ),
     "grpc-restricted-protocol": value(
       "<protocols>:<key>=<value>",
       "Groups of the gRPC protocol, separated by commas, that need metadata triton-grpc-protocol-<key> of this value.",
       none,
       readRestriction("grpc-restricted-protocol", "protocol"),
+    ),
+    "grpc-max-receive-message-size": value(
+      "integer",
+      "Largest gRPC message in bytes, also after decompression; 64 MiB for a tensor and 64 KiB for what describes it.",
+      64 * 1024 * 1024 + 64 * 1024,
+      readMessageSize,
     ),
     "grpc-reflection": flag("Let clients ask for the services and messages of the protocol."),
   },
@@ -127,14 +145,23 @@ function readInputSize(size: string): number {
   return bytes;
 }
 
+function readMessageSize(size: string): number {
+  const bytes = readInteger(size);
+  if (bytes <= 0) throw new OptionError("Error: --grpc-max-receive-message-size must be greater than 0.");
+  return bytes;
+}
+
 function readThreadCount(count: string): number {
   const number = readInteger(count);
   if (number >= 2 && number <= 128) return number;
   throw new OptionError("invalid argument for --grpc_infer_thread_count. Must be in the range 2 to 128.");
 }
 
-function readPoolSize(size: string): number {
-  const number = readInteger(size);
-  if (number > 0) return number;
-  throw new OptionError("Error: --grpc-max-response-pool-size must be greater than 0.");
+/** Reads a number above 0 for the option `name`. */
+function readPositive(name: string, read = readInteger): (text: string) => number {
+  return (text) => {
+    const number = read(text);
+    if (number > 0) return number;
+    throw new OptionError(`Error: --${name} must be greater than 0.`);
+  };
 }

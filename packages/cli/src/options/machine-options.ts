@@ -1,4 +1,4 @@
-import { boolean, integer, list, text, value } from "./option.js";
+import { boolean, integer, integerFrom, list, text, value } from "./option.js";
 import {
   readBackendSetting,
   readCacheSetting,
@@ -74,6 +74,25 @@ export const machineOptions = {
       "How full the memory of a GPU may be for a model to be loaded.",
       readPair(readDouble),
       noGpuMemory,
+    ),
+  },
+  "Request Memory": {
+    "request-memory-byte-size": integerFrom(
+      0,
+      "Bytes that all requests together may take over HTTP and gRPC, as received and as unpacked; 0 for 1 GiB, or a quarter " +
+        "of the memory if that is less. More requests are refused.",
+      0,
+    ),
+    "max-decompressions": integerFrom(1, "Compressed requests that are unpacked at the same time.", 2),
+    "max-waiting-decompressions": integerFrom(
+      0,
+      "Compressed requests that may wait to be unpacked. More are refused.",
+      1024,
+    ),
+    "max-compression-ratio": integerFrom(
+      0,
+      "Largest ratio of unpacked to compressed bytes of a request that unpacks to more than 8 MiB; 0 for any.",
+      100,
     ),
   },
   "Shared Memory": {

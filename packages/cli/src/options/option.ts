@@ -1,4 +1,4 @@
-import { readBoolean, readInteger } from "./read-value.js";
+import { readBoolean, readInteger, readIntegerFrom } from "./read-value.js";
 
 /** An option of `tritonjs serve`. */
 export interface Option<T> {
@@ -25,6 +25,11 @@ export function text(description: string, initial: string, details: Details = {}
 
 export function integer(description: string, initial: number, details: Details = {}): Option<number> {
   return { argument: "integer", description, initial, read: readInteger, ...details };
+}
+
+/** A 64-bit integer that may not be less than `least`. */
+export function integerFrom(least: number, description: string, initial: number): Option<number> {
+  return { argument: "integer", description, initial, read: readIntegerFrom(least) };
 }
 
 export function boolean(description: string, initial: boolean, details: Details = {}): Option<boolean> {

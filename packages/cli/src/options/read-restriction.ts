@@ -22,17 +22,19 @@ export function readRestriction(option: string, kind: "api" | "protocol") {
     if (colon <= 0 || equals < 0 || header === "" || value === "") {
       throw new OptionError(`--${option} option format is '<config name>:<setting>=<value>'. Got ${text}`);
     }
+    const restricted = new Set(previous.flatMap((other) => other.groups));
     const groups = text
       .slice(0, colon)
       .split(",")
       .map((group) => {
         const known = ENDPOINT_GROUPS.find((each) => each === group);
         if (known === undefined) throw new OptionError(`unknown restricted ${kind} '${group}' `);
-        if (previous.some((other) => other.groups.includes(known))) {
+        if (restricted.has(known)) {
           throw new OptionError(
             `restricted ${kind} '${group}' can not be specified in multiple config groups`,
           );
         }
+        restricted.add(known);
         return known;
       });
     return [...previous, { groups, header, value }];

@@ -64,7 +64,7 @@ export function readResource(text: string): ResourceSetting {
     );
   }
   return {
-    name: name.toLowerCase(),
+    name,
     count: readInteger(count),
     device: device === undefined ? undefined : readInteger(device),
   };

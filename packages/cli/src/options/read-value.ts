@@ -17,6 +17,15 @@ export function readLong(text: string): number {
   return Number(readDigits(text, LONG_MAX));
 }
 
+/** A 64-bit integer of at least `least`. */
+export function readIntegerFrom(least: number) {
+  return (text: string): number => {
+    const value = readLong(text);
+    if (value < least) throw new OptionError(`expected an integer of at least ${least}, got ${text}`);
+    return value;
+  };
+}
+
 /** A floating point number, of which the start is enough. */
 export function readDouble(text: string): number {
   const match = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/.exec(text);

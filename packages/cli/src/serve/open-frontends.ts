@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Frontend, statusText } from "@tritonjs/core";
+import { type Frontend, headerPattern, statusText } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
 import { metricsAddress } from "../options/check-options.js";
@@ -100,6 +100,8 @@ function grpcFrontend(values: OptionValues): Frontend {
     http2MaxPingsWithoutData: values["grpc-http2-max-pings-without-data"],
     http2MinRecvPingIntervalWithoutDataMs: values["grpc-http2-min-recv-ping-interval-without-data"],
     http2MaxPingStrikes: values["grpc-http2-max-ping-strikes"],
+    maxConcurrentStreams: values["grpc-max-concurrent-streams"],
+    maxSessionMemory: values["grpc-max-session-memory"],
     ...(age > 0 ? { maxConnectionAgeMs: age } : {}),
     ...(grace > 0 ? { maxConnectionAgeGraceMs: grace } : {}),
     restrictedProtocols: values["grpc-restricted-protocol"].map(({ groups, header, value }) => ({
@@ -107,6 +109,7 @@ function grpcFrontend(values: OptionValues): Frontend {
       key: header,
       value,
     })),
+    maxReceiveMessageSize: values["grpc-max-receive-message-size"],
     reflection: values["grpc-reflection"],
     stopGraceMs: Math.max(0, values["exit-timeout-secs"]) * 1000,
     ...grpcTls(values),
@@ -132,10 +135,8 @@ function pattern(
   values: OptionValues,
   name: "http-header-forward-pattern" | "grpc-header-forward-pattern",
 ): RegExp | undefined {
-  const text = values[name];
-  if (text === "") return undefined;
   try {
-    return new RegExp(text, "i");
+    return headerPattern(values[name]);
   } catch (error) {
     throw new OptionError(`Bad option: "--${name}".\n${(error as Error).message}`, "alone");
   }

@@ -1,4 +1,5 @@
 import { type Frontend, lineLogger, statusText, Triton, type TritonOptions } from "@tritonjs/core";
+import { descriptorFault } from "../descriptor-fault.js";
 import type { Extensions } from "../extensions.js";
 import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
@@ -10,7 +11,7 @@ import { openFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
 import { optionTable } from "./option-table.js";
 import { reportProgress } from "./report-progress.js";
 import { abandonServer, stopServer } from "./stop-server.js";
-import { type TraceSettings, traceSettings } from "./trace-settings.js";
+import { traceSettings } from "./trace-settings.js";
 import { tritonSettings } from "./triton-settings.js";
 
 /**
@@ -32,7 +33,7 @@ export async function serve(
   let isServing = false;
   try {
     const frontends = openFrontends(values);
-    triton = createTriton(values, terminal, { ...traceOption(traces), ...extensions });
+    triton = createTriton(values, terminal, { trace: traces.options, ...extensions });
     const started = start(triton, frontends, values).then(() => {
       isServing = true;
     });
@@ -47,17 +48,17 @@ export async function serve(
   return isServing ? stopServer(triton, values["exit-timeout-secs"]) : abandonServer(triton);
 }
 
-function createTriton(values: OptionValues, terminal: Terminal, extensions: Extensions): Triton {
+function createTriton(
+  values: OptionValues,
+  terminal: Terminal,
+  extensions: Extensions & Pick<TritonOptions, "trace">,
+): Triton {
   let triton: Triton | undefined;
   const format = () => triton?.service.log.settings.format ?? values["log-format"];
   const logger = lineLogger((line) => terminal.writeError(line), format);
   triton = new Triton({ ...tritonSettings(values, logger), ...extensions });
   for (const complaint of metricsComplaints(values["metrics-config"])) triton.service.log.error(complaint);
   return triton;
-}
-
-function traceOption({ options }: TraceSettings): Pick<TritonOptions, "trace"> {
-  return options === undefined ? {} : { trace: options };
 }
 
 /** Loads the models, shows how that went, and opens the frontends. */
@@ -86,6 +87,8 @@ async function fail(error: unknown, triton: Triton | undefined, terminal: Termin
     triton?.service.log.error(error.message);
     if (error.hint !== "") terminal.writeError(`${error.hint}\n`);
   } else terminal.writeError(`error: creating server: ${statusText(error).replace(": ", " - ")}\n`);
+  const fault = descriptorFault(error);
+  if (fault !== undefined) terminal.writeError(`${fault}\n`);
   await triton?.close();
   return 1;
 }

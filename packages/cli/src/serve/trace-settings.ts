@@ -31,8 +31,8 @@ const SPAN_NUMBERS = {
 
 /** What a command line says of traces. */
 export interface TraceSettings {
-  /** Undefined for a server that cannot trace. */
-  readonly options: TraceOptions | undefined;
+  /** Traces are off unless the command line turns them on; clients can always read and change their settings. */
+  readonly options: TraceOptions;
   /** What its writer should know. */
   readonly warnings: readonly string[];
 }
@@ -45,7 +45,7 @@ export interface TraceSettings {
 export function traceSettings(values: OptionValues, environment: NodeJS.ProcessEnv): TraceSettings {
   const settings = values["trace-config"];
   const old = Object.values(OLD_OPTIONS).filter((name) => isGiven(values[name]));
-  if (settings.length === 0 && old.length === 0) return { options: undefined, warnings: [] };
+  if (settings.length === 0 && old.length === 0) return { options: { level: "OFF" }, warnings: [] };
   const warnings: string[] = [];
   const levels: TraceLevelOption[] = [...values["trace-level"]];
   const numbers = {

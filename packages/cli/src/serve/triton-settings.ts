@@ -45,6 +45,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     hostPolicies: hostPolicies(values),
     allowClientSharedMemory: values["allow-client-shm"],
     ...(cacheBytes === undefined ? {} : { responseCache: { byteSize: cacheBytes } }),
+    requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
     allowCpuMetrics: values["allow-cpu-metrics"],
   };
@@ -70,6 +71,16 @@ function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPoli
     policies[name] = { ...policies[name], ...setting };
   }
   return policies;
+}
+
+function requestMemory(values: OptionValues): NonNullable<TritonOptions["requestMemory"]> {
+  const byteSize = values["request-memory-byte-size"];
+  return {
+    ...(byteSize > 0 ? { byteSize } : {}),
+    maxDecompressions: values["max-decompressions"],
+    maxWaitingDecompressions: values["max-waiting-decompressions"],
+    maxCompressionRatio: values["max-compression-ratio"],
+  };
 }
 
 /** Bytes of the response cache; undefined for none. */

@@ -41,8 +41,9 @@ describe("a good value", () => {
     ["--cache-config=local,size=1", [{ name: "local", key: "size", value: "1" }]],
     ["--host-policy=p,numa-node=1", [{ name: "p", key: "numa-node", value: "1" }]],
     ["--metrics-config=summary_latencies=true", [{ name: "", key: "summary_latencies", value: "true" }]],
-    ["--rate-limit-resource=R:2", [{ name: "r", count: 2, device: undefined }]],
-    ["--rate-limit-resource=R:2:1", [{ name: "r", count: 2, device: 1 }]],
+    ["--rate-limit-resource=R:2", [{ name: "R", count: 2, device: undefined }]],
+    ["--rate-limit-resource=R:2:1", [{ name: "R", count: 2, device: 1 }]],
+    ["--rate-limit-resource=gpu_Mem:2", [{ name: "gpu_Mem", count: 2, device: undefined }]],
     ["--cuda-memory-pool-byte-size=0:1024", [[0, 1024]]],
     ["--model-load-gpu-limit=1:0.5", [[1, 0.5]]],
     [
@@ -77,6 +78,8 @@ describe("a bad value", () => {
       "--grpc-infer-thread-count=1",
       "invalid argument for --grpc_infer_thread_count. Must be in the range 2 to 128.",
     ],
+    ["--grpc-max-concurrent-streams=0", "Error: --grpc-max-concurrent-streams must be greater than 0."],
+    ["--grpc-max-session-memory=-1", "Error: --grpc-max-session-memory must be greater than 0."],
     ["--grpc-max-response-pool-size=0", "Error: --grpc-max-response-pool-size must be greater than 0."],
     [
       "--backend-config=,a=b",
@@ -101,6 +104,15 @@ describe("a bad value", () => {
     [
       "--http-restricted-api=health:k",
       "--http-restricted-api option format is '<config name>:<setting>=<value>'. Got health:k",
+    ],
+    ...["health", "health:", "health:=v", "health:k=", ":k=v", "health=k:v"].map((text): [string, string] => [
+      `--grpc-restricted-protocol=${text}`,
+      `--grpc-restricted-protocol option format is '<config name>:<setting>=<value>'. Got ${text}`,
+    ]),
+    ["--http-restricted-api=health,:k=v", "unknown restricted api '' "],
+    [
+      "--http-restricted-api=health,trace,health:k=v",
+      "restricted api 'health' can not be specified in multiple config groups",
     ],
   ])("%s is refused", (argument, reason) => {
     const name = /^--([^=]+)/.exec(argument)![1]!;

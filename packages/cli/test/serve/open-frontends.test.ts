@@ -1,4 +1,5 @@
 import { sample, Triton } from "@tritonjs/core";
+import { InferenceServerClient } from "@tritonjs/grpc/client";
 import { expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
 import { openFrontends } from "../../src/serve/open-frontends.js";
@@ -51,9 +52,23 @@ it("have a limit to the size of requests", async () => {
   expect([await send(1), await send(200)]).toEqual([200, 400]);
 });
 
+it("have a limit to the size of gRPC messages", async () => {
+  await using triton = new Triton();
+  const limit = "--grpc-max-receive-message-size=200";
+  const { addresses } = await triton.serve({ frontends: frontends(limit) });
+  const client = new InferenceServerClient(addresses.grpc!.url);
+  const refused = await client.isModelReady("m".repeat(300)).catch((error: Error) => error);
+  expect(refused).toMatchObject({
+    message: expect.stringMatching(
+      /^Received message larger than max \(\d+ vs\. 200\)\. Use --grpc-max-receive-message-size to increase the limit\.$/,
+    ),
+  });
+  client.close();
+});
+
 it("are refused with patterns that are none, and certificates that are not there or are none", async () => {
   expect(() => frontends("--http-header-forward-pattern=[")).toThrow(
-    'Bad option: "--http-header-forward-pattern"',
+    "Bad option: \"--http-header-forward-pattern\".\nError parsing '(?i)[': missing ]: [",
   );
   expect(() => frontends("--grpc-header-forward-pattern=[")).toThrow(
     'Bad option: "--grpc-header-forward-pattern"',

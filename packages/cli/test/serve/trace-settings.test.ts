@@ -22,8 +22,8 @@ function refusal(...args: string[]): string {
 }
 
 describe("traces", () => {
-  it("are not offered unless a flag speaks of them", () => {
-    expect(settings()).toEqual({ options: undefined, warnings: [] });
+  it("are off unless a flag turns them on, so that clients can read and change their settings", () => {
+    expect(settings()).toEqual({ options: { level: "OFF" }, warnings: [] });
   });
 
   it.each<[args: string[], expected: object]>([

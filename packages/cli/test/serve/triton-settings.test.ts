@@ -33,6 +33,7 @@ describe("the settings of the server", () => {
       rateLimit: "off",
       hostPolicies: {},
       allowClientSharedMemory: false,
+      requestMemory: { maxDecompressions: 2, maxWaitingDecompressions: 1024, maxCompressionRatio: 100 },
       metricsConfig: {},
       allowCpuMetrics: true,
     });
@@ -55,6 +56,20 @@ describe("the settings of the server", () => {
     [["--exit-timeout-secs=-1"], { exitTimeoutSecs: 0 }],
     [
       [
+        ...["--request-memory-byte-size=5000000000", "--max-decompressions=3"],
+        ...["--max-waiting-decompressions=0", "--max-compression-ratio=0"],
+      ],
+      {
+        requestMemory: {
+          byteSize: 5_000_000_000,
+          maxDecompressions: 3,
+          maxWaitingDecompressions: 0,
+          maxCompressionRatio: 0,
+        },
+      },
+    ],
+    [
+      [
         "--backend-config=default-max-batch-size=8",
         "--backend-config=onnxruntime,a=1",
         "--backend-config=onnxruntime,b=2",
@@ -66,8 +81,8 @@ describe("the settings of the server", () => {
       {
         rateLimit: "execution_count",
         rateLimitResources: [
-          { name: "r", count: 3, device: undefined },
-          { name: "s", count: 1, device: 0 },
+          { name: "R", count: 3, device: undefined },
+          { name: "S", count: 1, device: 0 },
         ],
       },
     ],

@@ -2,7 +2,7 @@ import { DEFAULT_MAX_BATCH_SIZE } from "../config/defaults.js";
 import type { ModelConfig } from "../config/model-config.js";
 import type { ModelOptions } from "../config/model-options.js";
 import { type ModelSequenceBatching, sequenceTensors } from "../config/sequence-batching.js";
-import type { TensorSpec } from "../config/tensor-spec.js";
+import type { DescribedTensor, TensorSpec } from "../config/tensor-spec.js";
 import type { Backend, ModelDescription } from "../instance/backend.js";
 import { fromConfigDataType } from "../tensor/data-type.js";
 import { matchesShape, shapeToString } from "../tensor/shape.js";
@@ -38,7 +38,10 @@ export function describeBackend(
   const shapeTensors = shapeTensorsOf([...(inputs ?? []), ...(outputs ?? [])], modelConfig);
   const asInConfig = description.asInConfig ?? false;
   const withRows = tensorsOf(description).filter(({ spec }) => !shapeTensors.has(spec.name));
-  const fixed = withRows.filter(({ spec }) => spec.shape[0] !== -1);
+  const given = new Set([...(inputs ?? []), ...(outputs ?? [])].map(({ name }) => name));
+  const fixed = withRows.filter(
+    ({ spec }) => spec.shape[0] !== -1 && !(spec.rankUnknown && given.has(spec.name)),
+  );
   const size = options.maxBatchSize ?? description.maxBatchSize;
   const batching = options.batching ?? (size === undefined ? !asInConfig && fixed.length === 0 : size > 0);
   const problems = contradictions(description, options, batching);
@@ -127,7 +130,7 @@ function tensorsOf({ inputs, outputs }: ModelDescription) {
 function compare(
   kind: string,
   given: readonly TensorSpec[],
-  inFile: readonly TensorSpec[],
+  inFile: readonly DescribedTensor[],
   batching: boolean,
   problems: string[],
   asInConfig = false,
@@ -145,7 +148,7 @@ function compare(
         `${kind} '${spec.name}' is given as ${spec.dtype}, in the model file it is ${actual.dtype}`,
       );
     }
-    if (!hasOwnShape(spec)) continue;
+    if (!hasOwnShape(spec) || actual.rankUnknown) continue;
     const full = batching && !spec.isShapeTensor ? [-1, ...spec.shape] : spec.shape;
     if (!matchesShape(actual.shape, full) && !matchesShape(full, actual.shape)) {
       problems.push(

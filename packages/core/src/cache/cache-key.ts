@@ -4,15 +4,22 @@ import type { InferenceRequest } from "../request/inference-request.js";
 /**
  * The key of a request in the response cache: a digest of everything that the answer depends on. Triton's leaves
  * shapes, data types, requested outputs and parameters out, so that requests which differ in them share answers.
+ *
+ * @param outputs all outputs of the model: a request that names none is answered with all of them
  */
-export function cacheKey(model: string, version: string, request: InferenceRequest): string {
+export function cacheKey(
+  model: string,
+  version: string,
+  request: InferenceRequest,
+  outputs: readonly string[],
+): string {
   const hash = createHash("sha256");
   const inputs = [...request.inputs].sort(([a], [b]) => (a < b ? -1 : 1));
   const header = {
     model,
     version,
     inputs: inputs.map(([name, { datatype, shape, byteLength }]) => [name, datatype, shape, byteLength]),
-    outputs: [...request.requestedOutputs].sort(),
+    outputs: answered(request.requestedOutputs, outputs),
     parameters: Object.entries(request.parameters)
       .map(([name, value]) => [name, typeof value, String(value)])
       .sort(([a], [b]) => (a! < b! ? -1 : 1)),
@@ -20,4 +27,10 @@ export function cacheKey(model: string, version: string, request: InferenceReque
   hash.update(JSON.stringify(header));
   for (const [, tensor] of inputs) hash.update(tensor.bytes);
   return hash.digest("base64");
+}
+
+/** Names of the answered outputs; empty for all of them, however they were asked for. */
+function answered(requested: readonly string[], all: readonly string[]): string[] {
+  const named = new Set(requested);
+  return named.size === all.length ? [] : [...named].sort();
 }

@@ -13,6 +13,8 @@ import type { CachedOutputs, ResponseCache } from "./response-cache.js";
 export interface CacheOwner {
   readonly name: string;
   readonly version: number;
+  /** Names of all outputs of the model. */
+  readonly outputs: readonly string[];
   readonly clock: Clock;
   readonly deadlines: DeadlineQueue;
   readonly statistics: ModelStatistics;
@@ -46,9 +48,9 @@ export class CachedModel {
 
   /** Answers, parks or queues a request. Throws when it is refused. */
   infer(request: InferenceRequest): void {
-    const { name, version, clock } = this.owner;
+    const { name, version, outputs, clock } = this.owner;
     const start = clock.now();
-    const key = cacheKey(name, String(version), request);
+    const key = cacheKey(name, String(version), request, outputs);
     const waiting = this.#underWay.get(key);
     if (waiting !== undefined) {
       waiting.add(request);

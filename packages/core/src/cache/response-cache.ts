@@ -1,3 +1,4 @@
+import type { CacheUsage } from "../observe/cache-metrics.js";
 import type { Tensor } from "../tensor/tensor.js";
 
 /** Outputs by name, in the model's order. */
@@ -12,6 +13,8 @@ export interface ResponseCache {
   get(key: string): CachedOutputs | undefined | Promise<CachedOutputs | undefined>;
   /** @param byteSize bytes that the outputs hold */
   set(key: string, outputs: CachedOutputs, byteSize: number): void | Promise<void>;
+  /** What the metrics page says of the whole cache. @default nothing */
+  usage?(): CacheUsage;
   /** A lookup that takes longer counts as failed; the request runs. @default any time */
   readonly lookupTimeoutMs?: number;
   /** Lets go of what the cache holds. Called by `close()` of its Triton. */

@@ -22,10 +22,13 @@ export class ConcurrencyGate {
   #running = 0;
   #closed = false;
   #idle: (() => void) | undefined;
+  readonly #tooMany: (limits: string) => TritonError;
 
-  constructor(maxConcurrency: number, maxQueueSize: number) {
+  /** @param tooMany makes the error of a task that cannot even wait; `limits` says how many run and wait */
+  constructor(maxConcurrency: number, maxQueueSize: number, tooMany = tooManyOfClient) {
     this.#maxConcurrency = maxConcurrency;
     this.#maxQueueSize = maxQueueSize;
+    this.#tooMany = tooMany;
   }
 
   /**
@@ -61,8 +64,7 @@ export class ConcurrencyGate {
 
   #wait(signal: AbortSignal | undefined): Promise<void> {
     if (this.#waiting.size >= this.#maxQueueSize) {
-      const limits = `${this.#maxConcurrency} run, ${this.#maxQueueSize} wait`;
-      throw new TritonError("UNAVAILABLE", `too many requests of this client: ${limits}`);
+      throw this.#tooMany(`${this.#maxConcurrency} run, ${this.#maxQueueSize} wait`);
     }
     return new Promise((resolve, reject) => {
       const stopWaiting = (): void => {
@@ -94,6 +96,10 @@ export class ConcurrencyGate {
     this.#running--;
     if (this.#running === 0) this.#idle?.();
   }
+}
+
+function tooManyOfClient(limits: string): TritonError {
+  return new TritonError("UNAVAILABLE", `too many requests of this client: ${limits}`);
 }
 
 function closedError(): TritonError {

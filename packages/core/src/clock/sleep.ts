@@ -1,6 +1,15 @@
 import type { Clock } from "./clock.js";
 
-/** Resolves when the time has passed; at once for none. */
-export function sleep(clock: Clock, ms: number): Promise<void> {
-  return ms <= 0 ? Promise.resolve() : new Promise((resolve) => void clock.setTimer(ms, resolve));
+/** Resolves when the time has passed, or the signal aborts; at once for no time. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      signal?.removeEventListener("abort", end);
+      timer.cancel();
+      resolve();
+    };
+    const timer = clock.setTimer(ms, end);
+    signal?.addEventListener("abort", end);
+  });
 }

@@ -1,5 +1,6 @@
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelConfig } from "./model-config.js";
+import { parseProtoJson } from "./proto-json.js";
 import {
   emptyMessage,
   type FieldSchema,
@@ -16,7 +17,7 @@ const MAX_PROBLEMS = 20;
 
 /**
  * Reads the JSON form of a configuration, as the `config` parameter of a load request brings it: names as in the
- * proto file or in camelCase, numbers also as strings, enumerations by name in any case or by number. Nothing is
+ * proto file or in camelCase, with or without quotes, numbers also as strings, enumerations by name in any case or by number. Nothing is
  * completed or checked beyond the form.
  *
  * @param json the text, or what it stands for
@@ -25,27 +26,11 @@ const MAX_PROBLEMS = 20;
  */
 export function configFromJson(json: string | Readonly<Record<string, unknown>>): ModelConfig {
   const reader = new JsonReader();
-  const value = typeof json === "string" ? parse(json) : json;
+  const value = typeof json === "string" ? parseProtoJson(json) : json;
   if (!isObject(value)) throw new TritonError("INVALID_ARG", ": Root element must be a message.");
   const config = reader.message(value, modelConfigSchema, "");
   if (reader.problems.length === 0) return config as unknown as ModelConfig;
   throw new TritonError("INVALID_ARG", reader.problems.join("\n"));
-}
-
-/** Characters that an error shows on either side of the place where the text stops being JSON. */
-const CONTEXT = 20;
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    const at = Number(/at position (\d+)/.exec(TritonError.from(cause).message)?.[1] ?? 0);
-    const start = Math.max(0, at - CONTEXT);
-    const shown = text.slice(start, at + CONTEXT);
-    throw new TritonError("INVALID_ARG", `Unexpected token.\n${shown}\n${" ".repeat(at - start)}^`, {
-      cause,
-    });
-  }
 }
 
 class JsonReader {

@@ -31,3 +31,9 @@ export interface TensorSpec {
   /** How the output of a whole batch is handed out, where that is not by rows. Outputs only. */
   readonly batchOutput?: BatchOutputSpec;
 }
+
+/** One tensor of a model, as its file describes it. */
+export interface DescribedTensor extends TensorSpec {
+  /** True when the file leaves even the number of dimensions open; `shape` is empty then. */
+  readonly rankUnknown?: boolean;
+}

@@ -43,18 +43,32 @@ function tensorProblems(
   }
   if (!dims.every(isDimension)) {
     problems.push(`${label} dimension must be integer >= 1, or -1 to indicate a variable-size dimension`);
-  } else if (dims.length > 0 && reshape !== undefined)
-    problems.push(...reshapeProblems(label, dims, reshape.shape));
+  } else if (dims.length > 0 && reshape !== undefined) {
+    problems.push(...reshapeProblems(label, name, dims, reshape.shape));
+  }
   return problems;
 }
 
 function isDimension(dim: number): boolean {
-  return dim === -1 || (Number.isSafeInteger(dim) && dim >= 1);
+  return dim === -1 || (Number.isInteger(dim) && dim >= 1);
 }
 
-function reshapeProblems(label: string, dims: readonly number[], shape: readonly number[]): string[] {
+function reshapeProblems(
+  label: string,
+  name: string,
+  dims: readonly number[],
+  shape: readonly number[],
+): string[] {
   if (!shape.every(isDimension)) {
     return [`${label} reshape dimensions must be integer >= 1, or -1 to indicate a variable-size dimension`];
+  }
+  for (const [kind, counted] of [
+    ["dims", dims],
+    ["reshape", shape],
+  ] as const) {
+    if (exceedsInt64(counted)) {
+      return [`element count for tensor '${name} ${kind}' exceeds maximum size of ${MAX_INT64}`];
+    }
   }
   const given = stretches(dims);
   const wanted = stretches(shape);
@@ -70,13 +84,26 @@ function reshapeProblems(label: string, dims: readonly number[], shape: readonly
 }
 
 /** Elements between variable dimensions: they must agree one by one, since nothing can cross a variable one. */
-function stretches(dims: readonly number[]): number[] {
-  const counts = [1];
+function stretches(dims: readonly number[]): bigint[] {
+  const counts = [1n];
   for (const dim of dims) {
-    if (dim === -1) counts.push(1);
-    else counts[counts.length - 1]! *= dim;
+    if (dim === -1) counts.push(1n);
+    else counts[counts.length - 1]! *= BigInt(dim);
   }
   return counts;
+}
+
+const MAX_INT64 = 2n ** 63n - 1n;
+
+/** Whether there are more elements than an int64 counts. A variable dimension ends the count, as in Triton. */
+function exceedsInt64(dims: readonly number[]): boolean {
+  let count = 1n;
+  for (const [axis, dim] of dims.entries()) {
+    if (dim === -1) return false;
+    count *= BigInt(dim);
+    if (axis > 0 && count > MAX_INT64) return true;
+  }
+  return false;
 }
 
 function formatProblems({ format, dims }: ModelInput): string[] {

@@ -5,7 +5,7 @@ import type { AutoCompleteConfig } from "../config/complete/auto-complete-config
 import type { InstanceHosting, Isolation } from "../config/instance-hosting.js";
 import type { InstancePlacement } from "../config/instances.js";
 import type { ModelConfig } from "../config/model-config.js";
-import type { TensorSpec } from "../config/tensor-spec.js";
+import type { DescribedTensor } from "../config/tensor-spec.js";
 import type { Log } from "../observe/log/log.js";
 import type { OutputChecker } from "../response/check-outputs.js";
 import type { Executor } from "./executor.js";
@@ -13,8 +13,8 @@ import type { Executor } from "./executor.js";
 /** What a backend found out about a model by reading its file. */
 export interface ModelDescription {
   /** Tensors with all their dimensions, the batch axis included, as the file declares them. */
-  readonly inputs: readonly TensorSpec[];
-  readonly outputs: readonly TensorSpec[];
+  readonly inputs: readonly DescribedTensor[];
+  readonly outputs: readonly DescribedTensor[];
   /** Most rows of a batch, 0 for a model without a batch axis; undefined where the model does not say. */
   readonly maxBatchSize?: number;
   /** Whether requests get any number of responses; undefined where the model does not say. */
@@ -66,8 +66,8 @@ export interface ExecutorContext {
  * A way to run models of one kind. `onnxruntime({ model })` makes one for `bind`; for a model of a repository, the
  * {@link BackendFactory} of its `backend` does.
  *
- * A version of a repository goes through its backend in this order: `checkConfig`, `completeConfig` or `describe`,
- * then `createExecutor` for each instance. What any of them throws is the reason why the version is not loaded.
+ * A version of a repository goes through its backend in this order: `checkConfig`, `completeConfig`, `open` or
+ * `describe`, then `createExecutor` for each instance. What any of them throws is the reason why the version is not loaded.
  */
 export interface Backend {
   /** Triton's name of the backend: `onnxruntime`. */
@@ -79,6 +79,15 @@ export interface Backend {
    * Throws `TritonError` for a missing or broken file.
    */
   describe(): ModelDescription | undefined;
+  /**
+   * Opens the model of a repository where its first instance will run, and describes it with what only the open model
+   * shows; called instead of `describe`. The executor of the first instance takes over what is open.
+   *
+   * @param config the instance groups are complete, the tensors perhaps not
+   */
+  open?(config: ModelConfig): Promise<ModelDescription>;
+  /** Closes what `open` has opened and no instance took over. */
+  close?(): Promise<void>;
   /** Refuses, by throwing, configurations of a repository that the backend cannot serve. */
   checkConfig?(config: ModelConfig): void;
   /** Completes a configuration of a repository in a way of its own, instead of from `describe`. */

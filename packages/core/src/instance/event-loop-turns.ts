@@ -1,22 +1,27 @@
 import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../clock/clock.js";
 
 /** Longest time without a turn of the event loop. */
 const MAX_MS = 5;
 
 /**
- * Sees to it that a loop which waits for nothing but promises does not keep timers and sockets from their turn: a
- * generator that never ends could then not even be given up.
+ * Gives timers and sockets their turn while a loop waits for nothing but promises. Without it, a generator that never
+ * ends could not be cancelled.
  */
 export class EventLoopTurns {
-  #last = performance.now();
+  #last: number;
+
+  constructor(private readonly clock: Clock) {
+    this.#last = clock.now();
+  }
 
   /** True when the event loop should have a turn. */
   get overdue(): boolean {
-    return performance.now() - this.#last > MAX_MS;
+    return this.clock.now() - this.#last > MAX_MS;
   }
 
   async next(): Promise<void> {
     await setImmediate();
-    this.#last = performance.now();
+    this.#last = this.clock.now();
   }
 }

@@ -3,6 +3,7 @@ import type { Tensors } from "../batch/merge-inputs.js";
 import type { RequestInfo, RequestScope } from "../callable/infer-context.js";
 import type { ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { RESCHEDULE } from "../callable/reschedule.js";
+import type { Clock } from "../clock/clock.js";
 import type { Isolation } from "../config/instance-hosting.js";
 import type { TritonError } from "../errors/triton-error.js";
 
@@ -30,6 +31,8 @@ export interface Execution {
   readonly signal: AbortSignal;
   /** Calls other models on behalf of the batch; with tensors as they are on the main thread alone. */
   readonly models: ModelCaller & Partial<TensorCaller>;
+  /** Clock of the model: the real one in a worker. */
+  readonly clock: Clock;
   /** Whether requests are answered by any number of responses, through the methods below. */
   readonly decoupled: boolean;
   /** The executor says when the inputs are ready for the model, and when the model has its outputs. */
@@ -69,6 +72,8 @@ export interface Executor {
   readonly capacity?: number;
   /** Whether it may be given its next batch while it runs one, to begin with it at once afterwards. @default false */
   readonly takesAhead?: boolean;
+  /** Whether it runs a batch above the maximum batch size, which only a warm-up sample can make. @default false */
+  readonly takesAnyBatchSize?: boolean;
   /** Gets ready to run; rejects when the model cannot be loaded. */
   start(): Promise<void>;
   /**

@@ -1,6 +1,7 @@
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
 import type { ModelCaller, TensorCaller } from "../callable/model-caller.js";
+import type { Clock } from "../clock/clock.js";
 import type { TritonError } from "../errors/triton-error.js";
 import type { ExecutableRequest, Execution } from "./executor.js";
 
@@ -33,6 +34,10 @@ export class PartOfExecution implements Execution {
 
   get models(): ModelCaller & Partial<TensorCaller> {
     return this.whole.models;
+  }
+
+  get clock(): Clock {
+    return this.whole.clock;
   }
 
   get layout(): BatchLayout | undefined {

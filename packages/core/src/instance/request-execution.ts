@@ -53,6 +53,10 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
     if (decoupled) this.#responses = new CountedResponses(requests.length, statistics.responses, clock);
   }
 
+  get clock(): Clock {
+    return this.owner.clock;
+  }
+
   get layout(): BatchLayout | undefined {
     return this.owner.layout;
   }

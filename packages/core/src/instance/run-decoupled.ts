@@ -108,7 +108,7 @@ async function forEachStep(
     send(settled);
     return;
   }
-  const turns = new EventLoopTurns();
+  const turns = new EventLoopTurns(execution.clock);
   const end = () => scope.runInContext(() => iterator.return?.());
   for (;;) {
     const { done, value: step } = await scope.runInContext(() => iterator.next());

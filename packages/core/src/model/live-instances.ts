@@ -9,6 +9,12 @@ import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
 /** Makes an instance of a model of this configuration, one of `count`. */
 export type MakeInstance = (planned: PlannedInstance, config: ModelConfig, count: number) => ModelInstance;
 
+/** What a change of instance groups came to. */
+export interface InstanceUpdate {
+  /** Resolves when the instances that were taken away are released. */
+  readonly removed: Promise<void>;
+}
+
 /** After a replacement that failed, the worn instance works on for so long before another is tried. */
 const RETRY_REPLACEMENT_MS = 30_000;
 
@@ -47,12 +53,13 @@ export class LiveInstances {
   }
 
   /**
-   * Goes over to the instance groups of another configuration, which is like this one in all else. Instances that it
+   * Changes to the instance groups of another configuration, which is like this one in all else. Instances that it
    * has a use for stay; resolves when the others are ready. Those that are too many end when they are done.
    *
+   * @returns when the latter are released; those of a sequence model keep their sequences and are not waited for
    * @throws TritonError of an instance that cannot be loaded: then nothing has changed
    */
-  update(config: ModelConfig): Promise<void> {
+  update(config: ModelConfig): Promise<InstanceUpdate> {
     return this.#next(async () => {
       const free = this.group.instances.filter((instance) => !this.#leaving.has(instance));
       const planned = planInstances(config);
@@ -72,7 +79,9 @@ export class LiveInstances {
       }
       this.#config = config;
       for (const instance of made) this.group.join(instance);
-      for (const instance of free) this.#retire(instance);
+      const retired = free.map((instance) => this.#retire(instance));
+      const removed = config.sequenceBatching === undefined ? retired : [];
+      return { removed: Promise.all(removed).then(() => {}) };
     });
   }
 
@@ -102,7 +111,7 @@ export class LiveInstances {
       throw error;
     }
     this.group.join(fresh, worn);
-    this.#retire(worn);
+    void this.#retire(worn);
   }
 
   async #load(instance: ModelInstance): Promise<void> {
@@ -111,12 +120,12 @@ export class LiveInstances {
     if (this.group.loader.stopped) throw new TritonError("UNAVAILABLE", "the model was stopped meanwhile");
   }
 
-  #retire(instance: ModelInstance): void {
+  #retire(instance: ModelInstance): Promise<void> {
     this.#leaving.add(instance);
-    void this.group.retire(instance).finally(() => this.#leaving.delete(instance));
+    return this.group.retire(instance).finally(() => this.#leaving.delete(instance));
   }
 
-  #next(change: () => Promise<void>): Promise<void> {
+  #next<T>(change: () => Promise<T>): Promise<T> {
     const done = this.#changes.then(change);
     this.#changes = done.catch(() => {});
     return done;

@@ -2,6 +2,7 @@ import { CachedModel } from "../cache/cached-model.js";
 import type { ResponseCache } from "../cache/response-cache.js";
 import type { Clock } from "../clock/clock.js";
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
+import { queueFullError } from "../errors/queue-full-error.js";
 import { timeoutError } from "../errors/timeout-error.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
@@ -10,12 +11,15 @@ import type { InferenceRequest } from "../request/inference-request.js";
 import type { RequestValidator } from "../request/validate-request.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Callee, CallGraph } from "./call-graph.js";
+import { drainTimeMs } from "./drain-time.js";
 import { InflightRequests } from "./inflight-requests.js";
 
 /** What the requests of a model need of it. */
 export interface RequestsOwner {
   readonly name: string;
   readonly version: number;
+  /** Names of all outputs of the model. */
+  readonly outputs: readonly string[];
   readonly clock: Clock;
   readonly deadlines: DeadlineQueue;
   readonly validator: RequestValidator;
@@ -95,18 +99,50 @@ export class ModelRequests {
       this.#inflight.delete(request);
       statistics.pendingCount--;
       request.trace?.end(clock.now());
-      this.#refused(request, error);
-      throw error;
+      throw this.#refused(request, error);
     }
     if (request.deadline !== undefined && !request.settled) {
       request.deadlineTimer = deadlines.add(request.deadline, () => request.cancel(timeoutError()));
     }
   }
 
-  /** Triton counts no refusals; those of requests that would be too late are ours, and say when to come again. */
-  #refused(request: InferenceRequest, error: unknown): void {
-    if (!TritonError.is(error) || error.retryAfterMs === undefined) return;
-    this.#failed(request, "REJECTED");
+  /**
+   * Whether a request would be refused whatever it holds, because the queue is full. A model with a response cache
+   * answers some requests without its queue.
+   */
+  get isFull(): boolean {
+    return this.#cached === undefined && this.#owner.scheduler.isFull?.() === true;
+  }
+
+  /**
+   * Counts the refusal of a request that finds the model full, and gives its error; undefined when there is room.
+   *
+   * @param id what the client calls the request; empty for none
+   */
+  refusal(id: string): TritonError | undefined {
+    if (!this.isFull) return undefined;
+    this.#owner.statistics.refusedCount++;
+    return queueFullError(id, this.#drainMs());
+  }
+
+  /**
+   * Triton counts no refusals, so that they have a counter of their own. Requests that would be too late are our
+   * invention: they count as rejected, and say themselves when to come again.
+   */
+  #refused(request: InferenceRequest, error: unknown): unknown {
+    if (!TritonError.is(error) || error.code !== "UNAVAILABLE") return error;
+    this.#owner.statistics.refusedCount++;
+    if (error.retryAfterMs !== undefined) {
+      this.#failed(request, "REJECTED");
+      return error;
+    }
+    if (this.#owner.scheduler.isFull?.(request.priority) !== true) return error;
+    return queueFullError(request.id, this.#drainMs());
+  }
+
+  #drainMs(): number {
+    const { scheduler, instances, statistics } = this.#owner;
+    return drainTimeMs(statistics, scheduler.queuedCount, instances.instances.length);
   }
 
   #settled(request: InferenceRequest, error: TritonError | undefined): void {

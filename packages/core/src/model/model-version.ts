@@ -16,7 +16,7 @@ import { createInstances } from "./create-instances.js";
 import { createLatencies } from "./create-latencies.js";
 import { createScheduler } from "./create-scheduler.js";
 import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
-import type { LiveInstances } from "./live-instances.js";
+import type { InstanceUpdate, LiveInstances } from "./live-instances.js";
 import { ModelRequests } from "./model-requests.js";
 import type { ModelState } from "./model-state.js";
 import type { ModelVersionInit } from "./model-version-init.js";
@@ -87,6 +87,7 @@ export class ModelVersion implements RegisteredVersion {
     this.#scheduler = createScheduler({ ...init, instances, deadlines, statistics });
     this.#requests = new ModelRequests({
       ...{ name, version, clock, statistics, instances },
+      outputs: config.output.map((output) => output.name),
       deadlines,
       validator,
       scheduler: this.#scheduler,
@@ -172,6 +173,16 @@ export class ModelVersion implements RegisteredVersion {
     this.#requests.infer(request);
   }
 
+  /** Whether a request would be refused whatever it holds, because the queue is full. */
+  get isFull(): boolean {
+    return this.#requests.isFull;
+  }
+
+  /** Counts the refusal of a request that finds the model full, and gives its error; undefined when there is room. */
+  refusal(id: string): TritonError | undefined {
+    return this.#requests.refusal(id);
+  }
+
   /**
    * Goes over to other instance groups while it serves: instances that fit stay, missing ones are loaded first, and
    * those that are too many end when they, and the sequences that they hold, are done.
@@ -179,7 +190,7 @@ export class ModelVersion implements RegisteredVersion {
    * @throws TritonError UNAVAILABLE unless the version is READY, and what loading an instance throws; then nothing
    * has changed.
    */
-  async updateInstances(instanceGroup: readonly ModelInstanceGroup[]): Promise<void> {
+  async updateInstances(instanceGroup: readonly ModelInstanceGroup[]): Promise<InstanceUpdate> {
     if (this.state !== "READY" || this.isEnsemble) {
       throw new TritonError(
         "UNAVAILABLE",
@@ -187,8 +198,9 @@ export class ModelVersion implements RegisteredVersion {
       );
     }
     const config = { ...this.#config, instanceGroup: [...instanceGroup] };
-    await this.#live.update(config);
+    const update = await this.#live.update(config);
     this.#config = { ...this.#config, instanceGroup: config.instanceGroup };
+    return update;
   }
 
   /** Refuses new requests, but for those that are part of work at hand. Resolves when there is none at hand. */

@@ -9,6 +9,8 @@ import type { RegisteredVersion } from "./registered-version.js";
 export class ModelRegistry {
   /** By name, then by namespace. */
   readonly #models = new Map<string, Map<string, Versions>>();
+  /** Models that keep their place without versions. */
+  readonly #announced = new WeakSet<Versions>();
   readonly #ensembles = new Set<ModelVersion>();
   /** Versions that were replaced and still have requests to answer. */
   readonly #retired = new Set<ModelVersion>();
@@ -20,8 +22,7 @@ export class ModelRegistry {
 
   /** Takes a version in; one of the same number gives its place up. */
   add(version: RegisteredVersion): void {
-    const spaces = getOrAdd(this.#models, version.name, () => new Map<string, Versions>());
-    const versions = getOrAdd(spaces, version.namespace, (): Versions => new Map());
+    const versions = this.#versionsOf(version.name, version.namespace);
     const previous = versions.get(version.version);
     versions.set(version.version, version);
     if (previous instanceof ModelVersion && previous !== version) this.#release(previous);
@@ -32,12 +33,23 @@ export class ModelRegistry {
     this.#changed();
   }
 
+  /** Names a model that may have no versions: look-ups then say that none is available, not that it is unknown. */
+  announce(name: string, namespace: string): void {
+    this.#announced.add(this.#versionsOf(name, namespace));
+  }
+
+  /** Forgets a model that has no versions. */
+  forget(name: string, namespace: string): void {
+    const spaces = this.#models.get(name);
+    if (spaces?.get(namespace)?.size === 0) spaces.delete(namespace);
+    if (spaces?.size === 0) this.#models.delete(name);
+  }
+
   remove(version: RegisteredVersion): void {
-    const spaces = this.#models.get(version.name);
-    const versions = spaces?.get(version.namespace);
+    const { name, namespace } = version;
+    const versions = this.#models.get(name)?.get(namespace);
     if (versions?.get(version.version) === version) versions.delete(version.version);
-    if (versions?.size === 0) spaces!.delete(version.namespace);
-    if (spaces?.size === 0) this.#models.delete(version.name);
+    if (versions !== undefined && !this.#announced.has(versions)) this.forget(name, namespace);
     if (version instanceof ModelVersion) this.#release(version);
     this.#changed();
   }
@@ -163,8 +175,8 @@ export class ModelRegistry {
     const spaces = this.#models.get(name);
     if (spaces === undefined) throw this.#unknown(`'${name}' is not found`);
     if (!this.namespacing) return spaces.get("")!;
-    const live = [...spaces.values()].filter((versions) =>
-      [...versions.values()].some((one) => one.reason !== "unloaded"),
+    const live = [...spaces.values()].filter(
+      (versions) => versions.size === 0 || [...versions.values()].some((one) => one.reason !== "unloaded"),
     );
     if (live.length === 1) return live[0]!;
     if (live.length === 0) {
@@ -175,6 +187,11 @@ export class ModelRegistry {
       `There are ${live.length} identifiers of model '${name}' in global map, model namespace must be provided to ` +
         "resolve ambiguity.",
     );
+  }
+
+  #versionsOf(name: string, namespace: string): Versions {
+    const spaces = getOrAdd(this.#models, name, () => new Map<string, Versions>());
+    return getOrAdd(spaces, namespace, (): Versions => new Map());
   }
 
   #unknown(what: string): TritonError {

@@ -55,12 +55,25 @@ async function runSample(
     statistics.pendingCount++;
     payload.add(request);
   }
-  await instance.run(payload);
+  const refusal = oversized(config, instance, requests.length);
+  if (refusal === undefined) await instance.run(payload);
+  else payload.fail(refusal);
   if (failures.length === 0) return;
   const texts = failures.map(({ message }) => `${message}; `).join("");
   throw new TritonError("INVALID_ARG", `failed to run warmup sample '${sample.name}': ${texts}`, {
     cause: failures[0],
   });
+}
+
+/** Why an instance does not run a batch of this size. Each request of a sample is one row. */
+function oversized(
+  { maxBatchSize }: ModelConfig,
+  { executor, placement }: ModelInstance,
+  size: number,
+): TritonError | undefined {
+  if (executor.takesAnyBatchSize || size === 1 || size <= maxBatchSize) return undefined;
+  const text = `batch size ${size} for '${placement.name}', max allowed is ${maxBatchSize}`;
+  return new TritonError("INTERNAL", text);
 }
 
 /** A sample of a sequence model may bring control tensors and states, which clients may not. */

@@ -119,11 +119,8 @@ export function addModelMetrics(
     const counter = new Counter({ name, help, labelNames, registers });
     for (const { labels, statistics } of cached) counter.inc(labels, value(statistics));
   }
-  countCuts(
-    models.filter((model) => model.batched),
-    labelNames,
-    registers,
-  );
+  const batched = models.filter((model) => model.batched);
+  if (batched.length > 0) addQueueMetrics(batched, labelNames, registers);
   const failures = new Counter({
     name: "nv_inference_request_failure",
     help: "Number of failed inference requests, all batch sizes",
@@ -151,21 +148,28 @@ export function addModelMetrics(
   }
 }
 
-/** Why batches were cut: a metric of ours, Triton has none. */
-function countCuts(
+/** What happens at the queue of a batcher: metrics of ours, Triton has none. */
+function addQueueMetrics(
   models: readonly MeteredModel[],
   labelNames: readonly string[],
   registers: Registry[],
 ): void {
-  if (models.length === 0) return;
-  const counter = new (promClient().Counter)({
+  const { Counter } = promClient();
+  const cuts = new Counter({
     name: "tritonjs_batch_cut_total",
     help: "Number of batches that instances have taken, by the reason why they were cut",
     labelNames: [...labelNames, "reason"].sort(),
     registers,
   });
+  const refused = new Counter({
+    name: "tritonjs_request_refused_total",
+    help: "Number of requests refused before they were queued: the queue was full, or they would have been late",
+    labelNames,
+    registers,
+  });
   for (const { labels, statistics } of models) {
-    for (const reason of CUT_REASONS) counter.inc({ ...labels, reason }, statistics.cuts.counts[reason]);
+    for (const reason of CUT_REASONS) cuts.inc({ ...labels, reason }, statistics.cuts.counts[reason]);
+    refused.inc(labels, statistics.refusedCount);
   }
 }
 

@@ -58,6 +58,8 @@ export class ModelStatistics {
   /** Lookups and insertions in which the response cache itself failed. */
   cacheFailures = 0;
   readonly failures: Record<FailureReason, number> = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 };
+  /** Requests refused at the door with UNAVAILABLE, for want of room or of time: Triton counts none of them. */
+  refusedCount = 0;
   /** Why batches were cut, where a batcher made them. */
   readonly cuts = new CutLog();
   readonly batches = new Map<number, BatchStatistics>();

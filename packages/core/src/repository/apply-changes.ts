@@ -4,7 +4,7 @@ import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log/log.js";
 import type { Dependencies } from "./dependencies.js";
 import type { ModelKey } from "./model-id.js";
-import type { ModelLoader } from "./model-loader.js";
+import type { LoadedModel, ModelLoader } from "./model-loader.js";
 import type { PolledModel } from "./poll-model.js";
 import type { RepositoryState } from "./repository-state.js";
 
@@ -16,21 +16,30 @@ export interface ApplyContext {
   readonly log: Log;
 }
 
+/** What applying changes came to. */
+export interface AppliedChanges {
+  /** Models that could not be loaded, with their reasons. */
+  readonly failed: ReadonlyMap<ModelKey, string>;
+  /** Resolves when the instances that updates in place took away are released. */
+  readonly removed: Promise<void>;
+}
+
 /**
  * Loads models in the order in which they need each other, models that do not at the same time. One that cannot be
  * in service is unloaded.
  *
  * @param keys models to load
  * @param previous models as they were before the change
- * @returns why models could not be loaded
+ * @returns why models could not be loaded, and when removed instances are released
  */
 export async function applyChanges(
   keys: ReadonlySet<ModelKey>,
   dependencies: Dependencies,
   previous: ReadonlyMap<ModelKey, PolledModel>,
   context: ApplyContext,
-): Promise<ReadonlyMap<ModelKey, string>> {
+): Promise<AppliedChanges> {
   const { state, loader, log } = context;
+  const removed: Promise<void>[] = [];
   const failures = new Map<ModelKey, string>();
   const work = new Map<ModelKey, Promise<void>>();
 
@@ -57,12 +66,13 @@ export async function applyChanges(
       return;
     }
     state.invalid.delete(key);
-    const failure = await load(key, withNamespaces(key, model, dependencies), previous.get(key), context);
-    if (failure !== undefined) failures.set(key, failure);
+    const outcome = await load(key, withNamespaces(key, model, dependencies), previous.get(key), context);
+    if (typeof outcome === "string") failures.set(key, outcome);
+    else removed.push(outcome.removed);
   };
 
   await Promise.all([...keys].map(settle));
-  return failures;
+  return { failed: failures, removed: Promise.all(removed).then(() => {}) };
 }
 
 async function load(
@@ -70,12 +80,12 @@ async function load(
   model: PolledModel,
   previous: PolledModel | undefined,
   { state, loader, log }: ApplyContext,
-): Promise<string | undefined> {
+): Promise<LoadedModel | string> {
   try {
-    await loader.load(model, previous);
+    const loaded = await loader.load(model, previous);
     await model.agents?.completed();
     state.failed.delete(key);
-    return undefined;
+    return loaded;
   } catch (error) {
     await model.agents?.failed();
     const { message } = TritonError.from(error);

@@ -2,14 +2,16 @@ import { join } from "node:path";
 import { findBackend } from "../backends/backend-table.js";
 import { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
 import { completeConfig } from "../config/complete/complete-config.js";
+import { completeInstanceGroups } from "../config/complete/instance-groups.js";
 import type { Gpus } from "../config/gpus.js";
 import { initialStates } from "../config/initial-states.js";
+import { instanceGroupProblems } from "../config/instance-groups.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { writePrototxt } from "../config/prototxt/write-prototxt.js";
 import { TritonError } from "../errors/triton-error.js";
 import { dataFilesOf } from "../files/data-file.js";
 import { assertStaysInside } from "../files/stays-inside.js";
-import type { Backend, BackendFactory } from "../instance/backend.js";
+import type { Backend, BackendFactory, ModelDescription } from "../instance/backend.js";
 import type { ExecutorFactory } from "../model/create-instances.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelVersionInit } from "../model/model-version-init.js";
@@ -60,25 +62,61 @@ export async function createVersion(
   version: number,
   context: CreateContext,
 ): Promise<ModelVersion> {
-  const init = await planVersion(polled, version, context);
-  context.log.verbose(1, `\n${writePrototxt(init.config)}`);
-  return context.createModel(init);
+  let backend: Backend | undefined;
+  try {
+    const init = await planVersion(polled, version, context, async (made, config) => {
+      backend = made;
+      return made.open?.(config);
+    });
+    context.log.verbose(1, `\n${writePrototxt(init.config)}`);
+    return context.createModel(init);
+  } catch (error) {
+    await backend?.close?.();
+    throw error;
+  }
 }
 
 /**
- * Reads all that a version of a polled model is made of, and starts nothing.
+ * Completes and checks the configuration of a version with what its backend says of the open model, and closes that again.
  *
+ * @throws TritonError as {@link planVersion}
+ */
+export async function configOfOpenModel(
+  polled: PolledModel,
+  version: number,
+  context: PlanContext,
+): Promise<ModelConfig> {
+  let backend: Backend | undefined;
+  try {
+    const { config } = await planVersion(polled, version, context, async (made, config) => {
+      backend = made;
+      return made.open?.(config);
+    });
+    return config;
+  } finally {
+    await backend?.close?.();
+  }
+}
+
+/** Has a backend open its model to describe it; undefined for a backend that does not. */
+type OpenModel = (backend: Backend, config: ModelConfig) => Promise<ModelDescription | undefined>;
+
+/**
+ * Reads all that a version of a polled model is made of, and starts nothing but what `open` opens.
+ *
+ * @param open told the configuration with complete instance groups
  * @throws TritonError for what its backend, its files or its tensors are refused for.
  */
 export async function planVersion(
   polled: PolledModel,
   version: number,
   context: PlanContext,
+  open?: OpenModel,
 ): Promise<RepositoryVersionInit> {
   const { id, directory } = polled;
   const made =
     polled.config.ensembleScheduling === undefined
-      ? await fromBackend(polled, version, context)
+      ? await fromBackend(polled, version, context, open)
       : { config: finish(polled, undefined, context), createExecutor: noExecutor };
   const labels = new Map(
     polled.config.ensembleScheduling === undefined ? [] : context.memberLabels(made.config),
@@ -102,6 +140,7 @@ async function fromBackend(
   polled: PolledModel,
   version: number,
   context: PlanContext,
+  open: OpenModel | undefined,
 ): Promise<{ config: ModelConfig; createExecutor: ExecutorFactory }> {
   const { id, directory, config } = polled;
   const factory = findBackend(config, context.backends);
@@ -122,7 +161,7 @@ async function fromBackend(
   };
   const backend = await factory(source);
   backend.checkConfig?.(config);
-  const said = await whatItSays(backend, config, context);
+  const said = await whatItSays(backend, config, context, open);
   return {
     config: finish(polled, said, context),
     createExecutor: (executor) => backend.createExecutor(executor),
@@ -130,8 +169,18 @@ async function fromBackend(
 }
 
 /** What a model says of itself. */
-async function whatItSays(backend: Backend, config: ModelConfig, { autoComplete }: PlanContext) {
-  if (backend.completeConfig === undefined) return backend.describe();
+async function whatItSays(
+  backend: Backend,
+  config: ModelConfig,
+  { autoComplete, gpus }: PlanContext,
+  open: OpenModel | undefined,
+) {
+  if (backend.completeConfig === undefined) {
+    const placed = completeInstanceGroups(config, gpus);
+    // What is wrong with the groups is told when all of the configuration is checked.
+    const opens = instanceGroupProblems(placed, gpus).length === 0;
+    return (opens ? await open?.(backend, placed) : undefined) ?? backend.describe();
+  }
   const completed = new AutoCompleteConfig(config);
   if (autoComplete) await backend.completeConfig(completed);
   return completed;

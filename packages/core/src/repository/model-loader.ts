@@ -12,7 +12,7 @@ import type { AgentChain } from "./agents/agent-chain.js";
 import { type CreateContext, createVersion } from "./create-version.js";
 import { findVersions } from "./find-versions.js";
 import { Gate } from "./gate.js";
-import { filesChanged } from "./layout/model-times.js";
+import { isVersionModified } from "./layout/model-times.js";
 import type { ModelId } from "./model-id.js";
 import type { PolledModel } from "./poll-model.js";
 
@@ -32,6 +32,14 @@ interface VersionOutcome {
   readonly fresh?: ModelVersion;
   /** What failed, as the caller is told. */
   readonly failure?: string;
+  /** Resolves when the instances that an update in place took away are released. */
+  readonly removed?: Promise<void>;
+}
+
+/** A model whose versions are in service. */
+export interface LoadedModel {
+  /** Resolves when the instances that an update in place took away are released. */
+  readonly removed: Promise<void>;
 }
 
 /** Brings versions of models into service and takes them out of it. What it is told to do to one model must not overlap. */
@@ -52,11 +60,13 @@ export class ModelLoader {
 
   /**
    * Loads the versions that a model's policy asks for. Versions in service stay until all new ones are ready, and
-   * when one of those fails; versions of which nothing changed but instance groups are updated where they are.
+   * when one of those fails. A version stays when its directory and the configuration did not change; other instance
+   * groups are changed while it serves.
    *
    * @throws TritonError INVALID_ARG with the state of each version that could not be loaded, and why.
    */
-  async load(polled: PolledModel, previous: PolledModel | undefined): Promise<void> {
+  async load(polled: PolledModel, previous: PolledModel | undefined): Promise<LoadedModel> {
+    this.#context.registry.announce(polled.id.name, polled.id.namespace);
     const versions = await findVersions(polled, this.#context.log);
     const outcomes = await Promise.all(
       versions.map((version) => this.#loadVersion(polled, previous, version)),
@@ -76,6 +86,8 @@ export class ModelLoader {
     }
     this.forgetFailures(polled.id);
     log.info(`successfully loaded '${polled.id.name}'`);
+    const removed = Promise.all(outcomes.map((outcome) => outcome.removed)).then(() => {});
+    return { removed };
   }
 
   /** Takes all versions of a model out of service. @returns when the requests at hand are answered */
@@ -172,7 +184,7 @@ export class ModelLoader {
     return (
       !serving.isEnsemble &&
       prepared !== undefined &&
-      !filesChanged(previous?.times, polled.times) &&
+      !isVersionModified(previous?.times, polled.times, serving.version) &&
       !needsReload(prepared, polled.config)
     );
   }
@@ -182,12 +194,13 @@ export class ModelLoader {
     const { version } = serving;
     const { instanceGroup } = polled.config;
     try {
-      if (!isDeepStrictEqual(this.#prepared.get(serving)?.instanceGroup, instanceGroup)) {
-        await serving.updateInstances(this.#groupsFor(serving.config, instanceGroup));
-      }
+      const isSame = isDeepStrictEqual(this.#prepared.get(serving)?.instanceGroup, instanceGroup);
+      const update = isSame
+        ? undefined
+        : await serving.updateInstances(this.#groupsFor(serving.config, instanceGroup));
       serving.note("");
       this.#prepared.set(serving, polled.config);
-      return { version };
+      return { version, ...update };
     } catch (error) {
       const reason = statusText(error);
       serving.note(reason);

@@ -7,11 +7,12 @@ import { indexRows, type ModelIndexEntry } from "./index-rows.js";
 import { OverrideDirectory } from "./layout/override-directory.js";
 import type { LoadParameters, UnloadParameters } from "./load-parameters.js";
 import { loadsAll } from "./loads-all.js";
-import { type LoaderContext, ModelLoader } from "./model-loader.js";
+import { type LoadedModel, type LoaderContext, ModelLoader } from "./model-loader.js";
 import { notPolled } from "./not-polled.js";
 import { RepositoryChanges } from "./repository-changes.js";
 import type { RepositoryOptions } from "./repository-options.js";
 import { RepositoryPoller } from "./repository-poller.js";
+import { RepositoryPresence } from "./repository-presence.js";
 import { RepositoryState } from "./repository-state.js";
 import { openSources } from "./sources/open-sources.js";
 import type { RepositorySource } from "./sources/repository-source.js";
@@ -33,6 +34,7 @@ export class ModelRepository {
   /** Files that came with load requests, and that models are made of. */
   readonly #overrides = new Set<OverrideDirectory>();
   readonly #changes: RepositoryChanges;
+  readonly #presence: RepositoryPresence;
   #timer: Timer | undefined;
   #closed = false;
 
@@ -53,6 +55,7 @@ export class ModelRepository {
       loader: this.#loader,
       repositories: this.#repositories,
     });
+    this.#presence = new RepositoryPresence(this.#repositories, log, context.clock);
     this.#agents = new RepositoryAgents(options.repositoryAgents ?? {}, log);
     this.#poller = new RepositoryPoller({
       agents: this.#agents,
@@ -91,11 +94,12 @@ export class ModelRepository {
    * Loads a model, or loads it again; returns once all its versions are in service. A version that is in service stays
    * when loading fails.
    *
+   * @returns when the instances that the model does not have any more are released
    * @throws TritonError UNAVAILABLE unless models are controlled explicitly, INTERNAL (Triton's text; `cause` has the
    * reason) for a model that there is none of or whose configuration is refused, INVALID_ARG with the state of each
    * version that could not be loaded, and for names that are no names of directories.
    */
-  async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<void> {
+  async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<LoadedModel> {
     this.#assertExplicit();
     checkModelName(name);
     const directory = await OverrideDirectory.forLoad(config, files, this.#overrides).catch((error) => {
@@ -104,7 +108,7 @@ export class ModelRepository {
       throw notPolled(name, problem);
     });
     try {
-      const { poll, failed } = await this.#changes.apply(
+      const { poll, failed, removed } = await this.#changes.apply(
         () => this.#poller.named([name], { config, directory }),
         () => this.#poller.refresh([name], { config, directory }),
       );
@@ -114,6 +118,7 @@ export class ModelRepository {
         .map((message) => `load failed for model '${name}': ${message}\n`);
       if (errors.length > 0) throw new TritonError("INVALID_ARG", errors.join(""));
       if (poll.problems.size > 0) throw notPolled(name, [...poll.problems.values()][0]);
+      return { removed };
     } finally {
       await directory?.release();
     }
@@ -160,6 +165,11 @@ export class ModelRepository {
     const { models, failed } = this.#state;
     const names = [...failed.keys()].map((key) => models.get(key)?.id.name ?? "");
     return names.some((name) => this.#context.registry.versions(name).length === 0);
+  }
+
+  /** Somebody asks for the readiness: warns if a directory is gone. With polling each poll says so. */
+  checkPresence(): void {
+    if (this.#context.options.modelControlMode !== "poll") this.#presence.look();
   }
 
   /** True for the name of a model of the repository. */

@@ -1,8 +1,7 @@
 import { TritonError } from "../errors/triton-error.js";
-import { applyChanges } from "./apply-changes.js";
+import { type AppliedChanges, applyChanges } from "./apply-changes.js";
 import { Dependencies } from "./dependencies.js";
 import { Locks } from "./locks.js";
-import type { ModelKey } from "./model-id.js";
 import type { LoaderContext, ModelLoader } from "./model-loader.js";
 import type { Poll } from "./repository-poller.js";
 import type { RepositoryState } from "./repository-state.js";
@@ -10,10 +9,8 @@ import { CopySweeper } from "./sources/copy-sweeper.js";
 import type { RepositorySource } from "./sources/repository-source.js";
 
 /** What became of a change. */
-export interface Change {
+export interface Change extends AppliedChanges {
   readonly poll: Poll;
-  /** Models that could not be loaded, with their reasons. */
-  readonly failed: ReadonlyMap<ModelKey, string>;
 }
 
 /** What {@link RepositoryChanges} works on. */
@@ -91,7 +88,7 @@ export class RepositoryChanges {
         return gone === undefined ? undefined : loader.unload(gone.id);
       });
       onUnload?.(Promise.all(ended).then(() => {}));
-      return { poll, failed: await applyChanges(affected, dependencies, previous, this.#context) };
+      return { poll, ...(await applyChanges(affected, dependencies, previous, this.#context)) };
     } finally {
       plan.release();
     }
@@ -105,6 +102,7 @@ export class RepositoryChanges {
       for (const [key, { id }] of this.#context.state.named(name)) {
         this.#context.state.forget(key);
         this.#context.loader.forgetFailures(id);
+        this.#context.registry.forget(id.name, id.namespace);
       }
     }
   }

@@ -1,6 +1,11 @@
+import { statusText } from "../errors/status-text.js";
 import { TritonError } from "../errors/triton-error.js";
+import type { Log } from "../observe/log/log.js";
 import type { ModelRepository } from "./model-repository.js";
 import type { RepositoryOptions } from "./repository-options.js";
+
+/** The reasons have been logged before, one line for each model. */
+const NOT_ALL = "failed to load all models";
 
 /** Loading the models of the repository at the start, in the background. */
 export class StartUp {
@@ -11,10 +16,12 @@ export class StartUp {
   /** Resolves when it is over. */
   readonly over: Promise<void>;
   readonly #exitOnError: boolean;
+  readonly #log: Log;
   #error: TritonError | undefined;
 
-  constructor(repository: ModelRepository, { exitOnError = true }: RepositoryOptions) {
+  constructor(repository: ModelRepository, { exitOnError = true }: RepositoryOptions, log: Log) {
     this.#exitOnError = exitOnError;
+    this.#log = log;
     this.over = this.#run(repository);
   }
 
@@ -30,13 +37,19 @@ export class StartUp {
       await Promise.resolve();
       const failures = await repository.start();
       if (failures.length > 0) {
-        this.#error = new TritonError("INTERNAL", `failed to load all models\n${failures.join("\n")}`);
+        this.#fail(new TritonError("INTERNAL", `${NOT_ALL}\n${failures.join("\n")}`));
       }
     } catch (error) {
-      this.#error = TritonError.from(error);
+      this.#fail(TritonError.from(error));
       this.failed = true;
     } finally {
       this.underWay = false;
     }
+  }
+
+  /** Keeps the error for the caller; a server that goes on in spite of it logs its first line. */
+  #fail(error: TritonError): void {
+    this.#error = error;
+    if (!this.#exitOnError) this.#log.error(statusText(error).split("\n", 1)[0]!);
   }
 }

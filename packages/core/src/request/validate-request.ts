@@ -2,7 +2,7 @@ import type { ModelConfig, ModelInput } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
 import { scanBytes } from "../tensor/bytes.js";
 import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/data-type.js";
-import { elementCount, matchesShape, shapeToString } from "../tensor/shape.js";
+import { elementCount, matchesShape, shapeToString, wrappedElementCount } from "../tensor/shape.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { InferenceRequest } from "./inference-request.js";
 import { type Reshapes, reshapesOf } from "./reshapes.js";
@@ -178,18 +178,29 @@ export class RequestValidator {
   }
 
   #checkSize(request: InferenceRequest, name: string, tensor: Tensor, shape: readonly number[]): void {
-    const count = elementCount(shape);
     if (tensor.datatype === "BYTES") {
-      this.#checkBytes(request, name, tensor, count);
+      this.#checkBytes(request, name, tensor, elementCount(shape));
       return;
     }
-    const expected = count * elementByteSize(tensor.datatype);
-    if (tensor.byteLength !== expected) {
-      throw invalid(
-        `${request.logPrefix}input byte size mismatch for input '${name}' for model '${this.#name}'. ` +
-          `Expected ${expected}, got ${tensor.byteLength}`,
-      );
+    const size = elementByteSize(tensor.datatype);
+    let expected: number;
+    try {
+      expected = elementCount(shape) * size;
+    } catch (uncountable) {
+      // The text has the size that Triton reckons with, in 64 bits. Bytes that happen to fit it are refused all the same.
+      const wrapped = BigInt.asIntN(64, wrappedElementCount(shape) * BigInt(size));
+      if (wrapped !== BigInt(tensor.byteLength)) this.#rejectSize(request, name, tensor, wrapped);
+      const { message } = uncountable as TritonError;
+      throw invalid(`${request.logPrefix}input '${name}' of model '${this.#name}': ${message}`);
     }
+    if (tensor.byteLength !== expected) this.#rejectSize(request, name, tensor, expected);
+  }
+
+  #rejectSize(request: InferenceRequest, name: string, tensor: Tensor, expected: number | bigint): never {
+    throw invalid(
+      `${request.logPrefix}input byte size mismatch for input '${name}' for model '${this.#name}'. ` +
+        `Expected ${expected}, got ${tensor.byteLength}`,
+    );
   }
 
   #checkBytes(request: InferenceRequest, name: string, tensor: Tensor, count: number): void {

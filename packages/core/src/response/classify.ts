@@ -72,5 +72,5 @@ function classText(values: TypedArray, index: number, labels: readonly string[] 
   const floating = values instanceof Float32Array || values instanceof Float64Array;
   const text = `${floating ? fixedText(value as number) : value}:${index}`;
   const label = labels?.[index];
-  return label === undefined ? text : `${text}:${label}`;
+  return label === undefined || label === "" ? text : `${text}:${label}`;
 }

@@ -1,9 +1,9 @@
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
-import { defaultQueuePolicy } from "../config/defaults.js";
 import type { ModelDynamicBatching, ModelQueuePolicy } from "../config/model-config.js";
-import { errorWithoutStack } from "../errors/error-without-stack.js";
+import { queueFullError } from "../errors/queue-full-error.js";
 import { timeoutError } from "../errors/timeout-error.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import { isLevelFull, isQueueFull, levelOf, policyOf } from "./queue-limits.js";
 import { type QueueTotals, RequestQueue } from "./request-queue.js";
 
 /** Waiting requests in the order in which they are to run, as a batch is formed from them. */
@@ -140,16 +140,21 @@ export class PriorityQueue implements RequestView {
   /** Rows of the waiting requests that would run before a new one: those of its level, and of higher ones. */
   rowsAhead(request: InferenceRequest): number {
     if (this.#batching.priorityLevels === 0) return this.#totals.rows;
-    const priority = this.#priorityOf(request);
+    const priority = levelOf(this.#batching, request.priority);
     return this.#levels.reduce((sum, level) => sum + (level.priority <= priority ? level.own.rows : 0), 0);
+  }
+
+  /** Whether a request of this priority would be refused; without a priority, whether one of any priority would. */
+  isFull(priority?: number): boolean {
+    const sizeOf = (level: number) => this.#levels.find((one) => one.priority === level)?.shared.size ?? 0;
+    return isQueueFull(this.#batching, sizeOf, priority);
   }
 
   /** Takes a request; throws UNAVAILABLE when its level is full. */
   push(request: InferenceRequest): void {
     const level = this.#levelOf(request);
-    const { maxQueueSize } = level.policy;
-    if (maxQueueSize > 0 && level.shared.size >= maxQueueSize) {
-      throw errorWithoutStack("UNAVAILABLE", `${request.logPrefix}Exceeds maximum queue size`);
+    if (isLevelFull(level.policy, level.shared.size)) {
+      throw queueFullError(request.id);
     }
     level.unexpired.push(request);
     const timeout = timeoutMicroseconds(level.policy, request);
@@ -184,14 +189,8 @@ export class PriorityQueue implements RequestView {
     return undefined;
   }
 
-  #priorityOf(request: InferenceRequest): number {
-    const { priorityLevels, defaultPriorityLevel } = this.#batching;
-    const known = request.priority >= 1 && request.priority <= priorityLevels;
-    return priorityLevels === 0 ? 0 : known ? request.priority : defaultPriorityLevel;
-  }
-
   #levelOf(request: InferenceRequest): Level {
-    const priority = this.#priorityOf(request);
+    const priority = levelOf(this.#batching, request.priority);
     const found = this.#levels.find((level) => level.priority === priority);
     return found ?? this.#openLevel(priority);
   }
@@ -205,7 +204,6 @@ export class PriorityQueue implements RequestView {
   }
 
   #openLevel(priority: number): Level {
-    const { priorityQueuePolicy, defaultQueuePolicy: shared } = this.#batching;
     const own: QueueTotals = { size: 0, rows: 0 };
     const ofAll = this.#totalsOfAll(priority);
     const totals = ofAll === undefined ? [this.#totals, own] : [this.#totals, own, ofAll];
@@ -213,7 +211,7 @@ export class PriorityQueue implements RequestView {
       priority,
       own,
       shared: ofAll ?? own,
-      policy: priorityQueuePolicy[priority] ?? shared ?? defaultQueuePolicy(),
+      policy: policyOf(this.#batching, priority),
       unexpired: new RequestQueue(...totals),
       delayed: new RequestQueue(...totals),
     };

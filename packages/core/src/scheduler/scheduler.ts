@@ -13,6 +13,11 @@ export interface Scheduler {
   readonly queuedCount: number;
   /** The same by priority level, for schedulers that have levels; only those at which requests wait. */
   readonly levels?: readonly LevelStatus[];
+  /**
+   * Whether a request of this priority would be refused for want of room; without a priority, whether one of any
+   * priority would. Schedulers without a limit leave it out.
+   */
+  isFull?(priority?: number): boolean;
   /** Refuses new requests from now on. Those that wait still run. */
   stop(): void;
   /** Fails every request that waits. */

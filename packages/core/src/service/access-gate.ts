@@ -32,12 +32,19 @@ export type Restrictions = Readonly<Partial<Record<EndpointGroup, Restriction>>>
 export class AccessGate {
   readonly #guards = new Map<EndpointGroup, { readonly header: string; readonly digest: Buffer }>();
 
-  /** @throws TritonError INVALID_ARG for a group that there is none of: it would stay open. */
+  /**
+   * @throws TritonError INVALID_ARG for an unknown group, which would stay open, and for a restriction without a header
+   * or a value.
+   */
   constructor(restrictions: Restrictions) {
     for (const group of checkGroups(Object.keys(restrictions))) {
       const restriction = restrictions[group];
       if (restriction === undefined) continue;
       const { header, value } = restriction;
+      if (!header || !value) {
+        const text = `restriction of '${group}': expected a header and a value, got header '${header}'`;
+        throw new TritonError("INVALID_ARG", value ? text : `${text} without a value`);
+      }
       this.#guards.set(group, { header, digest: digestOf(value) });
     }
   }

@@ -31,6 +31,8 @@ export interface ServeOptions {
   readonly allowGrpc: boolean;
   readonly grpcAddress: string;
   readonly grpcPort: number;
+  /** Largest gRPC message in bytes, also after decompression. */
+  readonly grpcMaxReceiveMessageSize: number;
   readonly allowMetrics: boolean;
   readonly metricsAddress: string;
   readonly metricsPort: number;

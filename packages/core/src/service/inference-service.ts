@@ -6,6 +6,7 @@ import type { Tracing } from "../observe/trace/tracing.js";
 import type { ModelIndexEntry } from "../repository/index-rows.js";
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./access-gate.js";
 import type { ModelStatisticsReport } from "./statistics-report.js";
@@ -38,6 +39,8 @@ export interface InferenceService {
   readonly tracing?: Tracing | undefined;
   /** Regions of clients, in which inputs and outputs can be. */
   readonly sharedMemory: SharedMemory;
+  /** The memory of requests that frontends receive. */
+  readonly requestMemory: RequestMemory;
   /** What clients have to send for which operations, unless a frontend has restrictions of its own. */
   readonly restrictions: Restrictions;
   isLive(): boolean;
@@ -74,6 +77,19 @@ export interface InferenceService {
    * handler is called exactly once with `final`.
    */
   infer(request: InferenceRequest): void;
+  /**
+   * Looks whether a model's queue takes requests, before a frontend decodes one. Undefined when it does; otherwise a
+   * promise of the refusal's turn, which rejects with UNAVAILABLE, or resolves when there is room after all. Throws
+   * NOT_FOUND or UNAVAILABLE for a model that is not in service. Frontends take a service without it as one with room.
+   *
+   * @param id what the client calls the request; empty while that is unknown
+   */
+  awaitRoom?(name: string, version: string, id: string): Promise<void> | undefined;
+  /**
+   * The turn of a refusal that `infer` has thrown: undefined when it may be told to the client at once. So clients that
+   * ask again at once leave turns of the event loop to the requests that run.
+   */
+  refusalTurn?(): Promise<void> | undefined;
   /** The metrics page: Prometheus text. */
   metrics(): Promise<string>;
 }

@@ -1,3 +1,4 @@
+import { realClock } from "../clock/clock.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { type ModelMetadata, modelMetadata } from "../config/model-metadata.js";
 import { TritonError } from "../errors/triton-error.js";
@@ -14,9 +15,11 @@ import type { LoadParameters, UnloadParameters } from "../repository/load-parame
 import type { ModelRepository } from "../repository/model-repository.js";
 import type { StartUp } from "../repository/start-up.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./access-gate.js";
 import type { InferenceService, ReadyModel, ServerMetadata } from "./inference-service.js";
+import { RefusalLine } from "./refusal-line.js";
 import { saysReady } from "./says-ready.js";
 import { serverExtensions } from "./server-extensions.js";
 import { type ModelStatisticsReport, reportStatistics } from "./statistics-report.js";
@@ -35,6 +38,7 @@ export interface ServiceParts {
   readonly log: Log;
   readonly tracing: Tracing | undefined;
   readonly sharedMemory: SharedMemory;
+  readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
   readonly metrics: MetricsPage;
   readonly identity: ServerIdentity;
@@ -47,11 +51,13 @@ export class LocalService implements InferenceService {
   readonly log: Log;
   readonly tracing: Tracing | undefined;
   readonly sharedMemory: SharedMemory;
+  readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
   readonly #parts: ServiceParts;
   readonly #registry: ModelRegistry;
   readonly #identity: ServerIdentity;
   readonly #listeners = new Set<() => void>();
+  readonly #refusals = new RefusalLine(realClock);
   #stopping = false;
 
   constructor(parts: ServiceParts) {
@@ -59,6 +65,7 @@ export class LocalService implements InferenceService {
     this.log = parts.log;
     this.tracing = parts.tracing;
     this.sharedMemory = parts.sharedMemory;
+    this.requestMemory = parts.requestMemory;
     this.restrictions = parts.restrictions;
     this.#registry = parts.registry;
     this.#identity = parts.identity;
@@ -116,6 +123,7 @@ export class LocalService implements InferenceService {
 
   async checkReady(): Promise<boolean> {
     if (!this.isReady()) return false;
+    this.#parts.repository.checkPresence();
     if (!this.#parts.strictReadiness) return true;
     const all = await Promise.all(this.#registry.ready().map((model) => saysReady(model, this.log)));
     return all.every((one) => one);
@@ -165,7 +173,7 @@ export class LocalService implements InferenceService {
 
   async loadModel(name: string, parameters: LoadParameters): Promise<void> {
     this.#assertOpen();
-    await this.#parts.repository.loadModel(name, parameters);
+    await (await this.#parts.repository.loadModel(name, parameters)).removed;
   }
 
   async unloadModel(name: string, parameters: UnloadParameters): Promise<void> {
@@ -177,6 +185,16 @@ export class LocalService implements InferenceService {
     this.#find(request.modelName, request.modelVersion).infer(request);
   }
 
+  awaitRoom(name: string, version: string, id: string): Promise<void> | undefined {
+    const model = this.#find(name, version);
+    if (!model.isFull) return undefined;
+    return this.#room(name, version, id);
+  }
+
+  refusalTurn(): Promise<void> | undefined {
+    return this.#refusals.turn();
+  }
+
   metrics(): Promise<string> {
     return this.#parts.metrics.write(
       this.#registry.ready().map(({ name, namespace, version, config, statistics }) => ({
@@ -186,6 +204,13 @@ export class LocalService implements InferenceService {
         statistics,
       })),
     );
+  }
+
+  /** The model may have been replaced by the time of the refusal's turn. */
+  async #room(name: string, version: string, id: string): Promise<void> {
+    await this.#refusals.turn();
+    const refusal = this.#find(name, version).refusal(id);
+    if (refusal !== undefined) throw refusal;
   }
 
   #find(name: string, version: string): ModelVersion {

@@ -6,20 +6,15 @@ const RESERVED_PREFIX = "triton_python_backend_shm_region_";
 /**
  * Checks the key of an object that a client wants to register.
  *
- * @throws TritonError INVALID_ARG for a key without a name and for one of the server's own.
+ * @throws TritonError INVALID_ARG for a key of the server's own.
  */
 export function checkSharedMemoryKey(region: string, key: string): void {
   const name = key.replace(/^\/+/, "");
-  if (name === "")
-    throw invalid(`cannot register shared memory region '${region}' - invalid shm key '${key}'`);
   if (name.startsWith(RESERVED_PREFIX)) {
-    throw invalid(
+    throw new TritonError(
+      "INVALID_ARG",
       `cannot register shared memory region '${region}' with key '${key}' as the key contains the reserved ` +
         `prefix '${RESERVED_PREFIX}'`,
     );
   }
-}
-
-function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
 }

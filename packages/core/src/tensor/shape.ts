@@ -9,6 +9,27 @@ export function shapeToString(shape: Shape): string {
 }
 
 /**
+ * Dimensions off the wire as a shape. A dimension beyond 2^53 stays a bigint in it, so that texts name it with all of
+ * its digits. No tensor can have it: {@link elementCount} refuses it.
+ */
+export function wireShape(dims: readonly (number | bigint)[]): Shape {
+  return (dims.some((dim) => typeof dim === "bigint") ? dims.map(narrow) : dims) as Shape;
+}
+
+function narrow(dim: number | bigint): number | bigint {
+  const number = Number(dim);
+  return Number.isSafeInteger(number) ? number : dim;
+}
+
+/** Number of elements as Triton counts them, in 64 bits that may overflow. */
+export function wrappedElementCount(shape: Shape): bigint {
+  return BigInt.asIntN(
+    64,
+    shape.reduce((product, dim) => product * BigInt(dim), 1n),
+  );
+}
+
+/**
  * Number of elements of a tensor of this shape; 1 for a scalar `[]`.
  *
  * @throws TritonError INVALID_ARG when a dimension is not a non-negative integer, or when the product is

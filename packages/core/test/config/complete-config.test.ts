@@ -143,6 +143,39 @@ describe("completion from a file", () => {
   });
 });
 
+describe("an optional input of an ONNX model", () => {
+  const refusal = (more: string, shape: readonly number[]) =>
+    refusalOf(() =>
+      complete(
+        `backend: 'onnxruntime' ${more} output { name: 'y0' data_type: TYPE_INT64 dims: 4 }`,
+        file([shape], [shape]),
+      ),
+    ).split("\n");
+  const x0 = "input { name: 'x0' data_type: TYPE_FP32 dims: 4 }";
+
+  it("is refused for a model that batches", () => {
+    const more = `max_batch_size: 2 ${x0} input { name: 'z' data_type: TYPE_FP32 dims: 4 optional: true }`;
+    expect(refusal(more, [-1, 4])[0]).toBe(
+      "INVALID_ARG unable to load model 'm', optional input 'z' is not supported for models that support batching",
+    );
+  });
+
+  it("is refused when it is ragged", () => {
+    const z = "input { name: 'z' data_type: TYPE_FP32 dims: -1 optional: true allow_ragged_batch: true }";
+    expect(refusal(`${x0} ${z}`, [4])[0]).toBe(
+      "INVALID_ARG unable to load model 'm', configuration expects model provides input with shape [-1] for ragged " +
+        "input 'z', which is not supported for optional input",
+    );
+  });
+
+  it("does not count as an input of the file", () => {
+    const z = "input { name: 'z' data_type: TYPE_FP32 dims: 4 optional: true }";
+    expect(refusal(`${x0} ${z}`, [4])).toEqual([
+      "INVALID_ARG unexpected inference input 'z', allowed inputs are: x0",
+    ]);
+  });
+});
+
 describe("a completed configuration", () => {
   it.each([
     ["dims: 4 reshape { shape: [2, 2] }", ""],
@@ -163,11 +196,24 @@ describe("a completed configuration", () => {
     ],
     ["", "must specify 'dims'"],
     ["dims: 0", "dimension must be integer >= 1, or -1 to indicate a variable-size dimension"],
+    ["dims: 9223372036854775807", ""],
+    [
+      "dims: -9223372036854775808",
+      "dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
+    ],
+    ["dims: [4294967296, 4294967296, -1] reshape { shape: [-1, 1] }", "TOO BIG dims"],
+    ["dims: [-1, 4294967296, 4294967296] reshape { shape: [-1, 4294967296, 4294967296] }", ""],
+    ["dims: 4 reshape { shape: [4294967296, 4294967296] }", "TOO BIG reshape"],
   ])("with an output of %s: %s", (dims, text) => {
     const refusal = refusalOf(() =>
       complete(`backend: 'b' output { name: 'y' data_type: TYPE_INT8 ${dims} }`),
     );
-    expect(refusal).toBe(text === "" ? "" : `INVALID_ARG model output 'y' ${text} for m`);
+    const [, tooBig] = /^TOO BIG (.*)/.exec(text) ?? [];
+    const expected =
+      tooBig === undefined
+        ? `model output 'y' ${text}`
+        : `element count for tensor 'y ${tooBig}' exceeds maximum size of 9223372036854775807`;
+    expect(refusal).toBe(text === "" ? "" : `INVALID_ARG ${expected} for m`);
   });
 
   it("uses GPUs that it lists and that there are", () => {

@@ -21,6 +21,20 @@ describe("the JSON form of a configuration", () => {
     });
   });
 
+  it.each([
+    ['{max_batch_size: 4, name: "a"}'],
+    ["{'max_batch_size': 4, 'name': 'a'}"],
+    ['{"max_batch_size": 4, "name": "a",}'],
+    ['\f{"max_batch_size": 4, "name": "\\a"}\v'],
+  ])("may be written as leniently as protobuf reads it: %j", (json) => {
+    expect(configFromJson(json)).toEqual({ ...emptyConfig(), maxBatchSize: 4, name: "a" });
+  });
+
+  it("may have a comma after the last element, line breaks in strings, and escapes", () => {
+    const json = `{input: [{name: 'x\n\\u0041\\'"\\n', dims: [1, 2,],},]}`;
+    expect(configFromJson(json).input).toMatchObject([{ name: "x\nA'\"\n", dims: [1, 2] }]);
+  });
+
   it("may have numbers as strings, enumerations in any case or as numbers, and one element for a list", () => {
     const json =
       '{"input": [{"name": "x", "data_type": "type_fp32", "format": 1, "dims": ["-1", 2]}, {"dims": 7}]}';
@@ -45,6 +59,25 @@ describe("the JSON form of a configuration", () => {
     ["null", ": Root element must be a message."],
     ["[]", ": Root element must be a message."],
     ["not json", "Unexpected token.\nnot json\n^"],
+    ["", "Unexpected end of string. Expected a value.\n\n^"],
+    ["{name 1}", "Expected : between key:value pair.\n{name 1}\n      ^"],
+    ["{name: a}", "Unexpected token.\n{name: a}\n       ^"],
+    ["{name: ?}", "Expected a value.\n{name: ?}\n       ^"],
+    ["{name: 'a}", "Closing quote expected in string.\n{name: 'a}\n       ^"],
+    ["{name: 1 2}", "Expected , or } after key:value pair.\n{name: 1 2}\n         ^"],
+    ["{input: [1 2]}", "Expected , or ] after array value.\n{input: [1 2]}\n           ^"],
+    ["{,}", "Expected an object key or }.\n{,}\n ^"],
+    ["{input: [,]}", "Unexpected token.\n{input: [,]}\n         ^"],
+    [
+      "{max_batch_size: 010}",
+      "Octal/hex numbers are not valid JSON values.\n{max_batch_size: 010}\n                 ^",
+    ],
+    ["{max_batch_size: 1-2}", "Unable to parse number.\n{max_batch_size: 1-2}\n                 ^"],
+    ["{} {", "Parsing terminated before end of input.\n{} {\n   ^"],
+    [
+      "{name: 'a'",
+      "Unexpected end of string. Expected , or } after key:value pair.\n{name: 'a'\n          ^",
+    ],
   ])("%s is refused", (json, text) => {
     expect(refusalOf(json)).toBe(`INVALID_ARG ${text}`);
   });

@@ -4,6 +4,7 @@ import type { TensorSpec } from "../../src/config/tensor-spec.js";
 import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
 import { RequestValidator } from "../../src/request/validate-request.js";
 import type { DataType } from "../../src/tensor/data-type.js";
+import { wireShape } from "../../src/tensor/shape.js";
 import { Tensor } from "../../src/tensor/tensor.js";
 import { modelConfig } from "../support/model-config.js";
 import { requestWith, thrownText } from "../support/requests.js";
@@ -50,6 +51,35 @@ describe("a request that fits", () => {
   it("may leave optional inputs out", () => {
     const config = modelConfig({ inputs: [spec("a", [2]), spec("b", [2], "FP32", true)] });
     expect(fault(config, { a: ones(1, 2) })).toBe("nothing was thrown");
+  });
+});
+
+describe("a dimension beyond 2^53", () => {
+  const huge = 2n ** 63n - 1n;
+  const tensor = (dims: (number | bigint)[], bytes = 0) =>
+    Tensor.fromBytes("FP32", wireShape(dims), new Uint8Array(bytes));
+
+  it("is named with all of its digits when the shape does not match", () => {
+    expect(fault(whole, { x: tensor([0, huge]) })).toBe(
+      `${NO_ID}unexpected shape for input 'x' for model 'm'. Expected [-1,16], got [0,9223372036854775807]. `,
+    );
+  });
+
+  it("is reckoned with in 64 bits when it does", () => {
+    expect(fault(whole, { x: tensor([huge, 16]) })).toBe(
+      `${NO_ID}input byte size mismatch for input 'x' for model 'm'. Expected -64, got 0`,
+    );
+  });
+
+  it("is refused also when its size overflows to the one that was sent", () => {
+    expect(fault(whole, { x: tensor([2n ** 62n, 16]) })).toBe(
+      "[request id: <id_unknown>] input 'x' of model 'm': invalid dimension 4611686018427387904 in shape " +
+        "[4611686018427387904,16]",
+    );
+  });
+
+  it("is too large a batch", () => {
+    expect(fault(batched, { x: tensor([huge, 2]) })).toContain("must be <= 8");
   });
 });
 

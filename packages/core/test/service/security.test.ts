@@ -36,6 +36,16 @@ describe("the security of a server", () => {
     );
     expect(() => resolveSecurity({ accessToken: "" })).toThrow("security.accessToken is empty");
   });
+
+  it.each([
+    [{ header: "", value: "v" }, "restriction of 'health': expected a header and a value, got header ''"],
+    [
+      { header: "h", value: "" },
+      "restriction of 'health': expected a header and a value, got header 'h' without a value",
+    ],
+  ])("refuses the restriction %j", (restriction, reason) => {
+    expect(() => new AccessGate({ health: restriction })).toThrow(reason);
+  });
 });
 
 describe("the gate", () => {

@@ -1,4 +1,4 @@
-import { type RequestRegions, type Shape, Tensor } from "@tritonjs/core";
+import { type RequestRegions, Tensor, wireShape } from "@tritonjs/core";
 import type { inference } from "#proto";
 import { toDataType } from "./data-type.js";
 import { invalidArgument } from "./invalid-argument.js";
@@ -13,8 +13,7 @@ type InputTensor = inference.ModelInferRequest.InferInputTensor.$Properties;
  *
  * @param logPrefix `[request id: x] `, the opening of texts about the request as a whole.
  * @param regions Holds the shared memory that inputs name, until the caller releases it.
- * @throws TritonError INVALID_ARG for a name that comes twice, a dimension that no number can hold, and an
- * input whose data is missing, given twice or of another type; NOT_FOUND for an unknown shared-memory region.
+ * @throws TritonError INVALID_ARG for a name that comes twice, and an input whose data is missing, given twice or of another type; NOT_FOUND for an unknown shared-memory region.
  */
 export function decodeInputs(
   request: inference.ModelInferRequest,
@@ -32,16 +31,10 @@ export function decodeInputs(
 
 function checkDeclarations(inputs: readonly InputTensor[], logPrefix: string): void {
   const names = inputs.length > 1 ? new Set<string>() : undefined;
-  for (const { name, shape } of inputs) {
+  for (const { name } of inputs) {
     if (names?.has(name ?? ""))
       throw invalidArgument(`${logPrefix}input '${name}' already exists in request`);
     names?.add(name ?? "");
-    const beyond = shape?.find((dim) => typeof dim === "bigint");
-    if (beyond !== undefined) {
-      throw invalidArgument(
-        `${logPrefix}dimension ${beyond} of input '${name}' is beyond what a shape can hold`,
-      );
-    }
   }
 }
 
@@ -52,7 +45,7 @@ function decodeInput(
   regions: RequestRegions,
 ): Tensor {
   const { name, contents } = input;
-  const shape = (input.shape ?? []) as Shape;
+  const shape = wireShape(input.shape ?? []);
   const datatype = toDataType(input.datatype ?? "");
   const where = `input tensor '${name}' for model '${modelName}'`;
   const range = decodeSharedMemoryRange(input);

@@ -1,4 +1,4 @@
-import { isReservedParameter, NO_PARAMETERS, type Parameters } from "@tritonjs/core";
+import { headerPattern, isReservedParameter, NO_PARAMETERS, type Parameters } from "@tritonjs/core";
 import { invalidArgument } from "../decode/invalid-argument.js";
 import type { CallHeaders } from "../transport/call.js";
 
@@ -11,9 +11,9 @@ export type HeaderForwarding = (headers: CallHeaders) => Parameters;
  *
  * @throws TritonError INVALID_ARG for a header with a reserved name.
  */
-export function headerForwarding(pattern: RegExp | undefined): HeaderForwarding {
-  if (pattern === undefined) return () => NO_PARAMETERS;
-  const matcher = new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ""));
+export function headerForwarding(pattern: string | RegExp | undefined): HeaderForwarding {
+  const matcher = headerPattern(pattern);
+  if (matcher === undefined) return () => NO_PARAMETERS;
   return (headers) => {
     const forwarded: [string, string][] = [];
     for (const [name, value] of headers.entries()) {

@@ -1,8 +1,10 @@
 import {
   type InferenceRequest,
   isDecoupled,
+  isTimeout,
   type ReadyModel,
   RequestRegions,
+  type RequestShare,
   type ResponseHandler,
   TritonError,
 } from "@tritonjs/core";
@@ -30,7 +32,10 @@ export class InferStream {
   readonly #stream: DuplexStream<RequestMessage, StreamMessage>;
   readonly #context: InferContext;
   readonly #endOnError: boolean;
-  readonly #ordered = new OrderedResponses<StreamMessage>((message) => this.#write(message));
+  readonly #ordered = new OrderedResponses<StreamMessage>(
+    (message) => this.#write(message),
+    (error) => this.#end(error),
+  );
   readonly #inFlight = new Set<InferenceRequest>();
   readonly #sampler: GrpcSampler;
   #halfClosed = false;
@@ -57,11 +62,14 @@ export class InferStream {
       this.#halfClosed = true;
       this.#endIfDone();
     });
-    this.#stream.onMessage((message) => this.#receive(message));
+    this.#stream.onMessage((message, share) => this.#receive(message, share));
   }
 
-  #receive(message: RequestMessage): void {
-    if (this.#ended) return;
+  #receive(message: RequestMessage, share: RequestShare): void {
+    if (this.#ended) {
+      share.release();
+      return;
+    }
     // A request to an unknown model waits for its turn, like one to a model with one response to a request.
     let inOrder = true;
     let place: Place<StreamMessage> | undefined;
@@ -70,15 +78,21 @@ export class InferStream {
       const model = this.#context.service.model(message.modelName, message.modelVersion);
       inOrder = !isDecoupled(model.config);
       if (inOrder) place = this.#ordered.open();
-      this.#infer(message, model, place);
+      this.#infer(message, model, place, share);
     } catch (error) {
+      share.release();
       if (inOrder) place ??= this.#ordered.open();
       this.#answer(place, encodeRefusal(message, TritonError.from(error)));
       this.#finish(place);
     }
   }
 
-  #infer(message: RequestMessage, model: ReadyModel, place: Place<StreamMessage> | undefined): void {
+  #infer(
+    message: RequestMessage,
+    model: ReadyModel,
+    place: Place<StreamMessage> | undefined,
+    share: RequestShare,
+  ): void {
     const { service, forwardHeaders } = this.#context;
     const regions = new RequestRegions(service.sharedMemory);
     const trace = this.#sampler.sample(model.name, this.#stream.headers);
@@ -90,8 +104,11 @@ export class InferStream {
       try {
         this.#reply(message, model, decoded!, outcome, final, place);
       } finally {
-        if (final) regions.release();
-        if (final) trace?.sent();
+        if (final) {
+          regions.release();
+          share.release();
+          trace?.sent();
+        }
       }
     };
     try {
@@ -123,7 +140,9 @@ export class InferStream {
   ): void {
     if (this.#ended) return;
     if (this.#endOnError && TritonError.is(outcome)) {
-      this.#end(outcome);
+      // A request whose time is over does not take the answers of those in front of it along.
+      if (place !== undefined && isTimeout(outcome)) place.close(outcome);
+      else this.#end(outcome);
       return;
     }
     const reply = encodeStreamReply(message, outcome, final, {

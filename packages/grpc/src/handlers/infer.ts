@@ -1,6 +1,14 @@
-import { type InferenceResponse, isDecoupled, RequestRegions, TritonError } from "@tritonjs/core";
-import { inference } from "#proto";
+import {
+  type InferenceResponse,
+  isDecoupled,
+  type ReadyModel,
+  RequestRegions,
+  TritonError,
+} from "@tritonjs/core";
+import type { inference } from "#proto";
+import { contentBytes } from "../decode/content-bytes.js";
 import { decodeInferRequest } from "../decode/infer-request.js";
+import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeInferResponse } from "../encode/infer-response.js";
 import { encodeInferResponseParts } from "../encode/infer-response-parts.js";
 import type { Call } from "../transport/call.js";
@@ -12,6 +20,9 @@ import { inferencePath } from "./paths.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
 
+/** Tensors of a message that waits for the turn of its refusal. */
+const MOST_KEPT_BYTES = 64 * 1024;
+
 /** `ModelInfer`. */
 export function inferMethods(context: InferContext): Method[] {
   const sampler = new GrpcSampler(context.service.tracing);
@@ -20,7 +31,7 @@ export function inferMethods(context: InferContext): Method[] {
       {
         path: inferencePath("ModelInfer"),
         protocol: "inference",
-        request: inference.ModelInferRequest,
+        request: inferRequestDecoder(context.service),
         response: { encodeParts: encodeInferResponseParts },
       },
       (message, call) => modelInfer(context, message, call, sampler),
@@ -29,11 +40,12 @@ export function inferMethods(context: InferContext): Method[] {
 }
 
 function modelInfer(
-  { service, forwardHeaders, shutdown }: InferContext,
+  context: InferContext,
   message: inference.ModelInferRequest,
   call: Call,
   sampler: GrpcSampler,
 ): Promise<InferMessage> {
+  const { service, shutdown } = context;
   shutdown.refuseIfBegun();
   const model = service.model(message.modelName, message.modelVersion);
   if (isDecoupled(model.config)) {
@@ -42,6 +54,21 @@ function modelInfer(
       "ModelInfer RPC doesn't support models with decoupled transaction policy",
     );
   }
+  const { modelName, modelVersion, id } = message;
+  const room = mayWait(message) ? service.awaitRoom?.(modelName, modelVersion, id) : undefined;
+  if (room !== undefined) {
+    return room.then(() => inferOne(context, service.model(modelName, modelVersion), message, call, sampler));
+  }
+  return inferOne(context, model, message, call, sampler);
+}
+
+function inferOne(
+  { service, forwardHeaders, shutdown }: InferContext,
+  model: ReadyModel,
+  message: inference.ModelInferRequest,
+  call: Call,
+  sampler: GrpcSampler,
+): Promise<InferMessage> {
   const trace = sampler.sample(model.name, call.headers);
   if (trace !== undefined) call.onClose(() => trace.sent());
   return new Promise((resolve, reject) => {
@@ -81,9 +108,17 @@ function modelInfer(
       });
       forget = shutdown.onExpire((reason) => void request.cancel(reason));
     } catch (error) {
-      refuse(error);
+      const isRefusal = TritonError.is(error) && error.code === "UNAVAILABLE";
+      const turn = isRefusal && mayWait(message) ? service.refusalTurn?.() : undefined;
+      if (turn === undefined) refuse(error);
+      else void turn.then(() => refuse(error));
     }
   });
+}
+
+/** Whether a message may be kept until the turn of its refusal. Large ones are refused at once, to have their memory back. */
+function mayWait(message: inference.ModelInferRequest): boolean {
+  return contentBytes(message) <= MOST_KEPT_BYTES;
 }
 
 /** The one response of a request. */

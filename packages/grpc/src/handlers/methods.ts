@@ -18,8 +18,8 @@ import { traceMethods } from "./trace.js";
 
 /** What the handlers can be told. */
 export interface HandlerOptions {
-  /** Headers to hand to the model as string parameters: those whose name has a match anywhere. */
-  readonly headerForwardPattern?: RegExp;
+  /** Headers to hand to the model as string parameters: those whose name has a match anywhere. A string is RE2's. */
+  readonly headerForwardPattern?: string | RegExp;
   /** Groups of methods that need a header with a secret, `[]` for none; those of the `Triton`'s `security` unless given. */
   readonly restrictedProtocols?: readonly RestrictedProtocols[];
   /** Whether clients can ask what services there are and what their messages look like. */

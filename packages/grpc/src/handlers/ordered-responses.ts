@@ -1,3 +1,5 @@
+import type { TritonError } from "@tritonjs/core";
+
 /**
  * Puts responses in the order of their requests:
  *
@@ -6,10 +8,13 @@
  */
 export class OrderedResponses<M> {
   readonly #write: (message: M) => void;
+  readonly #fail: (error: TritonError) => void;
   readonly #places = new Set<Place<M>>();
 
-  constructor(write: (message: M) => void) {
+  /** @param fail Takes the error of a place that was closed with one, when its turn has come. */
+  constructor(write: (message: M) => void, fail: (error: TritonError) => void) {
     this.#write = write;
+    this.#fail = fail;
   }
 
   /** Takes the next place in the order. */
@@ -24,6 +29,7 @@ export class OrderedResponses<M> {
       if (!place.closed) return;
       this.#places.delete(place);
       place.messages.forEach(this.#write);
+      if (place.error !== undefined) this.#fail(place.error);
     }
   }
 }
@@ -32,6 +38,7 @@ export class OrderedResponses<M> {
 export class Place<M> {
   readonly messages: M[] = [];
   closed = false;
+  error: TritonError | undefined;
   readonly #onClose: () => void;
 
   constructor(onClose: () => void) {
@@ -42,8 +49,9 @@ export class Place<M> {
     this.messages.push(message);
   }
 
-  close(): void {
+  close(error?: TritonError): void {
     this.closed = true;
+    this.error = error;
     this.#onClose();
   }
 }

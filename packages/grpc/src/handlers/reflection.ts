@@ -30,7 +30,8 @@ export function reflectionMethods(shutdown: Shutdown): Method[] {
         stream.onClose(forget);
         stream.onDrain(() => stream.resume());
         stream.onHalfClose(() => stream.end());
-        stream.onMessage((request) => {
+        stream.onMessage((request, share) => {
+          share.release();
           const response = { validHost: request.host, originalRequest: request, ...answer(request) };
           if (!stream.write(response)) stream.pause();
         });

@@ -1,4 +1,4 @@
-import { inference } from "#proto";
+import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeStreamResponseParts } from "../encode/infer-response-parts.js";
 import { duplex, type Method } from "../transport/method.js";
 import type { InferContext } from "./infer-context.js";
@@ -12,7 +12,7 @@ export function streamInferMethods(context: InferContext): Method[] {
       {
         path: inferencePath("ModelStreamInfer"),
         protocol: "inference",
-        request: inference.ModelInferRequest,
+        request: inferRequestDecoder(context.service),
         response: { encodeParts: encodeStreamResponseParts },
       },
       (stream) => new InferStream(stream, context).open(),

@@ -1,4 +1,4 @@
-import { MessageReader } from "./message-reader.js";
+import { BoundedReader, MessageReader } from "./message-reader.js";
 import { MessageWriter } from "./message-writer.js";
 
 /** The part of a generated message class that decodes. */
@@ -15,13 +15,15 @@ export interface MessageEncoder<T> {
 /**
  * Reads a message. Its `bytes` fields are views of `bytes`.
  *
- * @throws Error when the bytes are not such a message.
+ * @param maxFields Most fields of the message and of all messages in it.
+ * @throws Error when the bytes are not such a message, TritonError INVALID_ARG for too many fields.
  */
-export function decodeMessage<T>(type: MessageDecoder<T>, bytes: Uint8Array): T {
+export function decodeMessage<T>(type: MessageDecoder<T>, bytes: Uint8Array, maxFields?: number): T {
   const buffer = Buffer.isBuffer(bytes)
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return type.decode(new MessageReader(buffer) as never);
+  const reader = maxFields === undefined ? new MessageReader(buffer) : new BoundedReader(buffer, maxFields);
+  return type.decode(reader as never);
 }
 
 /** Writes a message. */

@@ -1,3 +1,4 @@
+import { TritonError } from "@tritonjs/core";
 import protobuf from "protobufjs/minimal.js";
 
 /** What the reader below needs of protobufjs' own, without its 64-bit types. */
@@ -6,6 +7,7 @@ interface BaseReader {
   pos: number;
   len: number;
   raw(start: number, end: number): Uint8Array;
+  tag(): number;
 }
 const BaseReader = protobuf.BufferReader as unknown as new (buffer: Buffer) => BaseReader;
 
@@ -54,6 +56,29 @@ export class MessageReader extends BaseReader {
   #byte(): number {
     if (this.pos >= this.len) throw new RangeError(`index out of range: ${this.pos} + 1 > ${this.len}`);
     return this.buf[this.pos++]!;
+  }
+}
+
+/** Reads a message that has reason to be small: one with too many fields is refused before they take much time. */
+export class BoundedReader extends MessageReader {
+  #left: number;
+  readonly #maxFields: number;
+
+  constructor(buffer: Buffer, maxFields: number) {
+    super(buffer);
+    this.#maxFields = maxFields;
+    this.#left = maxFields;
+  }
+
+  /** @throws TritonError INVALID_ARG for the first field too many. */
+  override tag(): number {
+    if (--this.#left < 0) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `the request message has more than ${this.#maxFields} fields, which is the maximum allowed number`,
+      );
+    }
+    return super.tag();
   }
 }
 

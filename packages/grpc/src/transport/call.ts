@@ -1,3 +1,5 @@
+import type { RequestShare } from "@tritonjs/core";
+
 /** Headers that a client sent with its call. Names are in lower case. */
 export interface CallHeaders {
   /** The first value of a header. */
@@ -27,7 +29,8 @@ export interface ResponseStream<R> extends Call {
 
 /** A call with a stream of requests and a stream of responses. */
 export interface DuplexStream<Q, R> extends ResponseStream<R> {
-  onMessage(listener: (message: Q) => void): void;
+  /** Hands over each message with its share of the memory, which the listener has to release. */
+  onMessage(listener: (message: Q, share: RequestShare) => void): void;
   /** The client sends no more messages. */
   onHalfClose(listener: () => void): void;
   /** Stops and resumes the delivery of messages. */

@@ -16,8 +16,13 @@ export interface ConnectionOptions {
   readonly maxConnectionAgeMs?: number;
   /** Time that calls have to finish on a connection that is too old; without it they take as long as they need. */
   readonly maxConnectionAgeGraceMs?: number;
-  /** Calls that a connection may have at the same time. */
+  /** Calls that a connection may have at the same time. Clients hold back further ones; ones that come anyway are refused. */
   readonly maxConcurrentStreams?: number;
+  /**
+   * Bytes that one connection may hold in its HTTP/2 session, above all responses that its client has not read. Above
+   * that, new calls of the connection are refused; those at hand go on. Message sizes have a limit of their own.
+   */
+  readonly maxSessionMemory?: number;
   /** Bytes that the headers of a call may have. A call with more ends with RESOURCE_EXHAUSTED. */
   readonly maxMetadataSize?: number;
 }
@@ -33,8 +38,10 @@ export const CONNECTION_DEFAULTS = {
   http2MaxPingsWithoutData: 2,
   http2MinRecvPingIntervalWithoutDataMs: 300_000,
   http2MaxPingStrikes: 2,
-  /** HTTP/2 knows no larger number: no limit. */
-  maxConcurrentStreams: 0xffff_ffff,
+  /** A call costs about 1.5 KB before its first message; busy clients have a few hundred calls on a connection. */
+  maxConcurrentStreams: 1024,
+  /** Far above what a client that reads its responses leaves waiting. */
+  maxSessionMemory: 1024 * 1024 * 1024,
   /** The most that Node's HTTP/2 takes; grpcio has 8 KiB to 16 KiB, grpc-js what Node has. */
   maxMetadataSize: 65_535,
 };

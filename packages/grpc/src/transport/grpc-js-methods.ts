@@ -9,9 +9,10 @@ import {
   type status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { TritonError } from "@tritonjs/core";
+import { type RequestMemory, type RequestShare, TritonError } from "@tritonjs/core";
 import { RETRY_PUSHBACK, STATUS, statusFromError } from "../status-from-code.js";
 import type { Call, CallHeaders, DuplexStream, ResponseStream } from "./call.js";
+import type { MessageShare, SharesOfMessages } from "./grpc-js-memory.js";
 import type { DuplexMethod, Method, ServerStreamMethod, UnaryMethod } from "./method.js";
 
 /*
@@ -19,8 +20,23 @@ import type { DuplexMethod, Method, ServerStreamMethod, UnaryMethod } from "./me
  * encoding is told to the client like any other.
  */
 
-/** A service that holds all `methods`, whichever service their paths name. */
-export function grpcJsService(methods: readonly Method[]): {
+/** A request as it is handed to a handler of grpc-js. */
+interface Received {
+  readonly message: unknown;
+  /** Undefined for a version of grpc-js whose calls the memory limit cannot be put around. */
+  readonly counted: MessageShare | undefined;
+}
+
+/**
+ * A service that holds all `methods`, whichever service their paths name.
+ *
+ * @param shares the shares of the messages
+ */
+export function grpcJsService(
+  methods: readonly Method[],
+  memory: RequestMemory,
+  shares: SharesOfMessages,
+): {
   definition: ServiceDefinition;
   implementation: UntypedServiceImplementation;
 } {
@@ -32,33 +48,52 @@ export function grpcJsService(methods: readonly Method[]): {
       requestStream: method.kind === "duplex",
       responseStream: method.kind !== "unary",
       requestSerialize: identity,
-      requestDeserialize: method.decode,
+      requestDeserialize: (bytes): Received => ({
+        message: decoded(method, bytes),
+        counted: shares.get(bytes),
+      }),
       responseSerialize: identity,
       responseDeserialize: identity,
     };
-    implementation[method.path] = handler(method);
+    implementation[method.path] = handler(method, memory);
   }
   return { definition, implementation };
 }
 
+/** grpc-js makes INTERNAL of whatever is thrown here: a refusal is handed over in place of the message. */
+function decoded({ decode }: Method, bytes: Buffer): unknown {
+  try {
+    return decode(bytes);
+  } catch (error) {
+    if (TritonError.is(error)) return error;
+    throw error;
+  }
+}
+
+/** The message that came. @throws TritonError when it was refused. */
+function messageOf({ message }: Received): unknown {
+  if (TritonError.is(message)) throw message;
+  return message;
+}
+
 const identity = (bytes: Buffer): Buffer => bytes;
 
-function handler(method: Method): UntypedServiceImplementation[string] {
+function handler(method: Method, memory: RequestMemory): UntypedServiceImplementation[string] {
   switch (method.kind) {
     case "unary":
       return unaryHandler(method);
     case "server-stream":
       return serverStreamHandler(method);
     case "duplex":
-      return duplexHandler(method);
+      return duplexHandler(method, memory);
   }
 }
 
 function unaryHandler(method: UnaryMethod) {
-  return async (call: ServerUnaryCall<unknown, Buffer>, respond: sendUnaryData<Buffer>): Promise<void> => {
+  return async (call: ServerUnaryCall<Received, Buffer>, respond: sendUnaryData<Buffer>): Promise<void> => {
     let response: Buffer;
     try {
-      response = joined(method.encode(await method.handle(call.request, new GrpcJsCall(call))));
+      response = joined(method.encode(await method.handle(messageOf(call.request), new GrpcJsCall(call))));
     } catch (error) {
       respond(toServiceError(error));
       return;
@@ -68,19 +103,19 @@ function unaryHandler(method: UnaryMethod) {
 }
 
 function serverStreamHandler(method: ServerStreamMethod) {
-  return (call: ServerWritableStream<unknown, Buffer>): void => {
+  return (call: ServerWritableStream<Received, Buffer>): void => {
     const stream = new GrpcJsStream(call, method.encode);
     try {
-      method.handle(call.request, stream);
+      method.handle(messageOf(call.request), stream);
     } catch (error) {
       stream.end(error as Error);
     }
   };
 }
 
-function duplexHandler(method: DuplexMethod) {
-  return (call: ServerDuplexStream<unknown, Buffer>): void => {
-    const stream = new GrpcJsDuplex(call, method.encode);
+function duplexHandler(method: DuplexMethod, memory: RequestMemory) {
+  return (call: ServerDuplexStream<Received, Buffer>): void => {
+    const stream = new GrpcJsDuplex(call, method.encode, memory);
     try {
       method.handle(stream);
     } catch (error) {
@@ -90,9 +125,9 @@ function duplexHandler(method: DuplexMethod) {
 }
 
 type AnyCall =
-  | ServerUnaryCall<unknown, Buffer>
-  | ServerWritableStream<unknown, Buffer>
-  | ServerDuplexStream<unknown, Buffer>;
+  | ServerUnaryCall<Received, Buffer>
+  | ServerWritableStream<Received, Buffer>
+  | ServerDuplexStream<Received, Buffer>;
 
 class GrpcJsCall<C extends AnyCall> implements Call {
   protected readonly call: C;
@@ -109,7 +144,7 @@ class GrpcJsCall<C extends AnyCall> implements Call {
   }
 }
 
-type WritableCall = ServerWritableStream<unknown, Buffer> | ServerDuplexStream<unknown, Buffer>;
+type WritableCall = ServerWritableStream<Received, Buffer> | ServerDuplexStream<Received, Buffer>;
 
 class GrpcJsStream<C extends WritableCall> extends GrpcJsCall<C> implements ResponseStream<unknown> {
   readonly #encode: (message: unknown) => readonly Uint8Array[];
@@ -138,11 +173,29 @@ class GrpcJsStream<C extends WritableCall> extends GrpcJsCall<C> implements Resp
 const GOOD_END = { code: STATUS.OK, details: "" };
 
 class GrpcJsDuplex
-  extends GrpcJsStream<ServerDuplexStream<unknown, Buffer>>
+  extends GrpcJsStream<ServerDuplexStream<Received, Buffer>>
   implements DuplexStream<unknown, unknown>
 {
-  onMessage(listener: (message: unknown) => void): void {
-    this.call.on("data", listener);
+  readonly #memory: RequestMemory;
+
+  constructor(
+    call: ServerDuplexStream<Received, Buffer>,
+    encode: (message: unknown) => readonly Uint8Array[],
+    memory: RequestMemory,
+  ) {
+    super(call, encode);
+    this.#memory = memory;
+  }
+
+  onMessage(listener: (message: unknown, share: RequestShare) => void): void {
+    this.call.on("data", ({ message, counted }: Received) => {
+      if (TritonError.is(message)) {
+        this.end(message);
+        return;
+      }
+      counted?.takeOver();
+      listener(message, counted?.share ?? this.#memory.share());
+    });
   }
 
   onHalfClose(listener: () => void): void {

@@ -1,7 +1,9 @@
 import type { Socket } from "node:net";
 import { type ConnectionInjector, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
+import { limitMemory, type SharesOfMessages } from "./grpc-js-memory.js";
 import { grpcJsService } from "./grpc-js-methods.js";
 import type { Method } from "./method.js";
+import { sessionMegabytes } from "./session-memory.js";
 import type { Transport, TransportOptions } from "./transport.js";
 
 /** What grpc-js' server cannot be told. */
@@ -21,13 +23,16 @@ export class GrpcJsTransport implements Transport {
   readonly #sockets = new Set<Socket>();
 
   constructor(methods: readonly Method[], options: TransportOptions) {
+    const { requestMemory, maxReceiveMessageSize } = options;
+    const shares: SharesOfMessages = new WeakMap();
     this.#server = new Server({
       ...connectionOptions(options),
-      "grpc.max_receive_message_length": options.maxReceiveMessageSize,
+      "grpc.max_receive_message_length": maxReceiveMessageSize,
       "grpc.max_send_message_length": -1,
       "grpc.enable_channelz": 0,
+      interceptors: [limitMemory(requestMemory, maxReceiveMessageSize, shares)],
     });
-    const { definition, implementation } = grpcJsService(methods);
+    const { definition, implementation } = grpcJsService(methods, requestMemory, shares);
     this.#server.addService(definition, implementation);
     this.#injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
   }
@@ -55,6 +60,7 @@ function connectionOptions(options: TransportOptions): ServerOptions {
     "grpc.keepalive_time_ms": options.keepaliveTimeMs,
     "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs,
     "grpc.max_concurrent_streams": options.maxConcurrentStreams,
+    "grpc-node.max_session_memory": sessionMegabytes(options),
     ...(maxConnectionAgeMs !== undefined && { "grpc.max_connection_age_ms": maxConnectionAgeMs }),
     ...(maxConnectionAgeGraceMs !== undefined && {
       "grpc.max_connection_age_grace_ms": maxConnectionAgeGraceMs,

@@ -20,15 +20,21 @@ export interface ListenAt {
 /** Address families that a machine may lack while its resolver still names them. */
 const SKIPPED: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 
+/** Hosts that mean every address of the machine, of IPv4 and IPv6 alike, as gRPC has it. */
+const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
 /**
- * Listens on all addresses of `host` (`localhost` is 127.0.0.1 and ::1). Port 0 takes a free one.
+ * Listens on all addresses of `host` (`localhost` is 127.0.0.1 and ::1; 0.0.0.0 is every one of the machine, of IPv6
+ * too where it has any). Port 0 takes a free one.
  *
+ * @param onFault told of errors from then on, as of connections that cannot be accepted
  * @throws TritonError UNAVAILABLE when the port is taken on any of them, or `host` is not of this machine.
  */
 export async function listen(
   host: string,
   at: ListenAt,
   onConnection: (socket: Socket) => void,
+  onFault: (error: Error) => void,
 ): Promise<Listener> {
   const hosts = await addresses(host);
   const sockets = new Set<Socket>();
@@ -37,7 +43,9 @@ export async function listen(
     socket.once("close", () => sockets.delete(socket));
     onConnection(socket);
   };
-  const servers = await bindFreePort(hosts, at, accept);
+  let servers = await bindFreePort(hosts, at, accept);
+  if (servers.length === 0 && WILDCARDS.has(host)) servers = await bindFreePort(["0.0.0.0"], at, accept);
+  for (const server of servers) server.on("error", onFault);
   if (servers.length === 0) throw new TritonError("UNAVAILABLE", `no address of ${host} can be listened on`);
   return {
     port: portOf(servers[0]!),
@@ -88,6 +96,8 @@ function closeAll(servers: readonly Server[]): void {
 }
 
 async function addresses(host: string): Promise<string[]> {
+  // A socket of IPv6's wildcard takes connections over IPv4 as well.
+  if (WILDCARDS.has(host)) return ["::"];
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (error) {

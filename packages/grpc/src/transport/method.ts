@@ -12,6 +12,7 @@ interface MethodBase {
   /** `/package.Service/Name`. */
   readonly path: string;
   readonly protocol: EndpointGroup;
+  /** Throws a TritonError for a message that is refused, and another error for bytes that are no message. */
   readonly decode: (bytes: Uint8Array) => unknown;
   /** The message as parts that follow each other, so that large contents need not be copied together. */
   readonly encode: (message: unknown) => readonly Uint8Array[];
@@ -41,9 +42,20 @@ export type Method = UnaryMethod | ServerStreamMethod | DuplexMethod;
 export interface MethodInit<Q, R> {
   readonly path: string;
   readonly protocol: EndpointGroup;
-  readonly request: MessageDecoder<Q>;
+  readonly request: MessageDecoder<Q> | RequestDecoder<Q>;
   readonly response: MessageEncoder<R> | ResponseEncoder<R>;
 }
+
+/** Decodes a message in a way of its own, with limits of its own. */
+export interface RequestDecoder<Q> {
+  readonly decodeRequest: (bytes: Uint8Array) => Q;
+}
+
+/**
+ * Most fields of a message that has no decoder of its own. The largest is that which loads a model with its files: four
+ * fields for each.
+ */
+const MAX_FIELDS = 65_536;
 
 /** Encodes a message in a way of its own. */
 export interface ResponseEncoder<R> {
@@ -75,7 +87,8 @@ function base<Q, R>({ path, protocol, request, response }: MethodInit<Q, R>): Me
   return {
     path,
     protocol,
-    decode: (bytes) => decodeMessage(request, bytes),
+    decode: (bytes) =>
+      "decodeRequest" in request ? request.decodeRequest(bytes) : decodeMessage(request, bytes, MAX_FIELDS),
     encode: (message) =>
       "encodeParts" in response
         ? response.encodeParts(message as R)

@@ -77,16 +77,18 @@ overEachTransport("a client of a model", () => {
 
   test("reads the configuration once, waits for the model, and gives up in time", async () => {
     const service = new FakeService(batching);
-    let ready = false;
-    service.isModelReady = () => ready;
-    const client = await modelClient(service, { initTimeoutMs: 200 });
-    await expect(client.waitForModel({ timeoutMs: 60 })).rejects.toMatchObject({
+    let asked = 0;
+    let readyAfter = Number.POSITIVE_INFINITY;
+    service.isModelReady = () => ++asked > readyAfter;
+    const impatient = await modelClient(service, { initTimeoutMs: 60 });
+    await expect(impatient.waitForModel()).rejects.toMatchObject({
       code: "UNAVAILABLE",
       message: "model 'm' was not ready within 60 ms",
     });
-    await expect(client.inferSample({ x: [1, 2] })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(impatient.inferSample({ x: [1, 2] })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    const client = await modelClient(service);
     await client.waitForServer();
-    setTimeout(() => (ready = true), 30);
+    readyAfter = asked + 2;
     await expect(client.inferSample({ x: [1, 2] })).resolves.toBeDefined();
     service.config = { ...service.config, maxBatchSize: 0 };
     expect((await client.modelConfig()).maxBatchSize).toBe(8);
@@ -208,12 +210,15 @@ overEachTransport("a client of a decoupled model", () => {
       const y = Tensor.fromElements("INT32", [1, 1], Int32Array.of(1));
       request.respond(responseTo(request, new Map([["y", y]])), false);
     });
-    const client = await decoupledClient(service, { inferenceTimeoutMs: 100 });
-    for await (const _ of client.inferSample({ x: [1, 2] })) break;
+    const patient = await decoupledClient(service);
+    for await (const _ of patient.inferSample({ x: [1, 2] })) break;
     await expect.poll(() => service.requests[0]!.settled).toBe(true);
-    const responses = client.inferSample({ x: [1, 2] });
-    await responses.next();
-    await expect(responses.next()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    await expect.poll(() => service.requests[1]!.settled).toBe(true);
+    const client = await decoupledClient(service, { inferenceTimeoutMs: 100 });
+    const read = async () => {
+      for await (const _ of client.inferSample({ x: [1, 2] }));
+    };
+    // On a busy machine the time of a call may be over before the server has its request.
+    while (service.requests.length === 1) await expect(read()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect.poll(() => service.requests.every(({ settled }) => settled)).toBe(true);
   });
 });

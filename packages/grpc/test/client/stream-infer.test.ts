@@ -106,13 +106,16 @@ overEachTransport("a stream of the client", () => {
   });
 
   test("ends when its time is over, and with its client", async () => {
-    const { client } = await openClient(decoupled(() => {}));
+    const service = decoupled(() => {});
+    const { client } = await openClient(service);
     await expect(all(client.streamInfer([request("a")], { timeoutMs: 50 }))).rejects.toMatchObject({
       code: "UNAVAILABLE",
       message: "the server did not answer within 50 ms",
     });
-    const open = all(client.streamInfer([request("a")]));
-    setTimeout(() => client.close(), 50);
+    const open = all(client.streamInfer([request("b")]));
+    open.catch(() => {});
+    await expect.poll(() => service.requests.some(({ id }) => id === "b")).toBe(true);
+    client.close();
     await expect(open).rejects.toMatchObject({ code: "CANCELLED", message: "the client was closed" });
   });
 
@@ -128,7 +131,8 @@ overEachTransport("a stream of the client", () => {
   });
 
   test("takes requests no faster than the server does", async () => {
-    const { client } = await openClient(new FakeService({}, () => {}));
+    const service = new FakeService({}, () => {});
+    const { client } = await openClient(service);
     let made = 0;
     async function* endless() {
       const x = new Uint8Array(1024 * 1024);
@@ -136,12 +140,12 @@ overEachTransport("a stream of the client", () => {
     }
     const abort = new AbortController();
     const reading = all(client.streamInfer(endless(), { signal: abort.signal })).catch(() => {});
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    // The client is ahead of the server by what the connection holds, however long it goes on.
+    await expect.poll(() => service.requests.length).toBeGreaterThan(50);
+    const ahead = made - service.requests.length;
     abort.abort();
     await reading;
-    const stopped = made;
-    expect(stopped).toBeLessThan(10_000);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(made).toBeLessThanOrEqual(stopped + 1);
+    expect(ahead).toBeLessThan(100);
+    expect(made).toBeLessThan(10_000);
   });
 });

@@ -6,6 +6,7 @@ import {
   type ModelConfig,
   NO_PARAMETERS,
   type ReadyModel,
+  RequestMemory,
   SharedMemory,
   type Tensor,
   TritonError,
@@ -47,6 +48,7 @@ export function responseTo(
 export class FakeService implements InferenceService {
   readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
   readonly sharedMemory = new SharedMemory(false);
+  requestMemory = new RequestMemory();
   readonly restrictions = {};
   readonly requests: InferenceRequest[] = [];
   live = true;

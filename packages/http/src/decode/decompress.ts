@@ -1,10 +1,7 @@
-import { promisify } from "node:util";
-import { inflate as inflateCallback, inflateRaw as inflateRawCallback } from "node:zlib";
-import { TritonError } from "@tritonjs/core";
+import { TritonError, UnpackFault } from "@tritonjs/core";
+import { ClientGone } from "../exchange/body-buffer.js";
+import type { Exchange } from "../routes/route.js";
 import { gzipDataStart } from "./gzip-header.js";
-
-const inflate = promisify(inflateCallback);
-const inflateRaw = promisify(inflateRawCallback);
 
 /** How a request body may be compressed. */
 export type RequestEncoding = "identity" | "gzip" | "deflate";
@@ -15,34 +12,54 @@ export function requestEncoding(header: string | undefined): RequestEncoding | u
   return header === "gzip" || header === "deflate" ? header : undefined;
 }
 
+/** Parts of an exchange that unpacking uses. */
+export type CompressedExchange = Pick<Exchange, "service" | "request" | "memory">;
+
 /**
  * Undoes the compression of a request body. Which of gzip and deflate it is, is read off the body itself, and what
  * follows the compressed data is ignored.
  *
- * @throws TritonError INVALID_ARG for no body, a broken one, and one that becomes larger than `maxBytes`.
+ * @throws TritonError INVALID_ARG for no body, a broken one, and one that becomes larger than `maxBytes` or too large for
+ * its compressed size; UNAVAILABLE when there is no memory or no turn for it; ClientGone when the client leaves.
  */
 export async function decompress(
+  { service, request, memory }: CompressedExchange,
   body: Uint8Array,
   encoding: Exclude<RequestEncoding, "identity">,
   maxBytes: number,
 ): Promise<Uint8Array> {
   if (body.length === 0) throw new TritonError("INVALID_ARG", "nothing to be decompressed");
-  const start = gzipDataStart(body);
-  const options = { maxOutputLength: maxBytes };
+  if (request.gone) throw new ClientGone();
+  const headerSize = gzipDataStart(body);
+  const gone = new AbortController();
+  const stopWatching = request.onGone(() => gone.abort());
+  const limits = { maxBytes, share: memory, signal: gone.signal };
   try {
-    const plain = await (start === undefined
-      ? inflate(body, options)
-      : inflateRaw(body.subarray(start), options));
-    return new Uint8Array(plain.buffer, plain.byteOffset, plain.byteLength);
+    const { buffer, byteOffset, length } = await (headerSize === undefined
+      ? service.requestMemory.unpack(body, "deflate", limits)
+      : service.requestMemory.unpack(body.subarray(headerSize), "gzip-data", limits));
+    memory.give(headerSize ?? 0);
+    return new Uint8Array(buffer, byteOffset, length);
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") {
-      throw new TritonError(
+    if (gone.signal.aborted) throw new ClientGone(cause);
+    throw cause instanceof UnpackFault ? toTritonError(cause, encoding, maxBytes) : cause;
+  } finally {
+    stopWatching();
+  }
+}
+
+function toTritonError(fault: UnpackFault, encoding: string, maxBytes: number): TritonError {
+  switch (fault.kind) {
+    case "SIZE":
+      return new TritonError(
         "INVALID_ARG",
         `Decompressed data size exceeds the maximum allowed value of ${maxBytes} bytes. ` +
           "Use --http-max-input-size to increase the limit.",
-        { cause },
+        { cause: fault },
       );
-    }
-    throw new TritonError("INVALID_ARG", `request body is not valid ${encoding} data`, { cause });
+    case "RATIO":
+      return new TritonError("INVALID_ARG", fault.message, { cause: fault });
+    case "DATA":
+      return new TritonError("INVALID_ARG", `request body is not valid ${encoding} data`, { cause: fault });
   }
 }

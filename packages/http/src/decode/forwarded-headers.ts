@@ -31,9 +31,3 @@ export function forwardHeaders(
   }
   return all;
 }
-
-/** A pattern as Triton uses it: found anywhere in a name, in upper or lower case. */
-export function headerPattern(pattern: string | RegExp | undefined): RegExp | undefined {
-  if (pattern === undefined || pattern === "") return undefined;
-  return new RegExp(typeof pattern === "string" ? pattern : pattern.source, "i");
-}

@@ -9,8 +9,9 @@ import {
   TritonError,
 } from "@tritonjs/core";
 import { asText, find, isArray, members } from "../json/access.js";
-import { type JsonArray, type JsonValue, PackedNumbers } from "../json/json-value.js";
+import { type JsonArray, JsonObject, type JsonValue, PackedNumbers } from "../json/json-value.js";
 import { elementsOf, parseJson } from "../json/parse-json.js";
+import { maxNumbers } from "../limits.js";
 import { readElements } from "./read-json-tensor.js";
 import { readStrings } from "./read-strings.js";
 import { readParameter } from "./request-parameters.js";
@@ -32,8 +33,9 @@ interface GenerateInput {
 export function decodeGenerateRequest(
   model: ReadyModel,
   body: Uint8Array,
+  maxInputSize: number,
 ): Omit<InferenceRequestInit, "modelName" | "modelVersion" | "onResponse"> {
-  const json = parseJson(body);
+  const json = parseJson(body, maxNumbers(maxInputSize));
   const idJson = find(json, "id");
   const id = idJson === undefined ? "" : asText(idJson, "Unable to parse 'id'");
   const reader = new GenerateReader(model, id);
@@ -63,7 +65,10 @@ class GenerateReader {
   }
 
   read(object: JsonValue): void {
-    for (const [name, value] of members(object)) {
+    const found = members(object);
+    // A name that is written twice is read twice: an input then exists already.
+    for (const name of found.written()) {
+      const value = found.get(name)!;
       if (name === NESTED) this.#readNested(value);
       else this.#readMember(name, value);
     }
@@ -73,12 +78,12 @@ class GenerateReader {
     if (this.#known.has(NESTED)) {
       throw invalid(`Keyword '${NESTED}' for nested schema also given as input tensor name`);
     }
-    if (!(value instanceof Map)) {
+    if (!(value instanceof JsonObject)) {
       const fault = "attempt to access JSON non-object as object";
       throw new TritonError("INTERNAL", `Expected JSON object for keyword: '${NESTED}': ${fault}`);
     }
     try {
-      for (const [name, member] of value) this.#readMember(name, member);
+      for (const name of value.written()) this.#readMember(name, value.get(name)!);
     } catch (thrown) {
       const { code, message } = TritonError.from(thrown);
       throw new TritonError(code, `Converting keyword: '${NESTED}': ${message}`);

@@ -7,6 +7,7 @@ import {
 } from "@tritonjs/core";
 import { asText, find } from "../json/access.js";
 import { parseJson } from "../json/parse-json.js";
+import { maxNumbers } from "../limits.js";
 import { headerKey, keepHeader, knownHeader, type RequestHeader } from "./known-headers.js";
 import { InputReader } from "./request-inputs.js";
 import { readRequestParameters } from "./request-parameters.js";
@@ -37,7 +38,7 @@ export function decodeInferRequest(
   const key = headerLength < body.length ? headerKey(header) : undefined;
   const known = key === undefined ? undefined : knownHeader(model, key);
   if (known !== undefined) return requestOf(known, reader.readBinary(known.inputs));
-  const json = parseJson(header);
+  const json = parseJson(header, maxNumbers(maxInputSize));
   const idJson = find(json, "id");
   const id = idJson === undefined ? "" : asText(idJson, "Unable to parse 'id'");
   const parameters = readRequestParameters(json);

@@ -1,4 +1,12 @@
-import { type DataType, elementByteSize, isDataType, type Shape, Tensor, TritonError } from "@tritonjs/core";
+import {
+  type DataType,
+  elementByteSize,
+  isDataType,
+  type Shape,
+  Tensor,
+  TritonError,
+  wireShape,
+} from "@tritonjs/core";
 import { asArray, member } from "../json/access.js";
 import type { JsonArray, JsonValue } from "../json/json-value.js";
 import { readNumbers } from "./read-numbers.js";
@@ -26,7 +34,7 @@ export interface JsonTensorHeader {
  */
 export function readJsonTensor(header: JsonTensorHeader, input: JsonValue, maxInputSize: number): Tensor {
   const { name, datatype } = header;
-  const shape = header.shape.map(Number);
+  const shape = wireShape(header.shape);
   const scalar = header.scalar && shape.length === 0;
   const count = scalar ? 1n : countElements(name, header.shape);
   if (count === 0n) return Tensor.fromBytes(datatypeOf(datatype), shape, NO_BYTES);

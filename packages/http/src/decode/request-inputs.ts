@@ -1,4 +1,4 @@
-import { type ReadyModel, type RequestRegions, Tensor, TritonError } from "@tritonjs/core";
+import { type ReadyModel, type RequestRegions, Tensor, TritonError, wireShape } from "@tritonjs/core";
 import { asArray, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
@@ -80,7 +80,7 @@ export class InputReader {
     if (binarySize !== undefined) {
       const byteSize = Number(asUnsigned(binarySize, "Unable to parse 'binary_data_size'"));
       const bytes = this.#takeBinary(name, byteSize);
-      const binary = { name, datatype: datatypeOf(datatype), shape: shape.map(Number), byteSize };
+      const binary = { name, datatype: datatypeOf(datatype), shape: wireShape(shape), byteSize };
       this.#binaryInputs.push(binary);
       into.set(name, Tensor.fromBytes(binary.datatype, binary.shape.slice(), bytes));
       return;
@@ -89,7 +89,7 @@ export class InputReader {
     const range = readRange(parameters);
     if (range !== undefined) {
       const bytes = this.#regions.hold(range).read();
-      into.set(name, Tensor.fromBytes(datatypeOf(datatype), shape.map(Number), bytes));
+      into.set(name, Tensor.fromBytes(datatypeOf(datatype), wireShape(shape), bytes));
       return;
     }
     const scalar = this.#model.config.input.some((known) => known.name === name && known.dims.length === 0);

@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/core";
-import { BODY_ALLOWANCE, MAX_CHUNKS } from "../limits.js";
+import { MAX_CHUNKS, maxBodySize } from "../limits.js";
 
 const FIRST_CAPACITY = 16 * 1024;
 /** What a client gets for announcing a body; for more it has to send this much. */
@@ -42,7 +42,7 @@ export class BodyBuffer {
    */
   constructor(maxInputSize: number, declared: number | undefined, tensorsAt: number | undefined) {
     this.#maxInputSize = maxInputSize;
-    this.#limit = maxInputSize + BODY_ALLOWANCE;
+    this.#limit = maxBodySize(maxInputSize, tensorsAt === 0);
     this.#declared = declared;
     this.#tensorsAt = tensorsAt;
     this.#padding = (ALIGNMENT - ((tensorsAt ?? 0) % ALIGNMENT)) % ALIGNMENT;
@@ -86,12 +86,12 @@ export class BodyBuffer {
   }
 
   #tooLarge(size: number): TritonError {
-    const max = this.#maxInputSize;
     const fault =
       this.#tensorsAt === 0
-        ? `Raw input has a byte_size (${size} bytes) that exceeds the maximum allowed value of ${max} bytes`
+        ? `Raw input has a byte_size (${size} bytes) that exceeds the maximum allowed value of ` +
+          `${this.#maxInputSize} bytes`
         : `request ${this.#tensorsAt === undefined ? "JSON" : "body"} size of ${size} bytes exceeds the maximum ` +
-          `allowed input size of ${max} bytes`;
+          `allowed input size of ${this.#limit} bytes`;
     return new TritonError("INVALID_ARG", `${fault}. Use --http-max-input-size to increase the limit.`);
   }
 }

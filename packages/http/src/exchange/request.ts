@@ -1,3 +1,5 @@
+import type { RequestShare } from "@tritonjs/core";
+
 /** One request as the routes see it, whichever server received it. */
 export interface V2Request {
   readonly method: string;
@@ -10,11 +12,13 @@ export interface V2Request {
   /**
    * Reads the body into one piece of memory.
    *
+   * @param memory share that counts the body as it comes
    * @param tensorsAt where in the body tensors begin, which in a body of declared size is aligned in memory for all
    * data types, so that they can be used where they are; undefined for a body that is nothing but JSON
-   * @throws TritonError INVALID_ARG for a body over the limit, ClientGone when the client leaves.
+   * @throws TritonError INVALID_ARG for a body over the limit, UNAVAILABLE for one that the memory has no room for,
+   * ClientGone when the client leaves.
    */
-  readBody(maxInputSize: number, tensorsAt?: number): Promise<Uint8Array>;
+  readBody(memory: RequestShare, maxInputSize: number, tensorsAt?: number): Promise<Uint8Array>;
   /** Calls back when the client leaves. What is returned takes the listener away. */
   onGone(listener: () => void): () => void;
   /**

@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/core";
-import { type JsonArray, JsonDouble, type JsonValue, PackedNumbers } from "./json-value.js";
+import { type JsonArray, JsonDouble, JsonObject, type JsonValue, PackedNumbers } from "./json-value.js";
 import { decodeText } from "./text.js";
 
 /*
@@ -10,7 +10,7 @@ const MAX_INT64 = 2n ** 63n - 1n;
 
 /** A member of a value that may or may not be an object. */
 export function find(value: JsonValue | undefined, name: string): JsonValue | undefined {
-  return value instanceof Map ? value.get(name) : undefined;
+  return value instanceof JsonObject ? value.get(name) : undefined;
 }
 
 /** A member that has to be there. */
@@ -21,8 +21,8 @@ export function member(value: JsonValue, name: string, context = ""): JsonValue 
 }
 
 /** Members of an object. */
-export function members(value: JsonValue, context = ""): Map<string, JsonValue> {
-  if (!(value instanceof Map)) throw fault(context, "attempt to get members for non-object");
+export function members(value: JsonValue, context = ""): JsonObject {
+  if (!(value instanceof JsonObject)) throw fault(context, "attempt to get members for non-object");
   return value;
 }
 

@@ -24,7 +24,22 @@ export class PackedNumbers {
 }
 
 /** Members by name; of several with one name the first is kept. */
-export type JsonObject = Map<string, JsonValue>;
+export class JsonObject extends Map<string, JsonValue> {
+  /** The names as they were written; undefined while none has come twice. */
+  #written: string[] | undefined;
+
+  /** Adds a member behind the others. */
+  add(name: string, value: JsonValue): void {
+    if (this.has(name)) this.#written ??= [...this.keys()];
+    else this.set(name, value);
+    this.#written?.push(name);
+  }
+
+  /** The names as they were written: one that came twice is in it twice. */
+  written(): Iterable<string> {
+    return this.#written ?? this.keys();
+  }
+}
 
 /** An array in either of its forms. */
 export type JsonArray = JsonValue[] | PackedNumbers;

@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/core";
-import { MAX_JSON_VALUES } from "../limits.js";
+import { DEFAULT_MAX_INPUT_SIZE, MAX_JSON_VALUES, maxNumbers } from "../limits.js";
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
@@ -13,7 +13,7 @@ import {
   QUOTE,
 } from "./ascii.js";
 import { type Cursor, consume, consumeAll, cursorAt, skipWhitespace, syntaxError } from "./cursor.js";
-import type { JsonArray, JsonObject, JsonValue } from "./json-value.js";
+import { type JsonArray, JsonObject, type JsonValue } from "./json-value.js";
 import { readNumber } from "./read-number.js";
 import { readPacked, reuseScratch } from "./read-packed.js";
 import { readString } from "./read-string.js";
@@ -29,12 +29,13 @@ const NEVER = Number.POSITIVE_INFINITY;
  * `Inf` and `Infinity`, and of members with the same name the first is kept. Depth costs memory, not stack. Arrays of numbers
  * are good until the next document is read.
  *
+ * @param mostNumbers how many numbers there may be in arrays of nothing but numbers
  * @throws TritonError INTERNAL that says what is wrong at which byte, INVALID_ARG for too many values.
  */
-export function parseJson(bytes: Uint8Array): JsonValue {
+export function parseJson(bytes: Uint8Array, mostNumbers = maxNumbers(DEFAULT_MAX_INPUT_SIZE)): JsonValue {
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const cursor = cursorAt(bytes, hasMark ? 3 : 0);
-  reuseScratch();
+  reuseScratch(mostNumbers);
   skipWhitespace(cursor);
   if (atEnd(cursor)) throw syntaxError("The document is empty.", cursor.at);
   const value = readValue(cursor, 0);
@@ -87,7 +88,7 @@ function readValue(cursor: Cursor, packFrom: number): JsonValue {
     } else if (code === OPEN_BRACE) {
       cursor.at++;
       skipWhitespace(cursor);
-      const object: JsonObject = new Map();
+      const object = new JsonObject();
       if (!consume(cursor, CLOSE_BRACE)) {
         open.push({ object, name: readName(cursor) });
         continue;
@@ -121,7 +122,7 @@ function attach(cursor: Cursor, into: Open, value: JsonValue): boolean {
     skipWhitespace(cursor);
     return false;
   }
-  if (!into.object.has(into.name)) into.object.set(into.name, value);
+  into.object.add(into.name, value);
   if (consume(cursor, CLOSE_BRACE)) return true;
   if (!consume(cursor, COMMA)) {
     throw syntaxError("Missing a comma or '}' after an object member.", cursor.at);

@@ -1,3 +1,4 @@
+import { TritonError } from "@tritonjs/core";
 import { MAX_DATA_DEPTH } from "../limits.js";
 import {
   CARRIAGE_RETURN,
@@ -29,10 +30,17 @@ const MAX_KEPT_SCRATCH = 1 << 20;
 let scratch: Float64Array = new Float64Array(FIRST_SCRATCH);
 /** Where in the scratch array the next array of this document begins. */
 let scratchUsed = 0;
+/** Most numbers of this document. */
+let scratchLimit = FIRST_SCRATCH;
 
-/** Lets go of the numbers of the last document: the arrays that it had are not to be used any more. */
-export function reuseScratch(): void {
+/**
+ * Lets go of the numbers of the last document: the arrays that it had are not to be used any more.
+ *
+ * @param limit most numbers of the next document
+ */
+export function reuseScratch(limit: number): void {
   scratchUsed = 0;
+  scratchLimit = limit;
   if (scratch.length > MAX_KEPT_SCRATCH) scratch = new Float64Array(FIRST_SCRATCH);
 }
 
@@ -105,7 +113,10 @@ function isNumberStart(code: number): boolean {
 }
 
 function growScratch(): void {
-  const grown = new Float64Array(scratch.length * 2);
+  if (scratch.length >= scratchLimit) {
+    throw new TritonError("INVALID_ARG", `the request JSON holds more than ${scratchLimit} numbers`);
+  }
+  const grown = new Float64Array(Math.min(scratch.length * 2, scratchLimit));
   grown.set(scratch);
   scratch = grown;
 }

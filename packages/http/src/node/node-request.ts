@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { RequestShare } from "@tritonjs/core";
 import type { V2Request } from "../exchange/request.js";
 import { readMessage } from "./read-message.js";
 
@@ -23,8 +24,8 @@ export class NodeV2Request implements V2Request {
     return this.#outgoing.destroyed;
   }
 
-  readBody(maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {
-    return readMessage(this.#incoming, maxInputSize, tensorsAt);
+  readBody(memory: RequestShare, maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {
+    return readMessage(this.#incoming, memory, maxInputSize, tensorsAt);
   }
 
   onGone(listener: () => void): () => void {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { RequestShare } from "@tritonjs/core";
 import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
 
 const NO_BYTES = new Uint8Array(0);
@@ -7,10 +8,13 @@ const NO_BYTES = new Uint8Array(0);
  * Reads the body of a message of Node. What a client still sends of a body that was refused is read and not kept, so
  * that the connection can go on.
  *
- * @throws TritonError INVALID_ARG for a body over the limit, ClientGone when the client leaves.
+ * @param memory share that counts the body as it comes
+ * @throws TritonError INVALID_ARG for a body over the limit, UNAVAILABLE for one that the memory has no room for,
+ * ClientGone when the client leaves.
  */
 export function readMessage(
   message: IncomingMessage,
+  memory: RequestShare,
   maxInputSize: number,
   tensorsAt: number | undefined,
 ): Promise<Uint8Array> {
@@ -20,6 +24,7 @@ export function readMessage(
   if (message.destroyed) return Promise.reject(new ClientGone());
   return new Promise((resolve, reject) => {
     const body = new BodyBuffer(maxInputSize, declared, tensorsAt);
+    if (declared !== undefined) memory.expect(declared);
     let settled = false;
     const fail = (error: unknown): void => {
       settled = true;
@@ -29,6 +34,7 @@ export function readMessage(
     message.on("data", (chunk: Buffer) => {
       if (settled) return;
       try {
+        memory.take(chunk.length);
         body.add(chunk, true);
       } catch (thrown) {
         fail(thrown);

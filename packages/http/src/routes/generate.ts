@@ -1,4 +1,9 @@
-import { type InferenceRequest, type InferenceResponse, TritonError } from "@tritonjs/core";
+import {
+  type InferenceRequest,
+  type InferenceResponse,
+  type RequestShare,
+  TritonError,
+} from "@tritonjs/core";
 import { decodeGenerateRequest } from "../decode/generate-request.js";
 import { encodeGenerateResponse } from "../encode/generate-response.js";
 import { BodyStream } from "../exchange/body-stream.js";
@@ -8,7 +13,7 @@ import { toJsonBytes } from "../json/write-json.js";
 import { statusFromCode } from "../status-from-code.js";
 import { traceReceived } from "./http-trace.js";
 import { type Exchange, modelPath, type Route } from "./route.js";
-import { type RequestBody, start } from "./run-inference.js";
+import { type RequestBody, startOrRefuse, turnAtFullQueue } from "./run-inference.js";
 
 const NOT_ONE =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various " +
@@ -44,8 +49,8 @@ interface Part {
 async function generate(exchange: Exchange): Promise<V2Response> {
   const body = await decode(exchange);
   const parts: Part[] = [];
-  await new Promise<void>((resolve) => {
-    start(exchange, body, (outcome, final) => {
+  await new Promise<void>((resolve, reject) => {
+    startOrRefuse(exchange, body, reject, (outcome, final) => {
       if (outcome !== undefined) parts.push(toPart(outcome));
       if (final) resolve();
     });
@@ -58,14 +63,25 @@ async function generate(exchange: Exchange): Promise<V2Response> {
 /** The status is that of the first event; what comes later can only say so in its own event. */
 async function generateStream(exchange: Exchange): Promise<V2Response> {
   const body = await decode(exchange);
-  return new Promise((resolve) => {
+  // The request goes on after the first event, with which the exchange ends.
+  const memory = exchange.memory.split(exchange.memory.bytes);
+  try {
+    return await streamEvents(exchange, body, memory);
+  } catch (refusal) {
+    memory.release();
+    throw refusal;
+  }
+}
+
+function streamEvents(exchange: Exchange, body: RequestBody, memory: RequestShare): Promise<V2Response> {
+  return new Promise((resolve, reject) => {
     let request: InferenceRequest | undefined;
     const events = new BodyStream({
       onDrain: () => request?.resume(),
       onCancel: () => request?.cancel(),
     });
     const headers = { "content-type": "text/event-stream; charset=utf-8" };
-    start(exchange, body, (outcome, final, running) => {
+    startOrRefuse(exchange, body, reject, (outcome, final, running) => {
       request = running;
       if (outcome !== undefined) {
         const { status, json } = toPart(outcome);
@@ -74,6 +90,7 @@ async function generateStream(exchange: Exchange): Promise<V2Response> {
         if (!ready && !final) running.pause();
       }
       if (!final) return;
+      memory.release();
       resolve({ status: 200, headers, body: events });
       events.end();
     });
@@ -86,15 +103,17 @@ async function* inChunks(json: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 async function decode(exchange: Exchange): Promise<RequestBody> {
-  const { service, request, maxInputSize } = exchange;
+  const { service, request, memory, maxInputSize } = exchange;
   const model = service.model(exchange.model, exchange.version);
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
   }
+  const turn = turnAtFullQueue(exchange);
+  if (turn !== undefined) await turn;
   const start = service.tracing?.now();
-  const body = await request.readBody(maxInputSize);
+  const body = await request.readBody(memory, maxInputSize);
   traceReceived(exchange, start);
-  return decodeGenerateRequest(model, body);
+  return decodeGenerateRequest(model, body, maxInputSize);
 }
 
 function toPart(outcome: InferenceResponse | TritonError): Part {

@@ -10,7 +10,7 @@ import { BODY_ALLOWANCE } from "../limits.js";
 import { traceReceived } from "./http-trace.js";
 import { inferResponse } from "./infer-response.js";
 import { type Exchange, modelPath, type Route } from "./route.js";
-import { type RequestBody, runSingle } from "./run-inference.js";
+import { type RequestBody, runSingle, turnAtFullQueue } from "./run-inference.js";
 
 /** Inference. */
 export const inferRoute: Route = {
@@ -40,6 +40,8 @@ async function infer(exchange: Exchange): Promise<V2Response> {
       "accept-encoding": "gzip, deflate",
     });
   }
+  const turn = turnAtFullQueue(exchange);
+  if (turn !== undefined) await turn;
   const start = service.tracing?.now();
   const body = await readDecompressed(exchange, encoding);
   traceReceived(exchange, start);
@@ -68,12 +70,10 @@ function withForwarded({ request, forwardedHeaders }: Exchange, body: RequestBod
   return { ...body, parameters: forwardHeaders(request.rawHeaders, forwardedHeaders, body.parameters) };
 }
 
-function readDecompressed(
-  { request, maxInputSize }: Exchange,
-  encoding: RequestEncoding,
-): Promise<Uint8Array> {
+function readDecompressed(exchange: Exchange, encoding: RequestEncoding): Promise<Uint8Array> {
+  const { request, memory, maxInputSize } = exchange;
   const headerLength = Number.parseInt(firstHeader(request, "inference-header-content-length") ?? "", 10);
-  const body = request.readBody(maxInputSize, headerLength >= 0 ? headerLength : undefined);
+  const body = request.readBody(memory, maxInputSize, headerLength >= 0 ? headerLength : undefined);
   if (encoding === "identity") return body;
-  return body.then((bytes) => decompress(bytes, encoding, maxInputSize + BODY_ALLOWANCE));
+  return body.then((bytes) => decompress(exchange, bytes, encoding, maxInputSize + BODY_ALLOWANCE));
 }

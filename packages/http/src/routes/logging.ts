@@ -9,8 +9,9 @@ export const loggingRoute: Route = {
   methods: ["GET", "POST"],
   group: "logging",
   errorType: "application/json",
-  async handle({ request, maxInputSize, service }) {
-    if (request.method === "POST") changeLog(service.log, parseJson(await request.readBody(maxInputSize)));
+  async handle({ request, memory, maxInputSize, service }) {
+    if (request.method === "POST")
+      changeLog(service.log, parseJson(await request.readBody(memory, maxInputSize)));
     return jsonResponse(logSettingsJson(service.log.settings));
   },
 };

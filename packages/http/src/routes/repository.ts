@@ -80,7 +80,11 @@ function fromBase64(name: string, bytes: Uint8Array): Uint8Array {
 }
 
 /** The JSON body of a request that may have none. */
-export async function readOptionalJson({ request, maxInputSize }: Exchange): Promise<JsonValue | undefined> {
-  const body = await request.readBody(maxInputSize);
+export async function readOptionalJson({
+  request,
+  memory,
+  maxInputSize,
+}: Exchange): Promise<JsonValue | undefined> {
+  const body = await request.readBody(memory, maxInputSize);
   return body.length === 0 ? undefined : parseJson(body);
 }

@@ -1,4 +1,4 @@
-import type { EndpointGroup, InferenceService } from "@tritonjs/core";
+import type { EndpointGroup, InferenceService, RequestShare } from "@tritonjs/core";
 import type { LabelLookup } from "../encode/infer-response.js";
 import type { V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
@@ -16,6 +16,8 @@ export interface RouteContext {
 /** One request on its way through a route. */
 export interface Exchange extends RouteContext {
   readonly request: V2Request;
+  /** Counts the body of the request until it is answered. */
+  readonly memory: RequestShare;
   /** The model that the path names; empty on routes that name none. */
   readonly model: string;
   /** The version that the path names; empty for none. */

@@ -28,7 +28,7 @@ export function runSingle(exchange: Exchange, body: RequestBody): Promise<Infere
     let count = 0;
     let last: InferenceResponse | undefined;
     let error: TritonError | undefined;
-    start(exchange, body, (outcome, final) => {
+    startOrRefuse(exchange, body, reject, (outcome, final) => {
       if (TritonError.is(outcome)) error ??= outcome;
       else if (outcome !== undefined) {
         count++;
@@ -43,12 +43,44 @@ export function runSingle(exchange: Exchange, body: RequestBody): Promise<Infere
 }
 
 /**
+ * The turn of a request whose model's queue is full, to be awaited before its body is read: what it holds cannot matter.
+ * Undefined while the queue has room. Rejects with UNAVAILABLE when it is still full then.
+ */
+export function turnAtFullQueue(exchange: Exchange): Promise<void> | undefined {
+  const room = exchange.service.awaitRoom?.(exchange.model, exchange.version, "");
+  return room?.catch((refusal: unknown) => {
+    exchange.errorType = "application/json";
+    throw refusal;
+  });
+}
+
+/** As `start`, and hands the error of a request that is refused to `refuse`, when it is the refusal's turn. */
+export function startOrRefuse(
+  exchange: Exchange,
+  body: RequestBody,
+  refuse: (error: unknown) => void,
+  onResponse: ResponseListener,
+): void {
+  try {
+    start(exchange, body, onResponse);
+  } catch (thrown) {
+    const turn = isUnavailable(thrown) ? exchange.service.refusalTurn?.() : undefined;
+    if (turn === undefined) refuse(thrown);
+    else void turn.then(() => refuse(thrown));
+  }
+}
+
+function isUnavailable(thrown: unknown): boolean {
+  return TritonError.is(thrown) && thrown.code === "UNAVAILABLE";
+}
+
+/**
  * Hands a request to the service and cancels it when the client leaves. From the moment the service has taken it,
  * errors are `text/plain`.
  *
  * @throws TritonError when the request is refused: `onResponse` is then never called.
  */
-export function start(exchange: Exchange, body: RequestBody, onResponse: ResponseListener): void {
+function start(exchange: Exchange, body: RequestBody, onResponse: ResponseListener): void {
   const { service, request: sender, trace } = exchange;
   if (sender.gone) throw new ClientGone();
   const request = new InferenceRequest({

@@ -1,8 +1,9 @@
 import { TritonError } from "@tritonjs/core";
 import { emptyResponse, jsonResponse, type V2Response } from "../exchange/response.js";
-import { asText, asUnsigned, find } from "../json/access.js";
+import { asBytes, asUnsigned, find } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { parseJson } from "../json/parse-json.js";
+import { decodeText } from "../json/text.js";
 import type { Exchange, Route } from "./route.js";
 
 /** Regions of shared memory that clients register, of the system and of GPUs. */
@@ -41,12 +42,14 @@ async function registerSystem({
   service: { sharedMemory },
   region,
   request,
+  memory,
   maxInputSize,
 }: Exchange): Promise<V2Response> {
   sharedMemory.checkAllowed();
   checkNamed("system", region);
-  const json = parseJson(await request.readBody(maxInputSize));
-  const key = asText(field(json, "key"));
+  const json = parseJson(await request.readBody(memory, maxInputSize));
+  // Not as other names, which end at a NUL: that would open another object than the client named.
+  const key = decodeText(asBytes(field(json, "key")));
   const offset = find(json, "offset");
   await sharedMemory.registerSystem(region, {
     key,

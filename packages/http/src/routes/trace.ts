@@ -14,14 +14,14 @@ export const traceRoutes: readonly Route[] = [
   methods: ["GET", "POST"],
   group: "trace",
   errorType: "application/json",
-  async handle({ request, service, model, maxInputSize }) {
+  async handle({ request, memory, service, model, maxInputSize }) {
     const { tracing } = service;
     if (tracing === undefined) throw new TritonError("UNAVAILABLE", "the server does not support tracing");
     if (model !== "" && !(await service.checkModelReady(model, ""))) {
       throw new TritonError("INVALID_ARG", `Request for unknown model : ${model}`);
     }
     if (request.method === "POST") {
-      const body = await request.readBody(maxInputSize);
+      const body = await request.readBody(memory, maxInputSize);
       tracing.update(model, readTraceChanges(body.length === 0 ? undefined : parseJson(body)));
     }
     return jsonResponse(traceSettingTexts(tracing.settings(model)) as PlainJson);

@@ -1,3 +1,4 @@
+import type { RequestShare } from "@tritonjs/core";
 import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
 import type { V2Request } from "../exchange/request.js";
 
@@ -27,11 +28,12 @@ export class WebV2Request implements V2Request {
     return this.#request.signal.aborted;
   }
 
-  async readBody(maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {
+  async readBody(memory: RequestShare, maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {
     const { body, headers } = this.#request;
     if (body === null) return NO_BYTES;
     const declared = headers.get("content-length");
     const buffer = new BodyBuffer(maxInputSize, declared === null ? undefined : Number(declared), tensorsAt);
+    if (declared !== null) memory.expect(Number(declared));
     const reader = body.getReader();
     try {
       for (;;) {
@@ -39,6 +41,7 @@ export class WebV2Request implements V2Request {
           throw new ClientGone(cause);
         });
         if (done) return buffer.bytes();
+        memory.take(value.length);
         buffer.add(value);
       }
     } finally {

@@ -4,6 +4,7 @@ import {
   Log,
   type ModelConfig,
   type ReadyModel,
+  RequestMemory,
   SharedMemory,
   Tensor,
   TritonError,
@@ -49,6 +50,7 @@ export function identityConfig(
 export class IdentityService implements InferenceService {
   readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
   readonly sharedMemory = new SharedMemory(false);
+  requestMemory = new RequestMemory();
   readonly restrictions = {};
   ready = true;
   /** Requests seen, oldest first. */

@@ -82,37 +82,39 @@ interface RecordedInput {
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-function dimensions({
-  request,
-}: GrpcCase | Draft<GrpcCase>): { name: string; dim: bigint; shape: bigint[] }[] {
-  return ((request?.inputs ?? []) as RecordedInput[]).flatMap(({ name, shape = [] }) =>
-    shape.map((dim) => ({ name, dim: BigInt(dim), shape: shape.map(BigInt) })),
-  );
+function inputShapes({ request }: GrpcCase | Draft<GrpcCase>): { name: string; shape: bigint[] }[] {
+  const inputs = (request?.inputs ?? []) as RecordedInput[];
+  return inputs.map(({ name, shape = [] }) => ({ name, shape: shape.map(BigInt) }));
 }
 
 function isBug({ flags }: GrpcCase): boolean {
   return flags?.includes("bug") ?? false;
 }
 
-const negativeDimension: GrpcDifference = {
-  rule: "negative-dimension",
-  applies: (recorded) => isBug(recorded) && dimensions(recorded).some(({ dim }) => dim < -1n),
+/** The elements overflow 64 bits to as many as there are: the recorded model gets them, and its process ends. */
+const shapeOverflow: GrpcDifference = {
+  rule: "shape-overflow",
+  applies: (recorded) =>
+    isBug(recorded) && /is not healthy/.test(detailsOf(recorded)) && overflow(recorded) !== undefined,
   amend(draft) {
-    const { dim, shape } = dimensions(draft).find((one) => one.dim < -1n)!;
-    answerStatus(draft, "INVALID_ARGUMENT", `invalid dimension ${dim} in shape [${shape.join(",")}]`);
+    const { name, shape } = overflow(draft)!;
+    const dim = shape.find((one) => one > BigInt(Number.MAX_SAFE_INTEGER));
+    const list = `[${shape.join(",")}]`;
+    const fault =
+      dim === undefined
+        ? `the number of elements of shape ${list} is too large`
+        : `invalid dimension ${dim} in shape ${list}`;
+    const id = String(draft.request?.id ?? "<id_unknown>");
+    const text = `[request id: ${id}] input '${name}' of model '${draft.request?.model_name}': ${fault}`;
+    answerStatus(draft, "INVALID_ARGUMENT", text);
   },
 };
 
-const shapeOverflow: GrpcDifference = {
-  rule: "shape-overflow",
-  applies: (recorded) => isBug(recorded) && dimensions(recorded).some(({ dim }) => dim > 2n ** 53n),
-  amend(draft) {
-    const { name, dim } = dimensions(draft).find((one) => one.dim > 2n ** 53n)!;
-    const id = String(draft.request?.id ?? "<id_unknown>");
-    const text = `dimension ${dim} of input '${name}' is beyond what a shape can hold`;
-    answerStatus(draft, "INVALID_ARGUMENT", `[request id: ${id}] ${text}`);
-  },
-};
+function overflow(recorded: GrpcCase | Draft<GrpcCase>) {
+  return inputShapes(recorded).find(
+    ({ shape }) => shape.reduce((product, dim) => product * dim, 1n) > BigInt(Number.MAX_SAFE_INTEGER),
+  );
+}
 
 /** The recorded process ended. */
 const survives: GrpcDifference = {
@@ -172,7 +174,6 @@ const reservedHeaders: GrpcDifference = {
 /** The model tells what it saw as JSON: an integer beyond 2^53 is rounded on its way. */
 const bigIntegers: GrpcDifference = {
   rule: "big-integers",
-  untilMended: true,
   applies: (recorded) => /\d{17,}/.test(seenBy(recorded)),
   amend(draft) {
     const text = seenBy(draft).replace(/\d{17,}/g, (digits) => String(Number(digits)));
@@ -221,7 +222,6 @@ export function inferenceRules(models: Models): readonly GrpcDifference[] {
     doubleParameters,
     callbackParameters,
     exceptionText,
-    negativeDimension,
     shapeOverflow,
     survives,
     innerOutput,

@@ -2,7 +2,7 @@ import type { GrpcCase } from "../../support/grpc/grpc-case.js";
 import type { Draft } from "../difference.js";
 import { answerStatus, detailsOf, type GrpcDifference } from "./grpc-draft.js";
 
-const BAD_KEY = /^Unable to open shared memory region: '(\/*|\/?triton_python_backend_shm_region_.*)'$/;
+const BAD_KEY = /^Unable to open shared memory region: '(\/?triton_python_backend_shm_region_.*)'$/;
 const RESERVED = "triton_python_backend_shm_region_";
 
 const sharedMemoryKey: GrpcDifference = {
@@ -11,9 +11,7 @@ const sharedMemoryKey: GrpcDifference = {
   amend(draft) {
     const [, key = ""] = BAD_KEY.exec(detailsOf(draft)) as RegExpExecArray;
     const name = String(draft.request?.name ?? "");
-    const text = key.includes(RESERVED)
-      ? `cannot register shared memory region '${name}' with key '${key}' as the key contains the reserved prefix '${RESERVED}'`
-      : `cannot register shared memory region '${name}' - invalid shm key '${key}'`;
+    const text = `cannot register shared memory region '${name}' with key '${key}' as the key contains the reserved prefix '${RESERVED}'`;
     answerStatus(draft, "INVALID_ARGUMENT", text);
   },
 };

@@ -45,7 +45,6 @@ const configIntegers: LoadDifference = {
 /** Integers beyond 2^53 are numbers, and so are rounded. */
 const bigIntegers: LoadDifference = {
   rule: "big-integers",
-  untilMended: true,
   applies: ({ config_raw: raw = "" }) => /:\s*\d{17,}/.test(raw),
   amend: (draft) => void delete draft.config_raw,
 };

@@ -41,13 +41,6 @@ function answeredWithoutOutputs(draft: OutcomeDraft): Executed[] {
   );
 }
 
-/** Requests that failed while an ensemble ran them. */
-function failedInside(draft: OutcomeDraft, ensemble: string): number {
-  return draft.outcome.responses.filter(
-    ({ ok, message = "" }) => !ok && message.includes(`in ensemble '${ensemble}', `),
-  ).length;
-}
-
 const failedRequests: ScenarioDifference = {
   rule: "failed-requests",
   applies: ({ outcome, ...scenario }: Scenario) =>
@@ -57,23 +50,6 @@ const failedRequests: ScenarioDifference = {
     const draft = new OutcomeDraft(scenario);
     for (const { model, request } of answeredWithError(draft)) {
       draft.bookAsFailed(model, draft.rows(request, model));
-    }
-  },
-};
-
-const ensembleFailsOnce: ScenarioDifference = {
-  rule: "ensemble-fails-once",
-  applies(scenario) {
-    if (scenario.outcome.executions === undefined) return false;
-    const draft = new OutcomeDraft(scenario);
-    return draft.ensembles.some((name) => failedInside(draft, name) > 0);
-  },
-  amend(scenario) {
-    const draft = new OutcomeDraft(scenario);
-    for (const name of draft.ensembles) {
-      const failed = failedInside(draft, name);
-      const statistics = draft.statistics(name);
-      if (failed > 0) statistics.fail = Math.min(statistics.fail, failed);
     }
   },
 };
@@ -159,7 +135,6 @@ const callbackParameters: ScenarioDifference = {
 export const failures: readonly ScenarioDifference[] = [
   failedRequests,
   checkedOutputs,
-  ensembleFailsOnce,
   iterativeEnds,
   requestsWithoutInputs,
   callbackParameters,

@@ -8,10 +8,10 @@ type Restriction = NonNullable<GrpcOptions["restrictedProtocols"]>[number];
  */
 export function serverOptions(flags: readonly string[]): GrpcOptions {
   const restrictedProtocols: Restriction[] = [];
-  let headerForwardPattern: RegExp | undefined;
+  let headerForwardPattern: string | undefined;
   for (const flag of flags) {
     const [, name, value = ""] = /^--([^=]+)=(.*)$/.exec(flag) ?? [];
-    if (name === "grpc-header-forward-pattern") headerForwardPattern = new RegExp(value);
+    if (name === "grpc-header-forward-pattern") headerForwardPattern = value;
     if (name === "grpc-restricted-protocol") restrictedProtocols.push(restrictionOf(value));
   }
   return { headerForwardPattern, ...(restrictedProtocols.length === 0 ? {} : { restrictedProtocols }) };

@@ -12,6 +12,8 @@ export interface SessionData {
   readonly sessionOptions: Readonly<Record<string, unknown>>;
   /** Inputs that have no dimensions in the model's file. */
   readonly scalars: readonly string[];
+  /** Inputs of which the model's file does not say whether they have any. */
+  readonly ranksUnknown: readonly string[];
 }
 
 /** An open session and the provider that it runs on. */

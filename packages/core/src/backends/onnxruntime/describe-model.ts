@@ -1,44 +1,54 @@
+import type { DescribedTensor } from "../../config/tensor-spec.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { ModelDescription } from "../../instance/backend.js";
-import { ONNX_BFLOAT16, ONNX_DATA_TYPES, type OnnxValue, readOnnx } from "./read-onnx.js";
+import {
+  ONNX_BFLOAT16,
+  ONNX_DATA_TYPES,
+  type OnnxDescription,
+  type OnnxValue,
+  readOnnx,
+} from "./read-onnx.js";
+import type { SessionTensor, SessionTensors } from "./session-tensors.js";
 
 /**
- * Describes an ONNX model from its file.
+ * Describes an ONNX model from its file and, where there is one, an open session. A session infers the shapes of
+ * outputs, whatever the file declares; the file tells scalars from tensors of unknown rank, which a session does not.
  *
  * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for one that is no ONNX model, UNSUPPORTED for
  * tensors that cannot pass through Node.
  */
-export function describeOnnxModel(model: string | Uint8Array): ModelDescription {
-  const label = typeof model === "string" ? `'${model}'` : "given as bytes";
-  const { inputs, outputs } = read(model, label);
+export function describeOnnxModel(
+  model: string | Uint8Array,
+  session?: SessionTensors,
+  file: OnnxDescription = readOnnxFile(model),
+): ModelDescription {
+  const label = labelOf(model);
   return {
-    inputs: inputs.map((value) => toSpec(value, "input")),
-    outputs: outputs.map((value) => toSpec(value, "output")),
+    inputs: file.inputs.map((value) => toSpec(value, "input", session?.inputs)),
+    outputs: file.outputs.map((value) => toSpec(value, "output", session?.outputs)),
   };
 
-  function toSpec({ name, elementType, dims }: OnnxValue, kind: string) {
-    if (elementType === ONNX_BFLOAT16) {
-      throw new TritonError(
-        "UNSUPPORTED",
-        `the ONNX model ${label} has ${kind} '${name}' of type bfloat16, which onnxruntime-node cannot pass; ` +
-          "cast it to float32 or float16 inside the model",
-      );
-    }
-    const dtype = ONNX_DATA_TYPES[elementType];
-    if (dtype === undefined) {
-      throw new TritonError(
-        "UNSUPPORTED",
-        `the ONNX model ${label} has ${kind} '${name}' of ${typeName(elementType)}, which is no tensor type of the protocol`,
-      );
-    }
-    if (dims === undefined) {
-      throw new TritonError(
-        "UNSUPPORTED",
-        `the ONNX model ${label} leaves the rank of ${kind} '${name}' open`,
-      );
-    }
-    return { name, dtype, shape: dims };
+  function toSpec(value: OnnxValue, kind: string, inSession: readonly SessionTensor[] = []): DescribedTensor {
+    const { name, elementType, dims } = value;
+    const inferred = inSession.find((one) => one.name === name);
+    const dtype = elementType === undefined ? inferred?.dtype : ONNX_DATA_TYPES[elementType];
+    if (dtype === undefined) throw unsupported(`the ONNX model ${label} has ${kind} '${name}'`, elementType);
+    const shape = inferred !== undefined && inferred.shape.length > 0 ? inferred.shape : dims;
+    return shape === undefined ? { name, dtype, shape: [], rankUnknown: true } : { name, dtype, shape };
   }
+}
+
+/** Whether the file leaves out what a session would infer: the shape of an output, or even its type. */
+export function lacksShapes({ outputs }: OnnxDescription): boolean {
+  return outputs.some(({ elementType, dims }) => elementType === undefined || (elementType !== 0 && !dims));
+}
+
+function unsupported(what: string, elementType: number | undefined): TritonError {
+  const why =
+    elementType === ONNX_BFLOAT16
+      ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model"
+      : `of ${typeName(elementType)}, which is no tensor type of the protocol`;
+  return new TritonError("UNSUPPORTED", `${what} ${why}`);
 }
 
 /** ONNX types that the protocol has not. */
@@ -58,11 +68,22 @@ const OTHER_TYPES: Readonly<Record<number, string>> = {
   26: "type int2",
 };
 
-function typeName(elementType: number): string {
+function typeName(elementType: number | undefined): string {
+  if (elementType === undefined) return "a type that the file does not declare";
   return OTHER_TYPES[elementType] ?? `ONNX type ${elementType}`;
 }
 
-function read(model: string | Uint8Array, label: string) {
+function labelOf(model: string | Uint8Array): string {
+  return typeof model === "string" ? `'${model}'` : "given as bytes";
+}
+
+/**
+ * Reads inputs and outputs of a model file.
+ *
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for one that is no ONNX model
+ */
+export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
+  const label = labelOf(model);
   try {
     return readOnnx(model);
   } catch (error) {

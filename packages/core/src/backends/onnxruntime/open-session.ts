@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { NdArray } from "ndarray";
 import type { InferenceSession } from "onnxruntime-node";
 import type { InstanceInfo } from "../../callable/infer-context.js";
-import type { TensorSpec } from "../../config/tensor-spec.js";
+import type { DescribedTensor } from "../../config/tensor-spec.js";
 import { TritonError } from "../../errors/triton-error.js";
 import { heldByInstance } from "../../instance/held-by-instance.js";
 import type { DataType, ElementsOf } from "../../tensor/data-type.js";
@@ -11,12 +11,13 @@ import { tensorFromValue } from "../../tensor/from-value.js";
 import { toNdArray } from "../../tensor/nd-array.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import { createSession } from "./create-session.js";
-import { describeOnnxModel } from "./describe-model.js";
+import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-model.js";
 import { importOnnxRuntime } from "./import-onnx-runtime.js";
 import type { OnnxRuntimeOptions } from "./options.js";
 import { fromResults, toFeeds } from "./ort-tensors.js";
 import { providersFor } from "./providers.js";
 import { sessionOptions } from "./session-options.js";
+import { sessionTensors } from "./session-tensors.js";
 
 /** What {@link openSession} takes: the options of `onnxruntime`, but for the model. */
 export type OnnxSessionOptions = Omit<OnnxRuntimeOptions, "model">;
@@ -71,11 +72,12 @@ export class OnnxSession {
     /** The execution provider that it got. */
     readonly provider: string,
     /** Tensors as the file declares them, with all their dimensions. */
-    readonly inputs: readonly TensorSpec[],
-    readonly outputs: readonly TensorSpec[],
+    readonly inputs: readonly DescribedTensor[],
+    readonly outputs: readonly DescribedTensor[],
   ) {
     this.#session = session;
-    this.#scalars = new Set(inputs.filter(({ shape }) => shape.length === 0).map(({ name }) => name));
+    const scalars = inputs.filter(({ shape, rankUnknown }) => shape.length === 0 && !rankUnknown);
+    this.#scalars = new Set(scalars.map(({ name }) => name));
   }
 
   /** @internal */
@@ -84,16 +86,20 @@ export class OnnxSession {
     { device }: Pick<InstanceInfo, "device">,
     { executionProviders, strictProviders = false, onWarning, ...settings }: OnnxSessionOptions,
   ): Promise<OnnxSession> {
-    const { inputs, outputs } = describeOnnxModel(model);
+    // What is wrong with the file is found without a session.
+    const described = readOnnxFile(model);
+    if (!lacksShapes(described)) describeOnnxModel(model, undefined, described);
     const data = {
       model,
       providers: providersFor(device, executionProviders),
       strict: strictProviders,
       sessionOptions: sessionOptions(settings, 1),
       scalars: [],
+      ranksUnknown: [],
     };
     const warn = onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
     const { session, provider } = await createSession(await importOnnxRuntime(), data, warn);
+    const { inputs, outputs } = describeOnnxModel(model, sessionTensors(session), described);
     return new OnnxSession(session, provider, inputs, outputs);
   }
 

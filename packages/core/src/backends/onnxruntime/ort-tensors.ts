@@ -24,6 +24,11 @@ const DATA_TYPES = new Map<string, DataType>(
   Object.entries(ORT_TYPES).map(([ours, theirs]) => [theirs, ours as DataType]),
 );
 
+/** The data type of a type of ONNX Runtime; undefined for one that the protocol does not have. */
+export function dataTypeOf(ortType: string): DataType | undefined {
+  return DATA_TYPES.get(ortType);
+}
+
 const NO_SCALARS: ReadonlySet<string> = new Set();
 
 const decoder = new TextDecoder("utf-8", { fatal: true });

@@ -5,8 +5,8 @@ import { type ProtobufField, walkMessage } from "./protobuf-walk.js";
 /** One input or output of an ONNX graph. */
 export interface OnnxValue {
   readonly name: string;
-  /** Number in ONNX's `TensorProto.DataType`; 0 for what is no tensor. */
-  readonly elementType: number;
+  /** Number in ONNX's `TensorProto.DataType`; 0 for what is no tensor, undefined when the file does not say. */
+  readonly elementType: number | undefined;
   /** All dimensions, -1 for a symbolic one; undefined when the file leaves even the rank open. */
   readonly dims: readonly number[] | undefined;
 }
@@ -112,7 +112,8 @@ function isNumber(field: ProtobufField): field is { number: number; value: numbe
 function readValue(source: ByteSource, value: Span): OnnxValue {
   const name = text(source, value, VALUE_NAME);
   const type = messages(source, value.start, value.end, VALUE_TYPE)[0];
-  const tensor = type && messages(source, type.start, type.end, TYPE_TENSOR)[0];
+  if (type === undefined) return { name, elementType: undefined, dims: undefined };
+  const tensor = messages(source, type.start, type.end, TYPE_TENSOR)[0];
   if (tensor === undefined) return { name, elementType: 0, dims: undefined };
   const shape = messages(source, tensor.start, tensor.end, TENSOR_TYPE_SHAPE)[0];
   return {

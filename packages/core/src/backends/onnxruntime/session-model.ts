@@ -4,6 +4,7 @@ import type { InstanceInfo } from "../../callable/infer-context.js";
 import { sequenceTensors } from "../../config/sequence-batching.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type {
+  OpenModel,
   WorkerBatch,
   WorkerHost,
   WorkerModel,
@@ -12,28 +13,43 @@ import type {
 import { createSession, type SessionData } from "./create-session.js";
 import { importOnnxRuntime } from "./import-onnx-runtime.js";
 import { fromResults, toFeeds } from "./ort-tensors.js";
-import { scalarOutputs } from "./scalar-outputs.js";
+import { scalarInputs, scalarOutputs } from "./scalars.js";
+import { sessionTensors } from "./session-tensors.js";
 
 /** Runs the session over the inputs of one or more requests. */
 type Run = (inputs: Tensors) => Promise<Tensors>;
 
 /** Entry of workers that run an ONNX model: one session each. */
 export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
+  return (await open(data, host)).load(info);
+}
+
+/** Loads ONNX Runtime. */
+export const prepare = importOnnxRuntime;
+
+/** Opens the session, whose tensors complete the configuration. */
+export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): Promise<OpenModel> {
   const ort = await importOnnxRuntime();
-  const { session, provider } = await createSession(ort, data as SessionData, host.warn);
-  // The file may have more outputs than the model was bound with.
-  const { output, sequenceBatching } = info.modelConfig;
-  const states = sequenceTensors(sequenceBatching).outputs;
-  const outputNames = [...new Set([...output.map(({ name }) => name), ...states])];
-  const scalars = new Set((data as SessionData).scalars);
-  const shaped = scalarOutputs(info.modelConfig);
-  const run: Run = async (inputs) =>
-    shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputNames)));
+  const { session, provider } = await createSession(ort, data as SessionData, warn);
+  const close = () => session.release();
   return {
-    ownsOutputs: true,
-    details: { executionProvider: provider },
-    execute: (batch) => execute(run, batch),
-    close: () => session.release(),
+    description: sessionTensors(session),
+    load: ({ modelConfig }) => {
+      // The file may have more outputs than the model was bound with.
+      const states = sequenceTensors(modelConfig.sequenceBatching).outputs;
+      const outputNames = [...new Set([...modelConfig.output.map(({ name }) => name), ...states])];
+      const scalars = scalarInputs(data as SessionData, modelConfig);
+      const shaped = scalarOutputs(modelConfig);
+      const run: Run = async (inputs) =>
+        shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputNames)));
+      return {
+        ownsOutputs: true,
+        details: { executionProvider: provider },
+        execute: (batch) => execute(run, batch),
+        close,
+      };
+    },
+    close,
   };
 }
 

@@ -112,13 +112,21 @@ function taken(open: OpenCall | undefined): void {
 function refusal({ model }: WireCall, thrown: unknown): TritonError {
   const error = TritonError.from(thrown);
   if (error.code === "CANCELLED") return error;
-  const text =
-    error.code === "UNSUPPORTED"
-      ? `Model ${model} is using the decoupled. The current BLS request call doesn't support models using the ` +
+  return new TritonError(
+    "INTERNAL",
+    `Model ${model} - Error when running inference: ${refusalText(model, error)}`,
+    { cause: error },
+  );
+}
+
+function refusalText(model: string, { code, message }: TritonError): string {
+  // What any look-up says of a model or version that is unknown or not ready.
+  if (message.startsWith("Request for unknown model: ")) {
+    return `Failed for execute the inference request. Model '${model}' is not ready.`;
+  }
+  return code === "UNSUPPORTED"
+    ? `Model ${model} is using the decoupled. The current BLS request call doesn't support models using the ` +
         "decoupled transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec' calls for " +
         "decoupled models.'"
-      : error.message;
-  return new TritonError("INTERNAL", `Model ${model} - Error when running inference: ${text}`, {
-    cause: error,
-  });
+    : message;
 }

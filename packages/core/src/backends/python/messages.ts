@@ -124,9 +124,13 @@ export function parametersJson(parameters: Parameters): string {
   return `{${members.join(",")}}`;
 }
 
-/** Integers that are not bigints beyond 2^53 are doubles, and shall be floats to Python. */
+/**
+ * Integers that are not bigints beyond 2^53 are doubles, and shall be floats to Python. What is not finite has the
+ * names that Python's `json` reads and Triton writes: `NaN`, `Infinity`, `-Infinity`.
+ */
 function parameterJson(value: ParameterValue): string {
-  if (typeof value === "bigint") return String(value);
+  if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value)))
+    return String(value);
   if (typeof value !== "number" || Number.isSafeInteger(value) || !Number.isInteger(value)) {
     return JSON.stringify(value);
   }

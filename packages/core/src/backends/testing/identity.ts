@@ -35,6 +35,7 @@ export const identityBackend: BackendFactory = (): Backend => ({
 class IdentityExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
+  readonly takesAnyBatchSize = true;
 
   constructor(
     private readonly config: ModelConfig,
@@ -48,7 +49,7 @@ class IdentityExecutor implements Executor {
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     execution.inputsReady();
-    await sleep(this.clock, this.delayMs);
+    if (this.delayMs > 0) await sleep(this.clock, this.delayMs, execution.signal);
     execution.outputsReady();
     const results = execution.requests.map((request) => this.#outputsOf(request));
     if (!execution.decoupled) return results;

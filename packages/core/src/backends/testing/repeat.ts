@@ -22,7 +22,8 @@ const OUTPUTS: readonly FixedTensor[] = [
 
 /**
  * The backend `repeat`, for tests of decoupled models: one response for each element of `IN`, after as many
- * milliseconds as `DELAY` says; the instance is free after the `WAIT` milliseconds of its slowest request.
+ * milliseconds as `DELAY` says; the instance is free after the `WAIT` milliseconds of its slowest request. A request
+ * that is given up ends both at once, and so does the end of the model.
  */
 export const repeatBackend: BackendFactory = (): Backend => ({
   backendName: "repeat",
@@ -32,7 +33,7 @@ export const repeatBackend: BackendFactory = (): Backend => ({
   createExecutor: ({ clock }) =>
     new RespondingExecutor(
       (execution, index) => repeat(clock, execution, index),
-      (execution) => sleep(clock, longestWait(execution)),
+      (execution, signal) => sleep(clock, longestWait(execution), signal),
     ),
 });
 
@@ -56,12 +57,12 @@ function longestWait({ requests }: Execution): number {
 }
 
 async function repeat(clock: Clock, execution: Execution, index: number): Promise<void> {
-  const { inputs } = execution.requests[index]!;
+  const { inputs, signal } = execution.requests[index]!;
   const [values, delays] = [inputs.get("IN")!, inputs.get("DELAY")!];
   assertAlike(values.shape, delays.shape);
   const [elements, times] = [numbers(values), numbers(delays)];
   for (const [i, value] of elements.entries()) {
-    await sleep(clock, times[i]!);
+    await sleep(clock, times[i]!, signal);
     if (!execution.isOpen(index)) return;
     execution.send(
       index,

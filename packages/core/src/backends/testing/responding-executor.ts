@@ -11,12 +11,15 @@ export type Respond = (execution: Execution, index: number) => Promise<void>;
 export class RespondingExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
+  readonly takesAnyBatchSize = true;
   readonly #underWay = new Set<Promise<void>>();
 
-  /** @param pause how long a batch keeps the instance */
+  readonly #stopped = new AbortController();
+
+  /** @param pause how long a batch keeps the instance; the signal ends it */
   constructor(
     private readonly respond: Respond,
-    private readonly pause: (execution: Execution) => Promise<void> = async () => {},
+    private readonly pause: (execution: Execution, signal: AbortSignal) => Promise<void> = async () => {},
   ) {}
 
   async start(): Promise<void> {}
@@ -28,12 +31,13 @@ export class RespondingExecutor implements Executor {
       this.#underWay.add(loop);
       void loop.finally(() => this.#underWay.delete(loop));
     }
-    await this.pause(execution);
+    await this.pause(execution, AbortSignal.any([execution.signal, this.#stopped.signal]));
     execution.outputsReady();
     return undefined;
   }
 
   async stop(): Promise<void> {
+    this.#stopped.abort();
     await Promise.all(this.#underWay);
   }
 

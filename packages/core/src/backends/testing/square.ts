@@ -47,7 +47,7 @@ function readParameters({ parameters }: ModelConfig): Play {
 }
 
 async function square(clock: Clock, play: Play, execution: Execution, index: number): Promise<void> {
-  const { inputs } = execution.requests[index]!;
+  const { inputs, signal } = execution.requests[index]!;
   const input = inputs.get("IN")!;
   if (input.shape.length === 2 && input.shape[0] !== 1) {
     throw new TritonError("INVALID_ARG", "unexpected shape for IN input");
@@ -55,7 +55,7 @@ async function square(clock: Clock, play: Play, execution: Execution, index: num
   const count = (input.elements as Int32Array)[0] ?? 0;
   const shape = input.shape.map(() => 1);
   for (let i = 0; i < count; i++) {
-    await sleep(clock, play.delayMs);
+    await sleep(clock, play.delayMs, signal);
     if (!execution.isOpen(index)) return;
     const left = count - i;
     if (left <= play.empty) continue;

@@ -4,12 +4,12 @@ import { type Shape, shapeToString } from "../../tensor/shape.js";
 import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "../defaults.js";
 import type { ModelConfig, ModelInput, ModelOutput } from "../model-config.js";
 import { sequenceTensors } from "../sequence-batching.js";
-import type { TensorSpec } from "../tensor-spec.js";
+import type { DescribedTensor, TensorSpec } from "../tensor-spec.js";
 
 /** The tensors of a model file, with all their dimensions. */
 export interface FileDescription {
-  readonly inputs: readonly TensorSpec[];
-  readonly outputs: readonly TensorSpec[];
+  readonly inputs: readonly DescribedTensor[];
+  readonly outputs: readonly DescribedTensor[];
 }
 
 /** What completion from a file depends on beside the file. */
@@ -25,7 +25,7 @@ const TRITON_DEFAULT_MAX_BATCH_SIZE = 4;
  * Completes a configuration from a model file by the rules of Triton's onnxruntime backend. With inputs and outputs
  * written nothing is. Otherwise, if the first dimension of every tensor is variable, the model batches: by the
  * default size when none is written, and dynamically unless another scheduler is. What is missing of inputs and
- * outputs comes from the file; scalars have dims [1].
+ * outputs comes from the file; scalars and tensors of unknown rank have dims [1].
  *
  * @throws TritonError INVALID_ARG when a batch size is written for a model that cannot batch
  */
@@ -59,7 +59,15 @@ export function completeFromFile(
         "specified",
     );
   }
-  const dimsOf = (spec: TensorSpec) => configDims(spec, completed.maxBatchSize);
+  const dimsOf = (spec: DescribedTensor) => {
+    if (spec.rankUnknown) {
+      warn?.(
+        `autofilled dims [1] for tensor '${spec.name}' of model '${config.name}': its file does not say how many ` +
+          "dimensions it has, and ONNX Runtime cannot infer it. Specify dims in the model configuration if it has others",
+      );
+    }
+    return configDims(spec, completed.maxBatchSize);
+  };
   if (!hasInputs) {
     // Tensors that the sequence batcher makes are no inputs of requests.
     const own = new Set(sequenceTensors(config.sequenceBatching).inputs);
@@ -95,8 +103,9 @@ function configurable(shape: Shape): number[] {
 export function checkOnnxTensors(config: ModelConfig, file: FileDescription): string[] {
   const model = config.name;
   const own = sequenceTensors(config.sequenceBatching);
+  // An optional input stands for an initializer, which a session does not count as an input.
   const expected =
-    config.input.length +
+    config.input.filter(({ optional }) => !optional).length +
     config.batchInput.flatMap(({ targetName }) => targetName).length +
     own.inputs.length;
   const problems: string[] = [];
@@ -106,7 +115,7 @@ export function checkOnnxTensors(config: ModelConfig, file: FileDescription): st
     );
   }
   for (const input of config.input) {
-    problems.push(...tensorProblems(config, input, "input", file.inputs));
+    problems.push(...optionalProblems(config, input), ...tensorProblems(config, input, "input", file.inputs));
   }
   const scattered = new Set(config.batchOutput.flatMap(({ targetName }) => targetName));
   for (const output of config.output) {
@@ -115,11 +124,26 @@ export function checkOnnxTensors(config: ModelConfig, file: FileDescription): st
   return problems;
 }
 
+function optionalProblems({ name: model, maxBatchSize }: ModelConfig, input: ModelInput): string[] {
+  const { name, optional, allowRaggedBatch } = input;
+  if (!optional) return [];
+  if (maxBatchSize > 0) {
+    const text = `optional input '${name}' is not supported for models that support batching`;
+    return [`unable to load model '${model}', ${text}`];
+  }
+  return allowRaggedBatch
+    ? [
+        `unable to load model '${model}', configuration expects model provides input with shape [-1] for ragged input ` +
+          `'${name}', which is not supported for optional input`,
+      ]
+    : [];
+}
+
 function tensorProblems(
   { name: model, maxBatchSize }: ModelConfig,
   tensor: ModelInput | ModelOutput,
   kind: "input" | "output",
-  inFile: readonly TensorSpec[],
+  inFile: readonly DescribedTensor[],
   anyShape = false,
 ): string[] {
   const { name, dataType } = tensor;
@@ -136,8 +160,7 @@ function tensorProblems(
     ];
   }
   if (anyShape) return [];
-  // A scalar of the file and the dims [1] that stand for it are the same.
-  const shape = spec.shape.length === 0 ? [1] : configurable(spec.shape);
+  const shape = configurable(spec.shape);
   if ("allowRaggedBatch" in tensor && tensor.allowRaggedBatch) {
     return shape.length === 1 && shape[0] === -1
       ? []
@@ -146,8 +169,20 @@ function tensorProblems(
             `input '${name}', model provides ${shapeToString(shape)}`,
         ];
   }
+  // Whatever is configured of a tensor of unknown rank may be what the model takes.
+  if (spec.rankUnknown) return [];
   const dims = tensor.reshape?.shape ?? tensor.dims;
+  if (shape.length === 0 && maxBatchSize === 0) return scalarProblems(model, name, dims);
   return shapeProblems(`model '${model}', tensor '${name}'`, shape, dims, maxBatchSize, kind === "output");
+}
+
+/** A configuration has no tensors without dims: ones stand for those of a scalar. */
+function scalarProblems(model: string, name: string, dims: readonly number[]): string[] {
+  if (dims.every((dim) => dim === 1)) return [];
+  return [
+    `unable to load model '${model}', scalar tensor '${name}', should only provide 1 in the model configuration when ` +
+      `the model doesn't support batching. Model configuration provided: ${shapeToString(dims)}.`,
+  ];
 }
 
 /** An input may be narrower than the file allows; an output must say what the file says. */

@@ -1,15 +1,18 @@
 import { TritonError } from "../../errors/triton-error.js";
+import type { Log } from "../../observe/log/log.js";
 import { RateLimiter } from "./rate-limiter.js";
 import type { RateLimitResource } from "./resource-pools.js";
 
 /**
  * The rate limiter that the options ask for; undefined when it is off.
  *
+ * @param log gets the pieces of each resource whenever they change, at verbose level 1
  * @throws TritonError INVALID_ARG for options that mean nothing
  */
 export function createRateLimiter(
   mode: "execution_count" | "off" = "off",
   resources: readonly RateLimitResource[] = [],
+  log?: Log,
 ): RateLimiter | undefined {
   if (mode !== "execution_count" && mode !== "off") {
     throw new TritonError(
@@ -24,5 +27,5 @@ export function createRateLimiter(
       `rateLimitResources: there cannot be ${wrong.count} of resource '${wrong.name}'`,
     );
   }
-  return mode === "off" ? undefined : new RateLimiter(resources);
+  return mode === "off" ? undefined : new RateLimiter(resources, (text) => log?.verbose(1, text));
 }

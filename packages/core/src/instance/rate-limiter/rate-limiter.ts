@@ -28,9 +28,12 @@ export class RateLimiter {
   readonly #pools: ResourcePools;
   readonly #staged: RateLimitedInstance[] = [];
 
-  /** @param resources pieces of each resource; without any, as many as the neediest instance takes */
-  constructor(resources: readonly RateLimitResource[] = []) {
-    this.#pools = new ResourcePools(resources);
+  /**
+   * @param resources pieces of each resource; without any, as many as the neediest instance takes
+   * @param onLimits is told how many pieces there are, whenever instances have come or gone
+   */
+  constructor(resources: readonly RateLimitResource[] = [], onLimits?: (text: string) => void) {
+    this.#pools = new ResourcePools(resources, onLimits);
   }
 
   /**

@@ -37,7 +37,11 @@ export class ResourcePools {
   readonly #taken = new Map<Device, Map<string, number>>();
   #limits: Pieces = new Map();
 
-  constructor(given: readonly RateLimitResource[] = []) {
+  /** @param onLimits is told how many pieces there are, in Triton's words, whenever demands have come or gone */
+  constructor(
+    given: readonly RateLimitResource[] = [],
+    private readonly onLimits: (text: string) => void = () => {},
+  ) {
     this.#given = given;
   }
 
@@ -49,7 +53,7 @@ export class ResourcePools {
   add(demand: Pieces): void {
     this.#demands.add(demand);
     try {
-      this.#limits = this.#computeLimits();
+      this.#update();
     } catch (error) {
       this.remove(demand);
       throw error;
@@ -59,7 +63,7 @@ export class ResourcePools {
   /** The instance is gone. */
   remove(demand: Pieces): void {
     this.#demands.delete(demand);
-    this.#limits = this.#computeLimits();
+    this.#update();
   }
 
   /** Takes all pieces of a demand, or none. */
@@ -77,6 +81,11 @@ export class ResourcePools {
   /** Gives the pieces of a demand back. */
   release(demand: Pieces): void {
     this.#change(demand, -1);
+  }
+
+  #update(): void {
+    this.#limits = this.#computeLimits();
+    this.onLimits(limitsText(this.#limits));
   }
 
   #change(demand: Pieces, sign: 1 | -1): void {
@@ -128,4 +137,20 @@ export class ResourcePools {
       }
     }
   }
+}
+
+/** The pieces of each resource, as Triton writes them to its log. */
+function limitsText(limits: Pieces): string {
+  const lines = ["Max Resource Map===>"];
+  for (const [device, resources] of [...limits].sort(([a], [b]) => place(a) - place(b))) {
+    lines.push(`\tDevice: ${device === GLOBAL ? "GLOBAL" : device}`);
+    const names = [...resources].sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [name, count] of names) lines.push(`\t\tResource: ${name}\t Count: ${count}`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** Global resources come before those of devices. */
+function place(device: Device): number {
+  return device === GLOBAL ? Number.NEGATIVE_INFINITY : device;
 }

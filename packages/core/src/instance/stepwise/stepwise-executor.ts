@@ -90,6 +90,10 @@ class WatchedExecution implements Execution {
     return this.execution.signal;
   }
 
+  get clock(): Execution["clock"] {
+    return this.execution.clock;
+  }
+
   get models(): Execution["models"] {
     return this.execution.models;
   }

@@ -2,6 +2,7 @@ import { BatchLayout } from "../../batch/batch-layout.js";
 import type { PaddingRules } from "../../batch/padding-rules.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
+import { realClock } from "../../clock/clock.js";
 import type { ExecutableRequest, Execution } from "../executor.js";
 import { importCallable, type ModuleOptions } from "../import-callable.js";
 import { resolveLibrary } from "../module/resolve-library.js";
@@ -19,6 +20,7 @@ export async function load(data: unknown, info: InstanceInfo, host: WorkerHost):
   const sequences = new SequencesOfSlots();
   return {
     ownsOutputs: false,
+    callsModels: true,
     ...(finalize === undefined ? {} : { close: finalize }),
     execute: ({ requests, ...batch }) => {
       const known = requests.map((request) => ({ ...request, sequence: sequences.of(request) }));
@@ -44,7 +46,8 @@ async function execute(
   const members: Omit<Execution, "signal"> = {
     requests: executables,
     ...joined,
-    models,
+    clock: realClock,
+    models: models!,
     decoupled: stream !== undefined,
     inputsReady() {},
     outputsReady() {},

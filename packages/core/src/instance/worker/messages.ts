@@ -51,7 +51,7 @@ export interface WireOutputs {
 /** What became of one request; "again" when the model wants to see it once more. */
 export type WireResult = WireOutputs | WireError | "again";
 
-/** What a worker is started with. */
+/** What a worker is told of the instance that it runs. */
 export interface WorkerInit {
   /** Module that exports `load(data, info)`. */
   readonly entry: string;
@@ -62,6 +62,11 @@ export interface WorkerInit {
 }
 
 export type ToWorker =
+  /** Load what a program needs for any model. */
+  | { readonly type: "prepare"; readonly entry: string }
+  /** Open a model for its description; `load` follows when an instance takes it over. */
+  | { readonly type: "open"; readonly entry: string; readonly data: unknown }
+  | { readonly type: "load"; readonly init: WorkerInit }
   | (WireInputs & {
       readonly type: "execute";
       /** Number of the batch: responses of a decoupled model may come after the next one has begun. */
@@ -90,9 +95,14 @@ export type ToWorker =
       readonly value?: boolean | undefined;
       readonly error?: WireError;
     }
-  | { readonly type: "stop" };
+  /** Close the model. `keep`: stay, for another one. */
+  | { readonly type: "stop"; readonly keep?: boolean };
 
 export type FromWorker =
+  /** The model is open; what it says of itself. */
+  | { readonly type: "opened"; readonly description: unknown }
+  /** The model is closed, and the worker can take another one. */
+  | { readonly type: "free" }
   | {
       readonly type: "ready";
       readonly details: Readonly<Record<string, string>>;

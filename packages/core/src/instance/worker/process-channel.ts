@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
-import type { OpenChannel } from "./channel.js";
+import type { Channel, OpenChannel } from "./channel.js";
 import { type FromWorker, type ToWorker, unpackError } from "./messages.js";
 
 /** What a child process says before it dies of an error that nobody caught. */
@@ -20,7 +20,7 @@ const DEBUGGING = /^--(inspect|debug)/;
  * A child process: memory of its own, which the system has back when it ends, and a death that is nobody else's. The
  * messages go over Node's own channel, copied once on each side.
  */
-export const openProcess: OpenChannel = (init, { heapLimitMb, nice }, listener) => {
+export const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
   const main = fileURLToPath(new URL("./process-main.js", import.meta.url));
   const execArgv = process.execArgv.filter((argument) => !DEBUGGING.test(argument));
   if (heapLimitMb !== undefined) execArgv.push(`--max-old-space-size=${heapLimitMb}`);
@@ -40,11 +40,11 @@ export const openProcess: OpenChannel = (init, { heapLimitMb, nice }, listener) 
     if (gone || how === undefined || child.connected) return;
     gone = true;
     clearTimeout(patience);
-    listener.gone(how, fault);
+    channel.listener.gone(how, fault);
   };
   child.on("message", (message: FromWorker | ProcessFault) => {
     if (message.type === "fault") fault = unpackError(message.error);
-    else listener.message(message);
+    else channel.listener.message(message);
   });
   child.on("exit", (code, signal) => {
     how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
@@ -61,11 +61,16 @@ export const openProcess: OpenChannel = (init, { heapLimitMb, nice }, listener) 
     fault = error;
     end();
   });
-  child.send(init, ignoreFailure);
-  return {
+  const post: Channel["post"] = (message) => {
+    if (child.connected) child.send(message, ignoreFailure);
+  };
+  const channel: Channel = {
     details: { pid: String(child.pid) },
-    post: (message) => {
-      if (child.connected) child.send(message, ignoreFailure);
+    listener,
+    post,
+    finish: () => post({ type: "stop" }, []),
+    lowerPriority: (nice) => {
+      if (child.pid !== undefined) lowerPriority(child.pid, nice);
     },
     end: (closeWithinMs = 0) => {
       if (child.connected) child.send({ type: "stop" } satisfies ToWorker, ignoreFailure);
@@ -73,6 +78,7 @@ export const openProcess: OpenChannel = (init, { heapLimitMb, nice }, listener) 
     },
     kill: () => void child.kill("SIGKILL"),
   };
+  return channel;
 };
 
 /** A line that breaks is told by `disconnect`. */

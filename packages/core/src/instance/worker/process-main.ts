@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
-import { packError, type ToWorker, type WorkerInit } from "./messages.js";
+import { packError, type ToWorker } from "./messages.js";
 import type { ProcessFault } from "./process-channel.js";
-import { serveModel } from "./serve-model.js";
+import { serveModels } from "./serve-models.js";
 
 /*
  * The program of a child process. It ends with its parent: the channel closes when the parent is gone, and a thread
@@ -26,13 +26,11 @@ new Worker(new URL("./follow-parent.js", import.meta.url), {
   resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
 }).unref();
 
-process.once("message", (init: WorkerInit) => {
-  void serveModel(init, {
-    post: (message) => void send(message, undefined, undefined, () => {}),
-    onMessage: (listener) => void process.on("message", (message: ToWorker) => listener(message)),
-    close: () => {
-      // What the model wrote may wait for whoever reads it.
-      process.stdout.write("", () => process.stderr.write("", () => process.exit()));
-    },
-  });
+serveModels({
+  post: (message) => void send(message, undefined, undefined, () => {}),
+  onMessage: (listener) => void process.on("message", (message: ToWorker) => listener(message)),
+  close: () => {
+    // What the model wrote may wait for whoever reads it.
+    process.stdout.write("", () => process.stderr.write("", () => process.exit()));
+  },
 });

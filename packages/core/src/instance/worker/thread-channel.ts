@@ -1,35 +1,117 @@
 import { Worker } from "node:worker_threads";
-import type { OpenChannel } from "./channel.js";
+import type { Channel, ChannelListener, OpenChannel } from "./channel.js";
 import type { FromWorker, ToWorker } from "./messages.js";
+import { MOST_SPARE_THREADS, SpareThreads } from "./spare-threads.js";
+
+const spares = new SpareThreads<WorkerThread>();
+
+const NOBODY: ChannelListener = { message() {}, gone() {} };
 
 /** A worker thread: shares the memory of this process, so that buffers change hands without a copy. */
-export const openThread: OpenChannel = (init, { heapLimitMb }, listener) => {
-  const worker = new Worker(new URL("./thread-main.js", import.meta.url), {
-    workerData: init,
-    name: init.info.instanceName,
-    ...(heapLimitMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } }),
-  });
-  let fault: unknown;
-  let patience: NodeJS.Timeout | undefined;
-  worker.on("message", (message: FromWorker) => listener.message(message));
-  worker.on("error", (error) => {
-    fault = error;
-  });
-  worker.on("exit", (code) => {
-    clearTimeout(patience);
-    listener.gone(`exited with code ${code}`, fault);
-  });
-  return {
-    details: {},
-    post: (message, transfer) => worker.postMessage(message, transfer),
-    end: (closeWithinMs) => {
-      if (closeWithinMs === undefined) {
-        void worker.terminate();
-        return;
-      }
-      worker.postMessage({ type: "stop" } satisfies ToWorker);
-      patience = setTimeout(() => void worker.terminate(), closeWithinMs);
-    },
-    kill: () => void worker.terminate(),
-  };
+export const openThread: OpenChannel = ({ heapLimitMb, reusable }, listener) => {
+  const spare = reusable ? spares.take() : undefined;
+  const thread = spare ?? new WorkerThread(heapLimitMb, reusable);
+  thread.begin(listener);
+  return thread;
 };
+
+/** Has at least so many spare threads, which load what a program needs for any model. */
+export function prepareThreads(entry: string, count: number): void {
+  for (let missing = Math.min(count, MOST_SPARE_THREADS) - spares.count; missing > 0; missing--) {
+    const thread = new WorkerThread(undefined, true);
+    thread.post({ type: "prepare", entry }, []);
+    thread.rest();
+    spares.add(thread);
+  }
+}
+
+class WorkerThread implements Channel {
+  readonly details = {};
+  readonly #worker: Worker;
+  /** Whether it is kept when it has closed its model. */
+  readonly #keeps: boolean;
+  listener: ChannelListener = NOBODY;
+  #fault: unknown;
+  /** The program of the model that loads. */
+  #loading: string | undefined;
+  #patience: NodeJS.Timeout | undefined;
+
+  constructor(heapLimitMb: number | undefined, keeps: boolean) {
+    this.#keeps = keeps;
+    this.#worker = new Worker(
+      new URL("./thread-main.js", import.meta.url),
+      heapLimitMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } },
+    );
+    this.#worker.on("message", (message: FromWorker) => {
+      if (message.type === "ready") this.#loadEnds();
+      if (message.type === "free") this.#becomeSpare();
+      else this.listener.message(message);
+    });
+    this.#worker.on("error", (error) => {
+      this.#fault = error;
+    });
+    this.#worker.on("exit", (code) => {
+      clearTimeout(this.#patience);
+      spares.forget(this);
+      this.#loadEnds();
+      this.listener.gone(`exited with code ${code}`, this.#fault);
+    });
+  }
+
+  /** Becomes the worker of a model. */
+  begin(listener: ChannelListener): void {
+    this.listener = listener;
+    this.#worker.ref();
+  }
+
+  post(message: ToWorker, transfer: ArrayBuffer[]): void {
+    if (message.type === "open") this.#loadBegins(message.entry);
+    else if (message.type === "load") this.#loadBegins(message.init.entry);
+    this.#worker.postMessage(message, transfer);
+  }
+
+  finish(): void {
+    this.post({ type: "stop", keep: this.#keeps }, []);
+  }
+
+  end(closeWithinMs: number | undefined): void {
+    if (closeWithinMs === undefined) {
+      this.kill();
+      return;
+    }
+    this.post({ type: "stop" }, []);
+    this.#patience = setTimeout(() => this.kill(), closeWithinMs);
+  }
+
+  lowerPriority(): void {}
+
+  kill(): void {
+    void this.#worker.terminate();
+  }
+
+  /** Waits for another model, and keeps no process alive meanwhile. */
+  rest(): void {
+    this.listener = NOBODY;
+    this.#worker.unref();
+  }
+
+  #becomeSpare(): void {
+    this.#loadEnds();
+    const { listener } = this;
+    this.rest();
+    spares.keep(this);
+    listener.gone("has closed its model", undefined);
+  }
+
+  #loadBegins(entry: string): void {
+    if (!this.#keeps || this.#loading !== undefined) return;
+    this.#loading = entry;
+    spares.loadBegins();
+  }
+
+  #loadEnds(): void {
+    const entry = this.#loading;
+    this.#loading = undefined;
+    if (entry !== undefined) prepareThreads(entry, spares.count + spares.loadEnds());
+  }
+}

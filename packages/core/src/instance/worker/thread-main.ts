@@ -1,12 +1,12 @@
-import { parentPort, workerData } from "node:worker_threads";
-import type { ToWorker, WorkerInit } from "./messages.js";
-import { serveModel } from "./serve-model.js";
+import { parentPort } from "node:worker_threads";
+import type { ToWorker } from "./messages.js";
+import { serveModels } from "./serve-models.js";
 
 /* The program of a worker thread. */
 
 const port = parentPort!;
 
-await serveModel(workerData as WorkerInit, {
+serveModels({
   post: (message, transfer) => port.postMessage(message, transfer),
   onMessage: (listener) => void port.on("message", (message: ToWorker) => listener(message)),
   close: () => {

@@ -5,15 +5,14 @@ import { TritonError } from "../../errors/triton-error.js";
 import type { Execution, ExecutionResult, Executor } from "../executor.js";
 import { BatchesOfWorker, type BatchOfWorker } from "./batches-of-worker.js";
 import { CallsOfWorker } from "./calls-of-worker.js";
-import type { Channel } from "./channel.js";
+import type { Channel, ChannelListener } from "./channel.js";
 import { type HostMessage, isHostMessage, tellHost } from "./host-messages.js";
 import { type FromWorker, unpackError, type WorkerInit } from "./messages.js";
 import { OpenStreams } from "./open-streams.js";
+import { isolationOf, openWorker } from "./open-worker.js";
 import { packInputs } from "./pack-inputs.js";
-import { openProcess } from "./process-channel.js";
 import { readAnswer, type WorkerAnswer } from "./read-answer.js";
 import { Restarts } from "./restarts.js";
-import { openThread } from "./thread-channel.js";
 import type { WorkerContext, WorkerProgram } from "./worker-program.js";
 
 /** How long a model may take to close before it is ended. */
@@ -53,7 +52,7 @@ export class WorkerExecutor implements Executor {
   constructor(program: WorkerProgram, context: WorkerContext) {
     this.#program = program;
     this.#context = context;
-    this.isolation = context.hosting?.isolation === "process" ? "process" : "worker";
+    this.isolation = isolationOf(context);
     this.mustFinish = this.isolation === "worker" && !program.interruptible;
     this.#watches = program.tensorsOnly !== true || context.hosting?.abandonedTimeoutMs !== undefined;
     this.takesAhead = !this.#watches;
@@ -78,46 +77,44 @@ export class WorkerExecutor implements Executor {
       };
       this.#ready = false;
       let failure: TritonError | undefined;
-      const open = this.isolation === "process" ? openProcess : openThread;
-      const channel = open(
-        init,
-        { heapLimitMb: hosting?.heapLimitMb, nice },
-        {
-          message: (message) => {
-            if (message.type === "ready") {
-              this.#ready = true;
-              this.#closes = message.closes;
-              limit?.cancel();
-              this.details = { ...channel.details, ...message.details };
-              for (const ahead of this.#batches.all) this.#post(ahead);
-              this.#batches.begin();
-              resolve();
-            } else if (isHostMessage(message)) {
-              tellHost(message, this.#context, (answer) => channel.post(answer, []));
-            } else if (message.type === "failed") {
-              failure = unpackError(message.error);
-              // The module may have left a timer or a socket open, which would keep the worker alive.
-              if (!this.mustFinish) channel.kill();
-            } else {
-              this.#take(message);
-            }
-          },
-          gone: (how, fault) => {
+      const listener: ChannelListener = {
+        message: (message) => {
+          if (message.type === "ready") {
+            this.#ready = true;
+            this.#closes = message.closes;
             limit?.cancel();
-            this.#channel = undefined;
-            const died = failure ?? this.#describeDeath(fault, how);
-            this.#batches.takeLost()?.reject(died);
-            if (this.#restarts.over) this.#batches.fail(died);
-            if (this.#ready) this.#restarts.crashed(died);
-            else reject(died);
-            this.#streams.fail(died);
-            this.#calls.endAll();
-            this.#onGone?.();
-          },
+            this.details = { ...channel.details, ...message.details };
+            for (const ahead of this.#batches.all) this.#post(ahead);
+            this.#batches.begin();
+            resolve();
+          } else if (isHostMessage(message)) {
+            tellHost(message, this.#context, (answer) => channel.post(answer, []));
+          } else if (message.type === "failed") {
+            failure = unpackError(message.error);
+            // The module may have left a timer or a socket open, which would keep the worker alive.
+            if (!this.mustFinish) channel.kill();
+          } else if (message.type !== "opened" && message.type !== "free") {
+            this.#take(message);
+          }
         },
-      );
+        gone: (how, fault) => {
+          limit?.cancel();
+          this.#channel = undefined;
+          const died = failure ?? this.#describeDeath(fault, how);
+          this.#batches.takeLost()?.reject(died);
+          if (this.#restarts.over) this.#batches.fail(died);
+          if (this.#ready) this.#restarts.crashed(died);
+          else reject(died);
+          this.#streams.fail(died);
+          this.#calls.endAll();
+          this.#onGone?.();
+        },
+      };
+      const channel =
+        this.#context.opened?.take(listener, nice) ?? openWorker(this.#program, this.#context, listener);
       this.#channel = channel;
       const limit = this.#limit("its model had not loaded after", this.#program.loadTimeoutMs);
+      channel.post({ type: "load", init }, []);
     });
   }
 
@@ -168,6 +165,7 @@ export class WorkerExecutor implements Executor {
     this.#restarts.stop();
     const channel = this.#channel;
     if (channel === undefined) {
+      await this.#context.opened?.close();
       this.#batches.fail(new TritonError("UNAVAILABLE", `${this.#name} was stopped`));
       return;
     }
@@ -178,14 +176,14 @@ export class WorkerExecutor implements Executor {
         resolve();
       };
     });
-    if (this.mustFinish) channel.post({ type: "stop" }, []);
+    if (this.mustFinish) channel.finish();
     else if (this.#ready && this.#batches.running === undefined)
       channel.end(this.#closes ? CLOSE_WITHIN_MS : undefined);
     else channel.kill();
     await gone;
   }
 
-  #take(message: Exclude<FromWorker, HostMessage | { type: "ready" | "failed" }>): void {
+  #take(message: Exclude<FromWorker, HostMessage | { type: "ready" | "failed" | "opened" | "free" }>): void {
     switch (message.type) {
       case "memory":
         this.memoryBytes = message.bytes;

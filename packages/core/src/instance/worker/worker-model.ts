@@ -22,8 +22,8 @@ export interface WorkerBatch {
   readonly parts?: readonly Tensors[] | undefined;
   /** How they are padded when they are joined. */
   readonly padding?: PaddingRules | undefined;
-  /** Calls other models on behalf of the batch. */
-  readonly models: ModelCaller;
+  /** Calls other models on behalf of the batch; set for a model that `callsModels`. */
+  readonly models?: ModelCaller;
   /** Rows of each request. */
   readonly rows: readonly number[];
   /** What is known of them; none for a program of `tensorsOnly`. */
@@ -37,6 +37,8 @@ export type WorkerResult = { readonly merged: Tensors } | { readonly separate: r
 export interface WorkerModel {
   /** True when the buffers of the outputs may be taken away: nobody in the worker looks at them again. */
   readonly ownsOutputs: boolean;
+  /** Whether it calls other models. Only then does the worker load what that takes. @default false */
+  readonly callsModels?: boolean;
   /** What there is to say about the loaded model: `executionProvider`, for instance. */
   readonly details?: Readonly<Record<string, string>>;
   execute(batch: WorkerBatch): Promise<WorkerResult | undefined>;
@@ -49,7 +51,20 @@ export interface WorkerHost extends ModuleHost {
   warn(this: void, message: string): void;
 }
 
+/** A model that is open before it is known how it is configured. */
+export interface OpenModel {
+  /** What it says of itself; must survive structured cloning. */
+  readonly description: unknown;
+  /** Goes on as the model of an instance. */
+  load(info: InstanceInfo): WorkerModel;
+  close(): Promise<void>;
+}
+
 /** What the entry module of a worker exports. */
 export interface WorkerEntry {
   load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel>;
+  /** Loads what any model of the program needs, ahead of time. A failure is reported by `load`. */
+  prepare?(): Promise<unknown>;
+  /** For models that complete their configuration with what only an open model shows. */
+  open?(data: unknown, host: WorkerHost): Promise<OpenModel>;
 }

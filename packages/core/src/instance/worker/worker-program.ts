@@ -3,6 +3,7 @@ import type { Clock } from "../../clock/clock.js";
 import type { InstanceHosting } from "../../config/instance-hosting.js";
 import type { OutputChecker } from "../../response/check-outputs.js";
 import type { ModuleHost } from "../import-callable.js";
+import type { OpenedWorker } from "./opened-worker.js";
 
 /** What a worker runs, and how it may be ended. */
 export interface WorkerProgram {
@@ -22,6 +23,8 @@ export interface WorkerProgram {
    * next batch while it runs one.
    */
   readonly tensorsOnly?: boolean;
+  /** True for a program that leaves nothing behind in its thread when it has closed a model. @default false */
+  readonly reusesThread?: boolean;
   /** Milliseconds that loading may take, for what can be interrupted. @default any time */
   readonly loadTimeoutMs?: number | undefined;
 }
@@ -39,4 +42,6 @@ export interface WorkerContext {
   readonly warn: (message: string) => void;
   /** Takes what a module writes to the log, and changes of its metrics. */
   readonly host?: ModuleHost;
+  /** A worker that has the model open already, for the first start. */
+  readonly opened?: OpenedWorker | undefined;
 }

@@ -5,7 +5,7 @@ import { type Span, text } from "./spans-of-trace.js";
 
 /** Where spans go, and how many at a time: settings of `--trace-config opentelemetry,<setting>=<value>`. */
 export interface OpenTelemetryOptions {
-  /** A collector that speaks OTLP over HTTP. @default "http://localhost:4318/v1/traces" */
+  /** A collector that speaks OTLP over HTTP; `http://` may be left out. @default "http://localhost:4318/v1/traces" */
   readonly url?: string;
   /** Attributes of the service. @default { "service.name": "triton-inference-server" } */
   readonly resource?: Readonly<Record<string, string>>;
@@ -28,9 +28,15 @@ export const DEFAULT_OPEN_TELEMETRY: Required<OpenTelemetryOptions> = {
 /** How long a collector may take to answer. */
 const TIMEOUT_MS = 10_000;
 
+/** The URL of a collector. Without a scheme it is `http`, as the C++ exporter of OpenTelemetry reads it. */
+export function collectorUrl(url: string): string {
+  return url.includes("://") ? url : `http://${url}`;
+}
+
 /** Sends spans to a collector, one message at a time. A collector that is not there is a line of the log. */
 export class SpanExporter {
   readonly #options: Required<OpenTelemetryOptions>;
+  readonly #url: string;
   readonly #resource: object;
   #waiting: Span[] = [];
   #lost = 0;
@@ -43,6 +49,7 @@ export class SpanExporter {
     private readonly log: Pick<Log, "error">,
   ) {
     this.#options = options;
+    this.#url = collectorUrl(options.url);
     const attributes = { "service.name": "triton-inference-server", ...options.resource };
     this.#resource = { attributes: Object.entries(attributes).map(([key, value]) => text(key, value)) };
   }
@@ -78,9 +85,7 @@ export class SpanExporter {
       try {
         await this.#send(spans);
       } catch (error) {
-        this.log.error(
-          `failed to export ${spans.length} spans to '${this.#options.url}': ${statusText(error)}`,
-        );
+        this.log.error(`failed to export ${spans.length} spans to '${this.#url}': ${statusText(error)}`);
       }
       if (this.#lost > 0)
         this.log.error(`${this.#lost} spans were lost: they came faster than they could be sent`);
@@ -90,7 +95,7 @@ export class SpanExporter {
 
   async #send(spans: readonly Span[]): Promise<void> {
     const scopeSpans = [{ scope: { name: "triton-server" }, spans }];
-    const response = await fetch(this.#options.url, {
+    const response = await fetch(this.#url, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ resourceSpans: [{ resource: this.#resource, scopeSpans }] }),

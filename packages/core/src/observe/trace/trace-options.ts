@@ -1,5 +1,5 @@
 import { TritonError } from "../../errors/triton-error.js";
-import { DEFAULT_OPEN_TELEMETRY, type OpenTelemetryOptions } from "./span-exporter.js";
+import { collectorUrl, DEFAULT_OPEN_TELEMETRY, type OpenTelemetryOptions } from "./span-exporter.js";
 import {
   DEFAULT_TRACE_SETTINGS,
   type TraceLevel,
@@ -73,7 +73,7 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
       problems.push(`trace.openTelemetry.${name} must be an integer of at least 0, got ${String(value)}`);
     }
   }
-  if (!URL.canParse(url)) problems.push(`trace.openTelemetry.url must be a URL, got '${url}'`);
+  if (!URL.canParse(collectorUrl(url))) problems.push(`trace.openTelemetry.url must be a URL, got '${url}'`);
   const settings = {
     levels: (["TIMESTAMPS", "TENSORS"] as const).filter((level) => levels.has(level)),
     rate: whole("rate", 0, 2 ** 32 - 1),

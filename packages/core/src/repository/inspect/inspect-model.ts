@@ -8,7 +8,7 @@ import { dataFilesOf } from "../../files/data-file.js";
 import { exists, readSmallFile } from "../../files/read-small-file.js";
 import { assertStaysInside } from "../../files/stays-inside.js";
 import { Log } from "../../observe/log/log.js";
-import { type PlanContext, planVersion } from "../create-version.js";
+import { configOfOpenModel, type PlanContext, planVersion } from "../create-version.js";
 import { contents, subdirectories } from "../layout/list-directory.js";
 import { readVersionDirectories, versionsToLoad } from "../layout/versions-to-load.js";
 import { configPathOf, type PolledModel, pollModel } from "../poll-model.js";
@@ -122,7 +122,7 @@ async function inspectVersions(
   const configs: ModelConfig[] = [];
   for (const version of versions) {
     try {
-      configs.push((await planVersion(polled, version, context)).config);
+      configs.push(await configOf(polled, version, context));
     } catch (error) {
       const path = join(polled.directory, String(version));
       findings.addLines("error", path, TritonError.from(error).message);
@@ -133,6 +133,22 @@ async function inspectVersions(
     }
   }
   return configs[0];
+}
+
+/**
+ * What the version would be served with, by its file. A model that is refused so is opened, as loading would do: what the
+ * file declares of outputs may not be what the model makes.
+ */
+async function configOf(polled: PolledModel, version: number, context: PlanContext): Promise<ModelConfig> {
+  try {
+    return (await planVersion(polled, version, context)).config;
+  } catch (error) {
+    const quiet = new Log({ error() {}, warn() {}, info() {}, debug() {} });
+    return await configOfOpenModel(polled, version, { ...context, log: quiet }).catch((whenOpen) => {
+      // Without what runs the model, its file has the last word.
+      throw TritonError.from(whenOpen).code === "UNAVAILABLE" ? error : whenOpen;
+    });
+  }
 }
 
 function inspectWarmup({ directory, config }: PolledModel, configPath: string, findings: Findings): void {

@@ -40,13 +40,14 @@ export function isModified(before: ModelTimes, now: ModelTimes): boolean {
   );
 }
 
-/** True when a version that was loaded before cannot stay: one that is still there, or a file for all of them, changed. */
-export function filesChanged(before: ModelTimes | undefined, now: ModelTimes | undefined): boolean {
+/** True when a loaded version must be made anew: its own directory, or a file that all versions share, changed. */
+export function isVersionModified(
+  before: ModelTimes | undefined,
+  now: ModelTimes | undefined,
+  version: number,
+): boolean {
   if (before === undefined || now === undefined || before.others !== now.others) return true;
-  return [...now.versions].some(([name, signature]) => {
-    const old = before.versions.get(name);
-    return old !== undefined && old !== signature;
-  });
+  return before.versions.get(String(version)) !== now.versions.get(String(version));
 }
 
 async function signatureOf(path: string, depth: number): Promise<string> {

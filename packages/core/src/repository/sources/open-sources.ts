@@ -13,7 +13,8 @@ export function openSources(paths: readonly string[], context: CloudSourceContex
   const places = new Map<string, CloudPath | undefined>();
   for (const path of paths) {
     const cloud = isCloudPath(path) ? parseCloudPath(path) : undefined;
-    places.set(cloud?.text ?? resolve(path), cloud);
+    // An empty path names no directory; resolved, it would be the current one.
+    places.set(cloud?.text ?? (path === "" ? path : resolve(path)), cloud);
   }
   return [...places].map(([path, cloud]) =>
     cloud === undefined ? new LocalSource(path) : new CloudSource(cloud, context),

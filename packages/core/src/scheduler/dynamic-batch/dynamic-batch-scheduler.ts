@@ -10,6 +10,7 @@ import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
 import type { CutReason } from "../../observe/cut-log.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
+import { ArrivalHold } from "../arrival-hold.js";
 import { type LevelStatus, PriorityQueue } from "../priority-queue.js";
 import type { Scheduler } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
@@ -51,8 +52,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   #stopped = false;
   /** The delay is off although the configuration has one. */
   #flushing = false;
-  /** Requests to wait for before the first batch, once: a hold for tests. */
-  #holdUntil: number;
+  readonly #hold: ArrivalHold;
 
   constructor(
     config: ModelConfig,
@@ -66,7 +66,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     this.#instances = instances;
     this.#clock = clock;
     this.#alarm = new Alarm(clock, () => this.#look());
-    this.#holdUntil = holdUntil;
+    this.#hold = new ArrivalHold(holdUntil);
     this.#onChange = onChange;
     const [now, look] = [() => clock.now(), () => this.#look()];
     this.#queue = new PriorityQueue(batching, deadlines, now, look, levels);
@@ -116,10 +116,15 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#alarm.isSet && this.#payload.state === "queued";
   }
 
+  isFull(priority?: number): boolean {
+    return this.#queue.isFull(priority);
+  }
+
   enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     this.#adaptive?.admit(request, this.#queue, this.#clock.now());
     this.#queue.push(request);
+    this.#hold.arrived();
     if (this.#lookDeferred) return;
     if (!this.hasSlot) {
       this.#needsSlot = true;
@@ -150,13 +155,13 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
 
   /** The hold for tests is over. */
   release(): void {
-    this.#holdUntil = 0;
+    this.#hold.end();
     this.#look();
   }
 
   /** Nobody else will come: nothing waits for others any more. */
   hurry(): void {
-    this.#holdUntil = 0;
+    this.#hold.end();
     this.#flushing ||= this.#rules.maxQueueDelayMs > 0 || this.#adaptive !== undefined;
     this.#adaptive = undefined;
     this.#rules = { ...this.#rules, maxQueueDelayMs: 0 };
@@ -185,8 +190,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     this.#looking = true;
     this.#needsSlot = false;
     try {
-      while (this.#queue.size > 0 && this.#queue.size >= this.#holdUntil && this.hasSlot) {
-        this.#holdUntil = 0;
+      while (this.#queue.size > 0 && this.#hold.isOver && this.hasSlot) {
         if (this.#payloadIsOver) this.#openPayload();
         const now = this.#clock.now();
         const rules = this.#adaptive?.rules(this.#queue, this.#rules, now) ?? this.#rules;
@@ -198,7 +202,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
         }
       }
       this.#alarm.callOff();
-      this.#needsSlot = this.#queue.size > 0 && this.#queue.size >= this.#holdUntil;
+      this.#needsSlot = this.#queue.size > 0 && this.#hold.isOver;
     } finally {
       this.#looking = false;
       // A model that has nothing to do must not keep the last batch that it had.

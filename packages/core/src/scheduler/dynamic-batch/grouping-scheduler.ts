@@ -7,7 +7,9 @@ import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
+import { ArrivalHold } from "../arrival-hold.js";
 import type { LevelStatus } from "../priority-queue.js";
+import { isQueueFull } from "../queue-limits.js";
 import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";
 import { BatchersInTurn } from "./batchers-in-turn.js";
@@ -40,8 +42,8 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
   #lookAgain = false;
   #stopped = false;
   #sweepAt = IDLE_GROUPS;
-  /** Requests to wait for, in all groups together, before the first batch. */
-  #holdUntil: number;
+  /** Waits for requests of all groups together. */
+  readonly #hold: ArrivalHold;
 
   constructor(
     private readonly config: ModelConfig,
@@ -52,7 +54,7 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     private readonly padded: ReadonlySet<string>,
     holdUntil = 0,
   ) {
-    this.#holdUntil = holdUntil;
+    this.#hold = new ArrivalHold(holdUntil);
     instances.listener = this;
   }
 
@@ -74,11 +76,18 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     return [...merged.values()].sort((a, b) => a.priorityLevel - b.priorityLevel);
   }
 
+  /** Size limits hold for all groups together. */
+  isFull(priority?: number): boolean {
+    const batching = this.config.dynamicBatching!;
+    return isQueueFull(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
+  }
+
   enqueue(request: InferenceRequest): void {
     classifyRequest(request, this.grouping);
     this.#groupOf(request.batchKey).enqueue(request);
-    if (this.#holdUntil === 0 || this.queuedCount < this.#holdUntil) return;
-    this.#holdUntil = 0;
+    if (this.#hold.isOver) return;
+    this.#hold.arrived();
+    if (!this.#hold.isOver) return;
     const held = [...this.#groups.values()].filter(({ head }) => head !== undefined);
     held.sort((a, b) => a.headPriority - b.headPriority || a.head!.queueStart - b.head!.queueStart);
     for (const group of held) group.release();
@@ -102,7 +111,7 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
 
   stop(): void {
     this.#stopped = true;
-    this.#holdUntil = 0;
+    this.#hold.end();
     for (const group of this.#groups.values()) group.stop();
   }
 
@@ -135,7 +144,7 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     const { maxBatchCost } = this.grouping;
     const onChange = (changed: DynamicBatchScheduler) => this.#changed(changed);
     const share = { maxBatchCost, padded, levels: this.#levels, ordered: this.#ordered, onChange };
-    const held = this.#holdUntil > 0 ? Number.POSITIVE_INFINITY : 0;
+    const held = this.#hold.isOver ? 0 : Number.POSITIVE_INFINITY;
     const group = new DynamicBatchScheduler(config, instances, clock, deadlines, held, share);
     // Each batcher thinks that it is the only one.
     instances.listener = this;

@@ -135,6 +135,7 @@ export class EnsembleRun {
       return true;
     } catch (thrown) {
       if (call !== undefined) this.#calls.delete(call);
+      this.#underWay--;
       this.#fail(TritonError.from(thrown));
       return false;
     }
@@ -231,7 +232,10 @@ export class EnsembleRun {
     }
     const message = `in ensemble '${config.name}', ${error.message}`;
     const told = new TritonError(error.code, message, { cause: error });
-    statistics.recordFailure("OTHER", clock.now() - request.queueStart);
+    const totalMs = clock.now() - request.queueStart;
+    statistics.recordFailure("OTHER", totalMs);
+    // As Triton, which counts the request once more when no other step is in flight. Dashboards and alerts rely on it.
+    if (this.#underWay === 0) statistics.recordFailure("OTHER", totalMs);
     this.#giveUp(new TritonError("CANCELLED", message, { cause: error }));
     request.respondError(told);
   }

@@ -8,6 +8,7 @@ import type { PartsOwner } from "../../instance/instance-group-listener.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
 import type { Tensor } from "../../tensor/tensor.js";
+import { ArrivalHold } from "../arrival-hold.js";
 import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
@@ -60,6 +61,8 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
   /** Sequences that take requests, in slots and in the backlog. */
   readonly #open = new Map<bigint | string, Sequence>();
   readonly #totals: QueueTotals = { size: 0, rows: 0 };
+  readonly #slotHold: ArrivalHold;
+  readonly #backlogHold: ArrivalHold;
   #nextId = 1n;
   #stopped = false;
 
@@ -86,6 +89,8 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     if (sequences.state.length > 0) {
       this.#states = new ImplicitStates(config, options.initialStates);
     }
+    this.#slotHold = new ArrivalHold(options.holdUntil);
+    this.#backlogHold = new ArrivalHold(options.backlogHoldUntil);
     this.held = options.holdUntil > 0 && sequences.oldest === undefined;
     this.#batchers = new InstanceBatchers(
       (group) =>
@@ -204,14 +209,14 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     sequence.push(request);
     if (request.sequenceEnd && !this.#iterative) this.#close(sequence);
     if (sequence.slot === undefined) this.#timeouts.limitWait(sequence, request, now);
-    if (this.held) this.#endHold();
+    if (this.held) this.#held(sequence);
     else sequence.slot?.batcher.changed(sequence.slot);
   }
 
-  #endHold(): void {
-    const waiting = this.#places.backlog.reduce((sum, sequence) => sum + sequence.size, 0);
-    if (waiting < this.#options.backlogHoldUntil) return;
-    if (this.#totals.size - waiting < this.#options.holdUntil) return;
+  /** A request has arrived while the scheduler is held. */
+  #held(sequence: Sequence): void {
+    (sequence.slot === undefined ? this.#backlogHold : this.#slotHold).arrived();
+    if (!this.#backlogHold.isOver || !this.#slotHold.isOver) return;
     this.held = false;
     for (const batcher of this.#batchers) for (const slot of batcher.slots) batcher.changed(slot);
   }

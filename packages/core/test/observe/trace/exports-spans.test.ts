@@ -7,7 +7,7 @@ import { Log } from "../../../src/observe/log/log.js";
 import type { OpenTelemetryOptions } from "../../../src/observe/trace/span-exporter.js";
 import type { Span } from "../../../src/observe/trace/spans-of-trace.js";
 import { readTraceparent } from "../../../src/observe/trace/trace-context.js";
-import type { TraceOptions } from "../../../src/observe/trace/trace-options.js";
+import { resolveTraceOptions, type TraceOptions } from "../../../src/observe/trace/trace-options.js";
 import { Tracing } from "../../../src/observe/trace/tracing.js";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
@@ -22,7 +22,12 @@ interface Message {
 }
 
 /** A collector that keeps what it is sent, and traces that go there. */
-async function bench(options: TraceOptions = {}, spans: OpenTelemetryOptions = {}, status = 200) {
+async function bench(
+  options: TraceOptions = {},
+  spans: OpenTelemetryOptions = {},
+  status = 200,
+  scheme = "http://",
+) {
   const messages: Message[] = [];
   const server = createServer(async (request, response) => {
     let text = "";
@@ -33,7 +38,7 @@ async function bench(options: TraceOptions = {}, spans: OpenTelemetryOptions = {
   server.listen(0);
   await once(server, "listening");
   onTestFinished(() => void server.close());
-  const url = `http://localhost:${(server.address() as AddressInfo).port}/v1/traces`;
+  const url = `${scheme}localhost:${(server.address() as AddressInfo).port}/v1/traces`;
   const lines: string[] = [];
   const push = (line: string) => lines.push(line);
   const log = new Log({ error: push, warn: push, info: push, debug: push });
@@ -123,6 +128,18 @@ describe("a trace", () => {
         { key: "zone", value: { stringValue: "a" } },
       ],
     });
+  });
+
+  it("goes to a collector whose URL has no scheme", async () => {
+    const { tracing, run, received } = await bench({}, {}, 200, "");
+    run();
+    await tracing.close();
+    expect(received()).not.toEqual([]);
+  });
+
+  it.each(["127.0.0.1:4318", "collector:4318/v1/traces", "[::1]:4318"])("may go to %s", (url) => {
+    const { ofMode } = resolveTraceOptions({ mode: "opentelemetry", openTelemetry: { url } });
+    expect(ofMode).toMatchObject({ url });
   });
 
   it("goes on with that of the client, whose requests are all traced", async () => {

@@ -41,12 +41,12 @@ it("the newest copy stays, others go once nobody knows them and no version is ma
   const [held, known, loose, newest] = [await next(), await next(), await next(), await next()];
   held.retain();
   source.sweep(new Set([known]));
-  await vi.waitFor(() => expect(existsSync(loose.root)).toBe(false));
+  await expect.poll(() => existsSync(loose.root)).toBe(false);
   expect([held, known, newest].map(({ directory }) => existsSync(directory))).toEqual([true, true, true]);
   await held.release();
   expect(existsSync(held.root)).toBe(false);
   source.sweep(NONE);
-  await vi.waitFor(() => expect(existsSync(known.root)).toBe(false));
+  await expect.poll(() => existsSync(known.root)).toBe(false);
   await source.close();
   expect(existsSync(newest.root)).toBe(false);
 });
@@ -58,7 +58,7 @@ it("the copy of a model that is gone goes, and closing removes what is held too"
   await source.refresh();
   expect(await source.has("m")).toBe(false);
   source.sweep(NONE);
-  await vi.waitFor(() => expect(existsSync(gone.root)).toBe(false));
+  await expect.poll(() => existsSync(gone.root)).toBe(false);
   state.exists = true;
   const held = await next();
   held.retain();

@@ -255,6 +255,15 @@ describe("a hold", () => {
     expect(bench.batches).toEqual(["A1", "A2", "B1", "C1"]);
   });
 
+  it("counts requests that were given up meanwhile", async () => {
+    const hold = { holdUntil: 2, backlogHoldUntil: 0 };
+    const bench = new SequenceBench({ maxBatchSize: 2, sequence: { strategy: "direct" } }, 1, hold);
+    const first = bench.send("A1^$");
+    first.cancel();
+    await bench.sendEach("B1^$");
+    expect(bench.batches.join()).toContain("B1");
+  });
+
   it("of the oldest strategy is that of its batcher", async () => {
     const bench = new SequenceBench({ sequence: {} }, 1, { holdUntil: 2 });
     await bench.sendEach("A1^");

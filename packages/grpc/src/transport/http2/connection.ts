@@ -1,6 +1,9 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import type { ResolvedConnectionOptions } from "../connection-options.js";
 import { PingAbuse } from "./ping-abuse.js";
+import { ResetAbuse } from "./reset-abuse.js";
+import { SilenceWatch } from "./silence-watch.js";
 
 /** The longest time that a timer can wait. */
 const MAX_TIMER_MS = 0x7fff_ffff;
@@ -8,20 +11,29 @@ const MAX_TIMER_MS = 0x7fff_ffff;
 /** The highest id of a stream: a client that is told to go at this one may send what it has begun. */
 const LAST_STREAM = 0x7fff_ffff;
 
-/** Looks after one connection: whether its client is still there, its pings, its age. */
+/** Looks after one connection: whether its client is still there, its pings and resets, its age. */
 export class Connection {
   readonly #session: ServerHttp2Session;
   readonly #options: ResolvedConnectionOptions;
-  readonly #abuse: PingAbuse;
+  readonly #pings: PingAbuse;
+  readonly #resets = new ResetAbuse();
+  readonly #silence: SilenceWatch;
   readonly #timers = new Set<NodeJS.Timeout>();
   #calls = 0;
   #pingsWithoutData = 0;
   #lastSign = performance.now();
 
-  constructor(session: ServerHttp2Session, options: ResolvedConnectionOptions) {
+  constructor(session: ServerHttp2Session, socket: Socket, options: ResolvedConnectionOptions) {
     this.#session = session;
     this.#options = options;
-    this.#abuse = new PingAbuse(options);
+    this.#pings = new PingAbuse(options);
+    this.#silence = new SilenceWatch({
+      session,
+      socket,
+      lastSign: () => this.#lastSign,
+      hasCalls: () => this.#calls > 0,
+      after: (ms, action) => this.#after(ms, action),
+    });
     session.on("ping", () => this.#pinged());
     session.once("close", () => this.#timers.forEach((timer) => void clearTimeout(timer)));
     this.#keepAlive(options.keepaliveTimeMs);
@@ -33,7 +45,10 @@ export class Connection {
   opened(stream: ServerHttp2Stream): void {
     this.#calls++;
     this.received();
-    stream.once("close", () => this.#calls--);
+    stream.once("close", () => {
+      this.#calls--;
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted) this.#reset();
+    });
   }
 
   /** The client has sent something. */
@@ -44,15 +59,33 @@ export class Connection {
   /** The server has sent headers or data. */
   sent(): void {
     this.#pingsWithoutData = 0;
-    this.#abuse.pardon();
+    this.#pings.pardon();
+  }
+
+  /** Tells the client to go. Resolves when the calls at hand are over, or can no longer be answered. */
+  close(): Promise<void> {
+    const session = this.#session;
+    if (session.destroyed) return Promise.resolve();
+    return new Promise((resolve) => {
+      session.once("close", resolve);
+      this.#silence.look();
+      session.close();
+    });
   }
 
   #pinged(): void {
     this.received();
-    if (!this.#abuse.isOneTooMany(performance.now(), this.#calls)) return;
-    const { NGHTTP2_ENHANCE_YOUR_CALM } = constants;
-    this.#session.goaway(NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
-    this.#session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
+    if (this.#pings.isOneTooMany(performance.now(), this.#calls)) this.#cutOff("too_many_pings");
+  }
+
+  #reset(): void {
+    if (!this.#session.destroyed && this.#resets.isOneTooMany(performance.now()))
+      this.#cutOff("too_many_resets");
+  }
+
+  #cutOff(reason: string): void {
+    this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(reason));
+    this.#session.destroy();
   }
 
   #keepAlive(waitMs: number): void {

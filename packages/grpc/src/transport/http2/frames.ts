@@ -1,4 +1,5 @@
 import { STATUS } from "../../status-from-code.js";
+import { tooLarge } from "../message-size.js";
 import { RefusedCall } from "./refused-call.js";
 
 /*
@@ -7,7 +8,8 @@ import { RefusedCall } from "./refused-call.js";
  *   compressed: 1 byte | length: 4 bytes, big-endian | message
  */
 
-const HEADER_BYTES = 5;
+/** Bytes before each message. */
+export const HEADER_BYTES = 5;
 
 /** Messages together that are smaller than this are copied into one piece to be written. */
 const JOIN_BELOW = 64 * 1024;
@@ -31,18 +33,21 @@ export class FrameReader {
   /**
    * Takes a piece and gives the messages that it completes.
    *
-   * @throws RefusedCall RESOURCE_EXHAUSTED for a message above the limit, before it has come.
+   * @throws RefusedCall RESOURCE_EXHAUSTED for a message above the limit, before it has come and without memory for it;
+   * INTERNAL for a flag that gRPC does not have.
    */
   push(piece: Buffer): Frame[] {
     this.#pieces.push(piece);
     this.#size += piece.length;
     const frames: Frame[] = [];
     for (let length = this.#messageLength(); length !== undefined; length = this.#messageLength()) {
+      const flag = this.#pieces[0]![0]!;
+      if (flag > 1) {
+        const hex = flag.toString(16).padStart(2, "0");
+        throw new RefusedCall(STATUS.INTERNAL, `Bad GRPC frame type 0x${hex}`);
+      }
       if (length > this.#maxSize) {
-        throw new RefusedCall(
-          STATUS.RESOURCE_EXHAUSTED,
-          `Received message larger than max (${length} vs. ${this.#maxSize})`,
-        );
+        throw new RefusedCall(STATUS.RESOURCE_EXHAUSTED, tooLarge(length, this.#maxSize));
       }
       if (this.#size < HEADER_BYTES + length) break;
       frames.push(this.#take(length));

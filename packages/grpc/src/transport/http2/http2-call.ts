@@ -1,14 +1,14 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { TritonError } from "@tritonjs/core";
+import { type RequestMemory, type RequestShare, TritonError } from "@tritonjs/core";
 import { type CallStatus, RETRY_PUSHBACK, STATUS, statusFromError } from "../../status-from-code.js";
 import type { CallHeaders, DuplexStream } from "../call.js";
 import type { Method } from "../method.js";
 import type { TransportOptions } from "../transport.js";
+import { unpackMessage } from "../unpack-message.js";
 import { compressorFor } from "./compress.js";
 import type { Connection } from "./connection.js";
 import { timeoutOf } from "./deadline.js";
-import { decompress } from "./decompress.js";
-import { type Frame, FrameReader } from "./frames.js";
+import { type Frame, FrameReader, HEADER_BYTES } from "./frames.js";
 import { Outgoing, RESPONSE_HEADERS } from "./outgoing.js";
 import { RefusedCall } from "./refused-call.js";
 
@@ -27,6 +27,12 @@ export function sendStatus(stream: ServerHttp2Stream, { code, details, retryAfte
   if (!stream.readableEnded) stream.resume();
 }
 
+/** A message that is not yet handed over, and its share of the memory. */
+interface Arrived {
+  readonly frame: Frame;
+  readonly share: RequestShare;
+}
+
 /** One call on an HTTP/2 stream: messages in, messages out, a status at the end. */
 export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly headers: CallHeaders;
@@ -36,13 +42,18 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly #connection: Connection;
   readonly #outgoing: Outgoing;
   readonly #reader: FrameReader;
-  readonly #frames: Frame[] = [];
+  readonly #arrived: Arrived[] = [];
+  readonly #memory: RequestMemory;
+  /** Counts the message that has not come in full. */
+  readonly #incoming: RequestShare;
+  /** Share of the request of a call that has only one. */
+  #held: RequestShare | undefined;
   readonly #closeListeners: (() => void)[] = [];
-  #onMessage: (message: unknown) => void = () => {};
+  #onMessage: (message: unknown, share: RequestShare) => void = () => {};
   #onHalfClose: () => void = () => {};
   #deadline: NodeJS.Timeout | undefined;
   #paused = false;
-  #decompressing = false;
+  #unpacking: AbortController | undefined;
   #inputEnded = false;
   #halfClosed = false;
   #over = false;
@@ -52,7 +63,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     headers: CallHeaders,
     method: Method,
     connection: Connection,
-    { maxReceiveMessageSize, inferResponseCompressionLevel }: TransportOptions,
+    { maxReceiveMessageSize, requestMemory, inferResponseCompressionLevel }: TransportOptions,
   ) {
     this.headers = headers;
     this.#stream = stream;
@@ -60,6 +71,8 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#connection = connection;
     this.#maxSize = maxReceiveMessageSize;
     this.#reader = new FrameReader(maxReceiveMessageSize);
+    this.#memory = requestMemory;
+    this.#incoming = requestMemory.share();
     const level = method.protocol === "inference" ? inferResponseCompressionLevel : "none";
     const compressor =
       level === "none" ? undefined : compressorFor(level, headers.get("grpc-accept-encoding"));
@@ -83,7 +96,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     });
   }
 
-  onMessage(listener: (message: unknown) => void): void {
+  onMessage(listener: (message: unknown, share: RequestShare) => void): void {
     this.#onMessage = listener;
   }
 
@@ -129,7 +142,10 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#connection.received();
     if (this.#over) return;
     try {
-      for (const next of this.#reader.push(piece)) this.#frames.push(next);
+      this.#incoming.take(piece.length);
+      for (const frame of this.#reader.push(piece)) {
+        this.#arrived.push({ frame, share: this.#incoming.split(HEADER_BYTES + frame.bytes.length) });
+      }
     } catch (error) {
       this.fail(error);
       return;
@@ -137,43 +153,64 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#deliver();
   }
 
-  /** Hands over what has come, in its order: a message that is being decompressed holds the next ones back. */
+  /** Hands over what has come, in its order: a message that is being unpacked holds the next ones back. */
   #deliver(): void {
-    while (!this.#over && !this.#paused && !this.#decompressing) {
-      const next = this.#frames.shift();
+    while (!this.#over && !this.#paused && this.#unpacking === undefined) {
+      const next = this.#arrived.shift();
       if (next === undefined) break;
-      if (next.compressed) this.#decompress(next.bytes);
-      else this.#decode(next.bytes);
+      const { frame, share } = next;
+      if (frame.compressed) this.#unpack(frame.bytes, share);
+      else this.#decode(frame.bytes, share);
     }
-    if (!this.#inputEnded || this.#halfClosed || this.#decompressing || this.#frames.length > 0) return;
-    if (this.#over) return;
+    if (!this.#inputEnded || this.#halfClosed || this.#unpacking !== undefined) return;
+    if (this.#over || this.#arrived.length > 0) return;
     this.#halfClosed = true;
     this.#onHalfClose();
   }
 
-  #decompress(bytes: Buffer): void {
-    this.#decompressing = true;
+  /** Reads no further until the message is unpacked: a client could send small ones faster than that. */
+  #unpack(bytes: Buffer, share: RequestShare): void {
+    const over = new AbortController();
+    this.#unpacking = over;
+    this.#stream.pause();
     const encoding = this.headers.get("grpc-encoding") ?? "identity";
-    decompress(bytes, encoding, this.#maxSize).then(
+    const limits = { memory: this.#memory, share, maxSize: this.#maxSize, signal: over.signal };
+    unpackMessage(bytes, encoding, limits).then(
       (message) => {
-        this.#decompressing = false;
-        this.#decode(message);
+        this.#unpacking = undefined;
+        this.#decode(message, share);
         this.#deliver();
+        if (!this.#paused && this.#unpacking === undefined) this.#stream.resume();
       },
-      (error) => this.fail(error),
+      (error) => {
+        share.release();
+        this.fail(error);
+      },
     );
   }
 
-  #decode(bytes: Buffer): void {
-    if (this.#over) return;
+  #decode(bytes: Buffer, share: RequestShare): void {
+    if (this.#over) {
+      share.release();
+      return;
+    }
     let message: unknown;
     try {
       message = this.#method.decode(bytes);
-    } catch {
-      this.fail(new RefusedCall(STATUS.INTERNAL, "Error deserializing request"));
+    } catch (error) {
+      share.release();
+      const isRefusal = TritonError.is(error);
+      this.fail(isRefusal ? error : new RefusedCall(STATUS.INTERNAL, "Error deserializing request"));
       return;
     }
-    this.#onMessage(message);
+    if (this.#method.kind !== "duplex") this.#hold(share);
+    this.#onMessage(message, share);
+  }
+
+  /** Keeps the share of the only request until the call is over. */
+  #hold(share: RequestShare): void {
+    this.#held?.release();
+    this.#held = share;
   }
 
   #expire(): void {
@@ -194,6 +231,10 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     if (this.#over) return;
     this.#over = true;
     clearTimeout(this.#deadline);
+    this.#unpacking?.abort();
+    this.#incoming.release();
+    this.#held?.release();
+    for (const { share } of this.#arrived.splice(0)) share.release();
     for (const listener of this.#closeListeners) listener();
   }
 }

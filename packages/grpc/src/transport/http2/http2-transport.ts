@@ -10,6 +10,7 @@ import type { Socket } from "node:net";
 import { STATUS } from "../../status-from-code.js";
 import type { CallHeaders } from "../call.js";
 import type { Method } from "../method.js";
+import { sessionMegabytes } from "../session-memory.js";
 import type { Transport, TransportOptions } from "../transport.js";
 import { Connection } from "./connection.js";
 import { Http2Call, sendStatus } from "./http2-call.js";
@@ -19,12 +20,20 @@ import { RefusedCall } from "./refused-call.js";
 const WINDOW_SIZE = 8 * 1024 * 1024;
 const MAX_FRAME_SIZE = 1024 * 1024;
 
+/**
+ * Lets headers through whose values begin or end with a space, as gRPC does. Node knows the option from 22.17 on, and
+ * drops such headers without it; its types do not know it yet.
+ */
+const KEEP_WHITESPACE = { strictFieldWhitespaceValidation: false } as const;
+
 /** gRPC on Node's own HTTP/2 server, whose windows are large enough for tensors. */
 export class Http2Transport implements Transport {
   readonly #server: Http2Server;
   readonly #methods: ReadonlyMap<string, Method>;
   readonly #options: TransportOptions;
   readonly #connections = new Map<ServerHttp2Session, Connection>();
+  /** The socket whose session is being made, which happens at once. */
+  #accepting: Socket | undefined;
   /** Sessions whose client has not said a word. */
   readonly #silent = new Set<ServerHttp2Session>();
 
@@ -38,8 +47,8 @@ export class Http2Transport implements Transport {
         maxConcurrentStreams: options.maxConcurrentStreams,
         maxHeaderListSize: options.maxMetadataSize,
       },
-      // A message may be larger than the memory that a session is allowed by default.
-      maxSessionMemory: Number.MAX_SAFE_INTEGER,
+      maxSessionMemory: sessionMegabytes(options),
+      ...KEEP_WHITESPACE,
     });
     this.#server.on("session", (session) => this.#watch(session));
     // Its types leave out the last argument.
@@ -53,17 +62,18 @@ export class Http2Transport implements Transport {
   }
 
   accept(socket: Socket): void {
+    this.#accepting = socket;
     this.#server.emit("connection", socket);
   }
 
   /** Tells the clients to go, and waits for the calls at hand. */
   async stop(): Promise<void> {
     for (const session of this.#silent) session.destroy();
-    await Promise.all([...this.#connections.keys()].filter(({ destroyed }) => !destroyed).map(closed));
+    await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
   }
 
   #watch(session: ServerHttp2Session): void {
-    this.#connections.set(session, new Connection(session, this.#options));
+    this.#connections.set(session, new Connection(session, this.#accepting!, this.#options));
     this.#silent.add(session);
     session.once("remoteSettings", () => this.#silent.delete(session));
     session.once("close", () => {
@@ -84,21 +94,13 @@ export class Http2Transport implements Transport {
       stream.respond({ ":status": 415 }, { endStream: true });
     } else if (method === undefined) {
       const details = `The server does not implement the method ${path}`;
-      sendStatus(stream, { code: STATUS.UNIMPLEMENTED, details });
+      sendStatus(stream, new RefusedCall(STATUS.UNIMPLEMENTED, details));
     } else {
       const call = new Http2Call(stream, new RawHeaders(rawHeaders), method, connection, this.#options);
       handle(method, call);
       call.start();
     }
   }
-}
-
-/** Closes a session when its calls are over. One that is closing already takes no callback. */
-function closed(session: ServerHttp2Session): Promise<void> {
-  return new Promise((resolve) => {
-    session.once("close", resolve);
-    session.close();
-  });
 }
 
 function handle(method: Method, call: Http2Call): void {

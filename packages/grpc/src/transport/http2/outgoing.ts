@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
+import { ACCEPTED_ENCODINGS } from "../unpack-message.js";
 import type { Compressor } from "./compress.js";
-import { ACCEPTED_ENCODINGS } from "./decompress.js";
 import { frame } from "./frames.js";
 
 export const RESPONSE_HEADERS = {

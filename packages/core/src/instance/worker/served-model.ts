@@ -2,8 +2,7 @@ import { getHeapStatistics } from "node:v8";
 import { isMainThread } from "node:worker_threads";
 import { RESCHEDULE } from "../../callable/reschedule.js";
 import { TritonError } from "../../errors/triton-error.js";
-import { AsksOfServer } from "./asks-of-server.js";
-import { CallsToModels } from "./calls-to-models.js";
+import type { CallsToModels } from "./calls-to-models.js";
 import type { WorkerPort } from "./channel.js";
 import {
   type FromWorker,
@@ -14,45 +13,21 @@ import {
   type WireResult,
   type WorkerInit,
 } from "./messages.js";
-import type { WorkerEntry, WorkerModel } from "./worker-model.js";
+import type { WorkerModel } from "./worker-model.js";
 import { WorkerStream } from "./worker-stream.js";
 
-/** Runs a model in a worker: loads the entry module that `init` names, then runs one batch at a time. */
-export async function serveModel(init: WorkerInit, port: WorkerPort): Promise<void> {
-  const { entry, data, info } = init;
-  const asks = new AsksOfServer((message) => port.post(message, []));
-  /** What came before the model was loaded. */
-  const early: Exclude<ToWorker, { type: "answered" }>[] = [];
-  let served: ServedModel | undefined;
-  port.onMessage((message) => {
-    if (message.type === "answered") asks.answered(message);
-    else if (served === undefined) early.push(message);
-    else served.take(message);
-  });
-  try {
-    const model = await ((await import(entry)) as WorkerEntry).load(data, info, {
-      warn: (message) => port.post({ type: "warning", message }, []),
-      log: (line) => port.post({ type: "log", line }, []),
-      changeMetrics: (changes) => port.post({ type: "metrics", changes }, []),
-      control: (ask) => asks.ask(ask),
-    });
-    served = new ServedModel(model, init, port);
-    for (const message of early.splice(0)) served.take(message);
-    const closes = model.close !== undefined;
-    port.post({ type: "ready", details: model.details ?? {}, closes }, []);
-  } catch (thrown) {
-    port.post({ type: "failed", error: packError(thrown) }, []);
-    port.close();
-  }
-}
+/** What a loaded model is told. */
+export type MessageToModel = Exclude<ToWorker, { type: "prepare" | "open" | "load" | "answered" | "stop" }>;
 
 type ExecuteMessage = Extract<ToWorker, { type: "execute" }>;
 
 type BatchToRun = ExecuteMessage & { readonly stream: WorkerStream };
 
-class ServedModel {
+/** A loaded model in a worker: runs one batch at a time, and answers. */
+export class ServedModel {
+  /** Resolves when no batch runs. */
+  finished: Promise<void> = Promise.resolve();
   readonly #decoupled: boolean;
-  readonly #calls: CallsToModels;
   /** Batches with open requests: the one that runs, and those of a decoupled model that are still answered. */
   readonly #streams = new Map<number, WorkerStream>();
   readonly #post: (message: FromWorker, transfer: ArrayBuffer[]) => void;
@@ -62,28 +37,23 @@ class ServedModel {
   constructor(
     private readonly model: WorkerModel,
     private readonly init: WorkerInit,
-    private readonly port: WorkerPort,
+    port: WorkerPort,
+    /** Undefined for a model that calls no others. */
+    private readonly calls: CallsToModels | undefined,
   ) {
     this.#decoupled = init.info.modelConfig.modelTransactionPolicy?.decoupled === true;
     this.#post = (message, transfer) => port.post(message, transfer);
-    this.#calls = new CallsToModels(this.#post);
   }
 
-  take(message: Exclude<ToWorker, { type: "answered" }>): void {
+  take(message: MessageToModel): void {
     if (message.type === "execute") this.#begin(message);
     else if (message.type === "cancel") this.#streams.get(message.batch)?.cancel(message.index);
-    else if (message.type === "answer") this.#calls.answer(message);
-    else if (message.type === "taken") this.#streams.get(message.batch)?.taken(message.index);
-    else void this.#close();
+    else if (message.type === "answer") this.calls?.answer(message);
+    else this.#streams.get(message.batch)?.taken(message.index);
   }
 
-  async #close(): Promise<void> {
-    try {
-      await this.model.close?.();
-    } catch (error) {
-      this.#post({ type: "warning", message: TritonError.from(error).message }, []);
-    }
-    this.port.close();
+  async close(): Promise<void> {
+    await this.model.close?.();
   }
 
   /** Runs a batch, or lets it wait for the one that runs. Its requests may be given up from now on. */
@@ -94,7 +64,7 @@ class ServedModel {
     const stream = new WorkerStream(batch, requests.length, this.#post);
     if (requests.length > 0) streams.set(batch, stream);
     this.#batches.push({ ...message, stream });
-    if (this.#batches.length === 1) void this.#runAll();
+    if (this.#batches.length === 1) this.finished = this.#runAll();
   }
 
   async #runAll(): Promise<void> {
@@ -127,7 +97,7 @@ class ServedModel {
       padding: message.padding,
       rows: message.rows,
       requests: requests.map((request, i) => ({ ...request, signal: stream.signal(i) })),
-      models: this.#calls.of(message.batch),
+      ...(this.calls === undefined ? {} : { models: this.calls.of(message.batch) }),
       ...(this.#decoupled ? { stream } : {}),
     });
     if (result === undefined) return { type: "returned" };

@@ -1,0 +1,42 @@
+import type { Tensors } from "../../batch/merge-inputs.js";
+import type { ModelConfig, ModelInput } from "../../config/model-config.js";
+import type { Tensor } from "../../tensor/tensor.js";
+import type { SessionData } from "./create-session.js";
+
+/** A tensor's dims as the model has them. */
+function shapeOf({ dims, reshape }: Pick<ModelInput, "dims" | "reshape">): readonly number[] {
+  return reshape?.shape ?? dims;
+}
+
+/**
+ * Names of inputs that the session gets without dimensions. An input of unknown rank is one if it is configured with a
+ * single element, as in Triton's onnxruntime backend.
+ */
+export function scalarInputs(
+  { scalars, ranksUnknown }: Pick<SessionData, "scalars" | "ranksUnknown">,
+  { maxBatchSize, input }: Pick<ModelConfig, "maxBatchSize" | "input">,
+): ReadonlySet<string> {
+  const single = input.filter((one) => maxBatchSize === 0 && shapeOf(one).every((dim) => dim === 1));
+  const names = single.map(({ name }) => name).filter((name) => ranksUnknown.includes(name));
+  return new Set([...scalars, ...names]);
+}
+
+/**
+ * Gives outputs without dimensions those of the configuration, which has no tensors without: `[1]`, as Triton's
+ * onnxruntime backend does.
+ */
+export function scalarOutputs({
+  maxBatchSize,
+  output,
+}: Pick<ModelConfig, "maxBatchSize" | "output">): (outputs: Map<string, Tensor>) => Tensors {
+  if (maxBatchSize > 0) return (outputs) => outputs;
+  const shapes = new Map(output.map((one) => [one.name, shapeOf(one)]));
+  return (outputs) => {
+    for (const [name, tensor] of outputs) {
+      if (tensor.shape.length > 0) continue;
+      const shape = shapes.get(name) ?? [];
+      if (shape.every((dim) => dim === 1)) outputs.set(name, tensor.reshaped(shape));
+    }
+    return outputs;
+  };
+}

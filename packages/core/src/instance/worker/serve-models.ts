@@ -1,0 +1,114 @@
+import { TritonError } from "../../errors/triton-error.js";
+import { AsksOfServer } from "./asks-of-server.js";
+import type { CallsToModels } from "./calls-to-models.js";
+import type { WorkerPort } from "./channel.js";
+import { packError, type ToWorker, type WorkerInit } from "./messages.js";
+import { type MessageToModel, ServedModel } from "./served-model.js";
+import type { OpenModel, WorkerEntry, WorkerHost } from "./worker-model.js";
+
+/**
+ * Serves what the messages of a worker's port name: opens or loads a model, then runs one batch at a time. A worker that
+ * is kept serves another one when it has closed the first.
+ */
+export function serveModels(port: WorkerPort): void {
+  let place = new ModelPlace(port);
+  port.onMessage((message) => {
+    if (message.type !== "stop") {
+      place.take(message);
+      return;
+    }
+    const { keep = false } = message;
+    void place.close(keep).then(() => {
+      if (!keep) {
+        port.close();
+        return;
+      }
+      place = new ModelPlace(port);
+      port.post({ type: "free" }, []);
+    });
+  });
+}
+
+/** One model of a worker, from before it is open. */
+class ModelPlace {
+  readonly #asks = new AsksOfServer((message) => this.port.post(message, []));
+  /** What came before the model was loaded. */
+  readonly #early: MessageToModel[] = [];
+  /** What opens or loads; settled when nothing does. */
+  #starts: Promise<void> = Promise.resolve();
+  #opened: OpenModel | undefined;
+  #served: ServedModel | undefined;
+  #failed = false;
+
+  constructor(private readonly port: WorkerPort) {}
+
+  take(message: Exclude<ToWorker, { type: "stop" }>): void {
+    if (message.type === "prepare") void prepare(message.entry);
+    else if (message.type === "open") this.#start(() => this.#open(message.entry, message.data));
+    else if (message.type === "load") this.#start(() => this.#load(message.init));
+    else if (message.type === "answered") this.#asks.answered(message);
+    else if (this.#served === undefined) this.#early.push(message);
+    else this.#served.take(message);
+  }
+
+  /** Closes the model, once it is loaded, and with `finishes` once it is done with all batches. */
+  async close(finishes: boolean): Promise<void> {
+    await this.#starts;
+    if (finishes) await this.#served?.finished;
+    try {
+      await (this.#served ?? this.#opened)?.close();
+    } catch (error) {
+      this.port.post({ type: "warning", message: TritonError.from(error).message }, []);
+    }
+  }
+
+  #start(start: () => Promise<void>): void {
+    this.#starts = this.#starts.then(start).catch((thrown) => {
+      this.#failed = true;
+      this.port.post({ type: "failed", error: packError(thrown) }, []);
+      this.port.close();
+    });
+  }
+
+  async #open(entry: string, data: unknown): Promise<void> {
+    const { open } = (await import(entry)) as WorkerEntry;
+    this.#opened = await open!(data, this.#host);
+    this.port.post({ type: "opened", description: this.#opened.description }, []);
+  }
+
+  async #load(init: WorkerInit): Promise<void> {
+    if (this.#failed) return;
+    const { entry, data, info } = init;
+    const model =
+      this.#opened?.load(info) ?? (await ((await import(entry)) as WorkerEntry).load(data, info, this.#host));
+    this.#served = new ServedModel(
+      model,
+      init,
+      this.port,
+      model.callsModels ? await this.#calls() : undefined,
+    );
+    for (const message of this.#early.splice(0)) this.#served.take(message);
+    this.port.post({ type: "ready", details: model.details ?? {}, closes: model.close !== undefined }, []);
+  }
+
+  async #calls(): Promise<CallsToModels> {
+    const { CallsToModels } = await import("./calls-to-models.js");
+    return new CallsToModels((message, transfer) => this.port.post(message, transfer));
+  }
+
+  get #host(): WorkerHost {
+    return {
+      warn: (message) => this.port.post({ type: "warning", message }, []),
+      log: (line) => this.port.post({ type: "log", line }, []),
+      changeMetrics: (changes) => this.port.post({ type: "metrics", changes }, []),
+      control: (ask) => this.#asks.ask(ask),
+    };
+  }
+}
+
+/** A failure is reported when a model needs what failed. */
+async function prepare(entry: string): Promise<void> {
+  try {
+    await ((await import(entry)) as WorkerEntry).prepare?.();
+  } catch {}
+}

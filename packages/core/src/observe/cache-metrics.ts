@@ -1,0 +1,42 @@
+import type { Registry } from "prom-client";
+import { promClient } from "./prom-client.js";
+
+/** How a whole cache is used, since it was made. */
+export interface CacheUsage {
+  /** Share of its room that is taken, from 0 to 1. */
+  readonly utilization: number;
+  readonly entries: number;
+  readonly lookups: number;
+  readonly hits: number;
+  readonly misses: number;
+  /** Entries that went because there was no room. */
+  readonly evictions: number;
+  readonly lookupMicroseconds: number;
+  readonly insertionMicroseconds: number;
+}
+
+type GaugeRow = readonly [name: string, help: string, value: keyof CacheUsage];
+
+/** Gauges of Triton by name, with its help texts. */
+const GAUGES: readonly GaugeRow[] = [
+  ["nv_cache_util", "Cache utilization [0.0 - 1.0]", "utilization"],
+  ["nv_cache_num_entries", "Number of responses stored in response cache", "entries"],
+  ["nv_cache_num_hits", "Number of cache hits in response cache", "hits"],
+  ["nv_cache_num_misses", "Number of cache misses in response cache", "misses"],
+  ["nv_cache_num_lookups", "Number of cache lookups in response cache", "lookups"],
+  ["nv_cache_num_evictions", "Number of cache evictions in response cache", "evictions"],
+  [
+    "nv_cache_lookup_duration",
+    "Total cache lookup duration (hit and miss), in microseconds",
+    "lookupMicroseconds",
+  ],
+  ["nv_cache_insertion_duration", "Total cache insertion duration, in microseconds", "insertionMicroseconds"],
+];
+
+/** Adds the families of the whole cache to a page. */
+export function addCacheMetrics(registry: Registry, cache: CacheUsage): void {
+  const { Gauge } = promClient();
+  for (const [name, help, value] of GAUGES) {
+    new Gauge({ name, help, registers: [registry] }).set(cache[value]);
+  }
+}

@@ -1,0 +1,97 @@
+import { createGunzip, createInflate, createInflateRaw } from "node:zlib";
+import { cancelled } from "../client/cancelled.js";
+import { onAbort } from "../client/on-abort.js";
+import { GrowingBuffer } from "./growing-buffer.js";
+import type { RequestShare } from "./request-share.js";
+import { UnpackFault } from "./unpack-fault.js";
+
+/** Compression formats. `gzip-data` is a member of gzip without its header, and whatever follows it. */
+export type Compression = "gzip" | "gzip-data" | "deflate";
+
+/** Limits of unpacking one input. */
+export interface InflateLimits {
+  readonly maxBytes: number;
+  /** Largest ratio of output to input; `Infinity` for any. */
+  readonly maxRatio: number;
+  /** Counts the output as it comes. */
+  readonly share: RequestShare;
+  /** Ends the unpacking. */
+  readonly signal: AbortSignal;
+}
+
+/** Up to this size an output may have any ratio: a batch of images that are all zeros is no bomb. */
+const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
+
+/** Bytes that one turn of zlib makes. After each of them the limits are checked. */
+const MAX_CHUNK = 64 * 1024;
+const MIN_CHUNK = 1024;
+/** With it an output of the expected size is done in one turn: a full chunk would be followed by an empty one. */
+const CHUNK_SLACK = 64;
+/** Chunk for each byte of input: an output much larger than expected takes few turns too. */
+const CHUNK_PER_BYTE = 16;
+
+const openers = { gzip: createGunzip, "gzip-data": createInflateRaw, deflate: createInflate };
+
+/**
+ * Unpacks bytes piece by piece into one buffer, off the event loop.
+ *
+ * @throws UnpackFault for an output above the limits and an input that is broken, TritonError UNAVAILABLE when the
+ * output does not fit into the budget, CANCELLED when the signal aborts. Then nothing of the output is kept.
+ */
+export function inflate(input: Uint8Array, compression: Compression, limits: InflateLimits): Promise<Buffer> {
+  const { maxBytes, maxRatio, share, signal } = limits;
+  const expected = Math.min(expectedSize(input, compression), maxBytes);
+  const maxByRatio = Math.max(RATIO_EXEMPT_BYTES, maxRatio * input.length);
+  const output = new GrowingBuffer(expected);
+  return new Promise((resolve, reject) => {
+    const stream = openers[compression]({ chunkSize: chunkSize(expected, input.length) });
+    const stop = (): void => {
+      stopListening();
+      // It does not destroy itself where bytes follow the compressed data.
+      stream.destroy();
+    };
+    const fail = (error: unknown): void => {
+      stop();
+      reject(error);
+    };
+    const stopListening = onAbort(signal, () => fail(cancelled(signal.reason)));
+    stream.on("data", (chunk: Buffer) => {
+      const size = output.length + chunk.length;
+      try {
+        if (size > maxBytes) throw new UnpackFault("SIZE", `request unpacks to more than ${maxBytes} bytes`);
+        if (size > maxByRatio) throw ratioFault(maxRatio, input.length);
+        share.take(chunk.length);
+        output.add(chunk);
+      } catch (error) {
+        fail(error);
+      }
+    });
+    stream.on("end", () => {
+      stop();
+      resolve(output.bytes());
+    });
+    stream.on("error", (cause) => fail(new UnpackFault("DATA", cause.message, { cause })));
+    stream.end(input);
+  });
+}
+
+function chunkSize(expected: number, inputSize: number): number {
+  const wanted = Math.max(expected + CHUNK_SLACK, CHUNK_PER_BYTE * inputSize, MIN_CHUNK);
+  return Math.min(wanted, MAX_CHUNK);
+}
+
+function ratioFault(maxRatio: number, inputSize: number): UnpackFault {
+  return new UnpackFault(
+    "RATIO",
+    `request unpacks to more than ${maxRatio} times its compressed size of ${inputSize} bytes. Use ` +
+      "--max-compression-ratio to increase the limit.",
+  );
+}
+
+/** Size of the output as the input gives or suggests it. It may be wrong. */
+function expectedSize(input: Uint8Array, compression: Compression): number {
+  const end = input.byteLength;
+  if (compression === "deflate" || end < 4) return 4 * end;
+  // A gzip member ends with the size of what it unpacks to.
+  return new DataView(input.buffer, input.byteOffset + end - 4, 4).getUint32(0, true);
+}

@@ -1,0 +1,67 @@
+import { totalmem } from "node:os";
+import { TritonError } from "../errors/triton-error.js";
+
+/** Limits on the memory of requests that frontends receive, over all of them together. */
+export interface RequestMemoryOptions {
+  /**
+   * Bytes that all requests together may take, as received and as unpacked, each from its first byte to its answer.
+   * One that does not fit is refused with UNAVAILABLE. A request that is alone may take as much as its frontend allows.
+   * @default 1 GiB, or a quarter of the memory of this machine or container if that is less
+   */
+  readonly byteSize?: number;
+  /** Compressed requests that are unpacked at the same time; others wait in order. @default 2 */
+  readonly maxDecompressions?: number;
+  /** Compressed requests that may wait for it. One more is refused with UNAVAILABLE. @default 1024 */
+  readonly maxWaitingDecompressions?: number;
+  /**
+   * Largest ratio of unpacked to compressed bytes of a request that unpacks to more than 8 MiB; 0 for any.
+   * @default 100
+   */
+  readonly maxCompressionRatio?: number;
+}
+
+const GIBIBYTE = 2 ** 30;
+
+/** The default of each option. */
+export const REQUEST_MEMORY_DEFAULTS: Required<RequestMemoryOptions> = {
+  /**
+   * Sixteen requests of the largest size that frontends take by default. Three quarters of the memory are left to models,
+   * to the tensors of batches and to answers.
+   */
+  byteSize: Math.min(GIBIBYTE, Math.floor(availableMemory() / 4)),
+  /** Half of the threads on which Node.js unpacks, reads files and looks up names. */
+  maxDecompressions: 2,
+  /** As many clients as a load test has. One request of 8 MiB takes some 30 ms, so the last one waits for 15 s. */
+  maxWaitingDecompressions: 1024,
+  /** Envoy's `max_inflate_ratio`. Tensors of images and texts unpack to at most twenty times their size. */
+  maxCompressionRatio: 100,
+};
+
+/**
+ * Fills in the defaults.
+ *
+ * @throws TritonError INVALID_ARG for a number that an option cannot have.
+ */
+export function resolveRequestMemory(options: RequestMemoryOptions = {}): Required<RequestMemoryOptions> {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const resolved = { ...REQUEST_MEMORY_DEFAULTS, ...Object.fromEntries(given) };
+  check("byteSize", resolved.byteSize, 1);
+  check("maxDecompressions", resolved.maxDecompressions, 1);
+  check("maxWaitingDecompressions", resolved.maxWaitingDecompressions, 0);
+  check("maxCompressionRatio", resolved.maxCompressionRatio, 0);
+  return resolved;
+}
+
+function check(name: keyof RequestMemoryOptions, value: number, least: number): void {
+  if (Number.isSafeInteger(value) && value >= least) return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `requestMemory.${name}: expected an integer of at least ${least}, got ${value}`,
+  );
+}
+
+/** Bytes of memory of the machine, or of the container that the process runs in. */
+function availableMemory(): number {
+  const container = process.constrainedMemory() ?? 0;
+  return container > 0 ? Math.min(container, totalmem()) : totalmem();
+}

@@ -1,0 +1,89 @@
+import { ConcurrencyGate } from "../client/concurrency-gate.js";
+import { TritonError } from "../errors/triton-error.js";
+import { type Compression, type InflateLimits, inflate } from "./inflate.js";
+import { MemoryBudget, RETRY_AFTER_MS } from "./memory-budget.js";
+import { type RequestMemoryOptions, resolveRequestMemory } from "./request-memory-options.js";
+import { RequestShare } from "./request-share.js";
+import { UnpackFault } from "./unpack-fault.js";
+
+/** Refused requests by reason: no memory left, too many waiting to be unpacked, too large for their compressed size. */
+export type MemoryRefusals = Readonly<Record<"BUDGET" | "QUEUE" | "RATIO", number>>;
+
+/**
+ * The memory of all requests that a server receives, over all transports:
+ *
+ *     bytes come -----> share of the budget --- compressed ---> turn ---> unpacked, in the same share
+ *        \                                                       /
+ *         \-- do not fit --> UNAVAILABLE <-- too many wait -----/
+ */
+export class RequestMemory {
+  readonly #budget: MemoryBudget;
+  readonly #turns: ConcurrencyGate;
+  readonly #maxRatio: number;
+  #refusedByQueue = 0;
+  #refusedByRatio = 0;
+
+  /** @throws TritonError INVALID_ARG for a number that an option cannot have. */
+  constructor(options?: RequestMemoryOptions) {
+    const resolved = resolveRequestMemory(options);
+    const { maxDecompressions, maxWaitingDecompressions, maxCompressionRatio } = resolved;
+    this.#budget = new MemoryBudget(resolved.byteSize);
+    this.#maxRatio = maxCompressionRatio === 0 ? Number.POSITIVE_INFINITY : maxCompressionRatio;
+    this.#turns = new ConcurrencyGate(maxDecompressions, maxWaitingDecompressions, (limits) =>
+      this.#queueFull(limits),
+    );
+  }
+
+  /** Bytes that requests have at the moment. */
+  get usedBytes(): number {
+    return this.#budget.usedBytes;
+  }
+
+  get limitBytes(): number {
+    return this.#budget.limitBytes;
+  }
+
+  /** Requests that were refused since the start. */
+  get refusals(): MemoryRefusals {
+    return { BUDGET: this.#budget.refusals, QUEUE: this.#refusedByQueue, RATIO: this.#refusedByRatio };
+  }
+
+  /** The share of one request, which is still empty. It has to be released. */
+  share(): RequestShare {
+    return new RequestShare(this.#budget);
+  }
+
+  /**
+   * Unpacks a compressed request when it is its turn. The share has the compressed bytes, which it gives back for the
+   * unpacked ones.
+   *
+   * @throws UnpackFault for an input that is too large or broken, TritonError UNAVAILABLE when too many wait or the
+   * budget is exhausted, CANCELLED when the signal aborts.
+   */
+  async unpack(
+    input: Uint8Array,
+    compression: Compression,
+    limits: Omit<InflateLimits, "maxRatio">,
+  ): Promise<Buffer> {
+    const { share, signal, maxBytes } = limits;
+    const task = () => inflate(input, compression, { share, signal, maxBytes, maxRatio: this.#maxRatio });
+    try {
+      const output = await this.#turns.run(task, signal);
+      share.give(input.byteLength);
+      return output;
+    } catch (error) {
+      if (error instanceof UnpackFault && error.kind === "RATIO") this.#refusedByRatio++;
+      throw error;
+    }
+  }
+
+  #queueFull(limits: string): TritonError {
+    this.#refusedByQueue++;
+    return new TritonError(
+      "UNAVAILABLE",
+      `request refused: too many compressed requests are to be unpacked (${limits}). Try again later, or use ` +
+        "--max-waiting-decompressions to increase the limit.",
+      { retryAfterMs: RETRY_AFTER_MS },
+    );
+  }
+}

@@ -1,0 +1,40 @@
+import { defaultQueuePolicy } from "../config/defaults.js";
+import type { ModelDynamicBatching, ModelQueuePolicy } from "../config/model-config.js";
+
+/** The level of requests with this priority; 0 for a queue without levels. */
+export function levelOf(
+  { priorityLevels, defaultPriorityLevel }: ModelDynamicBatching,
+  priority: number,
+): number {
+  if (priorityLevels === 0) return 0;
+  return priority >= 1 && priority <= priorityLevels ? priority : defaultPriorityLevel;
+}
+
+/** The queue policy of a level. */
+export function policyOf(batching: ModelDynamicBatching, level: number): ModelQueuePolicy {
+  return batching.priorityQueuePolicy[level] ?? batching.defaultQueuePolicy ?? defaultQueuePolicy();
+}
+
+/** Whether a level with this number of waiting requests takes no more. */
+export function isLevelFull({ maxQueueSize }: ModelQueuePolicy, size: number): boolean {
+  return maxQueueSize > 0 && size >= maxQueueSize;
+}
+
+/**
+ * Whether a request of this priority finds its level full; without a priority, whether all levels are.
+ *
+ * @param sizeOf waiting requests of a level
+ */
+export function isQueueFull(
+  batching: ModelDynamicBatching,
+  sizeOf: (level: number) => number,
+  priority?: number,
+): boolean {
+  const isFull = (level: number) => isLevelFull(policyOf(batching, level), sizeOf(level));
+  if (priority !== undefined) return isFull(levelOf(batching, priority));
+  const { priorityLevels } = batching;
+  for (let level = Math.min(1, priorityLevels); level <= priorityLevels; level++) {
+    if (!isFull(level)) return false;
+  }
+  return true;
+}

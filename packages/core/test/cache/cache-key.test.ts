@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import { cacheKey } from "../../src/cache/cache-key.js";
+import { InferenceRequest } from "../../src/request/inference-request.js";
+
+/** Key of a request for a model with the outputs `y` and `z`. */
+function keyFor(requestedOutputs: readonly string[]): string {
+  const request = new InferenceRequest({
+    modelName: "m",
+    inputs: new Map(),
+    requestedOutputs,
+    onResponse: () => {},
+  });
+  return cacheKey("m", "1", request, ["y", "z"]);
+}
+
+describe("the key of a request in the response cache", () => {
+  it("is the same for all outputs, whether they are named or not", () => {
+    expect(new Set([[], ["y", "z"], ["z", "y"], ["y", "z", "y"]].map(keyFor)).size).toBe(1);
+  });
+
+  it("tells some of the outputs from others and from all", () => {
+    expect(new Set([[], ["y"], ["z"]].map(keyFor)).size).toBe(3);
+    expect(keyFor(["y", "y"])).toBe(keyFor(["y"]));
+  });
+});

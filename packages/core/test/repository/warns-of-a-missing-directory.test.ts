@@ -1,0 +1,28 @@
+import { mkdtemp, rmdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { VirtualClock } from "../../src/clock/virtual-clock.js";
+import { Triton } from "../../src/triton.js";
+
+it("a server whose repository is gone stays ready, and warns of it once", async () => {
+  const path = await mkdtemp(join(tmpdir(), "tritonjs-gone-"));
+  onTestFinished(() => rmdir(path).catch(() => {}));
+  const warn = vi.fn();
+  const clock = new VirtualClock();
+  const logger = { error() {}, warn, info() {}, debug() {} };
+  const triton = new Triton({ modelRepository: path, clock, logger });
+  onTestFinished(() => triton.close());
+  await triton.ready();
+  const probe = async () => {
+    await clock.advance(10_000);
+    return triton.service.checkReady();
+  };
+  expect(await probe()).toBe(true);
+  await rmdir(path);
+  for (let i = 0; i < 3; i++) expect(await probe()).toBe(true);
+  await vi.waitFor(() => expect(warn).toHaveBeenCalled());
+  expect(warn.mock.calls).toEqual([
+    [`failed to stat file ${path}: the models that are loaded stay in service, but none can be loaded again`],
+  ]);
+});

@@ -1,0 +1,57 @@
+const VARINT = 0;
+const FIXED_64 = 1;
+const DELIMITED = 2;
+const GROUP_START = 3;
+const GROUP_END = 4;
+const FIXED_32 = 5;
+
+/** Takes a field with a length: its number, and where its bytes begin and end. */
+export type FieldVisitor = (field: number, from: number, to: number) => void;
+
+/**
+ * Goes through the fields with a length of the message in `bytes` from `from` to `to`, and decodes nothing. Stops where
+ * the bytes are no message: the decoder says so in its turn.
+ */
+export function eachField(bytes: Uint8Array, from: number, to: number, visit: FieldVisitor): void {
+  let at = from;
+  let groups = 0;
+  /** Reads a varint of at most 32 bits; of a longer one the low bits. */
+  const varint = (): number => {
+    let value = 0;
+    for (let shift = 0; at < to; shift += 7) {
+      const byte = bytes[at++]!;
+      if (shift < 32) value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value >>> 0;
+    }
+    return 0;
+  };
+  while (at < to) {
+    const tag = varint();
+    switch (tag & 7) {
+      case VARINT:
+        varint();
+        break;
+      case FIXED_64:
+        at += 8;
+        break;
+      case DELIMITED: {
+        const length = varint();
+        if (length > to - at) return;
+        if (groups === 0) visit(tag >>> 3, at, at + length);
+        at += length;
+        break;
+      }
+      case GROUP_START:
+        groups++;
+        break;
+      case GROUP_END:
+        groups--;
+        break;
+      case FIXED_32:
+        at += 4;
+        break;
+      default:
+        return;
+    }
+  }
+}

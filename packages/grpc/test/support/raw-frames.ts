@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+
+/** Types of HTTP/2 frames. */
+export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, GOAWAY: 7 } as const;
+
+/** A frame as it came. */
+export interface RawFrame {
+  readonly type: number;
+  readonly stream: number;
+  readonly payload: Buffer;
+}
+
+/** An HTTP/2 connection that keeps to no rule, for the length of a test. */
+export async function rawConnection(port: number) {
+  const socket = connect(port, "localhost");
+  socket.on("error", () => {});
+  onTestFinished(() => void socket.destroy());
+  const closed = once(socket, "close");
+  const frames: RawFrame[] = [];
+  readFrames(socket, frames);
+  await once(socket, "connect");
+  socket.write(`PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`);
+  socket.write(frameOf(FRAME.SETTINGS, 0, Buffer.alloc(0)));
+  return { socket, frames, closed };
+}
+
+/** A frame; `length` may claim another length than that of `payload`. */
+export function frameOf(type: number, stream: number, payload: Buffer, length = payload.length): Buffer {
+  const header = Buffer.alloc(9);
+  header.writeUIntBE(length, 0, 3);
+  header[3] = type;
+  header[4] = type === FRAME.HEADERS ? END_HEADERS : 0;
+  header.writeUInt32BE(stream, 5);
+  return Buffer.concat([header, payload]);
+}
+
+/** Opens a call of `path`, and leaves it open. */
+export function openFrame(stream: number, path: string): Buffer {
+  // Each field without indexing: name by its index, value as it is.
+  const block = Buffer.concat([
+    Buffer.of(0x83, 0x86),
+    field(4, path),
+    field(1, "test"),
+    field(31, "application/grpc"),
+  ]);
+  return frameOf(FRAME.HEADERS, stream, block);
+}
+
+/** Resets a stream. */
+export function resetFrame(stream: number): Buffer {
+  return frameOf(FRAME.RST_STREAM, stream, Buffer.of(0, 0, 0, 8));
+}
+
+const END_HEADERS = 4;
+
+function field(index: number, value: string): Buffer {
+  const name = index < 15 ? [index] : [15, index - 15];
+  return Buffer.concat([Buffer.of(...name, value.length), Buffer.from(value)]);
+}
+
+function readFrames(socket: Socket, frames: RawFrame[]): void {
+  let rest = Buffer.alloc(0);
+  socket.on("data", (piece: Buffer) => {
+    rest = Buffer.concat([rest, piece]);
+    while (rest.length >= 9) {
+      const end = 9 + rest.readUIntBE(0, 3);
+      if (rest.length < end) break;
+      frames.push({ type: rest[3]!, stream: rest.readUInt32BE(5), payload: rest.subarray(9, end) });
+      rest = rest.subarray(end);
+    }
+  });
+}

@@ -1,0 +1,90 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { Triton } from "@tritonjs/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { onnxModel } from "../../../examples/onnx-writer/onnx-writer.js";
+import { identityOnnx } from "../../support/onnx-models.js";
+import { outcomeOf } from "../../support/outcome.js";
+import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
+
+/** Node tells of each worker thread that starts. */
+let threads = 0;
+const onThread = () => void threads++;
+beforeEach(() => {
+  threads = 0;
+  subscribe("worker_threads", onThread);
+});
+afterEach(() => void unsubscribe("worker_threads", onThread));
+
+const files = (config: string, model = identityOnnx("FLOAT", ["batch", 2])) => ({
+  "m/config.pbtxt": `backend: "onnxruntime" ${config}`,
+  "m/1/model.onnx": model,
+});
+const logger = { error() {}, warn() {}, info() {}, debug() {} };
+const options = { modelControlMode: "explicit", logger } as const;
+const negation = onnxModel({
+  name: "negation",
+  opset: 17,
+  inputs: [{ name: "x", elemType: "FLOAT", dims: ["batch", 2] }],
+  outputs: [{ name: "y", elemType: "FLOAT", dims: ["batch", 2] }],
+  nodes: [{ op: "Neg", inputs: ["x"], outputs: ["y"] }],
+});
+
+describe("a model of a repository", () => {
+  it("has one thread for each of its instances, the one that describes it included", async () => {
+    await using models = await RepositoryOnDisk.create(files("instance_group [ { count: 3 } ]"));
+    await using triton = new Triton({ ...options, modelRepository: models.path });
+    await triton.loadModel("m");
+    expect(threads).toBe(3);
+    expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
+  });
+
+  it("takes the threads of a model that was unloaded, and answers as its own file says", async () => {
+    await using models = await RepositoryOnDisk.create(files("instance_group [ { count: 1 } ]"));
+    await using triton = new Triton({ ...options, modelRepository: models.path });
+    await triton.loadModel("m");
+    await triton.unloadModel("m");
+    const before = threads;
+    await models.write({ "m/1/model.onnx": negation });
+    await triton.loadModel("m");
+    expect(threads - before).toBe(0);
+    expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([-1, -2]);
+  });
+
+  it("that is refused after it was opened leaves its thread to the next one", async () => {
+    const wrong = 'instance_group [ { count: 1 } ] output [ { name: "z" data_type: TYPE_FP32 dims: [ 2 ] } ]';
+    await using models = await RepositoryOnDisk.create(files(wrong));
+    await using triton = new Triton({ ...options, modelRepository: models.path });
+    expect(await outcomeOf(triton.loadModel("m"))).toContain("unexpected inference output 'z'");
+    const before = threads;
+    await models.write(files("instance_group [ { count: 1 } ]"));
+    await triton.loadModel("m");
+    expect(threads - before).toBe(0);
+    expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
+  });
+
+  it("that cannot be opened ends its thread, and says why", async () => {
+    const broken = onnxModel({
+      name: "broken",
+      opset: 17,
+      inputs: [{ name: "x", elemType: "FLOAT", dims: ["batch"] }],
+      outputs: [{ name: "y", elemType: "FLOAT", dims: ["batch"] }],
+      nodes: [{ op: "NoSuchOperator", inputs: ["x"], outputs: ["y"] }],
+    });
+    await using models = await RepositoryOnDisk.create(files("", broken));
+    await using triton = new Triton({ ...options, modelRepository: models.path });
+    expect(await outcomeOf(triton.loadModel("m"))).toMatch(/cannot be loaded: .*NoSuchOperator/);
+    await models.write(files(""));
+    await triton.loadModel("m");
+    expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
+  });
+
+  it("is opened in a process where its instances are processes, without a thread", async () => {
+    const webgpu = 'execution_accelerators { gpu_execution_accelerator : [ { name : "webgpu" } ] }';
+    const config = `instance_group [ { count: 1 } ] optimization { ${webgpu} }`;
+    await using models = await RepositoryOnDisk.create(files(config));
+    await using triton = new Triton({ ...options, modelRepository: models.path });
+    await triton.loadModel("m");
+    expect(threads).toBe(0);
+    expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
+  });
+});

@@ -1,0 +1,130 @@
+import type { ModelOptions, Triton } from "@tritonjs/core";
+import { InferenceServerClient } from "@tritonjs/grpc/client";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { EchoModel, echo } from "../support/echo-model.js";
+import { openTriton, until } from "./support/open-triton.js";
+
+const NOT_JSON = "this is no request";
+const FULL = "Exceeds maximum queue size";
+
+describe("a request that finds the queue full, over HTTP", () => {
+  it("is refused before its body is decoded, and told when to come again", async () => {
+    const { post } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
+    const answer = await post(NOT_JSON);
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).toBe(`{"error":"[request id: <id_unknown>] ${FULL}"}`);
+    expect(answer.headers.get("content-type")).toBe("application/json");
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  });
+
+  it("is refused before its body is decoded on the routes for text too", async () => {
+    const { post } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
+    for (const action of ["generate", "generate_stream"]) {
+      const answer = await post(NOT_JSON, action);
+      expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining(FULL)]);
+    }
+  });
+
+  it("leaves its connection as it was", async () => {
+    const { post, model, waiting } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
+    expect((await post(NOT_JSON.repeat(100_000))).status).toBe(503);
+    model.releaseAll();
+    await waiting;
+    const body = { inputs: [{ name: "x", datatype: "INT32", shape: [1, 1], data: [7] }] };
+    expect(await (await post(JSON.stringify(body))).json()).toMatchObject({ outputs: [{ data: [7] }] });
+  });
+
+  it("is decoded while another priority may have room", async () => {
+    const { post } = await served({
+      batcher: { priorityLevels: 2, defaultPriorityLevel: 1, defaultQueuePolicy: { maxQueueSize: 2 } },
+    });
+    expect((await post(NOT_JSON)).status).toBe(500);
+  });
+
+  it("is decoded where the response cache may have its answer", async () => {
+    const { post } = await served({
+      responseCache: true,
+      batcher: { defaultQueuePolicy: { maxQueueSize: 2 } },
+    });
+    expect((await post(NOT_JSON)).status).toBe(500);
+  });
+});
+
+describe("a request that finds the queue full, over gRPC", () => {
+  it("is refused by its id, and told when to come again", async () => {
+    const { infer } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
+    const error = await infer().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining(`[request id: r1] ${FULL}`),
+    });
+    expect((error as { retryAfterMs?: number }).retryAfterMs).toBeGreaterThanOrEqual(1);
+  });
+});
+
+describe("many requests that find the queue full at once", () => {
+  it("are taken when there is room at their turn, and refused when there is none", async () => {
+    const { triton, model, waiting } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
+    const settled: string[] = [];
+    for (let i = 0; i < 20; i++) {
+      const turn = triton.service.awaitRoom!("echo", "", "");
+      void turn!.then(
+        () => settled.push("taken"),
+        () => settled.push("refused"),
+      );
+    }
+    await until(() => settled.length > 0);
+    model.releaseAll();
+    await waiting;
+    await until(() => settled.length === 20);
+    expect(settled.slice(0, 8)).toEqual(Array(8).fill("refused"));
+    expect(settled.at(-1)).toBe("taken");
+    expect(triton.service.awaitRoom!("echo", "", "")).toBeUndefined();
+  });
+});
+
+describe("refusals", () => {
+  it("have a counter of their own, because Triton counts none of them as failures", async () => {
+    const { triton, post, infer, handle } = await served({
+      batcher: { defaultQueuePolicy: { maxQueueSize: 2 } },
+    });
+    await post(NOT_JSON);
+    await infer().catch(() => {});
+    await echo(handle, 1).catch(() => {});
+    const page = await triton.service.metrics();
+    expect(page).toContain('tritonjs_request_refused_total{model="echo",version="1"} 3\n');
+    expect(page).toContain('nv_inference_request_failure{model="echo",reason="REJECTED",version="1"} 0\n');
+  });
+
+  it("count for each priority level that has no room", async () => {
+    const { triton, handle } = await served({
+      batcher: { priorityLevels: 2, defaultPriorityLevel: 1, defaultQueuePolicy: { maxQueueSize: 2 } },
+    });
+    const refusal = await echo(handle, 1).catch((thrown: unknown) => thrown);
+    expect(refusal).toMatchObject({ message: `[request id: <id_unknown>] ${FULL}` });
+    expect((refusal as { retryAfterMs?: number }).retryAfterMs).toBeGreaterThanOrEqual(1);
+    expect(await triton.service.metrics()).toContain(
+      'tritonjs_request_refused_total{model="echo",version="1"} 1\n',
+    );
+  });
+});
+
+/** A model whose only instance is held at its first request, behind which two more fill the queue. */
+async function served(config: ModelOptions) {
+  const triton: Triton = openTriton({ responseCache: { byteSize: 1 << 20 } });
+  const model = new EchoModel();
+  model.held = true;
+  const handle = await model.bind(triton, { maxBatchSize: 1, ...config });
+  const { addresses } = await triton.serve();
+  const first = echo(handle, 100);
+  await until(() => model.batches.length === 1);
+  const waiting = Promise.all([first, echo(handle, 101), echo(handle, 102)]);
+  onTestFinished(() => model.releaseAll());
+  const client = new InferenceServerClient(`localhost:${addresses.grpc!.port}`);
+  onTestFinished(() => client.close());
+  const post = (body: string, action = "infer") =>
+    fetch(`http://localhost:${addresses.http!.port}/v2/models/echo/${action}`, { method: "POST", body });
+  const infer = () =>
+    client.infer("echo", { inputs: { x: { datatype: "INT32", shape: [1, 1], data: [1] } }, requestId: "r1" });
+  return { triton, model, handle, waiting, post, infer };
+}
