@@ -25,13 +25,15 @@ async function served(maxBatchSize = 4) {
 
 const ms = (milliseconds: number) => milliseconds * 1e6;
 
-/** Series of the metrics page, labels sorted. */
+/** Series of models on the metrics page, labels sorted. */
 async function series(triton: Triton): Promise<Record<string, number>> {
-  const lines = (await triton.service.metrics()).split("\n").filter((line) => /^(nv|tritonjs)_/.test(line));
+  const lines = (await triton.service.metrics())
+    .split("\n")
+    .filter((line) => /^(nv|tritonjs)_\w+\{.*model=/.test(line));
   return Object.fromEntries(
     lines.map((line) => {
-      const [, name, labels = "", value] = /^(\w+)(?:\{(.*)\})? (.*)$/.exec(line)!;
-      return [`${name}{${labels.split(",").sort().join(",")}}`, Number(value)];
+      const [, name, labels, value] = /^(\w+)\{(.*)\} (.*)$/.exec(line)!;
+      return [`${name}{${labels!.split(",").sort().join(",")}}`, Number(value)];
     }),
   );
 }
