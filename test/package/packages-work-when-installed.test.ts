@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -6,6 +6,7 @@ import { irisModel } from "../support/iris.js";
 import { repositoryRoot } from "../support/repository.js";
 import { PACKAGES, PackedPackages, type Project } from "./packed-packages.js";
 import { consumer, servingProgram, workersProgram } from "./programs.js";
+import { CORE_INSTALLED } from "./size-budgets.js";
 
 const INSTALL_TIMEOUT_MS = 180_000;
 
@@ -28,36 +29,6 @@ function entries(name: (typeof PACKAGES)[number]): string[] {
 }
 
 describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
-  it("asks for released versions of its siblings", () => {
-    const { dependencies, peerDependencies } = all.manifest(name);
-    expect(JSON.stringify({ dependencies, peerDependencies })).not.toContain("workspace:");
-    if (name === "http" || name === "grpc") expect(peerDependencies).toEqual({ "@tritonjs/core": "^0.1.0" });
-    if (name === "cli") {
-      const siblings = ["core", "grpc", "http"].map((sibling) => [`@tritonjs/${sibling}`, "^0.1.0"]);
-      expect(dependencies).toMatchObject(Object.fromEntries(siblings));
-    }
-  });
-
-  it("holds its licence, its sources, its types and its modules joined to a few files, and no tests", () => {
-    const held = readdirSync(all.path(name));
-    expect(held).toEqual(expect.arrayContaining(["LICENSE", "bundle", "dist", "package.json", "src"]));
-    expect(held).not.toContain("test");
-    const filesOf = (folder: string, end: string) =>
-      readdirSync(all.path(name, folder), { recursive: true, encoding: "utf8" }).filter((file) =>
-        file.endsWith(end),
-      );
-    expect(filesOf("dist", ".tsbuildinfo")).toEqual([]);
-    expect(filesOf("dist", ".js")).toEqual([]);
-    expect(filesOf("bundle", ".js").length).toBeLessThan(filesOf("src", ".ts").length / 2);
-  });
-
-  it("has the files that its exports name", () => {
-    const files = Object.values(all.manifest(name).exports)
-      .flatMap((target) => (typeof target === "string" ? [target] : [target.types, target.default]))
-      .filter((target) => !target.includes("*"));
-    expect(files.filter((file) => !existsSync(all.path(name, file)))).toEqual([]);
-  });
-
   it("can be imported by each of its names", async () => {
     const lines = entries(name).map(
       (entry) => `console.log(Object.keys(await import("${entry}")).length > 0);`,
@@ -136,6 +107,11 @@ describe("the command of a project with all packages", () => {
 });
 
 describe("a project with @tritonjs/core alone", () => {
+  it("is small", () => {
+    expect(coreAlone.installed().size / 1e6).toBeLessThan(CORE_INSTALLED.megabytes);
+    expect(coreAlone.installedPackages().length).toBeLessThanOrEqual(CORE_INSTALLED.packages);
+  });
+
   it("answers in process, and serve() says what to install", async () => {
     const { code, stdout, stderr } = await coreAlone.run("serve.mjs", servingProgram);
     expect(code).not.toBe(0);
