@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { irisModel } from "../support/iris.js";
 import { repositoryRoot } from "../support/repository.js";
 import { PACKAGES, PackedPackages, type Project } from "./packed-packages.js";
-import { consumer, servingProgram, workersProgram } from "./programs.js";
+import { commonJsConsumer, consumer, servingProgram, workersProgram } from "./programs.js";
 import { CORE_INSTALLED } from "./size-budgets.js";
 
 const INSTALL_TIMEOUT_MS = 180_000;
@@ -48,27 +48,31 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
 
 describe("a project with all packages", () => {
   it.each([
-    ["NodeNext", "NodeNext"],
-    ["Bundler", "ESNext"],
-  ])("type-checks with moduleResolution %s", async (moduleResolution, module) => {
-    all.write("consumer.ts", consumer);
-    const { stdout } = await all.compile({
-      compilerOptions: {
-        target: "ES2022",
-        lib: ["ES2023", "ESNext.Disposable"],
-        module,
-        moduleResolution,
-        strict: true,
-        noEmit: true,
-        typeRoots: [join(repositoryRoot, "node_modules", "@types")],
-        types: ["node"],
-      },
-      files: ["consumer.ts"],
-    });
-    // Declarations of other packages are theirs.
-    const errors = stdout.split("\n").filter((line) => /^consumer\.ts|@tritonjs/.test(line));
-    expect(errors).toEqual([]);
-  });
+    ["NodeNext", "NodeNext", "consumer.ts", consumer],
+    ["NodeNext", "NodeNext", "consumer.cts", commonJsConsumer],
+    ["Bundler", "ESNext", "consumer.ts", consumer],
+  ])(
+    "type-checks with moduleResolution %s and module %s: %s",
+    async (moduleResolution, module, file, text) => {
+      all.write(file, text);
+      const { stdout } = await all.compile({
+        compilerOptions: {
+          target: "ES2022",
+          lib: ["ES2023", "ESNext.Disposable"],
+          module,
+          moduleResolution,
+          strict: true,
+          noEmit: true,
+          typeRoots: [join(repositoryRoot, "node_modules", "@types")],
+          types: ["node"],
+        },
+        files: [file],
+      });
+      // Declarations of other packages are theirs.
+      const errors = stdout.split("\n").filter((line) => /^consumer\.c?ts|@tritonjs/.test(line));
+      expect(errors).toEqual([]);
+    },
+  );
 
   it("has one class of errors, whichever name it is imported by, and workers that find their programs", async () => {
     const { code, stdout, stderr } = await all.run("workers.mjs", workersProgram);
