@@ -1,10 +1,17 @@
 import { defineConfig } from "vitest/config";
 
 /** The long layer: replays of recordings, random tests of the whole, foreign tools. `npm run test:all` runs it too. */
-const LONG: readonly string[] = [];
+const LONG = [
+  "test/golden/**/*.test.ts",
+  "test/simulation/*-load.test.ts",
+  "test/stress/**/*.test.ts",
+  "test/conformance/runs-onnx-operators.test.ts",
+  "packages/grpc/test/holds-back-what-is-not-read.test.ts",
+];
 
 export default defineConfig({
   test: {
+    globalSetup: "test/support/bundle-packages.ts",
     // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
     pool: "forks",
     // Much of the time is spent on waiting for processes and sockets.

@@ -2,10 +2,12 @@
  * How long does a tensor in JSON take to become a typed array? The reader of @tritonjs/http against JSON.parse, alone and
  * with the conversion that it needs.
  */
-import { readJsonTensor } from "../packages/http/dist/decode/read-json-tensor.js";
-import { asArray, member } from "../packages/http/dist/json/access.js";
-import { parseJson } from "../packages/http/dist/json/parse-json.js";
 import { saveResult } from "./support/save-result.mjs";
+import { importSource } from "./support/tree.mjs";
+
+const { readJsonTensor } = await importSource(undefined, "http", "decode/read-json-tensor");
+const { asArray, member } = await importSource(undefined, "http", "json/access");
+const { parseJson } = await importSource(undefined, "http", "json/parse-json");
 
 const BYTES = 600_000;
 const ROUNDS = 150;

@@ -1,12 +1,21 @@
 /*
- * `node scripts/bundle.mjs core`: joins the compiled modules of a package, several hundred, to a few files in its folder
- * `bundle`. Node looks up, reads and compiles each file for itself, so that a few are imported in half the time. This is what
- * is published: `pnpm pack` runs it (`prepack`), and .pnpmfile.mjs has the package's names lead there. In the workspace
- * everything imports the modules as they are.
+ * `node scripts/bundle.mjs [package ...]`: joins the modules of each package, several hundred sources, to a few JavaScript
+ * files in its folder `dist`, beside the declarations that the compiler writes there. Node looks up, reads and compiles
+ * each file for itself, so a few files are imported in half the time. A package that is up to date is left alone: tests may
+ * pack a package while others import it.
  */
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, posix, relative, resolve, sep } from "node:path";
-import { rolldown } from "rolldown";
+import { fileURLToPath } from "node:url";
 import { root } from "./run.mjs";
 
 /** Where a module names the program of a thread or a process. */
@@ -15,49 +24,101 @@ const PROGRAM = /new URL\(\s*"(\.[^"]+\.js)",\s*import\.meta\.url/g;
 /** Stands for the URL of a module until it is known which file its code has gone to. */
 const PLACE = /__PLACE_OF__\("([^"]+)"\)/g;
 
-const slashed = (path) => path.split(sep).join("/");
+/** Its time is the time of the last bundling. */
+const STAMP = ".bundled";
 
-/** Files of a package that are imported or started by their names: public ones, commands, programs of threads and processes. */
-function entriesOf(folder, dist) {
+const slashed = (path) => path.split(sep).join("/");
+const filesIn = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+const isSource = (file) => file.endsWith(".ts") && !file.endsWith(".d.ts");
+
+/** Paths in `dist`, without their ending, of the files that users import, of commands, and of programs of threads and processes. */
+function entryNames({ folder, source }) {
   const { exports, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  const named = [...Object.values(exports).map((target) => target.default), ...Object.values(bin)];
-  const files = named.filter((file) => file?.endsWith(".js")).map((file) => join(folder, file));
-  for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (!name.endsWith(".js")) continue;
-    const file = join(dist, name);
-    const code = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, "");
-    for (const [, program] of code.matchAll(PROGRAM)) files.push(resolve(dirname(file), program));
-  }
-  return Object.fromEntries(files.map((file) => [slashed(relative(dist, file)).replace(/\.js$/, ""), file]));
+  const named = [...Object.values(exports).map((target) => target.default), ...Object.values(bin)]
+    .filter((file) => file?.endsWith(".js"))
+    .map((file) => slashed(relative("dist", file)));
+  const programs = filesIn(source)
+    .filter(isSource)
+    .flatMap((file) => {
+      const code = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, "");
+      return [...code.matchAll(PROGRAM)].map(([, program]) =>
+        slashed(relative(source, resolve(dirname(file), program))),
+      );
+    });
+  return [...new Set([...named, ...programs])].map((file) => file.replace(/\.js$/, ""));
 }
 
 /** Wherever the code of a module goes, `import.meta.url` stays its place in the tree, from which it finds other files. */
-const keepPlaces = (dist) => ({
+const keepPlaces = (source) => ({
   name: "keep-places",
   transform(code, id) {
-    return code.replaceAll("import.meta.url", `__PLACE_OF__("${slashed(relative(dist, id))}")`);
+    return code.replaceAll("import.meta.url", `__PLACE_OF__("${slashed(relative(source, id))}")`);
   },
   renderChunk(code, { fileName }) {
     return code.replace(PLACE, (_, place) => {
-      const path = posix.relative(posix.dirname(fileName), place);
+      const path = posix.relative(posix.dirname(fileName), place.replace(/\.ts$/, ".js"));
       return `new URL("${path.startsWith(".") ? path : `./${path}`}", import.meta.url).href`;
     });
   },
 });
 
-const bundle = async (name) => {
-  const folder = join(root, "packages", name);
-  const [dist, target] = [join(folder, "dist"), join(folder, "bundle")];
-  const build = await rolldown({
-    input: entriesOf(folder, dist),
-    platform: "node",
-    // Other packages, and `#names` of the package itself.
-    external: (id) => !/^([./]|[A-Za-z]:)/.test(id),
-    plugins: [keepPlaces(dist)],
-  });
-  rmSync(target, { recursive: true, force: true });
-  await build.write({ dir: target, entryFileNames: "[name].js", chunkFileNames: "chunks/[name].js" });
-  await build.close();
-};
+function isUpToDate({ folder, source, target }) {
+  const stamp = statSync(join(target, STAMP), { throwIfNoEntry: false });
+  if (stamp === undefined) return false;
+  const made = [...filesIn(source), join(folder, "package.json"), fileURLToPath(import.meta.url)];
+  return made.every((file) => statSync(file).mtimeMs < stamp.mtimeMs);
+}
 
-for (const name of process.argv.slice(2)) await bundle(name);
+/** Removes what no source stands behind any more, so that it is not published. */
+function removeOthers({ source, target }, written) {
+  for (const file of filesIn(target)) {
+    const name = slashed(relative(target, file));
+    const isDeclaration = name.endsWith(".d.ts") && existsSync(join(source, name.replace(/\.d\.ts$/, ".ts")));
+    if (!written.has(name) && !isDeclaration && name !== ".tsbuildinfo") rmSync(file);
+  }
+}
+
+function writeChanged(file, text) {
+  if (existsSync(file) && readFileSync(file, "utf8") === text) return;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+async function bundle(place) {
+  const { rolldown } = await import("rolldown");
+  const { folder, source, target } = place;
+  const started = new Date();
+  const build = await rolldown({
+    input: Object.fromEntries(entryNames(place).map((name) => [name, join(source, `${name}.ts`)])),
+    platform: "node",
+    tsconfig: join(folder, "tsconfig.json"),
+    transform: { target: "es2022" },
+    resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
+    // Other packages, and `#names` of the package itself; what the language of the sources needs is part of the bundle.
+    external: (id) => !/^([./\0]|[A-Za-z]:|@oxc-project\/)/.test(id),
+    plugins: [keepPlaces(source)],
+  });
+  const { output } = await build.generate({
+    entryFileNames: "[name].js",
+    chunkFileNames: "chunks/[name].js",
+    // The declarations have them.
+    comments: { jsdoc: false },
+  });
+  await build.close();
+  for (const { fileName, code } of output) writeChanged(join(target, fileName), code);
+  removeOthers(place, new Set(output.map(({ fileName }) => fileName)));
+  // The stamp is older than a source that was saved meanwhile.
+  writeFileSync(join(target, STAMP), "");
+  utimesSync(join(target, STAMP), started, started);
+}
+
+const packages = join(root, "packages");
+const names = process.argv.length > 2 ? process.argv.slice(2) : readdirSync(packages);
+for (const name of names) {
+  const folder = join(packages, name);
+  const place = { folder, source: join(folder, "src"), target: join(folder, "dist") };
+  if (!isUpToDate(place)) await bundle(place);
+}

@@ -22,7 +22,8 @@ export function tool(name, path) {
   return join(root, "node_modules", name, path);
 }
 
-/** Compiles a project and what it refers to: everything, tests included, unless told otherwise. */
+/** Compiles a project and what it refers to: everything, tests included, unless told otherwise. Then bundles the packages. */
 export function build(project = ".") {
   runNode(tool("typescript", "bin/tsc"), ["-b", project]);
+  runNode(join(root, "scripts", "bundle.mjs"));
 }

@@ -31,8 +31,14 @@ export function checkOut(revision, packages) {
       ...options,
       shell: process.platform === "win32",
     });
-    const tsc = join(tree, "node_modules", "typescript", "bin", "tsc");
-    for (const name of packages) execFileSync(process.execPath, [tsc, "-b", join("packages", name)], options);
+    const [tsc, bundle] = [join("node_modules", "typescript", "bin", "tsc"), join("scripts", "bundle.mjs")];
+    for (const name of packages) {
+      const folder = join("packages", name);
+      execFileSync(process.execPath, [tsc, "-b", folder], options);
+      // In older revisions the compiler writes the JavaScript too.
+      const isComplete = existsSync(join(tree, folder, "dist", "index.js"));
+      if (!isComplete) execFileSync(process.execPath, [bundle, name], options);
+    }
   } catch (error) {
     remove();
     throw error;

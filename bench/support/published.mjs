@@ -10,7 +10,6 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { PNPM } from "../../scripts/install.mjs";
 import { root, run } from "../../scripts/run.mjs";
 
 /** Packages as those who install them get them: packed, unpacked elsewhere, their dependencies beside them. */
@@ -41,8 +40,8 @@ export class Published {
     const [tarballs, target] = [join(this.#folder, name), this.#folderOf(name)];
     mkdirSync(tarballs);
     mkdirSync(target, { recursive: true });
-    const pack = ["--yes", PNPM, "pack", "--pack-destination", tarballs];
-    run("npx", pack, { cwd: source, stdio: "ignore" });
+    const pack = ["pack", "--pack-destination", tarballs];
+    run("npm", pack, { cwd: source, stdio: "ignore", shell: process.platform === "win32" });
     const [tarball] = readdirSync(tarballs);
     execFileSync("tar", ["-xzf", join(tarballs, tarball), "-C", target, "--strip-components=1"]);
     const { dependencies = {}, peerDependencies = {} } = manifestOf(target);

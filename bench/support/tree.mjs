@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { build } from "rolldown";
 import { root } from "../../scripts/run.mjs";
 
 const folders = { core: "core", http: "http", grpc: "grpc" };
@@ -11,6 +12,20 @@ export function importOf(tree, name, file = "index") {
   return import(pathToFileURL(path).href);
 }
 
+/** Imports a module of a package that is not published: its source, compiled for this. */
+export async function importSource(tree, name, file) {
+  const folder = join(tree ?? root, "packages", folders[name]);
+  const target = join(folder, "node_modules", ".cache", "bench", `${file}.mjs`);
+  await build({
+    input: join(folder, "src", `${file}.ts`),
+    platform: "node",
+    external: /^[^.#/]/,
+    resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
+    output: { file: target },
+  });
+  return import(pathToFileURL(target).href);
+}
+
 /** Resolves packages of npm as a package of the revision would. */
 export const requireOf = (tree, name) =>
   createRequire(join(tree ?? root, "packages", folders[name], "package.json"));
@@ -19,5 +34,5 @@ export const requireOf = (tree, name) =>
 export async function codecOf(tree) {
   const generated = join(tree ?? root, "packages", "grpc", "src", "proto", "generated", "index.js");
   const { inference } = (await import(pathToFileURL(generated).href)).default;
-  return { inference, ...(await importOf(tree, "grpc", "proto/codec")) };
+  return { inference, ...(await importSource(tree, "grpc", "proto/codec")) };
 }

@@ -16,7 +16,7 @@ function manifest(folder: string): Manifest {
 }
 
 /** What npm itself can do. */
-const NPM_COMMANDS = ["ci", "exec", "install", "rebuild"];
+const NPM_COMMANDS = ["ci", "exec", "install", "pack", "publish", "rebuild"];
 
 const scripts = manifest(".").scripts ?? {};
 const [readme] = documents();

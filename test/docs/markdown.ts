@@ -9,10 +9,13 @@ export interface Document {
   readonly text: string;
 }
 
-/** The documents that users read: README.md, CONTRIBUTING.md and all of docs/. */
+/** Pages in the root, the README first. */
+const ROOT_PAGES = ["README.md", "CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md", "SECURITY.md"];
+
+/** The documents that people read: the pages in the root and all of docs/. */
 export function documents(): Document[] {
   const docs = readdirSync(join(repositoryRoot, "docs")).filter((name) => name.endsWith(".md"));
-  return ["README.md", "CONTRIBUTING.md", ...docs.map((name) => `docs/${name}`)].map((path) => ({
+  return [...ROOT_PAGES, ...docs.map((name) => `docs/${name}`)].map((path) => ({
     path,
     text: readFileSync(join(repositoryRoot, path), "utf8").replaceAll("\r\n", "\n"),
   }));

@@ -110,6 +110,7 @@ describe("recorded gRPC calls", () => {
   const cases = loadLines<GrpcCase>("grpc/cases.jsonl");
   replay<GrpcCase, UnaryResult | undefined>({
     cases,
+    plays: 5,
     differences: grpcDifferences(models, cases),
     run: async (recorded, intended) => {
       const client = await serverFor(recorded.server).clientFor(recorded.request_compression);

@@ -77,6 +77,7 @@ describe("recorded HTTP exchanges", () => {
 
   replay<HttpCase, PlayedCase["answers"]>({
     cases: loadLines("http/cases.jsonl"),
+    plays: 5,
     differences: httpDifferences(models),
     run: async (recorded, intended) => {
       const { answers, faults } =

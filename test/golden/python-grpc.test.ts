@@ -1,8 +1,8 @@
 import type { Client } from "@grpc/grpc-js";
 import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
-import { afterAll, describe } from "vitest";
-import { hasPython, withoutPython } from "../support/python.js";
+import { afterAll, describe, vi } from "vitest";
+import { hasPython, patientPython, withoutPython } from "../support/python.js";
 import { grpcDifferences } from "./differences/grpc-differences.js";
 import { ACCESS_TOKEN } from "./support/grpc/access.js";
 import { connectTo, type UnaryResult } from "./support/grpc/client.js";
@@ -49,6 +49,7 @@ class PythonServer {
       ...repositoryOptions(flags),
       allowClientSharedMemory: true,
       security: { accessToken: ACCESS_TOKEN },
+      backendConfig: patientPython,
       logger: quietLogger,
       modelRepository: paths,
     });
@@ -71,6 +72,9 @@ class PythonServer {
   }
 }
 
+// All models are loaded when the first case asks for them.
+vi.setConfig({ testTimeout: 600_000 });
+
 describe.skipIf(!hasPython)(`recorded gRPC calls with Python models${withoutPython}`, () => {
   const running = new Map<string, PythonServer>();
   const objects = new GrpcObjects();
@@ -90,6 +94,7 @@ describe.skipIf(!hasPython)(`recorded gRPC calls with Python models${withoutPyth
   const cases = loadLines<GrpcCase>("grpc/cases.jsonl");
   replay<GrpcCase, UnaryResult | undefined>({
     cases,
+    plays: 5,
     differences: grpcDifferences(models, cases).filter(({ onlyCallbacks }) => !onlyCallbacks),
     run: async (recorded, intended) => {
       const client = await serverFor(recorded.server).clientFor(recorded.request_compression);

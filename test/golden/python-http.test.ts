@@ -1,7 +1,7 @@
 import { Triton } from "@tritonjs/core";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
-import { afterAll, describe } from "vitest";
-import { hasPython, withoutPython } from "../support/python.js";
+import { afterAll, describe, vi } from "vitest";
+import { hasPython, patientPython, withoutPython } from "../support/python.js";
 import { httpDifferences } from "./differences/http-differences.js";
 import { ACCESS_TOKEN } from "./support/http/access.js";
 import { compareHttpCase } from "./support/http/compare-case.js";
@@ -30,6 +30,7 @@ async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
   const triton = new Triton({
     ...repositoryOptions(flags),
     security: { accessToken: ACCESS_TOKEN },
+    backendConfig: patientPython,
     logger: quietLogger,
     modelRepository: folder.path,
   });
@@ -69,6 +70,7 @@ class PythonServer {
     const triton = new Triton({
       allowClientSharedMemory: true,
       security: { accessToken: ACCESS_TOKEN },
+      backendConfig: patientPython,
       logger: quietLogger,
       modelRepository: folder.path,
     });
@@ -85,6 +87,9 @@ class PythonServer {
   }
 }
 
+// All models are loaded when the first case asks for them.
+vi.setConfig({ testTimeout: 600_000 });
+
 describe.skipIf(!hasPython)(`recorded HTTP exchanges with Python models${withoutPython}`, () => {
   const server = new PythonServer();
 
@@ -92,6 +97,7 @@ describe.skipIf(!hasPython)(`recorded HTTP exchanges with Python models${without
 
   replay<HttpCase, PlayedCase["answers"]>({
     cases: loadLines("http/cases.jsonl"),
+    plays: 5,
     differences: httpDifferences(models).filter(({ onlyCallbacks }) => !onlyCallbacks),
     run: async (recorded, intended) => {
       const { answers, faults } =

@@ -1,11 +1,12 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { irisModel } from "../support/iris.js";
 import { repositoryRoot } from "../support/repository.js";
 import { PACKAGES, PackedPackages, type Project } from "./packed-packages.js";
-import { consumer, servingProgram, workersProgram } from "./programs.js";
+import { commonJsConsumer, consumer, servingProgram, workersProgram } from "./programs.js";
+import { CORE_INSTALLED } from "./size-budgets.js";
 
 const INSTALL_TIMEOUT_MS = 180_000;
 
@@ -28,36 +29,6 @@ function entries(name: (typeof PACKAGES)[number]): string[] {
 }
 
 describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
-  it("asks for released versions of its siblings", () => {
-    const { dependencies, peerDependencies } = all.manifest(name);
-    expect(JSON.stringify({ dependencies, peerDependencies })).not.toContain("workspace:");
-    if (name === "http" || name === "grpc") expect(peerDependencies).toEqual({ "@tritonjs/core": "^0.1.0" });
-    if (name === "cli") {
-      const siblings = ["core", "grpc", "http"].map((sibling) => [`@tritonjs/${sibling}`, "^0.1.0"]);
-      expect(dependencies).toMatchObject(Object.fromEntries(siblings));
-    }
-  });
-
-  it("holds its licence, its sources, its types and its modules joined to a few files, and no tests", () => {
-    const held = readdirSync(all.path(name));
-    expect(held).toEqual(expect.arrayContaining(["LICENSE", "bundle", "dist", "package.json", "src"]));
-    expect(held).not.toContain("test");
-    const filesOf = (folder: string, end: string) =>
-      readdirSync(all.path(name, folder), { recursive: true, encoding: "utf8" }).filter((file) =>
-        file.endsWith(end),
-      );
-    expect(filesOf("dist", ".tsbuildinfo")).toEqual([]);
-    expect(filesOf("dist", ".js")).toEqual([]);
-    expect(filesOf("bundle", ".js").length).toBeLessThan(filesOf("src", ".ts").length / 2);
-  });
-
-  it("has the files that its exports name", () => {
-    const files = Object.values(all.manifest(name).exports)
-      .flatMap((target) => (typeof target === "string" ? [target] : [target.types, target.default]))
-      .filter((target) => !target.includes("*"));
-    expect(files.filter((file) => !existsSync(all.path(name, file)))).toEqual([]);
-  });
-
   it("can be imported by each of its names", async () => {
     const lines = entries(name).map(
       (entry) => `console.log(Object.keys(await import("${entry}")).length > 0);`,
@@ -77,27 +48,31 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
 
 describe("a project with all packages", () => {
   it.each([
-    ["NodeNext", "NodeNext"],
-    ["Bundler", "ESNext"],
-  ])("type-checks with moduleResolution %s", async (moduleResolution, module) => {
-    all.write("consumer.ts", consumer);
-    const { stdout } = await all.compile({
-      compilerOptions: {
-        target: "ES2022",
-        lib: ["ES2023", "ESNext.Disposable"],
-        module,
-        moduleResolution,
-        strict: true,
-        noEmit: true,
-        typeRoots: [join(repositoryRoot, "node_modules", "@types")],
-        types: ["node"],
-      },
-      files: ["consumer.ts"],
-    });
-    // Declarations of other packages are theirs.
-    const errors = stdout.split("\n").filter((line) => /^consumer\.ts|@tritonjs/.test(line));
-    expect(errors).toEqual([]);
-  });
+    ["NodeNext", "NodeNext", "consumer.ts", consumer],
+    ["NodeNext", "NodeNext", "consumer.cts", commonJsConsumer],
+    ["Bundler", "ESNext", "consumer.ts", consumer],
+  ])(
+    "type-checks with moduleResolution %s and module %s: %s",
+    async (moduleResolution, module, file, text) => {
+      all.write(file, text);
+      const { stdout } = await all.compile({
+        compilerOptions: {
+          target: "ES2022",
+          lib: ["ES2023", "ESNext.Disposable"],
+          module,
+          moduleResolution,
+          strict: true,
+          noEmit: true,
+          typeRoots: [join(repositoryRoot, "node_modules", "@types")],
+          types: ["node"],
+        },
+        files: [file],
+      });
+      // Declarations of other packages are theirs.
+      const errors = stdout.split("\n").filter((line) => /^consumer\.c?ts|@tritonjs/.test(line));
+      expect(errors).toEqual([]);
+    },
+  );
 
   it("has one class of errors, whichever name it is imported by, and workers that find their programs", async () => {
     const { code, stdout, stderr } = await all.run("workers.mjs", workersProgram);
@@ -136,6 +111,11 @@ describe("the command of a project with all packages", () => {
 });
 
 describe("a project with @tritonjs/core alone", () => {
+  it("is small", () => {
+    expect(coreAlone.installed().size / 1e6).toBeLessThan(CORE_INSTALLED.megabytes);
+    expect(coreAlone.installedPackages().length).toBeLessThanOrEqual(CORE_INSTALLED.packages);
+  });
+
   it("answers in process, and serve() says what to install", async () => {
     const { code, stdout, stderr } = await coreAlone.run("serve.mjs", servingProgram);
     expect(code).not.toBe(0);

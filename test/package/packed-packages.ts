@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative, sep } from "node:path";
 import { type Ended, Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
@@ -9,20 +9,47 @@ export const PACKAGES = ["core", "http", "grpc", "cli"] as const;
 
 export type PackageName = (typeof PACKAGES)[number];
 
+/** Package managers that publish a package: with `npm publish` or `pnpm publish` in its folder. */
+export type Packer = "npm" | "pnpm";
+
 /** A folder outside the repository with tarballs of the packages, and projects that installed them. */
 export class PackedPackages {
   readonly #folder = mkdtempSync(join(tmpdir(), "tritonjs-package-"));
   readonly #tarballs = new Map<PackageName, string>();
 
-  /** Packs every package as `pnpm publish` would: with pnpm, which replaces `workspace:` ranges. */
-  async pack(): Promise<void> {
+  /** Packs every package as it is published, but for the build before: the tests run on a tree that is built. */
+  async pack(packer: Packer = "npm"): Promise<void> {
+    const folders = PACKAGES.map((name) => `./packages/${name}`);
+    const target = ["--pack-destination", this.#folder];
+    const program =
+      packer === "npm"
+        ? npmProgram("npm", ["pack", ...folders, "--ignore-scripts", ...target], repositoryRoot)
+        : npmProgram(
+            "npx",
+            [
+              ...["--yes", pnpmVersion(), "--config.ignore-scripts=true"],
+              ...[...folders.flatMap((folder) => ["--filter", folder]), "pack", ...target],
+            ],
+            repositoryRoot,
+          );
+    await succeed(program);
     for (const name of PACKAGES) {
-      const target = join(this.#folder, name);
-      mkdirSync(target);
-      const cwd = join(repositoryRoot, "packages", name);
-      await succeed(npmProgram("npx", ["--yes", pnpmVersion(), "pack", "--pack-destination", target], cwd));
-      this.#tarballs.set(name, join(target, readdirSync(target)[0]!));
+      const tarball = readdirSync(this.#folder).find((file) => file.startsWith(`tritonjs-${name}-`))!;
+      this.#tarballs.set(name, join(this.#folder, tarball));
     }
+  }
+
+  /** Path of a packed package. */
+  tarball(name: PackageName): string {
+    return this.#tarballs.get(name)!;
+  }
+
+  /** What a packed package holds. */
+  async unpack(name: PackageName): Promise<Unpacked> {
+    const target = join(this.#folder, `${name}-unpacked`);
+    mkdirSync(target);
+    await succeed(new Program("tar", ["-xzf", this.tarball(name), "-C", target], { cwd: target }));
+    return new Unpacked(join(target, "package"));
   }
 
   /** An empty project that installs the tarballs of some packages, without running any install script. */
@@ -33,7 +60,7 @@ export class PackedPackages {
       join(folder, "package.json"),
       JSON.stringify({ name: project, private: true, type: "module" }),
     );
-    const tarballs = names.map((name) => this.#tarballs.get(name)!);
+    const tarballs = names.map((name) => this.tarball(name));
     const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
     await succeed(npmProgram("npm", ["install", ...flags, ...tarballs], folder));
     return new Project(folder);
@@ -41,6 +68,33 @@ export class PackedPackages {
 
   remove(): void {
     rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** A folder of files: a package without its tarball, or what a project installed. */
+export class Unpacked {
+  /** Paths in the folder with `/` between their parts, sorted, and their sizes in bytes. */
+  readonly sizes: ReadonlyMap<string, number>;
+
+  constructor(readonly folder: string) {
+    const sizes = readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((file) => [relative(folder, file).replaceAll(sep, "/"), statSync(file).size] as const);
+    this.sizes = new Map(sizes.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  get files(): string[] {
+    return [...this.sizes.keys()];
+  }
+
+  /** Size of all files together, in bytes. */
+  get size(): number {
+    return [...this.sizes.values()].reduce((sum, size) => sum + size, 0);
+  }
+
+  get manifest(): Manifest {
+    return JSON.parse(readFileSync(join(this.folder, "package.json"), "utf8"));
   }
 }
 
@@ -59,9 +113,9 @@ export class Project {
     return Program.node(this.write(file, text), [], this.folder).ended;
   }
 
-  /** Runs a command that an installed package has, as `npx` does. */
+  /** Runs a command that an installed package has. */
   command(name: string, ...args: readonly string[]): Promise<Ended> {
-    return npmProgram("npx", ["--no-install", name, ...args], this.folder).ended;
+    return npmProgram(join(this.folder, "node_modules", ".bin", name), args, this.folder).ended;
   }
 
   /** Runs the repository's TypeScript in the project. */
@@ -79,12 +133,27 @@ export class Project {
   manifest(name: PackageName): Manifest {
     return JSON.parse(readFileSync(this.path(name, "package.json"), "utf8"));
   }
+
+  /** All that npm installed. */
+  installed(): Unpacked {
+    return new Unpacked(join(this.folder, "node_modules"));
+  }
+
+  /** Folders of the packages that npm installed. */
+  installedPackages(): string[] {
+    const { packages } = JSON.parse(
+      readFileSync(join(this.folder, "node_modules", ".package-lock.json"), "utf8"),
+    ) as { packages: Record<string, unknown> };
+    return Object.keys(packages);
+  }
 }
 
 /** The parts of a package.json that are looked at. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
+  readonly scripts?: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;

@@ -91,3 +91,13 @@ const error: unknown = new Error();
 if (TritonError.is(error) && error.code === "NOT_FOUND") console.log(known, url, doubles, error.message);
 export {};
 `;
+
+/** A CommonJS module that is only type-checked. */
+export const commonJsConsumer = `
+import core = require("@tritonjs/core");
+import http = require("@tritonjs/http");
+
+const triton: core.Triton = new core.Triton();
+export const frontends = [http.http({ port: 0 })];
+export const closed: Promise<void> = triton.close();
+`;

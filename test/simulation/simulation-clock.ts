@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../packages/core/dist/clock/clock.js";
+import type { Clock, Timer } from "../../packages/core/src/clock/clock.js";
 
 interface Entry {
   readonly at: number;

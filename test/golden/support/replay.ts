@@ -7,6 +7,13 @@ export interface Replay<C, G> {
   /** The rules by which the library differs on purpose. */
   readonly differences: readonly Difference<C, G>[];
   /**
+   * How often a case is played at most until it agrees; for cases on the real clock. On a busy machine, events that the
+   * recording spaced out by milliseconds may come in another order once. A fault of the library shows each time.
+   *
+   * @default 1
+   */
+  readonly plays?: number;
+  /**
    * Replays a case and tells how the outcome differs from what it should be.
    *
    * @param intended the case as the library is to do it, given what came
@@ -18,13 +25,18 @@ export interface Replay<C, G> {
 export function replay<C extends { readonly id: string }, G = undefined>({
   cases,
   differences,
+  plays = 1,
   run,
 }: Replay<C, G>): void {
   for (const recorded of cases) {
     const rules = differences.filter((difference) => difference.applies(recorded));
     const names = rules.map(({ rule }) => rule).join(", ");
     it(names === "" ? recorded.id : `${recorded.id} differs: ${names}`, async () => {
-      const found = await run(recorded, (got) => amended(recorded, rules, got));
+      let found: readonly string[] = [];
+      for (let play = 1; play <= plays; play++) {
+        found = await run(recorded, (got) => amended(recorded, rules, got));
+        if (found.length === 0) break;
+      }
       if (found.length > 0) expect.fail(found.join("\n"));
     });
   }

@@ -1,0 +1,24 @@
+/*
+ * `npm run release:version`: turns the changesets into a version of all packages and their changelogs, and writes that version
+ * wherever else it stands. Needs Node 22 or newer, as changesets does.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { install, PNPM } from "./install.mjs";
+import { root, run, runNode, tool } from "./run.mjs";
+
+/** Other files with the version: it is what the expression finds behind its first group. */
+const PLACES = {
+  "package.json": /^( {2}"version": ")[^"]+/m,
+  "packages/core/src/version.ts": /^(export const VERSION = ")[^"]+/m,
+  "deploy/Dockerfile": /^(ARG TRITONJS_VERSION=)\S+/m,
+};
+
+install();
+runNode(tool("@changesets/cli", "bin.js"), ["version"]);
+const { version } = JSON.parse(readFileSync(join(root, "packages", "core", "package.json"), "utf8"));
+for (const [path, place] of Object.entries(PLACES)) {
+  const file = join(root, path);
+  writeFileSync(file, readFileSync(file, "utf8").replace(place, `$1${version}`));
+}
+run("npx", ["--yes", PNPM, "install", "--lockfile-only"], { shell: process.platform === "win32" });

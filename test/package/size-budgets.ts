@@ -1,0 +1,22 @@
+import type { PackageName } from "./packed-packages.js";
+
+/** What a package may weigh. A change that needs more says here how much, and its reviewer why. */
+export interface SizeBudget {
+  /** Kilobytes of the tarball: what is downloaded. */
+  readonly packedKilobytes: number;
+  /** Kilobytes of the files in it: what lies on disk. */
+  readonly unpackedKilobytes: number;
+  /** Packages that it depends on directly, those that an application installs beside it not counted. */
+  readonly dependencies: number;
+}
+
+export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
+  core: { packedKilobytes: 500, unpackedKilobytes: 1_800, dependencies: 4 },
+  http: { packedKilobytes: 100, unpackedKilobytes: 350, dependencies: 1 },
+  // Most of it is the generated code of the protocol's messages.
+  grpc: { packedKilobytes: 160, unpackedKilobytes: 1_450, dependencies: 2 },
+  cli: { packedKilobytes: 50, unpackedKilobytes: 150, dependencies: 4 },
+};
+
+/** What an application gets that installs core alone. */
+export const CORE_INSTALLED = { megabytes: 20, packages: 12 };

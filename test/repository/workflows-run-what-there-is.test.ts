@@ -1,0 +1,94 @@
+import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { PACKAGES } from "../package/packed-packages.js";
+import { repositoryRoot } from "../support/repository.js";
+
+const read = (...path: string[]) => readFileSync(join(repositoryRoot, ...path), "utf8");
+const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+
+const FOLDER = ".github/workflows";
+const workflows = readdirSync(join(repositoryRoot, FOLDER)).map(
+  (file) => [file, read(FOLDER, file)] as const,
+);
+
+/** Values of the keys whose names match, one line each. */
+function valuesOf(text: string, key: string): string[] {
+  return [...text.matchAll(new RegExp(`^[ -]*(?:${key}): (.+)$`, "gm"))].map(([, value]) => value!);
+}
+
+/** What a command runs: the script of package.json, or a file. */
+function target(command: string): string {
+  const [program, first, second] = command.split(" ");
+  if (program !== "npm") return program!;
+  return first === "run" ? second! : first!;
+}
+
+describe.each(workflows)("the workflow %s", (_, text) => {
+  it("runs scripts of package.json or files of the repository", () => {
+    const targets = valuesOf(text, "run|\\w+-script").map(target);
+    const missing = targets.filter((name) => !(name in scripts) && !existsSync(join(repositoryRoot, name)));
+    expect(missing).toEqual([]);
+  });
+
+  it("uses actions of a fixed major version, and workflows that there are", () => {
+    for (const used of valuesOf(text, "uses")) {
+      if (used.startsWith("./")) expect(existsSync(join(repositoryRoot, used))).toBe(true);
+      else expect(used).toMatch(/^[\w-]+\/[\w-]+@v\d+$/);
+    }
+  });
+
+  it("has no more rights than to read, unless a job asks for them", () => {
+    expect(text).toMatch(/^permissions:\n {2}contents: read$/m);
+  });
+});
+
+it("the workflows run the tests, and release only after them", () => {
+  const [ci, release] = [read(FOLDER, "ci.yml"), read(FOLDER, "release.yml")];
+  expect(valuesOf(ci, "run")).toEqual([".ci/run"]);
+  expect(valuesOf(release, "uses")).toContain("./.github/workflows/ci.yml");
+  expect(valuesOf(release, "needs")).toEqual(["test"]);
+  expect(valuesOf(release, "version-script|publish-script")).toEqual([
+    "npm run release:version",
+    "npm run release:publish",
+  ]);
+});
+
+it.skipIf(process.platform === "win32")("the program of continuous integration can be run", () => {
+  expect(() => accessSync(join(repositoryRoot, ".ci", "run"), constants.X_OK)).not.toThrow();
+});
+
+it("every script of package.json that runs a file has it", () => {
+  const files = Object.values(scripts).flatMap((script) => script.match(/\S+\.mjs/g) ?? []);
+  expect(files.length).toBeGreaterThan(0);
+  expect(files.filter((file) => !existsSync(join(repositoryRoot, file)))).toEqual([]);
+});
+
+describe("changesets", () => {
+  it("release all packages with one version", () => {
+    const { fixed, access } = JSON.parse(read(".changeset", "config.json"));
+    expect({ fixed, access }).toEqual({ fixed: [["@tritonjs/*"]], access: "public" });
+  });
+
+  it("concern packages that there are", () => {
+    const names = PACKAGES.map((name) => `@tritonjs/${name}`);
+    const files = readdirSync(join(repositoryRoot, ".changeset")).filter((file) =>
+      /^[^A-Z].*\.md$/.test(file),
+    );
+    for (const file of files) {
+      const [, front] = /^---\n(.*?)\n---\n\n\S/s.exec(read(".changeset", file))!;
+      for (const line of front!.split("\n")) {
+        const [, name] = /^"(@tritonjs\/\w+)": (?:patch|minor|major)$/.exec(line) ?? [];
+        expect(names).toContain(name);
+      }
+    }
+  });
+
+  it("write a changelog for each package, which the list of changelogs names", () => {
+    const list = read("CHANGELOG.md");
+    for (const name of PACKAGES) {
+      expect(read("packages", name, "CHANGELOG.md")).toMatch(new RegExp(`^# @tritonjs/${name}\n`));
+      expect(list).toContain(`(packages/${name}/CHANGELOG.md)`);
+    }
+  });
+});
