@@ -1,12 +1,22 @@
 import { defineConfig } from "vitest/config";
 
-/** The long layer: replays of recordings, random tests of the whole, foreign tools. `npm run test:all` runs it too. */
+/** The long layer, which `npm run test:all` runs too. */
 const LONG = [
+  // Replays of recordings.
   "test/golden/**/*.test.ts",
+  "test/conformance/runs-onnx-operators.test.ts",
+  // Random and large loads.
   "test/simulation/*-load.test.ts",
   "test/stress/**/*.test.ts",
-  "test/conformance/runs-onnx-operators.test.ts",
+  "test/core/settles-every-request-once.test.ts",
   "packages/grpc/test/holds-back-what-is-not-read.test.ts",
+  // Processes and threads that crash, hang or are killed.
+  "test/core/instance-faults.test.ts",
+  "test/core/worker-crashes.test.ts",
+  "test/core/processes-end-with-their-parent.test.ts",
+  "test/core/python-models/python-{faults,processes-end}.test.ts",
+  // Servers of others.
+  "test/examples/mounted-in-other-servers.test.ts",
 ];
 
 export default defineConfig({

@@ -168,8 +168,10 @@ function isInstalled(program: string): boolean {
   }
 }
 
-describe.skipIf(!isInstalled("redis-server"))(
-  "the response cache in Redis, where redis-server is installed",
+const hasRedis = isInstalled("redis-server");
+
+describe.skipIf(!hasRedis)(
+  `the response cache in Redis${hasRedis ? "" : " (skipped: there is no redis-server)"}`,
   () => {
     let folder = "";
     let stop = () => {};

@@ -7,7 +7,12 @@ export function reportProgress(service: InferenceService): { stop(): void } {
   let seconds = 0;
   const timer = setInterval(async () => {
     seconds += EVERY_SECONDS;
-    const index = await service.repositoryIndex(false);
+    const index = await service.repositoryIndex(false).catch(() => undefined);
+    if (index === undefined) {
+      // The server is closing.
+      clearInterval(timer);
+      return;
+    }
     const loading = index.filter(({ state }) => state === "LOADING");
     const names = loading.map(({ name, version }) => `${name}:${version}`).join(", ");
     if (names !== "") service.log.info(`still loading after ${seconds} seconds: ${names}`);

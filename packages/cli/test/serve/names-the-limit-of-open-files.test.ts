@@ -6,7 +6,7 @@ import { descriptorFault } from "../../src/descriptor-fault.js";
 const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 
 describe.skipIf(process.platform === "win32")("serve with too few open files", () => {
-  it.each([20, 64])("ends with one line that names the limit of %d and what to do", async (limit) => {
+  it.each([20, 32])("ends with one line that names the limit of %d and what to do", async (limit) => {
     const command = `ulimit -n ${limit} && exec "$0" "$1" serve --model-repository=/`;
     const outcome = await new Promise<object>((resolve) => {
       execFile("/bin/sh", ["-c", command, process.execPath, main], (error, stdout, stderr) =>

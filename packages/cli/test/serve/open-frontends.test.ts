@@ -91,7 +91,7 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 const canReuse = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 
 it.runIf(canReuse && process.platform === "linux")(
-  "share a port when they are told to (Node 22.12 and later)",
+  `share a port when they are told to${canReuse ? "" : " (skipped: this Node cannot share ports)"}`,
   async () => {
     await using first = new Triton();
     await using second = new Triton();

@@ -5,6 +5,14 @@ import { reportProgress } from "../../src/serve/report-progress.js";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
+it("ends without a fault when the server closes while models load", async () => {
+  const triton = new Triton();
+  reportProgress(triton.service);
+  await triton.close();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 it("tells every ten seconds what is still loading, until it is stopped", async () => {
   const lines: string[] = [];
   const log = new Log({ error() {}, warn() {}, info: (line) => lines.push(line), debug() {} });
