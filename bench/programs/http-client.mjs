@@ -51,7 +51,7 @@ function ask(socket, request, end, tally) {
       if (headEnd < 0) return;
       const head = pending.toString("latin1", 0, headEnd);
       if (!head.startsWith("HTTP/1.1 200")) tally.errors++;
-      const length = Number(/content-length: *(\d+)/i.exec(head)[1]);
+      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)[1]);
       missing = length - (pending.length - headEnd - 4);
       pending = Buffer.alloc(0);
       if (missing <= 0) answered();
