@@ -9,8 +9,12 @@ const LINGER_MS = 50;
 
 /** What is known of a connection. */
 interface Connection {
-  /** Requests under way. */
-  requests: number;
+  /**
+   * Responses in flight: one at most, unless the client pipelines. A `Set` of those of all connections would live as long
+   * as the server and keep responses alive: each table that V8 outgrows holds its entries and the next table, and one of
+   * old age is collected seldom.
+   */
+  readonly responses: ServerResponse[];
   answeredAt: number;
 }
 
@@ -19,7 +23,6 @@ export class OpenConnections {
   readonly #connections = new Map<Socket, Connection>();
   /** Connections of a TLS server before they are encrypted, by the address of the client. */
   readonly #handshakes = new Map<string, Socket>();
-  readonly #responses = new Set<ServerResponse>();
   #keeps = true;
   #closing = false;
   #ended = false;
@@ -28,9 +31,7 @@ export class OpenConnections {
     if (encrypted) server.on("connection", (socket: Socket) => this.#watchHandshake(socket));
     server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => this.#watch(socket));
     server.on("request", ({ socket }, response) => {
-      this.#responses.add(response);
-      const connection = this.#connections.get(socket);
-      if (connection !== undefined) connection.requests++;
+      this.#connections.get(socket)?.responses.push(response);
       if (!this.#keeps) response.shouldKeepAlive = false;
       response.once("close", () => this.#answered(socket, response));
     });
@@ -45,9 +46,9 @@ export class OpenConnections {
     for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
     const since = performance.now() - LINGER_MS;
     const recent = [...this.#connections.values()].some(
-      ({ requests, answeredAt }) => requests === 0 && answeredAt > since,
+      ({ responses, answeredAt }) => responses.length === 0 && answeredAt > since,
     );
-    const answers = [...this.#responses].map(
+    const answers = this.#inFlight().map(
       (response) => new Promise((resolve) => response.once("close", resolve)),
     );
     if (recent) answers.push(new Promise((resolve) => setTimeout(resolve, LINGER_MS)));
@@ -57,13 +58,13 @@ export class OpenConnections {
   /** Each connection ends with its next answer from now on. */
   keepNone(): void {
     this.#keeps = false;
-    for (const response of this.#responses) response.shouldKeepAlive = false;
+    for (const response of this.#inFlight()) response.shouldKeepAlive = false;
   }
 
   /** Ends connections on which no request is under way, now and from now on. */
   endIdle(): void {
     this.#closing = true;
-    for (const [socket, { requests }] of this.#connections) if (requests === 0) socket.destroy();
+    for (const [socket, { responses }] of this.#connections) if (responses.length === 0) socket.destroy();
     for (const socket of this.#handshakes.values()) socket.destroy();
   }
 
@@ -72,6 +73,10 @@ export class OpenConnections {
     this.#ended = true;
     for (const socket of this.#connections.keys()) socket.destroy();
     for (const socket of this.#handshakes.values()) socket.destroy();
+  }
+
+  #inFlight(): ServerResponse[] {
+    return [...this.#connections.values()].flatMap(({ responses }) => responses);
   }
 
   #watchHandshake(socket: Socket): void {
@@ -83,31 +88,29 @@ export class OpenConnections {
 
   #watch(socket: Socket): void {
     this.#handshakes.delete(addressOf(socket));
-    this.#connections.set(socket, { requests: 0, answeredAt: Number.NEGATIVE_INFINITY });
+    this.#connections.set(socket, { responses: [], answeredAt: Number.NEGATIVE_INFINITY });
     socket.once("close", () => this.#lose(socket));
     if (this.#ended) socket.destroy();
   }
 
   /** Answers that wait for those in front of them have no socket yet: Node does not tell them that it is gone. */
   #lose(socket: Socket): void {
-    const open = this.#connections.get(socket)?.requests ?? 0;
+    const responses = this.#connections.get(socket)?.responses ?? [];
     this.#connections.delete(socket);
-    if (open === 0) return;
-    for (const response of [...this.#responses]) {
-      if (response.req.socket !== socket || response.socket !== null) continue;
+    for (const response of responses) {
+      if (response.socket !== null) continue;
       response.destroy();
       response.emit("close");
     }
   }
 
   #answered(socket: Socket, response: ServerResponse): void {
-    this.#responses.delete(response);
     const connection = this.#connections.get(socket);
     if (connection === undefined) return;
-    connection.requests--;
+    connection.responses.splice(connection.responses.indexOf(response), 1);
     connection.answeredAt = performance.now();
     // What has been written is sent before the connection ends.
-    if (this.#closing && connection.requests === 0) socket.destroySoon();
+    if (this.#closing && connection.responses.length === 0) socket.destroySoon();
   }
 }
 

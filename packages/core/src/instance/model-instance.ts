@@ -16,7 +16,7 @@ export class ModelInstance {
   /** Payloads at work. */
   running = 0;
   /** The same, themselves. */
-  readonly atWork = new Set<Payload>();
+  readonly atWork: Payload[] = [];
   /** Its place with the rate limiter, while it is loaded and there is one. */
   lease: RateLimitedInstance | undefined;
   /** True while another is made to take its place. */
@@ -77,11 +77,11 @@ export class ModelInstance {
       if (request.ready) statistics.pendingCount--;
     }
     this.#served += requests.length;
-    this.atWork.add(payload);
+    this.atWork.push(payload);
     const execution = new RequestExecution(requests, this.#owner);
     const results = await this.#execute(execution);
     execution.end();
-    this.atWork.delete(payload);
+    this.atWork.splice(this.atWork.indexOf(payload), 1);
     let batchSize = 0;
     for (const request of requests) batchSize += request.rows;
     statistics.recordExecution(batchSize, execution.times, clock.wallNow());

@@ -6,7 +6,11 @@ import { TritonError } from "@tritonjs/core";
  */
 export class Shutdown {
   #begun = false;
-  readonly #listeners = new Set<(reason: TritonError) => void>();
+  /**
+   * A ring, which begins and ends here. A `Set` would live as long as the server and keep calls alive that are over: each
+   * table that V8 outgrows holds its entries and the next table, and one of old age is collected seldom.
+   */
+  readonly #listeners = ring();
 
   /** Refuses requests from now on. */
   begin(): void {
@@ -15,7 +19,11 @@ export class Shutdown {
 
   /** The time for the calls at hand is over. */
   expire(): void {
-    for (const listener of [...this.#listeners]) listener(shuttingDown());
+    const listeners: Entry["listener"][] = [];
+    for (let entry = this.#listeners.next; entry !== this.#listeners; entry = entry.next) {
+      listeners.push(entry.listener);
+    }
+    for (const listener of listeners) listener?.(shuttingDown());
   }
 
   /** @throws TritonError UNAVAILABLE once the stop has begun. */
@@ -25,9 +33,34 @@ export class Shutdown {
 
   /** Calls `listener` when time is over. The returned function takes it back. */
   onExpire(listener: (reason: TritonError) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    const { previous } = this.#listeners;
+    const entry: Entry = { listener, previous, next: this.#listeners };
+    previous.next = entry;
+    this.#listeners.previous = entry;
+    return () => unlink(entry);
   }
+}
+
+interface Entry {
+  /** Undefined for the beginning of the ring. */
+  readonly listener?: (reason: TritonError) => void;
+  previous: Entry;
+  next: Entry;
+}
+
+function ring(): Entry {
+  const start = {} as Entry;
+  start.previous = start;
+  start.next = start;
+  return start;
+}
+
+/** Takes an entry out, after which it leads to no other one. Doing so twice is harmless. */
+function unlink(entry: Entry): void {
+  entry.previous.next = entry.next;
+  entry.next.previous = entry.previous;
+  entry.next = entry;
+  entry.previous = entry;
 }
 
 function shuttingDown(): TritonError {
