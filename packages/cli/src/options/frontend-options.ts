@@ -113,7 +113,7 @@ export const frontendOptions = {
       "integer",
       "Largest gRPC message in bytes, also after decompression; 64 MiB for a tensor and 64 KiB for what describes it.",
       64 * 1024 * 1024 + 64 * 1024,
-      readMessageSize,
+      readPositive("grpc-max-receive-message-size"),
     ),
     "grpc-reflection": flag("Let clients ask for the services and messages of the protocol."),
   },
@@ -142,12 +142,6 @@ function canReusePorts(): boolean {
 function readInputSize(size: string): number {
   const bytes = readLong(size);
   if (bytes <= 0) throw new OptionError("Error: --http-max-input-size must be greater than 0.");
-  return bytes;
-}
-
-function readMessageSize(size: string): number {
-  const bytes = readInteger(size);
-  if (bytes <= 0) throw new OptionError("Error: --grpc-max-receive-message-size must be greater than 0.");
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 import { Metadata, type ServerInterceptingCall, type ServerInterceptor } from "@grpc/grpc-js";
 import { type RequestMemory, type RequestShare, TritonError } from "@tritonjs/core";
 import { RETRY_PUSHBACK, statusFromError } from "../status-from-code.js";
+import { HEADER_BYTES } from "./http2/frames.js";
 import { RefusedCall } from "./http2/refused-call.js";
 import { tooLarge } from "./message-size.js";
 import { unpackMessage } from "./unpack-message.js";
@@ -26,9 +27,6 @@ interface InnerCall {
   notifyOnCancel(): void;
   sendStatus(status: Status): void;
 }
-
-/** Bytes of the frame header before each message. */
-const HEADER_BYTES = 5;
 
 /** Shares of messages, by the bytes that grpc-js hands over to be decoded. */
 export type SharesOfMessages = WeakMap<Uint8Array, MessageShare>;
