@@ -12,7 +12,7 @@ async function command(...args: string[]) {
   return { code, text: terminal.output, errors: terminal.errors };
 }
 
-it("config check finds what is wrong in a bucket, and tells it by the paths of the bucket", async () => {
+it("config check finds problems in a bucket and names them by their paths in the bucket", async () => {
   await using bucket = await RepositoryInS3.create({
     "good/config.pbtxt": identityConfig(),
     "good/1/": "",
@@ -27,7 +27,7 @@ it("config check finds what is wrong in a bucket, and tells it by the paths of t
   expect(text).toContain("2 models: 1 error, 1 warning");
 });
 
-it("config show and types read models of a bucket", async () => {
+it("config show and types read models from a bucket", async () => {
   await using bucket = await RepositoryInS3.create({
     "m/config.pbtxt": identityConfig(),
     "m/1/": "",
@@ -42,7 +42,7 @@ it("config show and types read models of a bucket", async () => {
   expect(types.errors).toContain(`${bucket.path}/other/config.pbtxt`);
 });
 
-it("a bucket that cannot be reached ends the check with the reason", async () => {
+it("config check ends with the reason when the bucket cannot be reached", async () => {
   const bucket = await RepositoryInS3.create({});
   await bucket[Symbol.asyncDispose]();
   const { code, errors } = await command("config", "check", bucket.path);

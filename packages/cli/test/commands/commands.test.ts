@@ -9,13 +9,13 @@ async function said(...args: string[]) {
   return { code, output: terminal.output, errors: terminal.errors };
 }
 
-describe("the command", () => {
-  it("tells its version", async () => {
+describe("the tritonjs command", () => {
+  it("prints its version", async () => {
     expect(await said("--version")).toEqual({ code: 0, output: `${VERSION}\n`, errors: "" });
   });
 
   it.each([["--help"], ["serve", "--help"], ["serve", "-h"], ["config", "check", "--help"]])(
-    "helps on standard output: %s %s %s",
+    "prints help on standard output: %s %s %s",
     async (...args) => {
       const { code, output, errors } = await said(...args.filter((arg) => arg !== undefined));
       expect({ code, errors }).toEqual({ code: 0, errors: "" });
@@ -23,13 +23,13 @@ describe("the command", () => {
     },
   );
 
-  it("complains on standard error", async () => {
+  it("prints an error on standard error for options without a command", async () => {
     const { code, output, errors } = await said("--model-repository=x");
     expect({ code, output }).toEqual({ code: 1, output: "" });
     expect(errors).toContain("Options of tritonserver go with 'tritonjs serve'");
   });
 
-  it("shows its commands when it is given none", async () => {
+  it("lists its commands when called without arguments", async () => {
     const { code, output, errors } = await said();
     expect({ code, output }).toEqual({ code: 1, output: "" });
     expect(errors).toContain("Usage: tritonjs");

@@ -13,7 +13,7 @@ import { TestTerminal } from "../support/test-terminal.js";
 const tsc = createRequire(import.meta.url)
   .resolve("typescript/package.json")
   .replace("package.json", "bin/tsc");
-/** Inside the repository, where the compiler finds the packages. */
+/** The folder lies inside the repository, where the compiler finds the packages. */
 const cache = fileURLToPath(new URL("../../../../node_modules/.cache/", import.meta.url));
 
 const program = `import { Triton } from "@tritonjs/core";
@@ -47,7 +47,7 @@ it("types triton.infer() for the models of a repository", async () => {
   }
 });
 
-it("writes the models that there are, and tells of the others", async () => {
+it("writes types of the models that it can read and reports the others", async () => {
   await using folder = await TemporaryFolder.create({
     "classifier/1/model.onnx": sampleModel(),
     "broken/config.pbtxt": "no config",

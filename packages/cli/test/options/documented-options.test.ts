@@ -12,8 +12,8 @@ const options = Object.values(optionGroups).flatMap((group) =>
   Object.entries(group as Record<string, Option<unknown>>),
 );
 
-describe("the document of the command line", () => {
-  it("has the table that is made of the options", async () => {
+describe("the command-line reference page", () => {
+  it("contains the table generated from the options", async () => {
     const script = fileURLToPath(new URL("../../scripts/write-options-table.mjs", import.meta.url));
     const { stdout } = await promisify(execFile)(process.execPath, [script, "--print"]);
     expect(await readFile(new URL("../../../../docs/cli.md", import.meta.url), "utf8")).toBe(stdout);
@@ -21,7 +21,7 @@ describe("the document of the command line", () => {
   });
 });
 
-describe("the help", () => {
+describe("the help text", () => {
   it("names every option, and says which have no effect and why", async () => {
     const terminal = new TestTerminal();
     await run(["serve", "--help"], terminal);

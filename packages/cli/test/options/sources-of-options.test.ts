@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 
-describe("options", () => {
-  it("come from the command line, then the environment, then the configuration file", async () => {
+describe("options from several sources", () => {
+  it("are read from the command line, then the environment, then the configuration file", async () => {
     await using folder = await TemporaryFolder.create();
     const config = await folder.write(
       "server.json",
@@ -22,7 +22,7 @@ describe("options", () => {
     });
   });
 
-  it("may have several values in a file and in the environment", async () => {
+  it("accept several values in a file and in the environment", async () => {
     await using folder = await TemporaryFolder.create();
     const config = await folder.write("server.json", JSON.stringify({ "load-model": ["a", "b"] }));
     const { values } = readArguments([], {
@@ -34,12 +34,12 @@ describe("options", () => {
     expect(values["model-repository"]).toEqual(["x", "y"]);
   });
 
-  it("of a source that counts more replace all values of one that counts less", async () => {
+  it("replace all values of a source with lower precedence", async () => {
     const { values } = readArguments(["--model-repository=mine"], { TRITONJS_MODEL_REPOSITORY: "x\ny" });
     expect(values["model-repository"]).toEqual(["mine"]);
   });
 
-  it("of a later configuration file come before those of an earlier", async () => {
+  it("list values of an earlier configuration file after those of a later one", async () => {
     await using folder = await TemporaryFolder.create();
     const first = await folder.write("first.json", JSON.stringify({ id: "first", "http-port": 1 }));
     const second = await folder.write("second.json", JSON.stringify({ id: "second" }));
@@ -47,7 +47,7 @@ describe("options", () => {
     expect(values).toMatchObject({ id: "second", "http-port": 1 });
   });
 
-  it("without a value are switched on and off in a file", async () => {
+  it("switch options without a value on and off in a file", async () => {
     await using folder = await TemporaryFolder.create();
     const on = await folder.write("on.json", JSON.stringify({ "grpc-reflection": true }));
     const off = await folder.write("off.json", JSON.stringify({ "grpc-reflection": false }));
@@ -56,14 +56,14 @@ describe("options", () => {
   });
 });
 
-describe("the environment", () => {
-  it("switches options without a value on and off, and says nothing when it is empty", () => {
+describe("environment variables", () => {
+  it("switch options without a value on and off; empty variables are ignored", () => {
     const read = (text: string) =>
       readArguments([], { TRITONJS_GRPC_REFLECTION: text }).values["grpc-reflection"];
     expect([read("1"), read("0"), read("")]).toEqual([true, false, false]);
   });
 
-  it("is refused like the command line", () => {
+  it("are rejected for the same reasons as the command line", () => {
     expect(() => readArguments([], { TRITONJS_HTTP_PORT: "x" })).toThrow('Bad option: "--http-port"');
   });
 });
@@ -76,13 +76,13 @@ describe("a configuration file", () => {
     ['{"config": "x"}', /unknown option 'config'/],
     ['{"id": null}', /option 'id' has a value that is neither text, number nor boolean/],
     ['{"http-port": "x"}', /Bad option: "--http-port"\.\nInvalid option value\. Got x/],
-  ])("that holds %s is refused", async (text, reason) => {
+  ])("is rejected when it holds %s", async (text, reason) => {
     await using folder = await TemporaryFolder.create();
     const config = await folder.write("server.json", text);
     expect(() => readArguments([`--config=${config}`], {})).toThrow(reason);
   });
 
-  it("that is not there is refused", () => {
+  it("is rejected when it does not exist", () => {
     expect(() => readArguments(["--config=/nonexistent.json"], {})).toThrow(/ENOENT/);
   });
 });

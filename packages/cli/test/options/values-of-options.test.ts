@@ -17,7 +17,7 @@ function refusal(...args: string[]): string {
   }
 }
 
-describe("a good value", () => {
+describe("a valid value", () => {
   it.each<[argument: string, value: unknown]>([
     ["--http-port=80x", 80],
     ["--http-port=+81", 81],
@@ -50,11 +50,11 @@ describe("a good value", () => {
       "--http-restricted-api=health,trace:k=v=w",
       [{ groups: ["health", "trace"], header: "k", value: "v=w" }],
     ],
-  ])("%s is read", (argument, value) => {
+  ])("%s is accepted", (argument, value) => {
     expect(readValue(argument)).toEqual(value);
   });
 
-  it("may be given again: the last counts, and of lists all", () => {
+  it("replaces an earlier one when given again; lists keep all values", () => {
     const { values } = readArguments(
       ["--id=a", "--id", "b", "--model-repository=x", "--model-repository", "y"],
       {},
@@ -64,7 +64,7 @@ describe("a good value", () => {
   });
 });
 
-describe("a bad value", () => {
+describe("an invalid value", () => {
   it.each<[argument: string, reason: string]>([
     ["--http-port=", "Invalid option value. Got "],
     ["--http-port=99999999999", "Provided option value is out of bound. Got 99999999999"],
@@ -114,13 +114,13 @@ describe("a bad value", () => {
       "--http-restricted-api=health,trace,health:k=v",
       "restricted api 'health' can not be specified in multiple config groups",
     ],
-  ])("%s is refused", (argument, reason) => {
+  ])("%s is rejected", (argument, reason) => {
     const name = /^--([^=]+)/.exec(argument)![1]!;
     expect(refusal(argument)).toBe(`Bad option: "--${name}".\n${reason}`);
   });
 });
 
-describe("options that do not go together", () => {
+describe("combinations of options", () => {
   it.each<[args: string[], reason: RegExp]>([
     [["--load-model=a"], /requires setting '--model-control-mode=explicit'/],
     [["--cache-config=local,size=1", "--response-cache-byte-size=1"], /Incompatible flags/],
@@ -136,19 +136,19 @@ describe("options that do not go together", () => {
       ["--grpc-restricted-protocol=health:a=b", "--grpc-restricted-protocol=health:c=d"],
       /restricted protocol 'health' can not be specified in multiple config groups/,
     ],
-  ])("%j are refused", (args, reason) => {
+  ])("%j are rejected", (args, reason) => {
     expect(refusal(...args)).toMatch(reason);
   });
 
-  it("may have one port at several addresses, and any number of ports 0", () => {
+  it("allow one port at several addresses and any number of ports 0", () => {
     expect(refusal("--http-port=1", "--grpc-port=1", "--grpc-address=::1")).toBe("accepted");
     expect(refusal("--http-port=0", "--grpc-port=0", "--metrics-port=0")).toBe("accepted");
     expect(refusal("--http-port=1", "--grpc-port=1", "--allow-grpc=false")).toBe("accepted");
   });
 });
 
-describe("names of options", () => {
-  it("may be cut short where only one begins so", () => {
+describe("option names", () => {
+  it("may be abbreviated when the abbreviation is unambiguous", () => {
     expect(readArguments(["--http-por=7", "--model-rep", "x"], {}).values["http-port"]).toBe(7);
     expect(refusal("--http-p=7")).toBe("accepted");
     expect(refusal("--model-c=x")).toMatch(/^tritonjs: option '--model-c' is ambiguous; possibilities: /);
@@ -160,13 +160,13 @@ describe("names of options", () => {
     [["--http-port"], "tritonjs: option '--http-port' requires an argument"],
     [["--grpc-reflection=1"], "tritonjs: option '--grpc-reflection' doesn't allow an argument"],
     [["extra"], "Unexpected argument: extra"],
-  ])("%j are refused", (args, reason) => {
+  ])("%j are rejected", (args, reason) => {
     expect(refusal(...args)).toBe(reason);
   });
 });
 
 describe("warnings", () => {
-  it("say which options have no effect, once each, and which have a new name", () => {
+  it("name each option without effect once, and each renamed option with its new name", () => {
     const args = ["--sagemaker-port=1", "--sagemaker-port=2", "--strict-model-config=true"];
     expect(readArguments(args, {}).warnings).toEqual([
       "Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.",

@@ -6,7 +6,7 @@ import { descriptorFault } from "../../src/descriptor-fault.js";
 const main = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 
 describe.skipIf(process.platform === "win32")("serve with too few open files", () => {
-  it.each([20, 32])("ends with one line that names the limit of %d and what to do", async (limit) => {
+  it.each([20, 32])("ends with one line that names the limit of %d and the remedy", async (limit) => {
     const command = `ulimit -n ${limit} && exec "$0" "$1" serve --model-repository=/`;
     const outcome = await new Promise<object>((resolve) => {
       execFile("/bin/sh", ["-c", command, process.execPath, main], (error, stdout, stderr) =>
@@ -21,15 +21,15 @@ describe.skipIf(process.platform === "win32")("serve with too few open files", (
   });
 });
 
-describe("an error of a start", () => {
-  it("is told by the limit when its cause is the number of open files", () => {
+describe("a start-up error", () => {
+  it("names the limit when its cause is the number of open files", () => {
     const cause = Object.assign(new Error("listen EMFILE"), { code: "EMFILE" });
     expect(descriptorFault(new Error("cannot listen", { cause }))).toMatch(
       /^error: too many open files: this process may have \d+; raise the limit/,
     );
   });
 
-  it("is told as it is otherwise", () => {
+  it("keeps its text for any other cause", () => {
     expect(descriptorFault(new Error("port 8000 is already in use"))).toBeUndefined();
     expect(descriptorFault(undefined)).toBeUndefined();
   });

@@ -17,13 +17,13 @@ function frontends(...args: string[]) {
   return openFrontends(readArguments([...free, ...args], {}).values);
 }
 
-it("are those that are allowed", () => {
+it("the command opens the frontends that are allowed", () => {
   const names = (...args: string[]) => frontends(...args).map(({ name }) => name);
   expect(names()).toEqual(["grpc", "http", "metrics"]);
   expect(names("--allow-grpc=0", "--allow-metrics=off")).toEqual(["http"]);
 });
 
-it("listen where they are told to, metrics where HTTP does, and restrict what they are told to", async () => {
+it("frontends listen on the given addresses, metrics on that of HTTP, and apply the given restrictions", async () => {
   await using triton = new Triton();
   const args = ["--http-restricted-api=metadata:key=secret"];
   const { addresses } = await triton.serve({ frontends: frontends(...args) });
@@ -34,7 +34,7 @@ it("listen where they are told to, metrics where HTTP does, and restrict what th
   expect((await fetch(`${addresses.http!.url}/v2/health/live`)).status).toBe(200);
 });
 
-it("have a limit to the size of requests", async () => {
+it("the HTTP frontend limits the size of requests", async () => {
   await using triton = new Triton();
   triton.bind({
     modelName: "echo",
@@ -52,7 +52,7 @@ it("have a limit to the size of requests", async () => {
   expect([await send(1), await send(200)]).toEqual([200, 400]);
 });
 
-it("have a limit to the size of gRPC messages", async () => {
+it("the gRPC frontend limits the size of messages", async () => {
   await using triton = new Triton();
   const limit = "--grpc-max-receive-message-size=200";
   const { addresses } = await triton.serve({ frontends: frontends(limit) });
@@ -66,7 +66,7 @@ it("have a limit to the size of gRPC messages", async () => {
   client.close();
 });
 
-it("are refused with patterns that are none, and certificates that are not there or are none", async () => {
+it("frontends reject invalid header patterns and missing or invalid certificates", async () => {
   expect(() => frontends("--http-header-forward-pattern=[")).toThrow(
     "Bad option: \"--http-header-forward-pattern\".\nError parsing '(?i)[': missing ]: [",
   );
@@ -91,7 +91,7 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 const canReuse = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 
 it.runIf(canReuse && process.platform === "linux")(
-  `share a port when they are told to${canReuse ? "" : " (skipped: this Node cannot share ports)"}`,
+  `frontends share a port when asked to${canReuse ? "" : " (skipped: this Node cannot share ports)"}`,
   async () => {
     await using first = new Triton();
     await using second = new Triton();

@@ -5,7 +5,7 @@ import { reportProgress } from "../../src/serve/report-progress.js";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("ends without a fault when the server closes while models load", async () => {
+it("progress reports end without an error when the server closes while models load", async () => {
   const triton = new Triton();
   reportProgress(triton.service);
   await triton.close();
@@ -13,7 +13,7 @@ it("ends without a fault when the server closes while models load", async () => 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("tells every ten seconds what is still loading, until it is stopped", async () => {
+it("progress reports name the models that still load every ten seconds, until stopped", async () => {
   const lines: string[] = [];
   const log = new Log({ error() {}, warn() {}, info: (line) => lines.push(line), debug() {} });
   let index: ModelIndexEntry[] = [

@@ -21,8 +21,8 @@ function refusal(...args: string[]): string {
   }
 }
 
-describe("traces", () => {
-  it("are off unless a flag turns them on, so that clients can read and change their settings", () => {
+describe("trace options of the command line", () => {
+  it("leave tracing off by default, so that clients can read and change its settings", () => {
     expect(settings()).toEqual({ options: { level: "OFF" }, warnings: [] });
   });
 
@@ -44,11 +44,11 @@ describe("traces", () => {
       { level: [], file: "/tmp/t=1.json", logFrequency: 50, rate: 100, count: 7 },
     ],
     [["--trace-config=triton,other=1", "--trace-config=opentelemetry,url=x"], { level: [] }],
-  ])("%j", (args, expected) => {
+  ])("%j are accepted", (args, expected) => {
     expect(settings(...args)).toEqual({ options: expected, warnings: [] });
   });
 
-  it("may be told with the older flags, each with its warning", () => {
+  it("may be given with the older flags, each with its warning", () => {
     const args = [
       "--trace-file=f",
       "--trace-level=MAX",
@@ -73,7 +73,7 @@ describe("traces", () => {
     );
   });
 
-  it("are those of --trace-config where both are given, and a warning says so", () => {
+  it("prefer --trace-config to older flags, with a warning", () => {
     const { options, warnings } = settings(
       "--trace-config=rate=5",
       "--trace-rate=2",
@@ -87,7 +87,7 @@ describe("traces", () => {
     ]);
   });
 
-  it("go to a collector in mode opentelemetry", () => {
+  it("send traces to a collector in mode opentelemetry", () => {
     const args = [
       "--trace-config=mode=opentelemetry",
       "--trace-config=level=TIMESTAMPS",
@@ -141,7 +141,7 @@ describe("traces", () => {
     ],
     [["--trace-level=LOUD"], /Bad option: "--trace-level".\ninvalid value for trace level option: loud/],
     [["--trace-rate=x"], /Bad option: "--trace-rate".\nInvalid option value. Got x/],
-  ])("%j are refused", (args, reason) => {
+  ])("%j are rejected", (args, reason) => {
     expect(refusal(...args)).toMatch(reason);
   });
 });

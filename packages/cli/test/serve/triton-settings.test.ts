@@ -8,8 +8,8 @@ function settings(...args: string[]) {
   return tritonSettings(readArguments(["--model-repository=models", ...args], {}).values, logger);
 }
 
-describe("the settings of the server", () => {
-  it("are tritonserver's unless told otherwise", () => {
+describe("server settings from the command line", () => {
+  it("default to those of tritonserver", () => {
     expect(settings()).toEqual({
       id: "triton",
       exitTimeoutSecs: 30,
@@ -116,7 +116,7 @@ describe("the settings of the server", () => {
     expect(settings(...args)).toMatchObject(expected);
   });
 
-  it("have no cache of size 0", () => {
+  it("have no response cache when its size is 0", () => {
     expect(settings("--response-cache-byte-size=0").responseCache).toBeUndefined();
   });
 
@@ -125,11 +125,11 @@ describe("the settings of the server", () => {
     [["--cache-config=local,size=0"], "the cache needs a size in bytes, got '0'"],
     [["--cache-config=local,size=1", "--cache-config=redis,host=x"], "found multiple cache configurations"],
     [["--cache-config=redis,host=x"], "redisCache of @tritonjs/core/redis"],
-  ])("cannot be made of %j", (args, reason) => {
+  ])("reject %j", (args, reason) => {
     expect(() => settings(...args)).toThrow(reason);
   });
 
-  it("need a repository", () => {
+  it("require a repository", () => {
     const { values } = readArguments([], {});
     expect(() => tritonSettings(values, logger)).toThrow("--model-repository must be specified");
   });

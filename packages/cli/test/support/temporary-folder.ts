@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** A folder for one test. */
+/** Temporary folder of one test. */
 export class TemporaryFolder implements AsyncDisposable {
   private constructor(readonly path: string) {}
 
-  /** With files by path; a path that ends in `/` is an empty directory. */
+  /** Writes files by path; a path that ends in `/` becomes an empty directory. */
   static async create(files: Readonly<Record<string, string | Uint8Array>> = {}): Promise<TemporaryFolder> {
     const folder = new TemporaryFolder(await mkdtemp(join(tmpdir(), "tritonjs-cli-")));
     for (const [name, content] of Object.entries(files)) await folder.write(name, content);

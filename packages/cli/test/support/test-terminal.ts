@@ -1,6 +1,6 @@
 import type { Terminal } from "../../src/terminal.js";
 
-/** Keeps what a command writes. */
+/** Collects what a command writes. */
 export class TestTerminal implements Terminal {
   output = "";
   errors = "";
