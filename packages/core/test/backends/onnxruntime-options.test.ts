@@ -8,7 +8,7 @@ import { readPrototxt } from "../../src/config/prototxt/read-prototxt.js";
 const onGpu = (id: number) => ({ kind: "KIND_GPU", id }) as const;
 const onCpu = { kind: "KIND_CPU", id: 0 } as const;
 
-/** The options of a configuration, and what was warned of. */
+/** Options read from a configuration, and the warnings logged. */
 function optionsFor(config: string, settings: Readonly<Record<string, string>> = {}) {
   const warnings: string[] = [];
   const options = optionsOf(readPrototxt(`name: "m" ${config}`), settings, (line) => warnings.push(line));
@@ -24,12 +24,12 @@ const accelerator = (kind: string, name: string, ...parameters: readonly (readon
     .join(" ")} } } }`;
 
 describe("the execution providers of an instance", () => {
-  it("are those of its device", () => {
+  it("default to those of its device", () => {
     expect(providersFor(onCpu, undefined)).toEqual(["cpu"]);
     expect(providersFor(onGpu(1), undefined)).toEqual([{ name: "cuda", deviceId: 1 }, "cpu"]);
   });
 
-  it("are told the GPU where they run on NVIDIA's, unless somebody said which", () => {
+  it("get the device id of an NVIDIA GPU unless one was given", () => {
     const asked = ["tensorrt", { name: "cuda", deviceId: 0 }, "webgpu", "cpu"];
     expect(providersFor(onGpu(3), asked)).toEqual([
       { name: "tensorrt", deviceId: 3 },
@@ -41,16 +41,16 @@ describe("the execution providers of an instance", () => {
   });
 });
 
-describe("an instance that may get WebGPU", () => {
-  it("is a process, because two threads of one crash it", () => {
+describe("an instance that may use WebGPU", () => {
+  it("runs in a process, because two WebGPU threads crash it", () => {
     expect(needsProcess(["cuda", "webgpu", "cpu"])).toBe(true);
     expect(needsProcess([{ name: "webgpu", validationMode: "full" }])).toBe(true);
     expect(needsProcess(["cuda", "cpu"])).toBe(false);
   });
 });
 
-describe("the options of a session", () => {
-  it("share the processors among the instances, and let threads sleep that have nothing to do", () => {
+describe("session options", () => {
+  it("share the processors among the instances and let idle threads sleep", () => {
     const options = sessionOptions({}, 2);
     expect(options).toEqual({
       intraOpNumThreads: Math.max(1, Math.floor(availableParallelism() / 2)),
@@ -59,7 +59,7 @@ describe("the options of a session", () => {
     });
   });
 
-  it("are those that were given", () => {
+  it("keep given values instead of defaults", () => {
     const sessionConfig = { "session.intra_op.allow_spinning": "1", "session.set_denormal_as_zero": "1" };
     expect(
       sessionOptions(
@@ -70,8 +70,8 @@ describe("the options of a session", () => {
   });
 });
 
-describe("a configuration in Triton's words", () => {
-  it("sets threads, levels, memory and entries of the session's configuration", () => {
+describe("ONNX Runtime settings in Triton's words", () => {
+  it("set threads, levels, memory and session configuration entries", () => {
     const { options, warnings } = optionsFor(
       [
         "optimization { graph { level: 1 } }",
@@ -102,7 +102,7 @@ describe("a configuration in Triton's words", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("has thread counts also from the settings of the backend", () => {
+  it("take thread counts from the backend settings too", () => {
     const { options, warnings } = optionsFor("", {
       intra_op_thread_count: "4",
       "enable-global-threadpool": "1",
@@ -111,7 +111,7 @@ describe("a configuration in Triton's words", () => {
     expect(warnings).toEqual([expect.stringContaining("'enable-global-threadpool' has no effect")]);
   });
 
-  it("names accelerators, those of GPUs on GPUs alone", () => {
+  it("choose accelerators, GPU accelerators only on GPUs", () => {
     const webgpu = accelerator("gpu", "webgpu", ["validationMode", "disabled"], ["colour", "red"]);
     expect(optionsFor(`${gpuGroup} ${webgpu}`)).toMatchObject({
       options: { executionProviders: [{ name: "webgpu", validationMode: "disabled" }, "cuda", "cpu"] },
@@ -124,7 +124,7 @@ describe("a configuration in Triton's words", () => {
     ]);
   });
 
-  it("may have the parameters of TensorRT that Triton knows, which are told to have no effect", () => {
+  it("accept the TensorRT parameters that Triton knows, with a warning that they have no effect", () => {
     const { options, warnings } = optionsFor(
       `${gpuGroup} ${accelerator("gpu", "tensorrt", ["precision_mode", "FP16"], ["trt_engine_cache_enable", "1"])}`,
     );
@@ -146,11 +146,11 @@ describe("a configuration in Triton's words", () => {
     [parameter("cudnn_conv_algo_search", "3"), "unsupported cudnn_conv_algo_search value '3' is requested"],
     [parameter("arena_extend_strategy", "2"), "unsupported arena_extend_strategy value '2' is requested"],
     [parameter("log_severity_level", "9"), "parameter 'log_severity_level' must be a number from 0 to 4"],
-  ])("may not have, on a GPU, %s", (config, text) => {
+  ])("reject, on a GPU, %s", (config, text) => {
     expect(() => optionsFor(`${gpuGroup} ${config}`)).toThrow(text);
   });
 
-  it("has parameters of CUDA without effect, which is told", () => {
+  it("accept CUDA parameters with a warning that they have no effect", () => {
     const { warnings } = optionsFor(
       `${gpuGroup} ${parameter("cudnn_conv_algo_search", "1")} ${parameter("gpu_mem_limit", "1000")}`,
     );

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parametersJson } from "../../src/backends/python/messages.js";
 
-it("parameters reach Python as they are, also those that JSON has no numbers for", () => {
+it("python model parameters keep every value, including numbers that JSON cannot write", () => {
   const parameters = {
     nan: Number.NaN,
     up: Number.POSITIVE_INFINITY,

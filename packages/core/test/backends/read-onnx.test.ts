@@ -13,8 +13,8 @@ const identity = (elemType: OnnxElementType, dims: readonly (number | string)[])
     nodes: [{ op: "Identity", inputs: ["x"], outputs: ["y"] }],
   });
 
-describe("an ONNX file", () => {
-  it("tells its inputs and outputs, -1 for what is known at run time only", () => {
+describe("describing an ONNX file", () => {
+  it("reads inputs and outputs, with -1 for dimensions known only at run time", () => {
     expect(describeOnnxModel(identity("FLOAT", ["batch", 4]))).toEqual({
       inputs: [{ name: "x", dtype: "FP32", shape: [-1, 4] }],
       outputs: [{ name: "y", dtype: "FP32", shape: [-1, 4] }],
@@ -22,11 +22,11 @@ describe("an ONNX file", () => {
     expect(describeOnnxModel(identity("INT64", [])).inputs[0]!.shape).toEqual([]);
   });
 
-  it("may write a variable dimension as -1", () => {
+  it("accepts -1 as a variable dimension", () => {
     expect(describeOnnxModel(identity("FLOAT", [-1, 4])).inputs[0]!.shape).toEqual([-1, 4]);
   });
 
-  it("tells inputs from weights that old files list among them", () => {
+  it("leaves out weights that old files list among the inputs", () => {
     const model = onnxModel({
       name: "add",
       opset: 17,
@@ -41,14 +41,14 @@ describe("an ONNX file", () => {
     expect(describeOnnxModel(model).inputs.map(({ name }) => name)).toEqual(["x"]);
   });
 
-  it("with bfloat16 at its edge is refused with a way out", () => {
+  it("rejects bfloat16 inputs and outputs, and says what to do", () => {
     expect(thrownText(() => describeOnnxModel(identity("BFLOAT16", ["n"])))).toBe(
       "UNSUPPORTED the ONNX model given as bytes has input 'x' of type bfloat16, which onnxruntime-node cannot pass; " +
         "cast it to float32 or float16 inside the model",
     );
   });
 
-  it("that ends early is refused, wherever it ends", () => {
+  it("rejects a file that is cut short at any byte", () => {
     const bytes = identity("FLOAT", ["batch", 4]);
     for (let length = 0; length < bytes.byteLength; length++) {
       const thrown = thrownText(() => describeOnnxModel(bytes.subarray(0, length)));
@@ -59,7 +59,7 @@ describe("an ONNX file", () => {
     expect(thrownText(() => describeOnnxModel(bytes.subarray(0, 20)))).toContain("cannot be read");
   });
 
-  it("of any other bytes is described or refused, never anything else", () => {
+  it("returns a description or a typed error for any bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         expect(thrownText(() => describeOnnxModel(bytes))).toMatch(/^(nothing|INVALID_ARG|UNSUPPORTED) /);
@@ -68,7 +68,7 @@ describe("an ONNX file", () => {
     );
   });
 
-  it("with any byte changed is described or refused, never anything else", () => {
+  it("returns a description or a typed error when any one byte is changed", () => {
     const good = identity("FLOAT", ["batch", 4]);
     const changes = fc.tuple(fc.nat({ max: good.byteLength - 1 }), fc.nat({ max: 255 }));
     fc.assert(
@@ -81,7 +81,7 @@ describe("an ONNX file", () => {
     );
   });
 
-  it("that is not there is NOT_FOUND", () => {
+  it("fails with NOT_FOUND for a missing file", () => {
     expect(thrownText(() => describeOnnxModel("/nowhere/model.onnx"))).toMatch(
       /^NOT_FOUND the ONNX model '\/nowhere\/model.onnx' cannot be opened: ENOENT/,
     );

@@ -15,8 +15,8 @@ function choose(installed: readonly string[], more: Partial<Parameters<typeof fi
   }
 }
 
-describe("the runtime of a TensorFlow model", () => {
-  it("is the fastest that is installed", () => {
+describe("the runtime chosen for a TensorFlow model", () => {
+  it("is the fastest one installed", () => {
     expect(choose(all)).toBe("tfjs-node");
     expect(choose(["tfjs", "tfjs-node-gpu"])).toBe("tfjs-node-gpu");
     expect(choose(["tfjs", "tfjs-backend-wasm"])).toBe("wasm");
@@ -24,7 +24,7 @@ describe("the runtime of a TensorFlow model", () => {
     expect(choose(all, { runtime: "cpu" })).toBe("cpu");
   });
 
-  it("is tfjs-node-gpu on a GPU, and native for a SavedModel", () => {
+  it("is tfjs-node-gpu on a GPU, and a native one for a SavedModel", () => {
     expect(choose(all, { onGpu: true })).toBe("tfjs-node-gpu");
     expect(choose(["tfjs", "tfjs-node"], { savedModel: true })).toBe("tfjs-node");
     expect(choose(["tfjs", "tfjs-node"], { onGpu: true })).toBe(
@@ -36,7 +36,7 @@ describe("the runtime of a TensorFlow model", () => {
   });
 });
 
-it("functions that Node has removed are there again for tfjs-node", () => {
+it("restoreOldUtilities gives tfjs-node the functions that Node has removed", () => {
   const util: Record<string, unknown> = {};
   restoreOldUtilities(util);
   const { isNullOrUndefined, isArray } = util as Record<string, (value: unknown) => boolean>;
@@ -53,7 +53,7 @@ it("functions that Node has removed are there again for tfjs-node", () => {
   expect(newer.isArray).toBe(kept);
 });
 
-describe("what a GraphModel says of itself", () => {
+describe("the description of a GraphModel", () => {
   const json = (node: object, signature = {}): ModelJson => ({
     path: "model.json",
     kind: "graph",
@@ -67,14 +67,14 @@ describe("what a GraphModel says of itself", () => {
     attr: { dtype: { type: 9 }, shape: { shape: { dim: [{ size: -1 }, { size: "3" }] } } },
   };
 
-  it("comes from its placeholders where there is no signature", () => {
+  it("comes from its placeholders when there is no signature", () => {
     expect(graphDescription(json(placeholder))).toEqual({
       inputs: [{ name: "x", dtype: "INT64", shape: [-1, 3] }],
       outputs: [],
     });
   });
 
-  it("cannot be of a type or a rank that the protocol has not", () => {
+  it("rejects types and unknown ranks that the protocol does not have", () => {
     expect(() => tensorDataType("DT_COMPLEX64")).toThrow("TensorFlow's type DT_COMPLEX64 is no tensor type");
     const open = { ...placeholder, attr: { ...placeholder.attr, shape: { shape: { unknownRank: true } } } };
     expect(() => graphDescription(json(open))).toThrow("leaves the rank of 'x' open");

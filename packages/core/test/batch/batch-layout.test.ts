@@ -19,7 +19,7 @@ const all = (tensors: Tensors) =>
   Object.fromEntries([...tensors].map(([name, tensor]) => [name, seen(tensor)]));
 const request = (inputs: Record<string, Tensor>): Tensors => new Map(Object.entries(inputs));
 
-/** Three requests of x: two rows of 2, one of 3, one of 1. */
+/** Three requests of x: two rows of length 2, one of length 3, one of length 1. */
 const three = [
   request({ x: fp32([2, 2], [1, 2, 3, 4]) }),
   request({ x: fp32([1, 3], [5, 6, 7]) }),
@@ -38,8 +38,8 @@ const padded = (rules: Partial<PaddingRules> = {}): PaddingRules => ({
   ...rules,
 });
 
-describe("the inputs of a batch", () => {
-  it("are rows below one another where nothing is said", () => {
+describe("merging the inputs of a batch", () => {
+  it("concatenates rows by default", () => {
     const plain = layout([ordinary]);
     expect(plain.isPlain).toBe(true);
     const merged = plain.merge([request({ z: fp32([2, 1], [1, 2]) }), request({ z: fp32([1, 1], [3]) })]);
@@ -51,13 +51,13 @@ describe("the inputs of a batch", () => {
     });
   });
 
-  it("that are ragged are the elements of all requests in one dimension, also of a single one", () => {
+  it("flattens ragged inputs into one dimension, even for one request", () => {
     const ragged = layout([raggedX]);
     expect(all(ragged.merge(three))).toEqual({ x: [[8], [1, 2, 3, 4, 5, 6, 7, 8]] });
     expect(all(ragged.merge(three.slice(0, 1)))).toEqual({ x: [[4], [1, 2, 3, 4]] });
   });
 
-  it("that are shape tensors are there once", () => {
+  it("keeps one copy of a shape tensor", () => {
     const size = { name: "size", dtype: "FP32", shape: [2], isShapeTensor: true } as const;
     const merged = layout([ordinary, size]).merge([
       request({ z: ones(1, 1), size: fp32([2], [4, 5]) }),
@@ -72,7 +72,7 @@ describe("the inputs of a batch", () => {
     });
   });
 
-  it("that are padded are filled up to the longest", () => {
+  it("pads inputs to the longest one", () => {
     expect(all(layout([x], [y], padded()).merge(three))).toEqual({
       x: [
         [4, 3],
@@ -81,7 +81,7 @@ describe("the inputs of a batch", () => {
     });
   });
 
-  it("have a mask that tells what is filled up", () => {
+  it("adds a mask of the padded elements", () => {
     const masks = [{ name: "mask", datatype: "FP32" as const, sourceInput: "x" }];
     expect(seen(layout([x], [y], padded({ masks })).merge(three).get("mask"))).toEqual([
       [4, 3],
@@ -89,7 +89,7 @@ describe("the inputs of a batch", () => {
     ]);
   });
 
-  it("may be padded by a function of the model", () => {
+  it("pads with the model's own function", () => {
     const pad: PaddingRules["pad"] = (requests) =>
       requests.map(({ x: given }) => {
         const [count, length] = given!.shape as [number, number];
@@ -119,7 +119,7 @@ describe("the inputs of a batch", () => {
       },
       "threw an error: no padding today",
     ],
-  ])("fail when such a function does not do what it should", (pad, text) => {
+  ])("fails when the model's padding function misbehaves", (pad, text) => {
     const bad = layout([x], [y], padded({ values: {}, pad: pad as unknown as PaddingRules["pad"] }));
     expect(thrownText(() => bad.merge(three))).toBe(`INTERNAL pad of model 'm' ${text}`);
   });
@@ -148,12 +148,12 @@ describe("batch inputs", () => {
     ["BATCH_MAX_ELEMENT_COUNT_AS_SHAPE", [4], [0, 0, 0, 0]],
     ["BATCH_ITEM_SHAPE", [4, 1], [2, 2, 3, 1]],
     ["BATCH_ITEM_SHAPE_FLATTEN", [4], [2, 2, 3, 1]],
-  ])("of kind %s are as Triton makes them", (kind, shape, values) => {
+  ])("contain Triton's values for kind %s", (kind, shape, values) => {
     expect(made(kind)).toEqual([shape, values]);
     expect(made(kind, "FP32")).toEqual([shape, values]);
   });
 
-  it("have a column for each dimension of their source", () => {
+  it("have one column for each dimension of their source", () => {
     const image: TensorSpec = { name: "x", dtype: "FP32", shape: [-1, -1], allowRaggedBatch: true };
     const size: TensorSpec = {
       name: "size",
@@ -171,7 +171,7 @@ describe("batch inputs", () => {
     ]);
   });
 
-  it("of a padded input tell of it as it came", () => {
+  it("describe a padded input as it was before padding", () => {
     const length: TensorSpec = {
       name: "length",
       dtype: "INT32",
@@ -185,7 +185,7 @@ describe("batch inputs", () => {
     ]);
   });
 
-  it("go to all of their targets", () => {
+  it("are copied to all of their targets", () => {
     const batchInput: ModelConfig["batchInput"] = [
       { kind: "BATCH_ELEMENT_COUNT", targetName: ["a", "b"], dataType: "TYPE_INT32", sourceInput: ["x"] },
     ];
@@ -194,7 +194,7 @@ describe("batch inputs", () => {
     expect(seen(both.get("b"))).toEqual([[3], [4, 3, 1]]);
   });
 
-  it("are refused to requests without their source", () => {
+  it("reject requests without their source input", () => {
     const batchInput: ModelConfig["batchInput"] = [
       { kind: "BATCH_ELEMENT_COUNT", targetName: ["a"], dataType: "TYPE_INT32", sourceInput: ["x"] },
     ];
@@ -206,13 +206,13 @@ describe("batch inputs", () => {
   });
 });
 
-describe("the outputs of a batch", () => {
+describe("splitting the outputs of a batch", () => {
   const scatter: TensorSpec = {
     ...y,
     batchOutput: { kind: "BATCH_SCATTER_WITH_INPUT_SHAPE", sourceInput: "x" },
   };
 
-  it("that are scattered go to each request in the shape of its input", () => {
+  it("gives each request scattered elements in the shape of its input", () => {
     const output = request({ y: fp32([8], [1, 2, 3, 4, 5, 6, 7, 8]) });
     expect(layout([raggedX], [scatter]).split(output, three, rows).map(all)).toEqual([
       {
@@ -231,14 +231,14 @@ describe("the outputs of a batch", () => {
     ]);
   });
 
-  it("that are scattered are refused when they are not as many elements as the inputs", () => {
+  it("rejects scattered outputs whose element count differs from the inputs", () => {
     const output = request({ y: fp32([7], [1, 2, 3, 4, 5, 6, 7]) });
     expect(thrownText(() => layout([raggedX], [scatter]).split(output, three, rows))).toBe(
       "INTERNAL model 'm' returned output 'y' with 7 elements, the inputs 'x' of the batch ask for 8",
     );
   });
 
-  it("are cut back to the length that each request had, where that is asked for", () => {
+  it("cuts padded outputs back to the length of each request", () => {
     const cuts = [{ name: "y", sourceInput: "x" }];
     const output = request({ y: fp32([4, 3], [1, 2, 0, 3, 4, 0, 5, 6, 7, 8, 0, 0]) });
     expect(layout([x], [y], padded({ cuts })).split(output, three, rows).map(all)).toEqual([
@@ -258,7 +258,7 @@ describe("the outputs of a batch", () => {
     ]);
   });
 
-  it("that are shorter than what was sent cannot be cut back", () => {
+  it("rejects outputs too short to cut back", () => {
     const cuts = [{ name: "y", sourceInput: "x" }];
     const output = request({ y: ones(4, 2) });
     expect(thrownText(() => layout([x], [y], padded({ cuts })).split(output, three, rows))).toBe(
@@ -266,7 +266,7 @@ describe("the outputs of a batch", () => {
     );
   });
 
-  it("that are shape tensors go to each request whole, the others by rows", () => {
+  it("gives each request whole shape tensors, and other outputs by rows", () => {
     const size = { name: "size", dtype: "FP32", shape: [2], isShapeTensor: true } as const;
     const output = request({ y: fp32([2, 1], [1, 2]), size: fp32([2], [4, 5]) });
     const split = layout([ordinary], [y, size]).split(

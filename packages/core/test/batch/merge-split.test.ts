@@ -5,7 +5,7 @@ import { splitOutputs } from "../../src/batch/split-outputs.js";
 import { DATA_TYPES, type DataType } from "../../src/tensor/data-type.js";
 import { bits, fp32, tensors } from "../support/tensors.js";
 
-/** Requests with two inputs each, of one random row shape and any numbers of rows. */
+/** Requests with two inputs each, of one random row shape and random numbers of rows. */
 function requestsOf(datatype: DataType): fc.Arbitrary<Tensors[]> {
   const rowShape = fc.array(fc.nat({ max: 3 }), { maxLength: 2 });
   const rowCounts = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 6 });
@@ -31,7 +31,7 @@ const bitsOf = (request: Tensors) => [...request].map(([name, tensor]) => [name,
 const rowsOf = (request: Tensors) => request.get("b")!.shape[0]!;
 
 describe("merging requests and splitting the batch", () => {
-  it.each(DATA_TYPES)("gives back each %s request bit for bit, whatever their rows", (datatype) => {
+  it.each(DATA_TYPES)("returns each %s request bit for bit, whatever its rows", (datatype) => {
     fc.assert(
       fc.property(requestsOf(datatype), (requests) => {
         const before = requests.map(bitsOf);
@@ -47,7 +47,7 @@ describe("merging requests and splitting the batch", () => {
 });
 
 describe("a merged batch", () => {
-  it("is in memory of its own when there are several requests", () => {
+  it("owns its memory when it has several requests", () => {
     const requests = [1, 2].map((value): Tensors => new Map([["a", fp32([1, 2], [value, value])]]));
     (mergeInputs(requests).get("a")!.elements as Float32Array).fill(9);
     expect(requests.map((request) => [...(request.get("a")!.elements as Float32Array)])).toEqual([
@@ -56,7 +56,7 @@ describe("a merged batch", () => {
     ]);
   });
 
-  it("has the inputs of all of its requests, which therefore must be the same", () => {
+  it("rejects requests with different sets of inputs", () => {
     const [a, b] = ["a", "b"].map((name): Tensors => new Map([[name, fp32([1, 1], [1])]]));
     const both: Tensors = new Map([...a!, ...b!]);
     for (const requests of [
@@ -68,14 +68,14 @@ describe("a merged batch", () => {
     }
   });
 
-  it("of one request is that request", () => {
+  it("is the request itself when there is only one", () => {
     const request: Tensors = new Map([["a", fp32([1, 2], [1, 2])]]);
     expect(mergeInputs([request])).toBe(request);
   });
 });
 
-describe("parts of a batch", () => {
-  it("are views that show no bytes of their neighbours", () => {
+describe("a split batch", () => {
+  it("gives each request a view that shows no bytes of its neighbours", () => {
     const outputs: Tensors = new Map([["y", fp32([3, 1], [1, 2, 3])]]);
     const parts = splitOutputs(outputs, [1, 2]);
     expect(parts.map((part) => part.get("y")!.bytes.byteLength)).toEqual([4, 8]);

@@ -5,14 +5,14 @@ import { queuedRequest, requestWith } from "../support/requests.js";
 import { ones } from "../support/tensors.js";
 
 describe("a payload", () => {
-  it("counts the rows of its requests and knows since when the oldest waits", () => {
+  it("counts the rows of its requests and keeps the oldest waiting time", () => {
     const payload = new Payload();
     payload.add(queuedRequest(2, 7));
     payload.add(queuedRequest(3, 5));
     expect([payload.batchSize, payload.oldestQueueStart]).toEqual([5, 5]);
   });
 
-  it("loses a request that is given up, and says when the last one left", () => {
+  it("drops a cancelled request and reports when the last one has left", () => {
     const payload = new Payload();
     const [first, second] = [queuedRequest(2), queuedRequest(3)];
     let emptied = 0;
@@ -25,7 +25,7 @@ describe("a payload", () => {
     expect([payload.requests, payload.batchSize, emptied]).toEqual([[], 0, 1]);
   });
 
-  it("keeps requests that are executing, also when they are given up", () => {
+  it("keeps executing requests, even cancelled ones", () => {
     const payload = new Payload();
     const request = queuedRequest(2);
     payload.add(request);
@@ -34,7 +34,7 @@ describe("a payload", () => {
     expect(payload.requests).toEqual([request]);
   });
 
-  it("takes over the requests of another", () => {
+  it("takes over the requests of another payload", () => {
     const [payload, other] = [new Payload(), new Payload()];
     const [first, second] = [queuedRequest(1, 3), queuedRequest(2, 1)];
     payload.add(first);
@@ -46,7 +46,7 @@ describe("a payload", () => {
     expect(payload.batchSize).toBe(1);
   });
 
-  it("ends all its requests when it fails", () => {
+  it("fails all its requests with its own error", () => {
     const outcomes: unknown[] = [];
     const payload = new Payload();
     for (let i = 0; i < 3; i++) {

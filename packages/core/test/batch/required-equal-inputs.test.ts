@@ -10,20 +10,20 @@ const x = (shape: number[], optional = false): TensorSpec => ({ name: "x", dtype
 const z = (shape: number[], optional = false): TensorSpec => ({ name: "z", dtype: "FP32", shape, optional });
 const inputs = (tensors: Record<string, Tensor>) => new Map(Object.entries(tensors));
 
-describe("inputs that must be equal in a batch", () => {
-  it("are none when all dimensions are fixed: validation has seen to them", () => {
+describe("the inputs that must be equal in a batch", () => {
+  it("are none when all dimensions are fixed, because validation has checked them", () => {
     const fixed = rule(x([2, 3]), z([4]));
     expect(fixed.compares).toBe(false);
     expect(fixed.startWith(inputs({ x: ones(1, 2, 3) }))).toBeUndefined();
   });
 
-  it("are those with a variable dimension, by shape, whatever their rows", () => {
+  it("are those with a variable dimension, compared by shape without the rows", () => {
     const required = rule(x([-1]), z([3])).startWith(inputs({ x: ones(1, 5), z: ones(1, 3) }))!;
     expect(required.holdsFor(inputs({ x: ones(4, 5), z: ones(4, 3) }))).toBe(true);
     expect(required.holdsFor(inputs({ x: ones(1, 6), z: ones(1, 3) }))).toBe(false);
   });
 
-  it("are not those whose batches may be ragged", () => {
+  it("exclude inputs that allow ragged batches", () => {
     const config = modelConfig({ inputs: [x([-1])] });
     const ragged = new EqualInputsRule({
       ...config,
@@ -32,7 +32,7 @@ describe("inputs that must be equal in a batch", () => {
     expect(ragged.compares).toBe(false);
   });
 
-  it("are shape tensors, by content", () => {
+  it("include shape tensors, compared by content", () => {
     const config = modelConfig({ inputs: [x([2])] });
     const shapes = new EqualInputsRule({
       ...config,
@@ -45,7 +45,7 @@ describe("inputs that must be equal in a batch", () => {
     expect(required.holdsFor(inputs({ x: fp32([1], [1]) }))).toBe(false);
   });
 
-  it("are, with an optional input, the names of all inputs", () => {
+  it("have the same names in all requests when one input is optional", () => {
     const optional = rule(x([2]), z([2], true));
     expect([optional.compares, optional.comparesShapes]).toEqual([true, false]);
     const both = optional.startWith(inputs({ x: ones(1, 2), z: ones(1, 2) }))!;
@@ -55,7 +55,7 @@ describe("inputs that must be equal in a batch", () => {
     expect(one.holdsFor(inputs({ x: ones(1, 2), z: ones(1, 2) }))).toBe(false);
   });
 
-  it("differ when as many but other optional inputs are there", () => {
+  it("differ when requests have the same number of other optional inputs", () => {
     const optional = rule(x([-1], true), z([-1], true));
     const onlyX = optional.startWith(inputs({ x: ones(1, 2) }))!;
     expect(onlyX.holdsFor(inputs({ z: ones(1, 2) }))).toBe(false);

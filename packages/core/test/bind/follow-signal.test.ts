@@ -4,8 +4,8 @@ import { followSignal } from "../../src/bind/follow-signal.js";
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
 
-describe("those who follow a signal", () => {
-  it("are all called once when it aborts, behind one listener", () => {
+describe("followers of an abort signal", () => {
+  it("are all called once on abort, behind one listener", () => {
     const controller = new AbortController();
     const called: number[] = [];
     for (const follower of [1, 2, 3]) followSignal(controller.signal, () => called.push(follower));
@@ -15,7 +15,7 @@ describe("those who follow a signal", () => {
     expect(called).toEqual([1, 2, 3]);
   });
 
-  it("are not called once they have stopped, and leave nothing behind when the last one has", () => {
+  it("are not called after they stop, and leave no listener behind after the last one", () => {
     const controller = new AbortController();
     const called: number[] = [];
     const stops = [1, 2].map((follower) => followSignal(controller.signal, () => called.push(follower)));
@@ -30,7 +30,7 @@ describe("those who follow a signal", () => {
     expect(called).toEqual([3]);
   });
 
-  it("may stop, themselves and others, while they are called", () => {
+  it("may stop themselves and other followers while they are called", () => {
     const controller = new AbortController();
     const called: number[] = [];
     const stops = [1, 2, 3].map((follower) =>

@@ -13,12 +13,12 @@ function keyFor(requestedOutputs: readonly string[]): string {
   return cacheKey("m", "1", request, ["y", "z"]);
 }
 
-describe("the key of a request in the response cache", () => {
-  it("is the same for all outputs, whether they are named or not", () => {
+describe("a response cache key", () => {
+  it("is the same for all outputs, named or not", () => {
     expect(new Set([[], ["y", "z"], ["z", "y"], ["y", "z", "y"]].map(keyFor)).size).toBe(1);
   });
 
-  it("tells some of the outputs from others and from all", () => {
+  it("distinguishes a subset of the outputs from other subsets and from all", () => {
     expect(new Set([[], ["y"], ["z"]].map(keyFor)).size).toBe(3);
     expect(keyFor(["y", "y"])).toBe(keyFor(["y"]));
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ConcurrencyGate } from "../../src/client/concurrency-gate.js";
 
-/** Tasks that end when they are told to, in the order in which they began. */
+/** Tasks that a test ends one by one, in the order in which they started. */
 class Tasks {
   readonly started: string[] = [];
   readonly #ends: (() => void)[] = [];
@@ -18,8 +18,8 @@ class Tasks {
 
 const settled = () => new Promise(setImmediate);
 
-describe("the gate", () => {
-  it("lets so many run, the others wait in order", async () => {
+describe("the concurrency gate", () => {
+  it("runs up to the limit, and the other calls wait in order", async () => {
     const gate = new ConcurrencyGate(2, 10);
     const tasks = new Tasks();
     const all = ["a", "b", "c", "d"].map((name) => gate.run(tasks.task(name), undefined));
@@ -34,7 +34,7 @@ describe("the gate", () => {
     expect(await Promise.all(all)).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("refuses those for whom there is no place to wait", async () => {
+  it("rejects calls beyond the waiting limit", async () => {
     const gate = new ConcurrencyGate(1, 1);
     const tasks = new Tasks();
     const [first, second, third] = ["a", "b", "c"].map((name) => gate.run(tasks.task(name), undefined));
@@ -48,7 +48,7 @@ describe("the gate", () => {
     expect(await second).toBe("b");
   });
 
-  it("gives the place of one that failed to the next", async () => {
+  it("gives the place of a failed call to the next one", async () => {
     const gate = new ConcurrencyGate(1, 1);
     const failing = gate.run(() => Promise.reject(new Error("no")), undefined);
     const next = gate.run(() => Promise.resolve("next"), undefined);
@@ -57,7 +57,7 @@ describe("the gate", () => {
     expect(await gate.run(() => Promise.resolve("later"), undefined)).toBe("later");
   });
 
-  it("forgets those that are cancelled while they wait", async () => {
+  it("drops calls that are cancelled while they wait", async () => {
     const gate = new ConcurrencyGate(1, 1);
     const tasks = new Tasks();
     const controller = new AbortController();
@@ -74,7 +74,7 @@ describe("the gate", () => {
     expect(tasks.started).toEqual(["a", "c"]);
   });
 
-  it("closes when the last one has ended", async () => {
+  it("closes after the last running call has ended", async () => {
     const gate = new ConcurrencyGate(1, 1);
     const tasks = new Tasks();
     const first = gate.run(tasks.task("a"), undefined);

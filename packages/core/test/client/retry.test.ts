@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { retryDelay } from "../../src/client/retry.js";
 
-describe("a retry", () => {
+describe("retryDelay", () => {
   const policy = { retries: 2, delayMs: 100, unavailable: false };
 
-  test("comes later and later, up to a limit, and not for ever", () => {
+  test("grows up to a limit, and ends after the last retry", () => {
     const patient = { ...policy, retries: 20 };
     const delays = [0, 1, 2, 19, 20].map((attempt) => retryDelay("not-sent", attempt, false, patient));
     expect(delays).toEqual([100, 200, 400, 5_000, undefined]);
   });
 
-  test("follows a lost call only when that does no harm", () => {
+  test("retries a lost call only when repeating it is safe", () => {
     expect(retryDelay("lost", 0, true, policy)).toBe(100);
     expect(retryDelay("lost", 0, false, policy)).toBeUndefined();
     expect(retryDelay("unavailable", 0, true, policy)).toBeUndefined();
@@ -18,7 +18,7 @@ describe("a retry", () => {
     expect(retryDelay(undefined, 0, true, policy)).toBeUndefined();
   });
 
-  test("waits for as long as the server says, if it can", () => {
+  test("waits as long as the server asks, if the time left allows it", () => {
     const patient = { ...policy, unavailable: true };
     const delay = (retryAfterMs: number | undefined, leftMs: number) =>
       retryDelay("unavailable", 0, false, patient, { retryAfterMs, leftMs });

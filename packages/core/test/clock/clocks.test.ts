@@ -3,7 +3,7 @@ import { realClock } from "../../src/clock/clock.js";
 import { VirtualClock } from "../../src/clock/virtual-clock.js";
 
 describe("the virtual clock", () => {
-  it("runs timers in the order of their time, and of their making where the time is the same", async () => {
+  it("runs timers in order of time, and of creation where times are equal", async () => {
     const clock = new VirtualClock();
     const ran: string[] = [];
     clock.setTimer(20, () => ran.push(`c at ${clock.now()}`));
@@ -15,7 +15,7 @@ describe("the virtual clock", () => {
     expect(ran.at(-1)).toBe("c at 20");
   });
 
-  it("runs timers that other timers and promises set on the way", async () => {
+  it("runs timers that other timers and promises set meanwhile", async () => {
     const clock = new VirtualClock();
     const ran: number[] = [];
     clock.setTimer(1, () => {
@@ -25,7 +25,7 @@ describe("the virtual clock", () => {
     expect(ran).toEqual([2]);
   });
 
-  it("does not run what was cancelled", async () => {
+  it("does not run cancelled timers", async () => {
     const clock = new VirtualClock();
     const timer = clock.setTimer(1, () => expect.fail("it was cancelled"));
     timer.cancel();
@@ -33,7 +33,7 @@ describe("the virtual clock", () => {
     await clock.advance(5);
   });
 
-  it("runs deferred work without moving", async () => {
+  it("runs deferred work without moving time", async () => {
     const clock = new VirtualClock();
     const ran: number[] = [];
     clock.defer(() => clock.defer(() => ran.push(clock.now())));
@@ -47,7 +47,7 @@ describe("the real clock", () => {
     vi.useRealTimers();
   });
 
-  it("never runs a timer early, not even one beyond what setTimeout can count", () => {
+  it("never runs a timer early, even beyond the longest setTimeout", () => {
     vi.useFakeTimers();
     const day = 24 * 3600 * 1000;
     let ran = 0;
@@ -58,7 +58,7 @@ describe("the real clock", () => {
     expect(ran).toBe(1);
   });
 
-  it("never runs a timer that is endless", () => {
+  it("never runs an infinite timer", () => {
     vi.useFakeTimers();
     const timer = realClock.setTimer(Number.POSITIVE_INFINITY, () => expect.fail("it is endless"));
     vi.advanceTimersByTime(2 ** 33);

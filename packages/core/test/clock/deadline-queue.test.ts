@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { DeadlineQueue } from "../../src/clock/deadline-queue.js";
 import { VirtualClock } from "../../src/clock/virtual-clock.js";
 
-describe("a deadline queue", () => {
-  it("acts on each deadline when its time comes, whatever the order in which they came", async () => {
+describe("the deadline queue", () => {
+  it("calls each deadline at its time, whatever the order of adding", async () => {
     const deadlines = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(deadlines, async (times) => {
@@ -20,7 +20,7 @@ describe("a deadline queue", () => {
     );
   });
 
-  it("forgets those that are cancelled, from any place, and acts on the others", async () => {
+  it("drops cancelled deadlines at any position and calls the others", async () => {
     const cancellations = fc.array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()), { maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(cancellations, async (all) => {
@@ -40,7 +40,7 @@ describe("a deadline queue", () => {
     );
   });
 
-  it("does nothing when a deadline is cancelled twice, or after it has passed", async () => {
+  it("ignores a second cancellation and a cancellation after the deadline", async () => {
     const clock = new VirtualClock();
     const queue = new DeadlineQueue(clock);
     const [early, late] = [queue.add(1, () => {}), queue.add(2, () => {})];
@@ -52,7 +52,7 @@ describe("a deadline queue", () => {
     expect(queue.size).toBe(0);
   });
 
-  it("acts on a deadline that has passed already as soon as it can", async () => {
+  it("calls a deadline that has already passed as soon as possible", async () => {
     const clock = new VirtualClock();
     await clock.advance(10);
     let passed = 0;
@@ -61,7 +61,7 @@ describe("a deadline queue", () => {
     expect(passed).toBe(1);
   });
 
-  it("lets what it calls add and cancel deadlines", async () => {
+  it("lets callbacks add and cancel deadlines", async () => {
     const clock = new VirtualClock();
     const queue = new DeadlineQueue(clock);
     const passed: string[] = [];

@@ -47,16 +47,16 @@ describe("a configuration without a backend", () => {
     [["model.onnx", "model.plan"], "tensorrt", "tensorrt_plan", "model.plan"],
     [["model.savedmodel/"], "tensorflow", "tensorflow_savedmodel", "model.savedmodel"],
     [["model.py"], "python", "", "model.py"],
-  ])("with the files %j is for %s", (files, backend, platform, defaultModelFilename) => {
+  ])("derives from the files %j the backend %s", (files, backend, platform, defaultModelFilename) => {
     expect(prepare(undefined, files)).toMatchObject({ name: "m", backend, platform, defaultModelFilename });
   });
 
-  it("may name a platform or a file instead", () => {
+  it("takes the backend from a platform or a file name", () => {
     expect(prepare("platform: 'onnxruntime_onnx'").backend).toBe("onnxruntime");
     expect(prepare("default_model_filename: 'model.py'").backend).toBe("python");
   });
 
-  it("of which nothing tells the backend is refused", () => {
+  it("is rejected when nothing names a backend", () => {
     expect(refusalOf(() => prepare("max_batch_size: 1", ["net.onnx"]))).toMatch(
       /^INVALID_ARG Invalid model name: Could not determine backend for model 'm' with no backend/,
     );
@@ -66,8 +66,8 @@ describe("a configuration without a backend", () => {
   });
 });
 
-describe("a prepared configuration", () => {
-  it("is told all that is wrong with it, in Triton's order", () => {
+describe("preparing a configuration", () => {
+  it("reports all problems at once, in Triton's order", () => {
     const text = "name: 'other' backend: 'b' max_batch_size: -1 dynamic_batching { preferred_batch_size: 0 }";
     expect(refusalOf(() => prepare(text)).split("\n")).toEqual([
       "INVALID_ARG 'max_batch_size' must be non-negative value for other",
@@ -76,7 +76,7 @@ describe("a prepared configuration", () => {
     ]);
   });
 
-  it("may have tensors that the model completes, unless it may not", () => {
+  it("accepts tensors to be completed by the model only when completion is allowed", () => {
     const text = "backend: 'b' input { name: 'x' }";
     expect(prepare(text).input).toHaveLength(1);
     expect(refusalOf(() => prepare(text, [], false))).toContain(
@@ -84,7 +84,7 @@ describe("a prepared configuration", () => {
     );
   });
 
-  it("is no part of what it was made of", () => {
+  it("does not change the configuration it was given", () => {
     const written = readPrototxt("backend: 'b' input { dims: 1 }");
     prepareConfig(written, { modelName: "m", versionFiles: [], autoComplete: true }).input[0]!.dims.push(2);
     expect(written.input[0]?.dims).toEqual([1]);
@@ -92,8 +92,8 @@ describe("a prepared configuration", () => {
   });
 });
 
-describe("completion from a file", () => {
-  it("batches when the first dimension of all tensors is variable", () => {
+describe("completion from a model file", () => {
+  it("turns batching on when the first dimension of all tensors is variable", () => {
     const config = complete("backend: 'onnxruntime'", file([[-1, 4], [-1]], [[-1, 2]]));
     expect(config.maxBatchSize).toBe(4);
     expect(config.dynamicBatching?.preferredBatchSize).toEqual([4]);
@@ -103,7 +103,7 @@ describe("completion from a file", () => {
     expect(config.instanceGroup).toMatchObject([{ name: "m", kind: "KIND_CPU", count: 2 }]);
   });
 
-  it("does not batch when one is not", () => {
+  it("leaves batching off when one first dimension is fixed", () => {
     const config = complete("backend: 'onnxruntime'", file([[-1, 4]], [[]]));
     expect(config).toMatchObject({ maxBatchSize: 0, input: [{ dims: [-1, 4] }], output: [{ dims: [1] }] });
     expect(config.dynamicBatching).toBeUndefined();
@@ -129,7 +129,7 @@ describe("completion from a file", () => {
     expect(config.dynamicBatching).toBeUndefined();
   });
 
-  it("tells each tensor that contradicts the file", () => {
+  it("reports each tensor that contradicts the file", () => {
     const text = `backend: 'onnxruntime' max_batch_size: 2
       input [ { name: 'x0' data_type: TYPE_FP32 dims: 5 }, { name: 'z' data_type: TYPE_FP32 dims: 1 } ]
       output { name: 'y0' data_type: TYPE_FP32 dims: 2 }`;
@@ -153,14 +153,14 @@ describe("an optional input of an ONNX model", () => {
     ).split("\n");
   const x0 = "input { name: 'x0' data_type: TYPE_FP32 dims: 4 }";
 
-  it("is refused for a model that batches", () => {
+  it("is rejected for a model that batches", () => {
     const more = `max_batch_size: 2 ${x0} input { name: 'z' data_type: TYPE_FP32 dims: 4 optional: true }`;
     expect(refusal(more, [-1, 4])[0]).toBe(
       "INVALID_ARG unable to load model 'm', optional input 'z' is not supported for models that support batching",
     );
   });
 
-  it("is refused when it is ragged", () => {
+  it("is rejected when it is ragged", () => {
     const z = "input { name: 'z' data_type: TYPE_FP32 dims: -1 optional: true allow_ragged_batch: true }";
     expect(refusal(`${x0} ${z}`, [4])[0]).toBe(
       "INVALID_ARG unable to load model 'm', configuration expects model provides input with shape [-1] for ragged " +
@@ -168,7 +168,7 @@ describe("an optional input of an ONNX model", () => {
     );
   });
 
-  it("does not count as an input of the file", () => {
+  it("does not stand for an input of the file", () => {
     const z = "input { name: 'z' data_type: TYPE_FP32 dims: 4 optional: true }";
     expect(refusal(`${x0} ${z}`, [4])).toEqual([
       "INVALID_ARG unexpected inference input 'z', allowed inputs are: x0",
@@ -204,7 +204,7 @@ describe("a completed configuration", () => {
     ["dims: [4294967296, 4294967296, -1] reshape { shape: [-1, 1] }", "TOO BIG dims"],
     ["dims: [-1, 4294967296, 4294967296] reshape { shape: [-1, 4294967296, 4294967296] }", ""],
     ["dims: 4 reshape { shape: [4294967296, 4294967296] }", "TOO BIG reshape"],
-  ])("with an output of %s: %s", (dims, text) => {
+  ])("reports, for an output of %s: %s", (dims, text) => {
     const refusal = refusalOf(() =>
       complete(`backend: 'b' output { name: 'y' data_type: TYPE_INT8 ${dims} }`),
     );
@@ -216,7 +216,7 @@ describe("a completed configuration", () => {
     expect(refusal).toBe(text === "" ? "" : `INVALID_ARG ${expected} for m`);
   });
 
-  it("uses GPUs that it lists and that there are", () => {
+  it("places instances on listed GPUs that exist", () => {
     const kindsWith = (gpus?: readonly number[]) =>
       complete(`backend: 'b' ${IO} instance_group [ { }, { gpus: 1 kind: KIND_GPU } ]`, undefined, gpus)
         .instanceGroup;
@@ -230,7 +230,7 @@ describe("a completed configuration", () => {
     expect(refusalOf(() => kindsWith([]))).toContain("has kind KIND_GPU but no GPUs are available");
   });
 
-  it("of a model that says nothing and that nobody wrote anything about is refused", () => {
+  it("is rejected when neither the model nor a file describes it", () => {
     const prepared = prepareConfig(undefined, {
       modelName: "m.identity",
       versionFiles: [],
@@ -241,7 +241,7 @@ describe("a completed configuration", () => {
     ).toBe("NOT_FOUND model configuration is not provided for model 'm.identity'");
   });
 
-  it("needs a reload for anything but instance groups and the version policy", () => {
+  it("needs a reload for any change except instance groups and the version policy", () => {
     const before = complete(`backend: 'b' ${IO}`);
     expect(
       needsReload(
@@ -261,7 +261,7 @@ describe("completion by the model", () => {
     return completeConfig(prepared, config, { autoComplete: true });
   };
 
-  it("adds what is missing", () => {
+  it("adds missing fields", () => {
     const config = completed("input { name: 'x' }", (model) => {
       model.addInput({ name: "x", dataType: "TYPE_FP32", dims: [-1] });
       model.addOutput({ name: "y", dataType: "BYTES", dims: [1] });
@@ -278,7 +278,7 @@ describe("completion by the model", () => {
     });
   });
 
-  it("does not change what is written", () => {
+  it("rejects changes to written fields", () => {
     const text = `${IO} max_batch_size: 4 sequence_batching { } model_transaction_policy { decoupled: true }`;
     const refusals = [
       (model: AutoCompleteConfig) => model.setMaxBatchSize(2),
@@ -297,7 +297,7 @@ describe("completion by the model", () => {
     ]);
   });
 
-  it("does not happen unless it is allowed to", () => {
+  it("is skipped when completion is not allowed", () => {
     const prepared = prepare(`backend: 'b' ${IO}`);
     const model = new AutoCompleteConfig(prepared);
     model.setMaxBatchSize(8);

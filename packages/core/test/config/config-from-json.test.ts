@@ -13,7 +13,7 @@ function refusalOf(json: string): string {
 }
 
 describe("the JSON form of a configuration", () => {
-  it("may have names as in the proto file or in camelCase, and leave out what it likes", () => {
+  it("accepts names from the proto file or in camelCase, and omitted fields", () => {
     expect(configFromJson('{"max_batch_size": 4, "defaultModelFilename": "a", "name": null}')).toEqual({
       ...emptyConfig(),
       maxBatchSize: 4,
@@ -26,16 +26,16 @@ describe("the JSON form of a configuration", () => {
     ["{'max_batch_size': 4, 'name': 'a'}"],
     ['{"max_batch_size": 4, "name": "a",}'],
     ['\f{"max_batch_size": 4, "name": "\\a"}\v'],
-  ])("may be written as leniently as protobuf reads it: %j", (json) => {
+  ])("is parsed as leniently as protobuf does: %j", (json) => {
     expect(configFromJson(json)).toEqual({ ...emptyConfig(), maxBatchSize: 4, name: "a" });
   });
 
-  it("may have a comma after the last element, line breaks in strings, and escapes", () => {
+  it("accepts trailing commas, line breaks in strings, and escapes", () => {
     const json = `{input: [{name: 'x\n\\u0041\\'"\\n', dims: [1, 2,],},]}`;
     expect(configFromJson(json).input).toMatchObject([{ name: "x\nA'\"\n", dims: [1, 2] }]);
   });
 
-  it("may have numbers as strings, enumerations in any case or as numbers, and one element for a list", () => {
+  it("accepts numbers as strings, enumerations in any case or as numbers, and one element for a list", () => {
     const json =
       '{"input": [{"name": "x", "data_type": "type_fp32", "format": 1, "dims": ["-1", 2]}, {"dims": 7}]}';
     const [x, second] = configFromJson(json).input;
@@ -78,15 +78,15 @@ describe("the JSON form of a configuration", () => {
       "{name: 'a'",
       "Unexpected end of string. Expected , or } after key:value pair.\n{name: 'a'\n          ^",
     ],
-  ])("%s is refused", (json, text) => {
+  ])("%s is rejected", (json, text) => {
     expect(refusalOf(json)).toBe(`INVALID_ARG ${text}`);
   });
 
-  it("is told all that is wrong with it", () => {
+  it("reports all problems at once", () => {
     expect(refusalOf('{"a": 1, "b": 2, "name": 3}').split("\n")).toHaveLength(3);
   });
 
-  it("may nest what it does not know as deep as it likes", () => {
+  it("rejects unknown fields nested 100,000 deep without crashing", () => {
     expect(refusalOf(`{"a": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`)).toMatch(/^INVALID_ARG /);
   });
 });

@@ -8,20 +8,20 @@ import { readPrototxt } from "../../src/config/prototxt/read-prototxt.js";
 const document = readFileSync(new URL("../../../../docs/model-configuration.md", import.meta.url), "utf8");
 
 describe("the table of supported fields", () => {
-  it("has every field of the message, and no other", () => {
+  it("lists every field of the message and no other", () => {
     const paths = fieldPaths();
     expect(paths.filter((path) => supportOf(path) === undefined)).toEqual([]);
     expect(Object.keys(FIELD_SUPPORT).filter((path) => !paths.includes(path))).toEqual([]);
   });
 
-  it("says one thing of each: honoured, or not with a reason, or refused with what to do", () => {
+  it("marks each field as honoured, without effect, or refused with a remedy", () => {
     for (const [path, { honoured, noEffect, refused, refusedWhen }] of Object.entries(FIELD_SUPPORT)) {
       expect((honoured === undefined) !== (noEffect === undefined && refused === undefined), path).toBe(true);
       expect(refused === undefined, path).toBe(refusedWhen === undefined);
     }
   });
 
-  it("is the one of the documentation", () => {
+  it("equals the table in the documentation", () => {
     const rows = Object.entries(FIELD_SUPPORT).map(([path, support]) => {
       const refused = support.refusedWhen === undefined ? "" : `refused ${support.refusedWhen}`;
       const effect =
@@ -33,22 +33,22 @@ describe("the table of supported fields", () => {
   });
 });
 
-describe("a field", () => {
+describe("support of a configuration field", () => {
   const problemsOf = (text: string) => fieldProblems(readPrototxt(`name: "m" ${text}`));
   const notesOf = (text: string) => fieldNotes(readPrototxt(`name: "m" ${text}`));
 
-  it("that is not set says nothing", () => {
+  it("says nothing about an unset field", () => {
     expect([...fieldProblems(emptyConfig()), ...fieldNotes(emptyConfig())]).toEqual([]);
   });
 
-  it("that cannot be honoured is refused with what to do", () => {
+  it("refuses a field that cannot be honoured, with a remedy", () => {
     expect(problemsOf("output { is_non_linear_format_io: true }")).toEqual([
       "model 'm': 'output.is_non_linear_format_io' is a format of TensorRT: take it out, and give the model linear tensors",
     ]);
     expect(problemsOf("instance_group { profile: '0' }")[0]).toContain("'instance_group.profile'");
   });
 
-  it("may be refused for one backend and mean nothing to another", () => {
+  it("may refuse a field for one backend and ignore it for another", () => {
     const operations = "model_operations { op_library_filename: 'a.so' }";
     expect(problemsOf(`backend: 'onnxruntime' ${operations}`)[0]).toContain("onnxruntime-node cannot load");
     expect(notesOf(`backend: 'onnxruntime' ${operations}`)).toEqual([]);
@@ -56,7 +56,7 @@ describe("a field", () => {
     expect(notesOf(`backend: 'identity' ${operations}`)[0]).toContain("'model_operations' has no effect: ");
   });
 
-  it("without an effect is told with the reason", () => {
+  it("warns of a field without effect, with the reason", () => {
     expect(notesOf("optimization { cuda { graphs: true } eager_batching: true }")).toEqual([
       expect.stringMatching(/^model 'm': 'optimization\.cuda' has no effect: CUDA graphs /),
       expect.stringMatching(/^model 'm': 'optimization\.eager_batching' has no effect: /),

@@ -21,7 +21,7 @@ describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
     expect(findGpus()).toEqual({ numbers: [0, 1, 2] });
   });
 
-  it("are counted anew when CUDA_VISIBLE_DEVICES chooses some", async () => {
+  it("are renumbered when CUDA_VISIBLE_DEVICES selects some", async () => {
     await using _ = await fakeNvidiaSmi(gpuList(3));
     process.env.CUDA_VISIBLE_DEVICES = "2,GPU-00000000";
     expect(findGpus()).toEqual({ numbers: [0, 1] });
@@ -48,17 +48,17 @@ describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
     ["it says something else", "echo surprise", undefined, "nvidia-smi ended with 0: surprise"],
     ["it says nothing at all", "exit 3", undefined, "nvidia-smi ended with 3: it said nothing"],
     ["it lists none", "exit 0", [], "nvidia-smi lists no GPUs"],
-  ])("are none, for a reason, when %s", async (_name, script, numbers, reason) => {
+  ])("are empty, with a reason, when %s", async (_name, script, numbers, reason) => {
     await using _ = await fakeNvidiaSmi(script);
     expect(findGpus()).toEqual({ numbers, reason });
   });
 
-  it.skipIf(hasDeviceFiles)("are none where there is no nvidia-smi", async () => {
+  it.skipIf(hasDeviceFiles)("are unknown without nvidia-smi", async () => {
     await using _ = await fakeNvidiaSmi(undefined);
     expect(findGpus()).toEqual({ numbers: undefined, reason: "nvidia-smi was not found" });
   });
 
-  it("are looked for once, when they are first asked for, and told of", async () => {
+  it("are detected once, on first use, and logged", async () => {
     const lines: string[] = [];
     const log = { info: (line: string) => lines.push(line), warning: (line: string) => lines.push(line) };
     const gpus = new MachineGpus(log);
@@ -75,8 +75,8 @@ describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
   });
 });
 
-describe("the GPUs that a program lists", () => {
-  it("are taken as they are, and an empty list means none at all", () => {
+describe("GPUs listed by a program", () => {
+  it("are used as given; an empty list means no GPU", () => {
     expect(listedGpus([0, 2]).numbers).toEqual([0, 2]);
     expect(listedGpus([]).numbers).toBeUndefined();
   });
@@ -85,7 +85,7 @@ describe("the GPUs that a program lists", () => {
 describe("CUDA_VISIBLE_DEVICES", () => {
   const all = [0, 1, 2].map((number) => ({ number, uuid: `GPU-${number}a` }));
 
-  it("counts up to the first entry that is no GPU", () => {
+  it("selects GPUs up to the first invalid entry", () => {
     expect(visibleGpus(all, undefined)).toEqual([0, 1, 2]);
     expect(visibleGpus(all, "2,0")).toEqual([0, 1]);
     expect(visibleGpus(all, "1,-1,0")).toEqual([0]);
@@ -95,7 +95,7 @@ describe("CUDA_VISIBLE_DEVICES", () => {
     expect(visibleGpus(all, "")).toEqual([]);
   });
 
-  it("is believed about UUIDs that are not known", () => {
+  it("selects by UUIDs that nvidia-smi does not report", () => {
     expect(visibleGpus([{ number: 0, uuid: "" }], "GPU-1234")).toEqual([0]);
   });
 });

@@ -44,8 +44,8 @@ const noFile = () => {
   throw new TritonError("INTERNAL", "no such file");
 };
 
-describe("the states that sequences start with", () => {
-  it("are zeros, or empty strings, 1 long where a dimension is variable", () => {
+describe("the initial states of sequences", () => {
+  it("are zeros or empty strings, with length 1 in variable dimensions", () => {
     const text = state({ inputName: "T", outputName: "T_NEW", dataType: "TYPE_STRING", dims: [2] });
     const config = configWith(state({ dims: [-1, 3] }), text);
     const { states, problems: wrong } = initialStates(config, noFile);
@@ -60,7 +60,7 @@ describe("the states that sequences start with", () => {
     ]);
   });
 
-  it("have the dimensions of the initial state, and no batch axis where there is none", () => {
+  it("have the dimensions of the initial state, without a batch axis for models that do not batch", () => {
     const config = {
       ...configWith(state({ dims: [-1], initialState: [initial({ dims: [3] })] })),
       maxBatchSize: 0,
@@ -68,7 +68,7 @@ describe("the states that sequences start with", () => {
     expect(initialStates(config, noFile).states.get("S")!.shape).toEqual([3]);
   });
 
-  it("come from files, of which numbers take the beginning and texts take all", () => {
+  it("come from files: numbers use the first bytes, texts use the whole file", () => {
     const file = { zeroData: undefined, dataFile: "start" };
     const text = { dataType: "TYPE_STRING", dims: [2] };
     const config = configWith(
@@ -82,7 +82,7 @@ describe("the states that sequences start with", () => {
     expect([...states.get("T")!.elements]).toEqual([encoder.encode("d"), encoder.encode("é")]);
   });
 
-  it("are refused together when their files are too short, of too few texts, or not there", () => {
+  it("report all files that are too short, have too few texts, or are missing", () => {
     const file = { zeroData: undefined, dataFile: "start" };
     const text = { dataType: "TYPE_STRING", dims: [2] };
     const config = configWith(
@@ -99,8 +99,8 @@ describe("the states that sequences start with", () => {
   });
 });
 
-describe("implicit state is refused", () => {
-  it("with everything that is wrong at once", () => {
+describe("validation of implicit state", () => {
+  it("reports all problems at once", () => {
     expect(
       problems(
         state({ initialState: [initial(), initial()] }),
@@ -135,7 +135,7 @@ describe("implicit state is refused", () => {
     ]);
   });
 
-  it("not for hints about memory, which mean nothing here", () => {
+  it("accepts memory hints, which have no effect", () => {
     expect(problems(state({ useSameBufferForInputOutput: true, useGrowableMemory: true }))).toEqual([]);
   });
 });
@@ -144,7 +144,7 @@ describe("state options", () => {
   const sequence = (...states: SequenceStateOption[]): SequenceOptions => ({ states });
   const one: SequenceStateOption = { input: "S", output: "S_NEW", dtype: "INT32", shape: [-1] };
 
-  it("make Triton's message, a value being a file of the input's name", () => {
+  it("produce Triton's message, with a value as a file named by the input", () => {
     const options = sequence({ ...one, initial: [1, 2] });
     const config = modelConfig({ options: { sequence: options } });
     expect(config.sequenceBatching!.state).toEqual([
@@ -157,7 +157,7 @@ describe("state options", () => {
     expect([wrong, ...states.get("S")!.elements]).toEqual([[], 1, 2]);
   });
 
-  it("are told apart from misspelt and impossible ones", () => {
+  it("report misspelt options and impossible values", () => {
     const misspelt = { ...one, intial: [1] };
     const both = { ...one, initial: [1], initialFile: { path: "start", shape: [1] } };
     expect(validateOptions({ sequence: sequence(misspelt, both, { ...one, initial: ["a"] }) })).toEqual([

@@ -8,18 +8,18 @@ import { modelConfig } from "../support/model-config.js";
 const plan = (...instanceGroup: readonly InstanceGroupOptions[]) =>
   planInstances(modelConfig({ options: { instanceGroup }, gpus: [0, 1, 3] }));
 const names = (...groups: readonly InstanceGroupOptions[]) => plan(...groups).map(({ name }) => name);
-/** What is wrong with a group on a machine with these GPUs. */
+/** Problems of a group on a machine with these GPUs. */
 const problems = (instanceGroup: InstanceGroupOptions, gpus?: readonly number[]) =>
   validateConfig(modelConfig({ options: { instanceGroup }, gpus }), { numbers: gpus });
 
-describe("instances", () => {
-  it("are one on the CPU when nobody said more", () => {
+describe("planned instances", () => {
+  it("are one on the CPU by default", () => {
     expect(planInstances(modelConfig())).toMatchObject([
       { name: "m_0", index: 0, kind: "KIND_CPU", deviceId: 0, group: { name: "m", passive: false } },
     ]);
   });
 
-  it("are as many as there are functions in a list", () => {
+  it("are as many as a list of functions has", () => {
     expect(planInstances(modelConfig({ instances: 3 })).map(({ name, index }) => [name, index])).toEqual([
       ["m_0", 0],
       ["m_1", 1],
@@ -27,13 +27,13 @@ describe("instances", () => {
     ]);
   });
 
-  it("have Triton's names: that of the group, with a number", () => {
+  it("have Triton's names: the group name and a number", () => {
     expect(names({ count: 1 })).toEqual(["m_0_0"]);
     expect(names({ count: 2 }, { count: 1 })).toEqual(["m_0_0", "m_0_1", "m_1_0"]);
     expect(names({ name: "big", count: 2 }, {})).toEqual(["big_0", "big_1", "m_1_0"]);
   });
 
-  it("are counted for each GPU of a group, those of one number under one name", () => {
+  it("are created on each GPU of a group, under one name for each number", () => {
     const placed = plan({ count: 2, gpus: [1, 3] });
     expect(placed.map(({ name, kind, deviceId }) => [name, kind, deviceId])).toEqual([
       ["m_0_0", "KIND_GPU", 1],
@@ -43,7 +43,7 @@ describe("instances", () => {
     ]);
   });
 
-  it("are numbered over all groups", () => {
+  it("are numbered across all groups", () => {
     expect(plan({ count: 2 }, { count: 2 }).map(({ index }) => index)).toEqual([0, 1, 2, 3]);
   });
 
@@ -51,13 +51,13 @@ describe("instances", () => {
     expect(plan({ kind: "KIND_GPU" }).map(({ deviceId }) => deviceId)).toEqual([0, 1, 3]);
   });
 
-  it("of KIND_AUTO run on the GPUs that are listed when they exist, else on the CPU", () => {
+  it("of KIND_AUTO use listed GPUs that exist, else the CPU", () => {
     expect(plan({ gpus: [1] })).toMatchObject([{ kind: "KIND_GPU", deviceId: 1 }]);
     expect(plan({})).toMatchObject([{ kind: "KIND_CPU" }]);
     expect(plan({ gpus: [7] })).toMatchObject([{ kind: "KIND_CPU" }]);
   });
 
-  it("can stand for each other when their groups say the same but for name and number", () => {
+  it("have equal signatures when their groups differ only in name and number", () => {
     const [first, second] = plan({ count: 1 }, { count: 3, name: "other" });
     const [passive] = plan({ passive: true });
     expect(instanceSignature(first!)).toBe(instanceSignature(second!));
@@ -65,8 +65,8 @@ describe("instances", () => {
   });
 });
 
-describe("instance groups that cannot be", () => {
-  it("want GPUs where there are none", () => {
+describe("invalid instance groups", () => {
+  it("are those that ask for GPUs the server does not have", () => {
     const group = "instance group m_0 of model m";
     expect(problems({ kind: "KIND_GPU" })).toEqual([
       `${group} has kind KIND_GPU but server does not support GPUs`,
@@ -85,7 +85,7 @@ describe("instance groups that cannot be", () => {
     ]);
   });
 
-  it("have a count below 1, resources that are no numbers, or options that do not exist", () => {
+  it("are those with a count below 1, invalid resource counts, or unknown options", () => {
     expect(problems({ count: -1 })).toEqual([
       "instance group m_0 of model m must have a count of at least 1, got -1",
     ]);

@@ -3,8 +3,8 @@ import { emptyConfig } from "../../src/config/defaults.js";
 import { modelTypes } from "../../src/config/model-types.js";
 import { readPrototxt } from "../../src/config/prototxt/read-prototxt.js";
 
-describe("types of models", () => {
-  it("have a member for each model, with its tensors", () => {
+describe("generated model types", () => {
+  it("have a member with its tensors for each model", () => {
     const text = modelTypes([
       readPrototxt(
         'name: "a \\"b\\"" input { name: "x" data_type: TYPE_INT8 dims: [-1, 2] optional: true } output { name: "y" data_type: TYPE_FP64 dims: 1 }',
@@ -18,7 +18,7 @@ describe("types of models", () => {
     expect(text).toContain('{ readonly name: "y"; readonly dtype: "FP64"; readonly shape: readonly [1] }');
   });
 
-  it("have a name once", () => {
+  it("have each model name once", () => {
     const model = { ...emptyConfig(), name: "twice" };
     expect(modelTypes([model, model]).match(/"twice"/g)).toHaveLength(1);
   });

@@ -8,22 +8,22 @@ import { randomConfig, randomSource } from "../support/random-config.js";
 
 const SEEDS = Array.from({ length: 200 }, (_, seed) => seed);
 
-describe("any configuration", () => {
-  it("is the same after it was written and read", () => {
+describe("a random configuration", () => {
+  it("survives writing and reading as text", () => {
     for (const seed of SEEDS) {
       const config = randomConfig(randomSource(seed));
       expect(readPrototxt(writePrototxt(config)), `seed ${seed}`).toEqual(config);
     }
   });
 
-  it("is written the same once it was read", () => {
+  it("is written the same after it was read", () => {
     for (const seed of SEEDS) {
       const text = writePrototxt(randomConfig(randomSource(seed)));
       expect(writePrototxt(readPrototxt(text)), `seed ${seed}`).toBe(text);
     }
   });
 
-  it("is the same after its JSON form was read", () => {
+  it("survives its JSON form", () => {
     for (const seed of SEEDS) {
       const json = toConfigJson(randomConfig(randomSource(seed)));
       expect(toConfigJson(configFromJson(JSON.stringify(json))), `seed ${seed}`).toEqual(json);
@@ -54,7 +54,7 @@ const SNIPPETS = [
   "name",
 ];
 
-/** The text with a few pieces cut out, doubled, or put in. */
+/** The text with a few pieces cut out, doubled, or inserted. */
 function mutated(text: string, random: () => number): string {
   let result = text;
   for (let i = 0; i < 4; i++) {
@@ -70,7 +70,7 @@ function mutated(text: string, random: () => number): string {
 }
 
 describe("a damaged text", () => {
-  it("is a configuration, or an error that says where", () => {
+  it("is read as a configuration or rejected with a position", () => {
     let refused = 0;
     for (const seed of Array.from({ length: 3000 }, (_, i) => i)) {
       const random = randomSource(seed);
@@ -88,7 +88,7 @@ describe("a damaged text", () => {
     expect(refused).toBeGreaterThan(1000);
   });
 
-  it("of JSON is a configuration, or an error", () => {
+  it("of JSON is read as a configuration or rejected", () => {
     for (const seed of Array.from({ length: 2000 }, (_, i) => i)) {
       const random = randomSource(seed);
       const text = mutated(JSON.stringify(toConfigJson(randomConfig(random))), random);

@@ -14,18 +14,18 @@ function messageOf(text: string, source?: string): string {
   return "";
 }
 
-describe("the text format", () => {
-  it("takes lists in brackets, one by one, and mixed", () => {
+describe("the prototxt reader", () => {
+  it("accepts lists in brackets, as repeated fields, and mixed", () => {
     const text = "input { dims: [1, 2] dims: 3 dims: [] dims: [4] }";
     expect(readPrototxt(text).input[0]?.dims).toEqual([1, 2, 3, 4]);
   });
 
-  it("takes messages with and without a colon, in braces and in angle brackets", () => {
+  it("accepts messages with and without a colon, in braces and in angle brackets", () => {
     const text = "input { name: 'a' } input: < name: 'b' > input [ { name: 'c' }, < name: 'd' > ]";
     expect(readPrototxt(text).input.map(({ name }) => name)).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("takes one comma or semicolon after a field", () => {
+  it("accepts one comma or semicolon after a field", () => {
     const { input, maxBatchSize } = readPrototxt(
       "max_batch_size: 4; input { name: 'a', dims: 1; }, input { };",
     );
@@ -33,17 +33,17 @@ describe("the text format", () => {
     expect(errorsOf("max_batch_size: 4;;")).toEqual(["1:19: Expected identifier, got: ;"]);
   });
 
-  it("joins strings in a row, of either quote, over comments", () => {
+  it("joins adjacent strings in either quote, across comments", () => {
     expect(readPrototxt(`name: "a" 'b' # more\n "c"`).name).toBe("abc");
   });
 
-  it("unescapes strings to bytes and reads these as UTF-8", () => {
+  it("unescapes strings to bytes and decodes these as UTF-8", () => {
     expect(readPrototxt(String.raw`name: "\x41\102\303\251\u00e9\U0001F600\uD83D\uDE00\n\?"`).name).toBe(
       "ABéé😀😀\n?",
     );
   });
 
-  it("takes integers in decimal, hexadecimal and octal, in the range of their field", () => {
+  it("accepts decimal, hexadecimal and octal integers in the range of their field", () => {
     expect(readPrototxt("max_batch_size: -0x10").maxBatchSize).toBe(-16);
     expect(readPrototxt("max_batch_size: - 017").maxBatchSize).toBe(-15);
     expect(errorsOf("max_batch_size: 2147483648")).toEqual(["1:17: Integer out of range (2147483648)"]);
@@ -56,14 +56,14 @@ describe("the text format", () => {
     ]);
   });
 
-  it("takes enumerations by name and by number, also by one that has no name", () => {
+  it("accepts enumerations by name and by number, including numbers without a name", () => {
     const kinds = readPrototxt(
       "instance_group [{ kind: KIND_GPU }, { kind: 2 }, { kind: 42 }]",
     ).instanceGroup;
     expect(kinds.map(({ kind }) => kind)).toEqual(["KIND_GPU", "KIND_CPU", "42"]);
   });
 
-  it("takes maps as entries of which the last one counts", () => {
+  it("reads maps as entries, of which the last one counts", () => {
     const text = `metric_tags { key: "a" value: "1" } metric_tags { value: "2" key: "a" } metric_tags { key: "__proto__" }`;
     const { metricTags } = readPrototxt(text);
     expect(Object.entries(metricTags)).toEqual([
@@ -72,7 +72,7 @@ describe("the text format", () => {
     ]);
   });
 
-  it("counts columns in bytes, a tab up to the next multiple of eight", () => {
+  it("counts columns in bytes, with a tab stop every eight columns", () => {
     expect(errorsOf("\tfoo: 1")).toEqual([
       '1:12: Message type "inference.ModelConfig" has no field named "foo".',
     ]);
@@ -84,33 +84,33 @@ describe("the text format", () => {
   });
 });
 
-describe("an error", () => {
-  it("says the source, the place, and the field", () => {
+describe("a prototxt error", () => {
+  it("names the source, the position, and the field", () => {
     expect(messageOf("input [ { name: 'a' }, { dims: [ 4, x ] } ]", "/models/m/config.pbtxt")).toBe(
       "INVALID_ARG failed to read text proto from /models/m/config.pbtxt: Error parsing text-format " +
         "inference.ModelConfig: 1:37: Expected integer, got: x (at input[1].dims[1])",
     );
   });
 
-  it("comes with those of the tokens before it", () => {
+  it("follows the errors of the tokens before it", () => {
     expect(messageOf("max_batch_size: 1_000").split("\n")).toHaveLength(2);
   });
 
-  it("does not come in any number", () => {
+  it("is one of a limited number", () => {
     expect(errorsOf(`name: "${"\\q".repeat(1000)}"`).length).toBeLessThan(30);
     expect(errorsOf("\x01 ".repeat(1000)).length).toBeLessThan(30);
   });
 });
 
-describe("a text that is too much", () => {
-  it("is refused before it is read when it is too long", () => {
+describe("an oversized prototxt", () => {
+  it("is rejected before parsing when it is too long", () => {
     expect(errorsOf("#".repeat(MAX_PROTOTXT_BYTES + 1))).toEqual([
       `1:1: the text has more than ${MAX_PROTOTXT_BYTES} bytes`,
     ]);
   });
 
   it.each(["{", "[", "<", "input {", "input [ {", "optimization { cuda { graph_spec {"])(
-    "may nest %s as deep as it likes",
+    "is rejected without a crash when it nests %s 100,000 deep",
     (open) => {
       const [error] = errorsOf(open.repeat(100_000));
       expect(error).toMatch(/^1:\d+: /);

@@ -5,7 +5,7 @@ import { DATA_TYPES } from "../../src/tensor/data-type.js";
 import { modelConfig } from "../support/model-config.js";
 
 describe("a resolved configuration", () => {
-  it("batches by default: up to 4 rows, no delay, the largest size preferred", () => {
+  it("batches by default: up to 4 rows, no delay, preferring the largest size", () => {
     const config = modelConfig();
     expect(config.maxBatchSize).toBe(4);
     expect(config.dynamicBatching).toEqual({
@@ -23,12 +23,12 @@ describe("a resolved configuration", () => {
     expect([config.maxBatchSize, config.dynamicBatching]).toEqual([0, undefined]);
   });
 
-  it("has a batch axis and no batcher when the batcher is off", () => {
+  it("has a batch axis and no batcher when only the batcher is off", () => {
     const config = modelConfig({ options: { maxBatchSize: 16, batcher: false } });
     expect([config.maxBatchSize, config.dynamicBatching]).toEqual([16, undefined]);
   });
 
-  it("takes over the batcher's options", () => {
+  it("takes over the batcher options", () => {
     const batcher = { maxQueueDelayMicroseconds: 500, preferredBatchSize: [4, 8], preserveOrdering: true };
     expect(modelConfig({ options: { maxBatchSize: 8, batcher } }).dynamicBatching).toMatchObject(batcher);
   });
@@ -40,12 +40,12 @@ describe("a resolved configuration", () => {
     );
   });
 
-  it("lets fields of Triton's own message win", () => {
+  it("lets fields of Triton's own message override options", () => {
     const config = modelConfig({ overrides: { maxBatchSize: 32, metricTags: { team: "a" } } });
     expect([config.maxBatchSize, config.metricTags]).toEqual([32, { team: "a" }]);
   });
 
-  it("shares nothing with what it was made from", () => {
+  it("shares no arrays with the options it was made from", () => {
     const shape = [2];
     const preferredBatchSize = [2];
     const config = modelConfig({
@@ -57,7 +57,7 @@ describe("a resolved configuration", () => {
     expect([config.input[0]!.dims, config.dynamicBatching!.preferredBatchSize]).toEqual([[2], [2]]);
   });
 
-  it("has free parameters in Triton's form", () => {
+  it("converts parameters to Triton's form", () => {
     expect(modelConfig({ options: { parameters: { a: "b" } } }).parameters).toEqual({
       a: { stringValue: "b" },
     });
@@ -65,7 +65,7 @@ describe("a resolved configuration", () => {
 });
 
 describe("the configuration as JSON", () => {
-  it("has the snake_case names of Triton, and no sub-message that is not set", () => {
+  it("has Triton's snake_case names and leaves out unset sub-messages", () => {
     const json = toConfigJson(modelConfig({ options: { maxBatchSize: 8 } }));
     expect(json).toMatchObject({
       name: "m",
@@ -79,14 +79,14 @@ describe("the configuration as JSON", () => {
     expect(json).not.toHaveProperty("model_transaction_policy");
   });
 
-  it("keeps keys of maps as they are", () => {
+  it("keeps map keys unchanged", () => {
     const json = toConfigJson(modelConfig({ options: { parameters: { camelCase: "v" } } }));
     expect(json.parameters).toEqual({ camelCase: { string_value: "v" } });
   });
 });
 
-describe("the metadata", () => {
-  it("shows the batch axis as a leading -1 where there is one", () => {
+describe("the model metadata", () => {
+  it("shows the batch axis as a leading -1 when the model batches", () => {
     expect(modelMetadata(modelConfig(), [1, 3])).toMatchObject({
       name: "m",
       versions: ["1", "3"],

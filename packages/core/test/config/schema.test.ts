@@ -20,7 +20,7 @@ function messagesIn(schema: MessageSchema, found = new Map<string, MessageSchema
 
 const typeName = (type: FieldType) => (typeof type === "string" ? type : `inference.${type.name}`);
 
-describe("the table of the configuration's fields", () => {
+describe("the table of configuration fields", () => {
   it.each([...messagesIn(modelConfigSchema).values()])(
     "has $name as the proto file defines it",
     ({ name, fields }) => {

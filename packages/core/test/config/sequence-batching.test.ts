@@ -23,7 +23,7 @@ const withControl = (given: Partial<SequenceControl>, name = "C") =>
   problems({ controlInput: [{ name, control: [control(given)] }] });
 
 describe("sequence options", () => {
-  it("take the place of the dynamic batcher, with Triton's defaults", () => {
+  it("replace the dynamic batcher, with Triton's defaults", () => {
     const config = resolved({});
     expect(config.dynamicBatching).toBeUndefined();
     expect(config.sequenceBatching).toEqual({
@@ -41,7 +41,7 @@ describe("sequence options", () => {
     expect(validateConfig(config)).toEqual([]);
   });
 
-  it("make control tensors", () => {
+  it("create control tensors", () => {
     const { sequenceBatching } = resolved({
       controls: {
         start: "S",
@@ -56,7 +56,7 @@ describe("sequence options", () => {
     ]);
   });
 
-  it("are told apart from misspelt ones", () => {
+  it("report misspelt names", () => {
     const sequence = { strategie: "direct", controls: { strat: "S" } } as SequenceOptions;
     expect(validateOptions({ sequence })).toEqual([
       expect.stringMatching(/^config.sequence has an unknown option 'strategie'; known are strategy, /),
@@ -75,7 +75,7 @@ describe("sequence options", () => {
   });
 });
 
-describe("sequence batching is refused", () => {
+describe("sequence batching is rejected", () => {
   it("when a control tensor has no name", () => {
     expect(withControl({ int32FalseTrue: [0, 1] }, "")).toEqual([
       "sequence batching control tensor must have a name for m",

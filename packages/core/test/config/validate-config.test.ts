@@ -10,20 +10,20 @@ const input = (spec: Partial<TensorSpec>) =>
   validateConfig(modelConfig({ inputs: [{ name: "x", dtype: "FP32", shape: [2], ...spec }] }));
 const options = (given: ModelOptions) => validateConfig(modelConfig({ options: given }));
 
-describe("a configuration", () => {
-  it("is good as it comes from the defaults", () => {
+describe("validating a configuration", () => {
+  it("accepts the defaults", () => {
     expect(validateConfig(modelConfig())).toEqual([]);
   });
 
-  it("needs an output", () => {
+  it("requires an output", () => {
     expect(validateConfig(modelConfig({ outputs: [] }))).toEqual(["model 'm' must have at least one output"]);
   });
 
-  it("may have no inputs", () => {
+  it("accepts a model without inputs", () => {
     expect(validateConfig(modelConfig({ inputs: [], options: { batching: false } }))).toEqual([]);
   });
 
-  it("has a name for each tensor, and each once", () => {
+  it("requires a unique name for each tensor", () => {
     expect(input({ name: "" })).toEqual(["model input must specify 'name'"]);
     const twice: TensorSpec = { name: "y", dtype: "FP32", shape: [1] };
     expect(validateConfig(modelConfig({ outputs: [twice, twice] }))).toEqual([
@@ -31,31 +31,31 @@ describe("a configuration", () => {
     ]);
   });
 
-  it("knows the data type of each tensor", () => {
+  it("requires a known data type for each tensor", () => {
     expect(input({ dtype: "FLOAT" as TensorSpec["dtype"] })).toEqual([
       "model input 'x' must specify a known 'data_type', got 'TYPE_FLOAT'",
     ]);
   });
 
-  it.each([0, -2, 1.5, Number.NaN])("has no dimension %s", (dim) => {
+  it.each([0, -2, 1.5, Number.NaN])("rejects a dimension %s", (dim) => {
     expect(input({ shape: [dim] })).toEqual([
       `model input 'x' dimension must be integer >= 1, or -1 to indicate a variable-size dimension, got ${dim}`,
     ]);
   });
 
-  it("has no tensor with more elements than can be counted", () => {
+  it("rejects a tensor with more elements than can be counted", () => {
     expect(input({ shape: [2 ** 27, -1, 2 ** 27] })).toEqual([
       "model input 'x' has more elements than can be counted: [134217728,-1,134217728]",
     ]);
   });
 
-  it.each([-1, 1.5, Number.NaN])("has no largest batch size of %s", (maxBatchSize) => {
+  it.each([-1, 1.5, Number.NaN])("rejects a largest batch size of %s", (maxBatchSize) => {
     expect(options({ maxBatchSize, batcher: false })).toEqual([
       "'max_batch_size' must be non-negative value for m",
     ]);
   });
 
-  it("prefers batch sizes from 1 to the largest", () => {
+  it("requires preferred batch sizes from 1 to the largest", () => {
     expect(options({ maxBatchSize: 4, batcher: { preferredBatchSize: [0] } })).toEqual([
       "dynamic batching preferred size must be positive for m",
     ]);
@@ -64,25 +64,25 @@ describe("a configuration", () => {
     ]);
   });
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])("has no queue delay of %s", (delay) => {
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])("rejects a queue delay of %s", (delay) => {
     expect(options({ batcher: { maxQueueDelayMicroseconds: delay } })).toEqual([
       "dynamic batching max queue delay must be a number of microseconds >= 0 for m",
     ]);
   });
 
-  it.each([-1, 1.5])("has no instance group of %s instances", (count) => {
+  it.each([-1, 1.5])("rejects an instance group of %s instances", (count) => {
     expect(options({ instanceGroup: { count } })).toEqual([
       `instance group m_0 of model m must have a count of at least 1, got ${count}`,
     ]);
   });
 
-  it("has GPUs only in groups that run on them", () => {
+  it("accepts GPUs only in groups that run on them", () => {
     expect(options({ instanceGroup: { kind: "KIND_CPU", gpus: [0] } })).toEqual([
       "instance group m_0 of model m has kind KIND_CPU but specifies one or more GPUs",
     ]);
   });
 
-  it("keeps responses in order only where nothing overtakes", () => {
+  it("rejects preserve_ordering with priorities or delayed timeouts", () => {
     const defaultQueuePolicy = { timeoutAction: "DELAY", defaultTimeoutMicroseconds: 1 } as const;
     const levels = { priorityLevels: 2, defaultPriorityLevel: 3, priorityQueuePolicy: { 4: {} } };
     expect(options({ batcher: { preserveOrdering: true, defaultQueuePolicy, ...levels } })).toEqual([
@@ -93,7 +93,7 @@ describe("a configuration", () => {
     ]);
   });
 
-  it("has no response cache for what answers more than once", () => {
+  it("rejects a response cache for decoupled models", () => {
     const config = {
       ...modelConfig({ options: { responseCache: true } }),
       modelTransactionPolicy: { decoupled: true },
@@ -104,7 +104,7 @@ describe("a configuration", () => {
     ]);
   });
 
-  it("is told everything that is wrong with it at once", () => {
+  it("reports all problems at once", () => {
     const config: ModelConfig = {
       ...modelConfig({ outputs: [], options: { batcher: { maxQueueDelayMicroseconds: -1 } } }),
       maxBatchSize: -1,
@@ -113,8 +113,8 @@ describe("a configuration", () => {
   });
 });
 
-describe("options", () => {
-  it("with a misspelt name are refused with the known ones", () => {
+describe("validating options", () => {
+  it("rejects misspelt names and lists the known ones", () => {
     expect(validateOptions({ maxBatchsize: 3 } as ModelOptions)[0]).toMatch(
       /^config has an unknown option 'maxBatchsize'; known are batching, maxBatchSize, /,
     );
@@ -126,7 +126,7 @@ describe("options", () => {
     );
   });
 
-  it("may not contradict each other", () => {
+  it("rejects contradicting options", () => {
     expect(validateOptions({ batching: false, maxBatchSize: 8, batcher: {} })).toEqual([
       "config.maxBatchSize is 8 but config.batching is false",
       "config.batcher is given but config.batching is false",
@@ -136,7 +136,7 @@ describe("options", () => {
     ]);
   });
 
-  it("may say the same twice", () => {
+  it("accepts options that repeat the same value", () => {
     expect(validateOptions({ batching: false, maxBatchSize: 0, batcher: false })).toEqual([]);
     expect(validateOptions({ batching: true, maxBatchSize: 8 })).toEqual([]);
   });

@@ -6,14 +6,14 @@ import { checkMembers } from "../../src/config/validate-members.js";
 import { ensembleConfig, step } from "../support/ensemble-config.js";
 import { modelConfig } from "../support/model-config.js";
 
-describe("an ensemble's own configuration", () => {
-  it("is good when every tensor is written and read", () => {
+describe("validating an ensemble", () => {
+  it("accepts a graph in which every tensor is written and read", () => {
     expect(validateConfig(ensembleConfig(["x"], ["y"], [step("b", "m", "y"), step("a", "x", "m")]))).toEqual(
       [],
     );
   });
 
-  it("is told all that is wrong with its graph at once", () => {
+  it("reports all problems of the graph at once", () => {
     const steps = [
       { modelName: "", inputMap: {}, outputMap: {} },
       step("a", "nowhere", "y"),
@@ -40,14 +40,14 @@ describe("an ensemble's own configuration", () => {
     ]);
   });
 
-  it("does not let a step write an input", () => {
+  it("rejects a step that writes an input", () => {
     const steps = [step("a", "x", "x"), step("b", "x", "y")];
     expect(validateConfig(ensembleConfig(["x"], ["y"], steps))).toEqual([
       "ensemble input 'x' cannot be in an output map of ensemble 'e'",
     ]);
   });
 
-  it("has no instances, optimization or warmup, and the platform of ensembles", () => {
+  it("rejects instances, optimization, warm-up, and a backend", () => {
     const { optimization, instanceGroup } = modelConfig();
     const modelWarmup = [{ name: "w", batchSize: 1, count: 1, inputs: {} }];
     const overrides = { optimization, instanceGroup, modelWarmup, backend: "identity" };
@@ -65,7 +65,7 @@ describe("an ensemble's own configuration", () => {
     ]);
   });
 
-  it("shows a limit of requests only when there is one", () => {
+  it("shows the limit of in-flight requests only when it is set", () => {
     const json = (maxInflightRequests: number) =>
       toConfigJson(ensembleConfig(["x"], ["y"], [step("a", "x", "y")], { maxInflightRequests }));
     const shown = {
@@ -84,7 +84,7 @@ describe("an ensemble's own configuration", () => {
   });
 });
 
-describe("an ensemble and its members", () => {
+describe("checking an ensemble against its members", () => {
   const scalar = { dtype: "FP32", shape: [1] } as const;
   const member = (name: string, overrides: Partial<ModelConfig> = {}): ModelConfig => ({
     ...modelConfig({ inputs: [{ name: "x", ...scalar }], outputs: [{ name: "y", ...scalar }] }),
@@ -94,12 +94,12 @@ describe("an ensemble and its members", () => {
   const check = (ensemble: ModelConfig, ...members: ModelConfig[]) =>
     checkMembers(ensemble, ({ modelName }) => members.find(({ name }) => name === modelName));
 
-  it("agree when names, types and shapes do", () => {
+  it("accepts equal names, types and shapes", () => {
     const ensemble = ensembleConfig(["x"], ["y"], [step("a", "x", "m"), step("b", "m", "y")]);
     expect(check(ensemble, member("a"), member("b"))).toEqual({ problems: [], decoupled: false });
   });
 
-  it("are told all that does not fit", () => {
+  it("reports every mismatch at once", () => {
     const ensemble = ensembleConfig(
       ["x"],
       ["y"],
@@ -125,14 +125,14 @@ describe("an ensemble and its members", () => {
     ]);
   });
 
-  it("may leave optional inputs of a member out", () => {
+  it("accepts unmapped optional inputs of a member", () => {
     const optional = member("a", {
       input: [...member("a").input, { ...member("a").input[0]!, name: "z", optional: true }],
     });
     expect(check(ensembleConfig(["x"], ["y"], [step("a", "x", "y")]), optional).problems).toEqual([]);
   });
 
-  it("are decoupled together, and join no responses of different decoupled models", () => {
+  it("makes the ensemble decoupled with any member, and rejects joins of different decoupled responses", () => {
     const decoupled = { modelTransactionPolicy: { decoupled: true } };
     const chain = ensembleConfig(["x"], ["y"], [step("a", "x", "m"), step("b", "m", "y")]);
     expect(check(chain, member("a", decoupled), member("b"))).toEqual({ problems: [], decoupled: true });

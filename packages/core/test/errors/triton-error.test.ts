@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { TritonError } from "../../src/errors/triton-error.js";
 
-describe("an error", () => {
-  it("is known by its brand, also when it comes from another copy of the library", () => {
+describe("TritonError", () => {
+  it("is recognised by its brand, even from another copy of the library", () => {
     expect(TritonError.is(new TritonError("INTERNAL", "x"))).toBe(true);
     expect(TritonError.is({ [Symbol.for("tritonjs.error")]: true })).toBe(true);
     for (const other of [new Error("x"), undefined, null, "x", {}]) expect(TritonError.is(other)).toBe(false);
   });
 
-  it("is made of anything that was thrown, which is kept as its cause", () => {
+  it("wraps any thrown value and keeps it as the cause", () => {
     const cause = new TypeError("wrong");
     expect(TritonError.from(cause)).toMatchObject({ code: "INTERNAL", message: "wrong", cause });
     expect(TritonError.from("text", "UNKNOWN")).toMatchObject({ code: "UNKNOWN", message: "text" });
@@ -16,7 +16,7 @@ describe("an error", () => {
     expect(TritonError.from(new RangeError()).message).toBe("RangeError");
   });
 
-  it("stays what it is when it is thrown by a model", () => {
+  it("passes through unchanged when a model throws it", () => {
     const error = new TritonError("NOT_FOUND", "no such user");
     expect(TritonError.from(error)).toBe(error);
   });

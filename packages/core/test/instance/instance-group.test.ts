@@ -13,7 +13,7 @@ import type { Tensor } from "../../src/tensor/tensor.js";
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";
 
-/** Runs nothing: each batch waits until it is let go. */
+/** Runs nothing: each batch waits until the test releases it. */
 class HeldExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
@@ -66,7 +66,7 @@ function payloadOf(...requests: readonly InferenceRequest[]): Payload {
   return payload;
 }
 
-/** Batches that run after the first, when these payloads have waited for 10 ms. */
+/** Batches that run after the first one, when these payloads have waited for 10 ms. */
 async function batchesOf(mergeAfterMs: number, ...payloads: readonly Payload[]): Promise<number[][]> {
   const { clock, executor, group } = await busyGroup();
   group.mergeAfterMs = mergeAfterMs;
@@ -115,7 +115,7 @@ describe("payloads that wait for an instance", () => {
     expect(await batchesOf(5, ...payloads)).toEqual([[1], [2]]);
   });
 
-  it("leave when their last request is given up, and say that there is room", async () => {
+  it("leave when their last request is cancelled, and report the free slot", async () => {
     const { group } = await busyGroup();
     let freed = 0;
     group.listener = { slotFreed: () => freed++ };
@@ -127,8 +127,8 @@ describe("payloads that wait for an instance", () => {
   });
 });
 
-describe("instances that cannot come back", () => {
-  it("fail what waits and what comes, until one of them does come back", async () => {
+describe("instances that failed for good", () => {
+  it("fail waiting and new requests until one of them recovers", async () => {
     const { clock, executor, group } = await busyGroup();
     const [waiting, late, later] = [queuedRequest(1), queuedRequest(1), queuedRequest(1)];
     group.enqueue(payloadOf(waiting));

@@ -10,15 +10,15 @@ const pack = (tensor: Tensor, owned: boolean) => {
   return { packed, transfer };
 };
 
-describe("tensors on their way to a worker", () => {
-  it("come out as they went in", () => {
+describe("tensors packed for a worker", () => {
+  it("unpack to equal tensors", () => {
     for (const tensor of [fp32([2, 1], [1, 2]), Tensor.fromElements("BYTES", [1], [Uint8Array.of(1, 2)])]) {
       const { packed } = pack(tensor, false);
       expect(bits(unpackTensors(packed).get("x")!)).toEqual(bits(tensor));
     }
   });
 
-  it("give their memory away only when it is theirs alone", () => {
+  it("transfer their memory only when they own it alone", () => {
     const owner = fp32([2], [1, 2]);
     expect(pack(owner, true).transfer).toEqual([owner.bytes.buffer]);
     const part = Tensor.fromBytes("FP32", [1], owner.bytes.subarray(0, 4));
@@ -26,7 +26,7 @@ describe("tensors on their way to a worker", () => {
     expect(pack(owner, false).transfer).not.toContain(owner.bytes.buffer);
   });
 
-  it("never give away the pool that a small Buffer lies in, or what lies next to it", () => {
+  it("never transfer the pool under a small Buffer or its neighbours", () => {
     const buffer = Buffer.from([1, 2, 3, 4]);
     const { packed, transfer } = pack(Tensor.fromBytes("UINT8", [4], buffer), false);
     expect(transfer).not.toContain(buffer.buffer);
@@ -34,7 +34,7 @@ describe("tensors on their way to a worker", () => {
     expect([...packed[0]!.bytes]).toEqual([1, 2, 3, 4]);
   });
 
-  it("that share memory give it away once", () => {
+  it("transfer shared memory once", () => {
     const shared = fp32([2], [1, 2]);
     const transfer: ArrayBuffer[] = [];
     packTensors(
@@ -49,7 +49,7 @@ describe("tensors on their way to a worker", () => {
   });
 });
 
-describe("errors on their way from a worker", () => {
+describe("errors packed by a worker", () => {
   it("keep code and message", () => {
     const error = unpackError(packError(new TritonError("UNAVAILABLE", "later")));
     expect(error).toMatchObject({ code: "UNAVAILABLE", message: "later" });

@@ -5,7 +5,7 @@ import { type RateLimitedInstance, RateLimiter } from "../../src/instance/rate-l
 import { modelConfig } from "../support/model-config.js";
 import { thrownText } from "../support/requests.js";
 
-/** Registers an instance that writes its name down when it may run. */
+/** Registers an instance that logs its name when it may run. */
 function instance(limiter: RateLimiter, log: string[], name: string, count: number, priority = 1) {
   const instanceGroup = { rateLimiter: { resources: [{ name: "R", count }], priority } };
   const lease = limiter.register(planInstances(modelConfig({ options: { instanceGroup } }))[0]!);
@@ -13,7 +13,7 @@ function instance(limiter: RateLimiter, log: string[], name: string, count: numb
   return lease;
 }
 
-/** Runs both instances until one of `turns` requests is left, as long as there are more; tells who had each turn. */
+/** Runs both instances while more than `turns` requests are left, and returns who had each turn. */
 function turns(priorities: readonly [number, number], count: number): string {
   const limiter = new RateLimiter();
   const log: string[] = [];
@@ -34,13 +34,13 @@ function turns(priorities: readonly [number, number], count: number): string {
 }
 
 describe("the rate limiter", () => {
-  it("gives turns by executions times priority, of which loading was the first", () => {
+  it("gives turns by executions times priority, counting the load as the first execution", () => {
     expect(turns([1, 2], 12)).toBe("abaabaabaaba".slice(0, 12));
     expect([...turns([1, 3], 12)].filter((turn) => turn === "a")).toHaveLength(9);
     expect([...turns([1, 1], 8)].filter((turn) => turn === "a")).toHaveLength(4);
   });
 
-  it("lets run at once what does not need the same", () => {
+  it("runs instances at once when the resources suffice for all", () => {
     const limiter = new RateLimiter([{ name: "R", count: 2 }]);
     const log: string[] = [];
     const all = ["a", "b", "c"].map((name) => instance(limiter, log, name, 1));
@@ -50,7 +50,7 @@ describe("the rate limiter", () => {
     expect(log).toEqual(["a", "b", "c"]);
   });
 
-  it("has those that need little wait behind one that needs much, and was there first", () => {
+  it("keeps small demands waiting behind an earlier large one", () => {
     const limiter = new RateLimiter([{ name: "R", count: 2 }]);
     const log: string[] = [];
     const [first, much, little] = [1, 2, 1].map((count, i) => instance(limiter, log, "fml"[i]!, count)) as [
@@ -66,7 +66,7 @@ describe("the rate limiter", () => {
     expect(log).toEqual(["f", "m", "l"]);
   });
 
-  it("forgets an instance that leaves the line", () => {
+  it("skips an instance that is unregistered while it waits", () => {
     const limiter = new RateLimiter();
     const log: string[] = [];
     const [a, b, c] = ["a", "b", "c"].map((name) => instance(limiter, log, name, 1)) as [
@@ -80,7 +80,7 @@ describe("the rate limiter", () => {
     expect(log).toEqual(["a", "c"]);
   });
 
-  it("is there when it is asked for, with resources that can be", () => {
+  it("is created only on request, and rejects invalid modes and resource counts", () => {
     expect(createRateLimiter()).toBeUndefined();
     expect(createRateLimiter("off", [{ name: "R", count: 1 }])).toBeUndefined();
     expect(createRateLimiter("execution_count")).toBeInstanceOf(RateLimiter);

@@ -20,15 +20,15 @@ const needs = (name: string, count: number, global = false) => demandOf(planned(
 const needsOnGpu = (gpu: number, name: string, count: number) =>
   demandOf(planned([{ name, count }], { gpus: [gpu] }));
 
-/** Why the last of the demands cannot be met; all others can. */
+/** Reason why the last demand cannot be met; all others can. */
 function refusal(given: readonly RateLimitResource[], ...demands: readonly ReturnType<typeof demandOf>[]) {
   const pools = new ResourcePools(given);
   for (const demand of demands.slice(0, -1)) pools.add(demand);
   return thrownText(() => pools.add(demands.at(-1)!));
 }
 
-describe("resources that nobody counted", () => {
-  it("are as many as the neediest instance takes", () => {
+describe("resources without a configured count", () => {
+  it("have the count of the largest demand", () => {
     const pools = new ResourcePools();
     const [small, big] = [needs("R", 1), needs("R", 3)];
     pools.add(small);
@@ -46,14 +46,14 @@ describe("resources that nobody counted", () => {
     expect([pools.allocate(small), pools.allocate(small)]).toEqual([true, false]);
   });
 
-  it("belong to a device, and the CPU's are those of device 0", () => {
+  it("belong to one device; those of the CPU belong to device 0", () => {
     const pools = new ResourcePools();
     const [cpu, first, second] = [needs("R", 1), needsOnGpu(0, "R", 1), needsOnGpu(1, "R", 1)];
     for (const demand of [cpu, first, second]) pools.add(demand);
     expect([cpu, first, second].map((demand) => pools.allocate(demand))).toEqual([true, false, true]);
   });
 
-  it("are all devices' when they are global", () => {
+  it("are shared by all devices when they are global", () => {
     const pools = new ResourcePools();
     const [first, second] = [0, 1].map((gpu) =>
       demandOf(planned([{ name: "R", count: 1, global: true }], { gpus: [gpu] })),
@@ -63,7 +63,7 @@ describe("resources that nobody counted", () => {
     expect([pools.allocate(first!), pools.allocate(second!)]).toEqual([true, false]);
   });
 
-  it("are taken all or none", () => {
+  it("are allocated all or none", () => {
     const pools = new ResourcePools();
     const both = demandOf(
       planned([
@@ -76,7 +76,7 @@ describe("resources that nobody counted", () => {
     expect([pools.allocate(b), pools.allocate(both), pools.allocate(a)]).toEqual([true, false, true]);
   });
 
-  it("count once for an instance that names one twice: the last word holds", () => {
+  it("take the last count when one instance names them twice", () => {
     const twice = demandOf(
       planned([
         { name: "D", count: 1 },
@@ -86,19 +86,19 @@ describe("resources that nobody counted", () => {
     expect([...twice.get(0)!]).toEqual([["D", 2]]);
   });
 
-  it("cannot be global and a device's at once", () => {
+  it("cannot be both global and device-specific", () => {
     expect(refusal([], needs("Q", 1, true), needs("Q", 1))).toBe(
       'INVALID_ARG Resource "Q" is present as both global and device-specific resource in the model configuration.',
     );
   });
 });
 
-describe("resources that were counted", () => {
+describe("resources with a configured count", () => {
   const limited = (name: string, have: number, need: number) =>
     `INVALID_ARG Resource count for "${name}" is limited to ${have} which will prevent scheduling of one or more ` +
     `model instances, the minimum required count is ${need}`;
 
-  it("are as many as was said", () => {
+  it("have that count", () => {
     const pools = new ResourcePools([{ name: "R", count: 2 }]);
     const demand = needs("R", 1);
     pools.add(demand);
@@ -109,17 +109,17 @@ describe("resources that were counted", () => {
     ]);
   });
 
-  it("must be enough for every instance", () => {
+  it("must suffice for every instance", () => {
     expect(refusal([{ name: "FIX", count: 4 }], needs("FIX", 5))).toBe(limited("FIX", 4, 5));
     expect(refusal([{ name: "FIX", count: 4 }], needs("FIX", 4))).toBe("nothing was thrown");
   });
 
-  it("do not exist unless they were", () => {
+  it("do not exist unless configured", () => {
     expect(refusal([{ name: "FIX", count: 4 }], needs("Q", 3))).toBe(limited("Q", 0, 3));
     expect(refusal([{ name: "FIX", count: 4 }], needs("Z", 0))).toBe("nothing was thrown");
   });
 
-  it("may be those of one device, and a global one takes what was said of any", () => {
+  it("may belong to one device, and a global demand takes the count of any device", () => {
     const given = [{ name: "R", count: 2, device: 1 }];
     expect(refusal(given, needsOnGpu(1, "R", 2))).toBe("nothing was thrown");
     expect(refusal(given, needsOnGpu(0, "R", 2))).toBe(limited("R", 0, 2));
@@ -127,7 +127,7 @@ describe("resources that were counted", () => {
     expect(refusal([{ name: "R", count: 2, device: "global" }], needs("R", 2))).toBe(limited("R", 0, 2));
   });
 
-  it("are not used up by an instance that was refused", () => {
+  it("are not used up by a rejected instance", () => {
     const pools = new ResourcePools([{ name: "R", count: 1 }]);
     expect(thrownText(() => pools.add(needs("R", 2)))).toBe(limited("R", 1, 2));
     const demand = needs("R", 1);

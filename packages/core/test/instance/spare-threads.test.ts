@@ -11,20 +11,20 @@ function spareThreads() {
   return { clock, spares: new SpareThreads<ReturnType<typeof thread>>(clock) };
 }
 
-it("the thread that closed a model last is taken first, and one started ahead last", () => {
+it("the thread of the model closed last is taken first, and one started ahead last", () => {
   const { spares } = spareThreads();
   for (const name of ["a", "b"]) spares.keep(thread(name));
   spares.add(thread("new"));
   expect([1, 2, 3, 4].map(() => spares.take()?.name)).toEqual(["b", "a", "new", undefined]);
 });
 
-it("of too many spare threads the oldest ones end", () => {
+it("the oldest spare threads end when there are too many", () => {
   const { spares } = spareThreads();
   for (const name of ["a", "b", "c", "d", "e", "f"]) spares.keep(thread(name));
   expect([spares.count, killed]).toEqual([4, ["a", "b"]]);
 });
 
-it("spare threads that no model takes within ten seconds end", async () => {
+it("a spare thread ends when no model takes it within ten seconds", async () => {
   const { clock, spares } = spareThreads();
   spares.keep(thread("a"));
   await clock.advance(9_000);
@@ -35,7 +35,7 @@ it("spare threads that no model takes within ten seconds end", async () => {
   expect([spares.count, killed]).toEqual([0, ["a", "b"]]);
 });
 
-it("a thread that is gone is not taken", () => {
+it("a forgotten thread is not taken", () => {
   const { spares } = spareThreads();
   const gone = thread("gone");
   spares.keep(gone);
@@ -43,7 +43,7 @@ it("a thread that is gone is not taken", () => {
   expect(spares.take()).toBeUndefined();
 });
 
-it("threads are started ahead when one load follows another within ten seconds, and they do not overlap", async () => {
+it("threads are started ahead when loads follow each other within ten seconds without overlapping", async () => {
   const { clock, spares } = spareThreads();
   spares.loadBegins();
   spares.loadBegins();

@@ -10,7 +10,7 @@ import { ModelStatistics } from "../../src/observe/statistics.js";
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";
 
-/** Stands for a worker: runs what it has in turn, each batch for 10 ms after 1 ms for its inputs. */
+/** Stands for a worker: runs its batches one after the other, each for 10 ms after 1 ms for its inputs. */
 class WorkerLike implements Executor {
   readonly details = {};
   readonly mustFinish = false;
@@ -80,7 +80,7 @@ function payloadOf(complete: boolean): Payload {
 }
 
 describe("an instance that takes batches ahead", () => {
-  it("has the next one while it is at work, no more than one, and stands idle between none", async () => {
+  it("holds one more batch while it runs one, and does not idle between batches", async () => {
     const { clock, executor, group } = await groupOf(1, true);
     for (let i = 0; i < 3; i++) group.enqueue(payloadOf(true));
     await clock.advance(40);
@@ -90,7 +90,7 @@ describe("an instance that takes batches ahead", () => {
     ]);
   });
 
-  it("gets nothing ahead that may still grow, until it does not any more", async () => {
+  it("gets a growing batch only once that is complete", async () => {
     const { clock, executor, group } = await groupOf(1, true);
     const waiting = payloadOf(false);
     group.enqueue(payloadOf(true));
@@ -102,7 +102,7 @@ describe("an instance that takes batches ahead", () => {
     expect([executor.log.at(-1), waiting.state]).toEqual(["has 1 @5", "taken"]);
   });
 
-  it("gets nothing ahead when it does not want to, or is not the only one", async () => {
+  it("gets no batch ahead when the executor declines or other instances exist", async () => {
     for (const [count, takesAhead] of [
       [1, false],
       [2, true],
@@ -114,7 +114,7 @@ describe("an instance that takes batches ahead", () => {
     }
   });
 
-  it("is busy until it has done both, and has room for one afterwards", async () => {
+  it("is busy until both batches have run, and has room for one afterwards", async () => {
     const { clock, group } = await groupOf(1, true);
     group.enqueue(payloadOf(true));
     group.enqueue(payloadOf(true));
@@ -129,7 +129,7 @@ describe("an instance that takes batches ahead", () => {
     expect([idle, group.idleInstances]).toEqual([true, 1]);
   });
 
-  it("counts the wait behind the batch before as time in the queue", async () => {
+  it("counts the wait behind the previous batch as queue time", async () => {
     const { clock, group, statistics } = await groupOf(1, true);
     group.enqueue(payloadOf(true));
     group.enqueue(payloadOf(true));

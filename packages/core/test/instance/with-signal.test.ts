@@ -23,15 +23,15 @@ function source() {
   };
 }
 
-describe("an object with a signal", () => {
-  it("has its fields, and the signal of its source", () => {
+describe("withSignal", () => {
+  it("returns the object's fields and the signal of its source", () => {
     const from = source();
     const context = withSignal({ name: "m" }, from);
     expect(context.name).toBe("m");
     expect(context.signal).toBe(from.controller.signal);
   });
 
-  it("asks for the signal when somebody wants it, and not before", () => {
+  it("requests the signal only when it is read", () => {
     const from = source();
     const context = withSignal({ name: "m" }, from);
     expect(from.asked).toBe(0);

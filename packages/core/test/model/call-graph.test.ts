@@ -5,8 +5,8 @@ import { thrownText } from "../support/requests.js";
 const busy = (key: string) => ({ key, hasRoom: false, mayCallItself: true });
 const idle = (key: string) => ({ key, hasRoom: true, mayCallItself: true });
 
-describe("models that call each other", () => {
-  it("may not call a model that is at work on the request, unless it has room", () => {
+describe("the call graph of models", () => {
+  it("rejects a call to a busy model that is already in the chain of calls", () => {
     const graph = new CallGraph();
     const refusal = "INTERNAL circular call of models, which could wait forever: 'a/1' -> 'b/1' -> 'a/1'";
     expect(thrownText(() => graph.enter(["a/1", "b/1"], busy("a/1")))).toBe(refusal);
@@ -15,7 +15,7 @@ describe("models that call each other", () => {
     expect(thrownText(() => graph.enter(["a/1", "b/1"], slotted))).toBe(refusal);
   });
 
-  it("may not go on calling themselves without an end", () => {
+  it("rejects endless recursion", () => {
     const graph = new CallGraph();
     graph.enter(Array(31).fill("a/1"), idle("a/1"));
     expect(thrownText(() => graph.enter(Array(32).fill("a/1"), idle("a/1")))).toContain(
@@ -23,7 +23,7 @@ describe("models that call each other", () => {
     );
   });
 
-  it("may not wait for one that waits for them, unless it has room", () => {
+  it("rejects waiting for a busy model that waits for the caller", () => {
     const graph = new CallGraph();
     graph.enter(["a/1"], busy("b/1"));
     const leave = graph.enter(["b/1"], busy("c/1"));

@@ -6,8 +6,8 @@ import { InferenceRequest } from "../../src/request/inference-request.js";
 const request = (id: string, told: string[] = []) =>
   new InferenceRequest({ modelName: "m", id, inputs: new Map(), onResponse: () => told.push(id) });
 
-describe("requests at hand", () => {
-  it("are counted, from whichever place they leave", () => {
+describe("in-flight requests", () => {
+  it("are counted wherever in the list they leave", () => {
     const inflight = new InflightRequests();
     const [a, b, c, d] = ["a", "b", "c", "d"].map((id) => request(id));
     for (const one of [a!, b!, c!, d!]) inflight.add(one);
@@ -18,7 +18,7 @@ describe("requests at hand", () => {
     expect(sizes).toEqual([3, 2, 1, 0]);
   });
 
-  it("leave once", () => {
+  it("are removed only once", () => {
     const inflight = new InflightRequests();
     const [a, b] = [request("a"), request("b")];
     inflight.add(a);
@@ -28,7 +28,7 @@ describe("requests at hand", () => {
     expect(inflight.size).toBe(1);
   });
 
-  it("let go of one another when they leave", () => {
+  it("drop their links to each other when they leave", () => {
     const inflight = new InflightRequests();
     const all = ["a", "b", "c"].map((id) => request(id));
     for (const one of all) inflight.add(one);
@@ -38,7 +38,7 @@ describe("requests at hand", () => {
     );
   });
 
-  it("are given up in the order in which they came, each leaving meanwhile", () => {
+  it("are cancelled in order of arrival, even when each removes itself meanwhile", () => {
     const inflight = new InflightRequests();
     const told: string[] = [];
     for (const id of ["a", "b", "c"]) {
@@ -50,7 +50,7 @@ describe("requests at hand", () => {
     expect([told, inflight.size]).toEqual([["a", "b", "c"], 0]);
   });
 
-  it("say when there is none left", async () => {
+  it("report when none is left", async () => {
     const inflight = new InflightRequests();
     await inflight.empty();
     const a = request("a");

@@ -4,13 +4,13 @@ import { ModelRegistry } from "../../src/model/registry.js";
 import { thrownText } from "../support/requests.js";
 
 describe("a version in a request", () => {
-  it("is read as C++ reads numbers: leading space and sign, then the digits", () => {
+  it("is parsed like a C++ number: leading space and sign, then digits", () => {
     expect(["3", " 7", "+2", "3x", "003", "0", "-0"].map((text) => Number(parseVersion(text)))).toEqual([
       3, 7, 2, 3, 3, 0, 0,
     ]);
   });
 
-  it("is the highest one when it is empty", () => {
+  it("means the highest version when it is empty", () => {
     expect(parseVersion("")).toBeUndefined();
   });
 
@@ -30,7 +30,7 @@ describe("a version in a request", () => {
 });
 
 describe("an unknown model", () => {
-  it("is NOT_FOUND", () => {
+  it("is reported as NOT_FOUND", () => {
     expect(thrownText(() => new ModelRegistry().find("nope", ""))).toBe(
       "NOT_FOUND Request for unknown model: 'nope' is not found",
     );

@@ -32,8 +32,8 @@ function refusal(...given: Parameters<typeof requestsOf>): string {
   return "nothing was thrown";
 }
 
-describe("a warmup sample", () => {
-  it("has as many requests of one row as its batch has rows", () => {
+describe("a warm-up sample", () => {
+  it("has one request of one row for each row of its batch", () => {
     const requests = requestsOf({ zeroData: true }, { batchSize: 3 });
     expect(requests.map(({ inputs }) => inputs.get("x")!.shape)).toEqual([
       [1, 2],
@@ -42,11 +42,11 @@ describe("a warmup sample", () => {
     ]);
   });
 
-  it("of no rows is left out, whatever it says", () => {
+  it("with batch size 0 is left out without validation", () => {
     expect(requestsOf({ dims: [-1] }, { batchSize: 0 })).toEqual([]);
   });
 
-  it("takes the beginning of a file", () => {
+  it("reads the first bytes of a file", () => {
     const [request] = requestsOf({ inputDataFile: "f" }, { readFile: () => new Uint8Array(99).fill(1) });
     expect([...request!.inputs.get("x")!.elements]).toEqual([0x01010101, 0x01010101]);
   });
@@ -62,11 +62,11 @@ describe("a warmup sample", () => {
       "warmup setting expects all variable-size dimensions are specified for input 'x', which has data type 'TYPE_INVALID'",
     ],
     [{ dims: [-2], zeroData: true }, "tensor 'x' contains an invalid dimension [-2]"],
-  ])("with %j is refused", (input, text) => {
+  ])("with %j is rejected", (input, text) => {
     expect(refusal(input)).toBe(`INVALID_ARG ${text}`);
   });
 
-  it("is refused when its file is too short, or cannot be read", () => {
+  it("is rejected when its file is too short or cannot be read", () => {
     expect(refusal({ inputDataFile: "f" }, { readFile: () => new Uint8Array(7) })).toBe(
       "INVALID_ARG [request id: <id_unknown>] warmup setting expects 8 bytes, but the data provided from fonly has 7 bytes",
     );

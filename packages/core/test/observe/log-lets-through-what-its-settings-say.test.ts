@@ -20,7 +20,7 @@ function writeOneOfEach(log: Log): void {
   log.verbose(2, "v2");
 }
 
-describe("the settings", () => {
+describe("log settings", () => {
   it.each([
     [{}, ["E e", "W w", "I i"]],
     [{ verboseLevel: 1 }, ["E e", "W w", "I i", "V v1"]],
@@ -32,7 +32,7 @@ describe("the settings", () => {
     expect(messages).toEqual(expected);
   });
 
-  it("change while the log is in use", () => {
+  it("can change while the log is in use", () => {
     const { logger, messages } = collect();
     const log = new Log(logger);
     log.update({ info: false, verboseLevel: 2 });
@@ -41,7 +41,7 @@ describe("the settings", () => {
   });
 });
 
-describe("lines", () => {
+describe("log lines", () => {
   it.each<[LogFormat, string]>([
     ["default", `W0509 01:02:03.045000 ${process.pid} tritonjs] "one\\ntwo"\n`],
     ["ISO8601", `2026-05-09T01:02:03Z W ${process.pid} tritonjs] "one\\ntwo"\n`],
@@ -56,7 +56,7 @@ describe("lines", () => {
     expect(lines).toEqual([expected]);
   });
 
-  it("show tables as they are", () => {
+  it("show tables unchanged", () => {
     const lines: string[] = [];
     lineLogger(
       (line) => lines.push(line),
@@ -74,7 +74,7 @@ describe("a log file", () => {
     return path;
   }
 
-  it("gets lines in the format of the moment, until it is closed", () => {
+  it("receives lines in the current format until it is closed", () => {
     const file = join(folder(), "server.log");
     const { log, close } = createLog({ logFile: file });
     log.info("first");
@@ -86,7 +86,7 @@ describe("a log file", () => {
     expect(readFileSync(file, "utf8")).toMatch(/^I\d{4} .* "first"\n\d{4}-\d\d-\d\dT\S+Z E .* "second"\n$/);
   });
 
-  it("is refused where none can be opened, and beside a logger", () => {
+  it("is rejected when it cannot be opened, and together with a logger", () => {
     const path = join(folder(), "none", "server.log");
     expect(() => createLog({ logFile: path })).toThrow(`failed to open log file '${path}'`);
     expect(() => createLog({ logFile: "x", logger: console })).toThrow("either to logFile or to a logger");

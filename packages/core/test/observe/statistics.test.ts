@@ -7,8 +7,8 @@ import { reportStatistics } from "../../src/service/statistics-report.js";
 
 const times: ExecutionTimes = { start: 10, inputEnd: 11, inferEnd: 14, end: 14.5 };
 
-describe("statistics", () => {
-  it("of a successful request are its rows and the times of its batch", () => {
+describe("model statistics", () => {
+  it("count rows and batch times of a successful request", () => {
     const statistics = new ModelStatistics();
     statistics.recordSuccess(3, 4, times);
     expect(statistics.inferenceCount).toBe(3);
@@ -19,7 +19,7 @@ describe("statistics", () => {
     expect(statistics.computeOutput).toEqual({ count: 1, ns: 500_000 });
   });
 
-  it("of a failed request are its failure alone", () => {
+  it("count only the failure of a failed request", () => {
     const statistics = new ModelStatistics();
     statistics.recordFailure("BACKEND", 2);
     expect(statistics.fail).toEqual({ count: 1, ns: 2_000_000 });
@@ -27,7 +27,7 @@ describe("statistics", () => {
     expect([statistics.inferenceCount, statistics.queue.count, statistics.success.count]).toEqual([0, 0, 0]);
   });
 
-  it("of an execution are kept by batch size", () => {
+  it("group executions by batch size", () => {
     const statistics = new ModelStatistics();
     statistics.recordExecution(4, times, 1234.9);
     statistics.recordExecution(4, times, 1300);
@@ -40,7 +40,7 @@ describe("statistics", () => {
     ]);
   });
 
-  it("are never negative, whatever the clock did", () => {
+  it("are never negative, even when the clock goes back", () => {
     const statistics = new ModelStatistics();
     statistics.recordSuccess(1, 20, times);
     expect([statistics.success.ns, statistics.queue.ns]).toEqual([0, 0]);
@@ -60,7 +60,7 @@ function metricsPage(models: readonly MeteredModel[]): Promise<string> {
 }
 
 describe("the metrics page", () => {
-  it("has a series for each model with whole microseconds, all reasons of failure from the start", async () => {
+  it("has a series for each model, in whole microseconds, with all failure reasons from the start", async () => {
     const statistics = new ModelStatistics();
     statistics.recordSuccess(2, 0, { start: 0.0015, inputEnd: 0.0015, inferEnd: 0.0019, end: 0.0019 });
     statistics.pendingCount = 5;
@@ -86,7 +86,7 @@ describe("the metrics page", () => {
     expect(await metricsPage([])).toBe("");
   });
 
-  it("says of each family what it is", async () => {
+  it("explains each metric family", async () => {
     const labels = { model: "m", version: "1" };
     const page = await metricsPage([{ labels, cached: false, statistics: new ModelStatistics() }]);
     expect(page).toContain("# TYPE nv_inference_count counter");
@@ -94,14 +94,14 @@ describe("the metrics page", () => {
     expect(page).toContain("# HELP nv_inference_exec_count Number of model executions performed");
   });
 
-  it("has metrics of the machine, which need no model", async () => {
+  it("has metrics of the machine without any model", async () => {
     const page = await new MetricsPage(() => new Registry(), {}).write([]);
     const names = ["cpu_utilization", "cpu_memory_total_bytes", "cpu_memory_used_bytes"];
     for (const name of names) expect(page).toMatch(new RegExp(`^nv_${name} [\\d.e+]+$`, "m"));
     expect(page).toMatch(/^nv_cpu_memory_total_bytes [1-9]/m);
   });
 
-  it("has the user's own metrics", async () => {
+  it("includes the user's own metrics", async () => {
     const own = new Registry();
     new Counter({ name: "words_total", help: "Words seen", registers: [own] }).inc(3);
     const page = await new MetricsPage(() => own, { allowCpuMetrics: false }).write([]);

@@ -5,7 +5,7 @@ import { ensembleConfig } from "../support/repository-models.js";
 
 const key = (name: string) => keyOf({ namespace: "", name });
 
-/** Models by name with the names of what they are made of; a star marks those that were loaded by name. */
+/** Models by name with the names of their members; a star marks models that were loaded by name. */
 function dependencies(models: Readonly<Record<string, readonly string[]>>, bound: readonly string[] = []) {
   const nodes = Object.entries(models).map(([marked, members]): [string, DependencyNode] => {
     const name = marked.replace("*", "");
@@ -24,14 +24,14 @@ describe("dependencies between models", () => {
     expect(names(graph.withDependents([key("outer")]))).toEqual(["outer"]);
   });
 
-  it("name what an ensemble lacks, but for models that the program binds", () => {
+  it("name the missing members of an ensemble, except models that the program binds", () => {
     const graph = dependencies({ ens: ["z", "a", "bound"] }, ["bound"]);
     expect(graph.problemOf(key("ens"))).toBe(
       "ensemble ens contains models that are not available or ambiguous: a, z",
     );
   });
 
-  it("must not lead back to where they start", () => {
+  it("may not form a circle", () => {
     const graph = dependencies({ x: ["y"], y: ["x"], self: ["self"] });
     expect(graph.problemOf(key("x"))).toBe("circular dependency between ensembles: x -> ... -> y -> x");
     expect(graph.problemOf(key("self"))).toBe(
@@ -39,7 +39,7 @@ describe("dependencies between models", () => {
     );
   });
 
-  it("take members along that nothing else needs and nobody loaded by name", () => {
+  it("include members that no other ensemble needs and that were not loaded by name", () => {
     const graph = dependencies({ "a*": [], b: [], c: [], one: ["a", "b", "c"], two: ["c"] });
     expect(names(graph.withOrphans([key("one")]))).toEqual(["b", "one"]);
     expect(names(graph.withOrphans([key("one"), key("two")]))).toEqual(["b", "c", "one", "two"]);

@@ -3,13 +3,13 @@ import { Locks } from "../../src/repository/locks.js";
 
 const planFor = (locks: Locks, ...locked: string[]) => locks.plan(async () => ({ value: locked, locked }));
 
-it("changes of different models go on at the same time", async () => {
+it("changes of different models run at the same time", async () => {
   const locks = new Locks();
   const [a, b] = await Promise.all([planFor(locks, "a"), planFor(locks, "b")]);
   expect([a.value, b.value]).toEqual([["a"], ["b"]]);
 });
 
-it("a change waits for one that has a model in common, and is then planned anew", async () => {
+it("a change waits for another one of the same model and is then planned again", async () => {
   const locks = new Locks();
   const first = await planFor(locks, "a", "b");
   let plans = 0;
@@ -20,7 +20,7 @@ it("a change waits for one that has a model in common, and is then planned anew"
   expect((await waiting).value).toBe(2);
 });
 
-it("a plan that cannot be made locks nothing", async () => {
+it("a plan that fails locks nothing", async () => {
   const locks = new Locks();
   const failing = locks.plan(async () => Promise.reject(new Error("no")));
   await expect(failing).rejects.toThrow("no");

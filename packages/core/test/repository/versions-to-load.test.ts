@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { readVersionDirectories, versionsToLoad } from "../../src/repository/layout/versions-to-load.js";
 
-describe("directories of a model", () => {
-  it("are versions when their names are integers of at least 1", () => {
+describe("version directories of a model", () => {
+  it("are those with integer names of at least 1", () => {
     expect(readVersionDirectories(["10", "2", "1", "warmup", "initial_state", "configs"])).toEqual({
       versions: [1, 2, 10],
       ignored: [],
@@ -33,17 +33,17 @@ describe("a version policy", () => {
     expect(versionsToLoad(existing, {})).toEqual({ versions: existing, missing: [] });
   });
 
-  it("serves the latest few", () => {
+  it("serves the latest versions up to its number", () => {
     expect(versionsToLoad(existing, { latest: { numVersions: 2 } }).versions).toEqual([3, 7]);
     expect(versionsToLoad(existing, { latest: { numVersions: 9 } }).versions).toEqual(existing);
     expect(versionsToLoad(existing, { latest: { numVersions: 0 } }).versions).toEqual([]);
   });
 
-  it("serves all", () => {
+  it("serves all versions", () => {
     expect(versionsToLoad(existing, { all: {} }).versions).toEqual(existing);
   });
 
-  it("serves named versions, and tells of those that are not there", () => {
+  it("serves specific versions and reports the missing ones", () => {
     expect(versionsToLoad(existing, { specific: { versions: [7, 1, 5] } })).toEqual({
       versions: [1, 7],
       missing: [5],

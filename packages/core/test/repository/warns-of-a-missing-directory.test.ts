@@ -5,7 +5,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { VirtualClock } from "../../src/clock/virtual-clock.js";
 import { Triton } from "../../src/triton.js";
 
-it("a server whose repository is gone stays ready, and warns of it once", async () => {
+it("a server whose repository directory is missing stays ready and logs one warning", async () => {
   const path = await mkdtemp(join(tmpdir(), "tritonjs-gone-"));
   onTestFinished(() => rmdir(path).catch(() => {}));
   const warn = vi.fn();

@@ -9,8 +9,8 @@ const full = (bytes: number, used: number, limit: number) => ({
     "use. Try again later, or use --request-memory-byte-size to increase the limit.",
 });
 
-describe("the budget of bytes", () => {
-  it("is shared by all requests, and refuses bytes that do not fit", () => {
+describe("the budget of request memory", () => {
+  it("is shared by all requests and rejects bytes that do not fit", () => {
     const memory = new RequestMemory({ byteSize: 100 });
     const first = memory.share();
     const second = memory.share();
@@ -25,7 +25,7 @@ describe("the budget of bytes", () => {
     expect(memory.refusals).toEqual({ BUDGET: 1, QUEUE: 0, RATIO: 0 });
   });
 
-  it("lets a request that is alone take more", () => {
+  it("allows a single request to exceed it", () => {
     const memory = new RequestMemory({ byteSize: 100 });
     const large = memory.share();
     large.take(80);
@@ -35,7 +35,7 @@ describe("the budget of bytes", () => {
     expect(memory.usedBytes).toBe(0);
   });
 
-  it("checks announced bytes without taking them", () => {
+  it("checks announced bytes without reserving them", () => {
     const memory = new RequestMemory({ byteSize: 100 });
     memory.share().take(50);
     const announcing = memory.share();
@@ -44,7 +44,7 @@ describe("the budget of bytes", () => {
     expect(() => announcing.expect(51)).toThrow(expect.objectContaining(full(51, 50, 100)));
   });
 
-  it("gets all bytes back, however often a share is released", () => {
+  it("regains all bytes even when a share is released twice", () => {
     const memory = new RequestMemory({ byteSize: 100 });
     const share = memory.share();
     share.take(50);
@@ -57,7 +57,7 @@ describe("the budget of bytes", () => {
     expect(memory.usedBytes).toBe(0);
   });
 
-  it("keeps the bytes that were moved to another share", () => {
+  it("keeps bytes that move to another share reserved", () => {
     const memory = new RequestMemory({ byteSize: 100 });
     const all = memory.share();
     all.take(50);
@@ -71,8 +71,8 @@ describe("the budget of bytes", () => {
   });
 });
 
-describe("the options", () => {
-  it("are a gibibyte at most unless given", () => {
+describe("the request memory options", () => {
+  it("default to one gibibyte", () => {
     expect(new RequestMemory().limitBytes).toBeGreaterThan(0);
     expect(new RequestMemory().limitBytes).toBeLessThanOrEqual(2 ** 30);
     expect(new RequestMemory({ byteSize: 5 }).limitBytes).toBe(5);
@@ -84,7 +84,7 @@ describe("the options", () => {
     ["maxDecompressions", 0, 1],
     ["maxWaitingDecompressions", -1, 0],
     ["maxCompressionRatio", Number.NaN, 0],
-  ])("refuse %s of %d", (name, value, least) => {
+  ])("reject %s of %d", (name, value, least) => {
     expect(() => new RequestMemory({ [name]: value })).toThrow(
       expect.objectContaining({
         code: "INVALID_ARG",

@@ -7,7 +7,7 @@ import type { RequestMemoryOptions } from "../../src/request-memory/request-memo
 
 const MIB = 2 ** 20;
 
-/** Unpacks as a frontend does: the share has the compressed bytes. */
+/** Unpacks as a frontend does: the share holds the compressed bytes. */
 function open(options?: RequestMemoryOptions) {
   const memory = new RequestMemory(options);
   const unpack = (input: Uint8Array, compression: Compression = "gzip", given: Given = {}) => {
@@ -38,7 +38,7 @@ describe("a compressed request", () => {
     ["gzip", Buffer.concat([gzipSync(plain.subarray(0, 9)), gzipSync(plain.subarray(9))])],
     ["deflate", deflateSync(plain)],
     ["gzip-data", Buffer.concat([deflateRawSync(plain), Buffer.from("followed by anything")])],
-  ])("of %s is unpacked, and its bytes are exchanged for the unpacked ones", async (compression, input) => {
+  ])("of %s is unpacked, and its share holds the unpacked bytes instead", async (compression, input) => {
     const { memory, unpack } = open();
     const { output, share } = unpack(input, compression);
     expect((await output).equals(plain)).toBe(true);
@@ -47,7 +47,7 @@ describe("a compressed request", () => {
     expect(memory.usedBytes).toBe(0);
   });
 
-  it.each([0, 1, 2 ** 32 - 1])("is unpacked though it says that it has %d bytes", async (size) => {
+  it.each([0, 1, 2 ** 32 - 1])("is unpacked although it claims a size of %d bytes", async (size) => {
     const input = gzipSync(plain).subarray(10);
     input.writeUInt32LE(size, input.length - 4);
     const output = await open().unpack(input, "gzip-data").output;
@@ -55,7 +55,7 @@ describe("a compressed request", () => {
     expect(output.buffer.byteLength).toBeLessThanOrEqual(2 * plain.length);
   });
 
-  it("is refused when it unpacks to more than the largest size", async () => {
+  it("is rejected when it unpacks to more than the largest size", async () => {
     const { output } = open().unpack(gzipSync(plain), "gzip", { maxBytes: plain.length - 1 });
     await expect(output).rejects.toMatchObject({ name: "UnpackFault", kind: "SIZE" });
     const { output: just } = open().unpack(gzipSync(plain), "gzip", { maxBytes: plain.length });
@@ -65,13 +65,13 @@ describe("a compressed request", () => {
   it.each([
     ["nothing of it", 0],
     ["half of it", 100_000],
-  ])("is refused when there is %s", async (_how, length) => {
+  ])("is rejected when there is %s", async (_how, length) => {
     const { output } = open().unpack(gzipSync(plain).subarray(0, Math.max(length, 1)));
     await expect(output).rejects.toMatchObject({ name: "UnpackFault", kind: "DATA" });
   });
 });
 
-describe("the ratio", () => {
+describe("the compression ratio", () => {
   const bomb = gzipSync(Buffer.alloc(9 * MIB));
 
   it("is limited for requests above 8 MiB", async () => {
@@ -86,17 +86,17 @@ describe("the ratio", () => {
     expect(memory.refusals.RATIO).toBe(1);
   });
 
-  it("is not looked at for smaller ones", async () => {
+  it("is not checked for smaller requests", async () => {
     expect(await open().unpack(gzipSync(Buffer.alloc(8 * MIB))).output).toHaveLength(8 * MIB);
   });
 
-  it.each([0, 1100])("lets everything pass with a limit of %d", async (maxCompressionRatio) => {
+  it.each([0, 1100])("is unlimited with a limit of %d", async (maxCompressionRatio) => {
     expect(await open({ maxCompressionRatio }).unpack(bomb).output).toHaveLength(9 * MIB);
   });
 });
 
-describe("the turns", () => {
-  it("come in order, and no more than allowed at a time", async () => {
+describe("concurrent decompressions", () => {
+  it("run in order of arrival, at most the allowed number at a time", async () => {
     const { unpack } = open({ maxDecompressions: 1 });
     const ended: string[] = [];
     const run = (name: string, size: number) =>
@@ -105,7 +105,7 @@ describe("the turns", () => {
     expect(ended).toEqual(["large", "small", "larger", "smallest"]);
   });
 
-  it("are refused when too many wait", async () => {
+  it("are rejected when too many wait", async () => {
     const { memory, unpack } = open({ maxDecompressions: 1, maxWaitingDecompressions: 1 });
     const input = gzipSync("x");
     const [first, second, third] = [unpack(input), unpack(input), unpack(input)];
@@ -120,7 +120,7 @@ describe("the turns", () => {
     expect(memory.refusals.QUEUE).toBe(1);
   });
 
-  it("go to the next one when a request is given up while it waits, and while it is unpacked", async () => {
+  it("start the next request when one is cancelled while it waits or is being unpacked", async () => {
     const { memory, unpack } = open({ maxDecompressions: 1, maxCompressionRatio: 0 });
     const running = unpack(long);
     const waiting = unpack(long);
@@ -137,7 +137,7 @@ describe("the turns", () => {
   });
 });
 
-it("an output that does not fit into the budget is given up as soon as it is too large", async () => {
+it("decompression stops as soon as the output exceeds the budget", async () => {
   const { memory, unpack } = open({ byteSize: 4 * MIB, maxCompressionRatio: 0 });
   const other = memory.share();
   other.take(1000);

@@ -26,7 +26,7 @@ function watched(): { request: InferenceRequest; outcomes: string[]; settled: (s
 describe("a request", () => {
   for (const [first, end] of Object.entries(endings)) {
     for (const [second, tryAgain] of Object.entries(endings)) {
-      it(`settles once: after its ${first}, ${second} finds it over`, () => {
+      it(`settles once: after its ${first}, ${second} has no effect`, () => {
         const { request, outcomes, settled } = watched();
         expect(end(request)).toBe(true);
         expect(tryAgain(request)).toBe(false);
@@ -36,7 +36,7 @@ describe("a request", () => {
     }
   }
 
-  it("delivers responses as long as none is final", () => {
+  it("delivers responses until one is final", () => {
     const { request, outcomes } = watched();
     request.respond(response, false);
     request.respond(response, false);
@@ -44,7 +44,7 @@ describe("a request", () => {
     expect(outcomes).toEqual(["response", "response", "nothing final"]);
   });
 
-  it("is told from others by its id in error texts", () => {
+  it("is identified by its id in error texts", () => {
     expect(requestWith({}, { id: "a7" }).logPrefix).toBe("[request id: a7] ");
     expect(requestWith({}).logPrefix).toBe("[request id: <id_unknown>] ");
   });
@@ -54,8 +54,8 @@ describe("a request", () => {
   });
 });
 
-describe("a request that is given up", () => {
-  it("leaves who holds it, lets go of its tensors and aborts its signal", () => {
+describe("a cancelled request", () => {
+  it("leaves its queue, drops its tensors and aborts its signal", () => {
     const { request, outcomes, settled } = watched();
     const removed: unknown[] = [];
     request.holder = { remove: (one) => removed.push(one) };
@@ -72,14 +72,14 @@ describe("a request that is given up", () => {
     expect([outcomes, settled]).toEqual([["UNAVAILABLE enough final"], ["UNAVAILABLE"]]);
   });
 
-  it("keeps its tensors while an instance works with them", () => {
+  it("keeps its tensors while an instance executes it", () => {
     const { request } = watched();
     request.startExecution();
     request.cancel();
     expect(request.inputs.size).toBe(1);
   });
 
-  it("tells an executor that works elsewhere", () => {
+  it("notifies an executor that runs elsewhere", () => {
     const { request } = watched();
     let told = 0;
     request.onCancel = () => told++;
@@ -87,7 +87,7 @@ describe("a request that is given up", () => {
     expect(told).toBe(1);
   });
 
-  it("has an aborted signal for those who ask later", () => {
+  it("has an aborted signal even when the signal is read later", () => {
     const { request } = watched();
     request.cancel();
     expect(request.signal.aborted).toBe(true);

@@ -8,24 +8,24 @@ const tensor = (shape: readonly number[]) =>
   Tensor.fromElements("FP32", shape, new Float32Array(shape.reduce((count, dim) => count * dim, 1)));
 
 describe("a reshape", () => {
-  it("keeps the sizes of variable dimensions, in order, and the rows", () => {
+  it("keeps the sizes of variable dimensions in order, and keeps the rows", () => {
     const rule = reshapeRule([-1, 2, 3, -1], [1, -1, 6, -1], true);
     expect(rule(tensor([7, 4, 2, 3, 5])).shape).toEqual([7, 1, 4, 6, 5]);
   });
 
-  it("makes a scalar of one element, and back", () => {
+  it("turns a tensor of one element into a scalar and back", () => {
     expect(reshapeRule([1], [], true)(tensor([3, 1])).shape).toEqual([3]);
     expect(reshapeRule([], [1], true)(tensor([3])).shape).toEqual([3, 1]);
   });
 
-  it("leaves alone what has other dimensions", () => {
+  it("leaves tensors with other dimensions unchanged", () => {
     const other = tensor([2, 2]);
     expect(reshapeRule([4], [2, 2], false)(other)).toBe(other);
     expect(reshapeRule([2, 3], [6], false)(other)).toBe(other);
   });
 });
 
-describe("a model whose configuration reshapes its tensors", () => {
+describe("a model with reshaped tensors", () => {
   const seen: (readonly number[])[] = [];
   const bindReshaping = (triton: Triton) =>
     triton.bind({
@@ -51,7 +51,7 @@ describe("a model whose configuration reshapes its tensors", () => {
       },
     });
 
-  it("sees the one shape, and its clients the other", async () => {
+  it("sees the reshaped tensors, and its clients see the declared ones", async () => {
     await using triton = new Triton();
     const y = (
       (await bindReshaping(triton).infer({ x: [[1, 2, 3, 4]] })) as Record<string, { shape: number[] }>
@@ -60,7 +60,7 @@ describe("a model whose configuration reshapes its tensors", () => {
     expect(y?.shape).toEqual([1, 1, 4]);
   });
 
-  it("does so as a member of an ensemble that reshapes too", async () => {
+  it("reshapes as a member of an ensemble that reshapes too", async () => {
     await using triton = new Triton();
     bindReshaping(triton);
     const ensemble = triton.bindEnsemble({

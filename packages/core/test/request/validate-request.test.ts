@@ -35,7 +35,7 @@ function fault(
   return thrown.replace(/^INVALID_ARG /, "");
 }
 
-describe("a request that fits", () => {
+describe("a valid request", () => {
   it("passes, and its batch size is known", () => {
     const request = requestWith({ x: ones(3, 2) });
     new RequestValidator(batched).validate(request);
@@ -48,7 +48,7 @@ describe("a request that fits", () => {
     expect([request.batchSize, request.rows]).toEqual([0, 1]);
   });
 
-  it("may leave optional inputs out", () => {
+  it("may omit optional inputs", () => {
     const config = modelConfig({ inputs: [spec("a", [2]), spec("b", [2], "FP32", true)] });
     expect(fault(config, { a: ones(1, 2) })).toBe("nothing was thrown");
   });
@@ -59,51 +59,51 @@ describe("a dimension beyond 2^53", () => {
   const tensor = (dims: (number | bigint)[], bytes = 0) =>
     Tensor.fromBytes("FP32", wireShape(dims), new Uint8Array(bytes));
 
-  it("is named with all of its digits when the shape does not match", () => {
+  it("is printed with all its digits when the shape does not match", () => {
     expect(fault(whole, { x: tensor([0, huge]) })).toBe(
       `${NO_ID}unexpected shape for input 'x' for model 'm'. Expected [-1,16], got [0,9223372036854775807]. `,
     );
   });
 
-  it("is reckoned with in 64 bits when it does", () => {
+  it("wraps around at 64 bits like Triton when the shape matches", () => {
     expect(fault(whole, { x: tensor([huge, 16]) })).toBe(
       `${NO_ID}input byte size mismatch for input 'x' for model 'm'. Expected -64, got 0`,
     );
   });
 
-  it("is refused also when its size overflows to the one that was sent", () => {
+  it("is rejected even when its byte size overflows to the size that was sent", () => {
     expect(fault(whole, { x: tensor([2n ** 62n, 16]) })).toBe(
       "[request id: <id_unknown>] input 'x' of model 'm': invalid dimension 4611686018427387904 in shape " +
         "[4611686018427387904,16]",
     );
   });
 
-  it("is too large a batch", () => {
+  it("is rejected as too large a batch", () => {
     expect(fault(batched, { x: tensor([huge, 2]) })).toContain("must be <= 8");
   });
 });
 
-describe("outputs", () => {
-  it("that the model does not have", () => {
+describe("requested outputs", () => {
+  it("are rejected when the model does not have them", () => {
     expect(fault(batched, { x: ones(1, 2) }, { requestedOutputs: ["y", "q"] })).toBe(
       "unexpected inference output 'q' for model 'm'",
     );
   });
 
-  it("are looked at before the inputs", () => {
+  it("are checked before the inputs", () => {
     expect(fault(batched, {}, { requestedOutputs: ["q"] })).toContain("unexpected inference output 'q'");
   });
 });
 
-describe("the number of inputs", () => {
-  it("too small names what came and what is missing", () => {
+describe("a wrong number of inputs", () => {
+  it("is reported with the given and the missing names when it is too small", () => {
     expect(fault(pair, { a: ones(1, 2) })).toBe(
       `${NO_ID}expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['a'], but missing required input(s) ` +
         "['b']. Please provide all required input(s).",
     );
   });
 
-  it("with optional inputs is a range", () => {
+  it("is reported as a range when some inputs are optional", () => {
     const config = modelConfig({ inputs: [spec("a", [2]), spec("b", [2], "FP32", true)] });
     expect(fault(config, {})).toBe(
       `${NO_ID}expected number of inputs between 1 and 2 but got 0 inputs for model 'm'. Got input(s) [], ` +
@@ -111,45 +111,45 @@ describe("the number of inputs", () => {
     );
   });
 
-  it("too large is refused too", () => {
+  it("is reported when it is too large", () => {
     expect(fault(batched, { x: ones(1, 2), q: ones(1, 2) })).toContain("expected 1 inputs but got 2 inputs");
   });
 
-  it("opens with the id of the request", () => {
+  it("is reported with the id of the request", () => {
     expect(fault(pair, {}, { id: "a7" })).toMatch(/^\[request id: a7\] expected 2 inputs but got 0 inputs/);
   });
 });
 
-describe("an input", () => {
-  it("that the model does not have", () => {
+describe("an input is rejected", () => {
+  it("when the model does not have it", () => {
     expect(fault(batched, { q: ones(1, 2) })).toBe("unexpected inference input 'q' for model 'm'");
   });
 
-  it("without a batch axis", () => {
+  it("when it has no batch axis", () => {
     expect(fault(batched, { x: Tensor.fromElements("FP32", [], new Float32Array(1)) })).toBe(
       `${NO_ID}input 'x' has no shape but model requires batch dimension for 'm'`,
     );
   });
 
-  it("with other rows than the first", () => {
+  it("when its row count differs from that of the first input", () => {
     expect(fault(pair, { a: ones(1, 2), b: ones(2, 2) })).toBe(
       `${NO_ID}input 'b' batch size does not match other inputs for 'm'`,
     );
   });
 
-  it("with more rows than a batch may have", () => {
+  it("when it has more rows than the largest batch", () => {
     expect(fault(batched, { x: ones(9, 2) })).toBe(
       `${NO_ID}inference request batch-size must be <= 8 for 'm'`,
     );
   });
 
-  it("of another data type", () => {
+  it("when its data type differs from the model's", () => {
     expect(fault(batched, { x: Tensor.fromElements("INT32", [1, 2], new Int32Array(2)) })).toBe(
       `${NO_ID}inference input 'x' data-type is 'INT32', but model 'm' expects 'FP32'`,
     );
   });
 
-  it("of another shape, with a note about the batch axis where there is one", () => {
+  it("when its shape differs from the model's, with a note about the batch axis if there is one", () => {
     expect(fault(batched, { x: ones(1, 3) })).toBe(
       `${NO_ID}unexpected shape for input 'x' for model 'm'. Expected [-1,2], got [1,3]. ${NOTE}`,
     );
@@ -159,19 +159,19 @@ describe("an input", () => {
     expect(fault(batched, { x: ones(1, 2, 1) })).toContain("Expected [-1,2], got [1,2,1]");
   });
 
-  it("with a dimension that is left open", () => {
+  it("when one of its dimensions is -1", () => {
     expect(fault(whole, { x: Tensor.fromElements("FP32", [-1, 16], new Float32Array(16)) })).toBe(
       `${NO_ID}All input dimensions should be specified for input 'x' for model 'm', got [-1,16]`,
     );
   });
 
-  it("of another byte size than its shape asks for", () => {
+  it("when its byte size does not match its shape", () => {
     expect(fault(batched, { x: Tensor.fromBytes("FP32", [8, 2], new Uint8Array(60)) })).toBe(
       `${NO_ID}input byte size mismatch for input 'x' for model 'm'. Expected 64, got 60`,
     );
   });
 
-  it("is checked for type, then shape, then size", () => {
+  it("by its data type first, then its shape, then its size", () => {
     expect(fault(batched, { x: Tensor.fromBytes("INT32", [1, 9], new Uint8Array(1)) })).toContain(
       "data-type",
     );
@@ -179,37 +179,37 @@ describe("an input", () => {
   });
 });
 
-describe("BYTES", () => {
+describe("a BYTES input", () => {
   const text = modelConfig({ inputs: [spec("x", [2], "BYTES")] });
   const raw = (hex: string) => ({ x: Tensor.fromBytes("BYTES", [1, 2], Buffer.from(hex, "hex")) });
 
-  it("pass when there are as many whole elements as the shape says", () => {
+  it("is accepted when it has as many whole elements as the shape says", () => {
     expect(fault(text, raw("010000006100000000"))).toBe("nothing was thrown");
     const elements = [new Uint8Array(1), new Uint8Array(2)];
     expect(fault(text, { x: Tensor.fromElements("BYTES", [1, 2], elements) })).toBe("nothing was thrown");
   });
 
-  it("with fewer than four bytes for a length", () => {
+  it("is rejected when fewer than four bytes are left for a length", () => {
     expect(fault(text, raw("0100000061" + "0000"))).toBe(
       `${NO_ID}incomplete string length indicator for inference input 'x' for model 'm', expecting 4 bytes but only ` +
         "2 bytes available. Please make sure the string length indicator is in one buffer.",
     );
   });
 
-  it("with too many elements", () => {
+  it("is rejected with too many elements", () => {
     expect(fault(text, raw("000000000000000000000000"))).toBe(
       `${NO_ID}unexpected number of string elements 3 for inference input 'x' for model 'm', expecting 2`,
     );
   });
 
-  it("with too few elements", () => {
+  it("is rejected with too few elements", () => {
     expect(fault(text, raw("00000000"))).toBe(
       `${NO_ID}expected 2 string elements for inference input 'x' for model 'm', got 1`,
     );
     expect(fault(text, { x: Tensor.fromElements("BYTES", [1, 2], [new Uint8Array(1)]) })).toContain("got 1");
   });
 
-  it("with an element that is cut off", () => {
+  it("is rejected when an element is cut short", () => {
     expect(fault(text, raw("00000000" + "0500000061"))).toBe(
       "incomplete string data for inference input 'x', expecting string of length 5 but only 1 bytes available",
     );

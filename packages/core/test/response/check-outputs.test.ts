@@ -23,29 +23,29 @@ const tensorFault = (tensors: Record<string, Tensor>, rows = 1) =>
     "",
   );
 
-describe("what a callback returns", () => {
+describe("the result of a callback", () => {
   it("becomes tensors in the model's order", () => {
     const made = checker.fromCallback({ label: good.label, y: good.y }, 1, []);
     expect([...made.keys()]).toEqual(["y", "label"]);
     expect(made.get("y")!.elements).toEqual(Float32Array.of(1, 2, 3));
   });
 
-  it("may be typed arrays, which take the declared shape with the rows of the batch", () => {
+  it("may hold typed arrays, which get the declared shape with the rows of the batch", () => {
     expect(single.fromCallback({ y: new Float32Array(6) }, 2, []).get("y")!.shape).toEqual([2, 3]);
   });
 
-  it("is as it is, without a batch axis, when the model has none", () => {
+  it("keeps its shape when the model has no batch axis", () => {
     const whole = new OutputChecker(modelConfig({ options: { batching: false } }));
     expect(whole.fromCallback({ y: [1, 2, 3] }, 1, []).get("y")!.shape).toEqual([3]);
   });
 
-  it("may leave out outputs that nobody asked for", () => {
+  it("may omit outputs that were not requested", () => {
     expect([...checker.fromCallback({ y: good.y }, 1, ["y"]).keys()]).toEqual(["y"]);
   });
 });
 
-describe("a wrong result says what was declared and what came", () => {
-  it("when it is no object", () => {
+describe("a wrong result is reported with the declared and the returned value", () => {
+  it("when it is not an object", () => {
     const expected = "must return an object with its outputs by name, got";
     expect([undefined, null, 3, [good], "y"].map((value) => fault(value))).toEqual([
       `${expected} undefined`,
@@ -56,16 +56,16 @@ describe("a wrong result says what was declared and what came", () => {
     ]);
   });
 
-  it("with an output of an unknown name", () => {
+  it("when an output has an unknown name", () => {
     expect(fault({ ...good, z: [[1]] })).toBe("returned output 'z', declared are ['y', 'label']");
   });
 
-  it("with an output missing", () => {
+  it("when an output is missing", () => {
     expect(fault({ y: good.y })).toBe("did not return output 'label', got ['y']");
     expect(fault({ y: good.y }, 1, ["label"])).toBe("did not return output 'label', got ['y']");
   });
 
-  it("with elements of another type", () => {
+  it("when elements have another type", () => {
     expect(fault({ ...good, y: new Float64Array(3) })).toBe(
       "returned a wrong output 'y' (FP32): expected Float32Array, got Float64Array",
     );
@@ -77,21 +77,21 @@ describe("a wrong result says what was declared and what came", () => {
     );
   });
 
-  it("with an array that does not fill the shape", () => {
+  it("when an array does not fill the shape", () => {
     expect(fault({ ...good, y: new Float32Array(5) }, 2)).toBe(
       "returned a wrong output 'y': an array of 5 elements does not fill shape [2,3]",
     );
   });
 
-  it("of another rank", () => {
+  it("when the rank differs", () => {
     expect(fault({ ...good, y: [1, 2, 3] })).toBe("returned output 'y' with shape [3], declared is [-1,3]");
   });
 
-  it("with another fixed dimension", () => {
+  it("when a fixed dimension differs", () => {
     expect(fault({ ...good, y: [[1, 2]] })).toBe("returned output 'y' with shape [1,2], declared is [-1,3]");
   });
 
-  it("with another number of rows than the batch", () => {
+  it("when the row count differs from the batch", () => {
     expect(fault({ ...good, y: ndarray(new Float32Array(9), [3, 3]) }, 2)).toBe(
       "INTERNAL Received output tensors with different batch sizes: y: (3, 3), label: (1, 1). Expected batch size: 2. ",
     );
@@ -104,12 +104,12 @@ describe("a wrong result says what was declared and what came", () => {
   });
 });
 
-describe("tensors of a backend", () => {
-  it("pass when they are what was declared", () => {
+describe("output tensors of a backend", () => {
+  it("pass when they match the declaration", () => {
     expect(tensorFault({ y: ones(2, 3) }, 2)).toBe("nothing was thrown");
   });
 
-  it("are refused by the same rules", () => {
+  it("are checked by the same rules", () => {
     expect(tensorFault({ y: Tensor.fromBytes("FP64", [1, 3], new Uint8Array(24)) })).toBe(
       "returned output 'y' as FP64, declared is FP32",
     );

@@ -5,8 +5,8 @@ import { fp32, ones } from "../support/tensors.js";
 
 const variable: readonly TensorSpec[] = [{ name: "x", dtype: "FP32", shape: [-1] }];
 
-describe("without a batcher (default scheduler)", () => {
-  it("each request is a batch of its own, first come first served, and batches of clients stay as they are", async () => {
+describe("without a dynamic batcher", () => {
+  it("each request runs as its own batch in order of arrival, with its rows unchanged", async () => {
     const bench = await BatcherBench.open({ batcher: false, execMs: 10 });
     bench.send("a");
     bench.send("b", { rows: 3 });
@@ -18,7 +18,7 @@ describe("without a batcher (default scheduler)", () => {
 });
 
 describe("preferred batch sizes", () => {
-  it("are the largest one alone when none is given", async () => {
+  it("default to the largest size alone", async () => {
     const bench = await BatcherBench.open({ batcher: { maxQueueDelayMicroseconds: 5000 } });
     expect(bench.handle.config().dynamicBatching?.preferredBatchSize).toEqual([4]);
     bench.sendAll("a b c");
@@ -29,7 +29,7 @@ describe("preferred batch sizes", () => {
     expect(bench.batches).toEqual(["a b c d @4"]);
   });
 
-  it("are overridden by larger ones that are hit later in the queue", async () => {
+  it("are superseded by larger ones reached later in the queue", async () => {
     const bench = await BatcherBench.open({ batcher: { preferredBatchSize: [2, 3] }, delayScheduler: 4 });
     bench.sendAll("a b c d");
     await bench.clock.settle();
@@ -38,7 +38,7 @@ describe("preferred batch sizes", () => {
 });
 
 describe("the age of a batch", () => {
-  it("is that of the oldest request in it, not of its first: one that was delayed may be older", async () => {
+  it("is that of its oldest request, which is not the first one after a delay", async () => {
     const bench = await BatcherBench.open({
       batcher: {
         maxQueueDelayMicroseconds: 20_000,
@@ -56,7 +56,7 @@ describe("the age of a batch", () => {
 describe("priority levels", () => {
   const levels = { priorityLevels: 3, defaultPriorityLevel: 2 };
 
-  it("run the highest first, 1 before 2, whoever came first", async () => {
+  it("run the highest level first, 1 before 2, whatever the order of arrival", async () => {
     const bench = await BatcherBench.open({ batcher: levels, execMs: 10, maxBatchSize: 1 });
     bench.send("now");
     await bench.clock.advance(1);
@@ -67,7 +67,7 @@ describe("priority levels", () => {
     expect(bench.batches).toEqual(["now @0", "a @10", "b @20", "c @30"]);
   });
 
-  it("put a request of no level, and of one that does not exist, on the default level", async () => {
+  it("put a request without a level or with an unknown level on the default level", async () => {
     const bench = await BatcherBench.open({ batcher: levels, execMs: 10, maxBatchSize: 1 });
     bench.send("now");
     await bench.clock.advance(1);
@@ -79,7 +79,7 @@ describe("priority levels", () => {
     expect(bench.batches).toEqual(["now @0", "first @10", "none @20", "beyond @30", "third @40"]);
   });
 
-  it("share batches: a batch goes on with the next level", async () => {
+  it("share batches: a batch continues with the next level", async () => {
     const bench = await BatcherBench.open({ batcher: levels, delayScheduler: 3 });
     bench.send("c", { priority: 3 });
     bench.send("a", { priority: 1 });
@@ -94,7 +94,7 @@ describe("queue policies", () => {
     defaultQueuePolicy: { defaultTimeoutMicroseconds: 5000, ...policy },
   });
 
-  it("REJECT ends a request when its time is over, though no instance is free to look", async () => {
+  it("end a request on timeout with REJECT, even when no instance is free", async () => {
     const bench = await BatcherBench.open({ batcher: timeout({}), execMs: 50 });
     bench.send("a");
     await bench.clock.advance(1);
@@ -104,7 +104,7 @@ describe("queue policies", () => {
     expect(bench.batches).toEqual(["a @0"]);
   });
 
-  it("DELAY lets it run after all others of its level, and its timeout no longer applies", async () => {
+  it("run a request after all others of its level with DELAY, without any further timeout", async () => {
     const bench = await BatcherBench.open({
       batcher: { ...timeout({ timeoutAction: "DELAY" }), priorityLevels: 2, defaultPriorityLevel: 1 },
       execMs: 20,
@@ -121,7 +121,7 @@ describe("queue policies", () => {
     expect(bench.outcomes.every((outcome) => outcome.includes("response"))).toBe(true);
   });
 
-  it("without a default timeout let a request wait for ever", async () => {
+  it("let a request wait forever without a default timeout", async () => {
     const bench = await BatcherBench.open({ execMs: 1_000_000 });
     bench.send("a");
     await bench.clock.advance(1);
@@ -130,7 +130,7 @@ describe("queue policies", () => {
     expect(bench.outcomes).toEqual([]);
   });
 
-  it("let a request's own timeout shorten the default, not lengthen it, and only where they say so", async () => {
+  it("let a request's own timeout shorten the default, never lengthen it, and only when overriding is allowed", async () => {
     const outcomesOf = async (allowTimeoutOverride: boolean) => {
       const bench = await BatcherBench.open({ batcher: timeout({ allowTimeoutOverride }), execMs: 50 });
       bench.send("a");
@@ -150,7 +150,7 @@ describe("queue policies", () => {
     ]);
   });
 
-  it("let a request's own timeout count where there is no default, too", async () => {
+  it("apply a request's own timeout when there is no default", async () => {
     const batcher = { defaultQueuePolicy: { allowTimeoutOverride: true } };
     const bench = await BatcherBench.open({ batcher, execMs: 50 });
     bench.send("a");
@@ -161,7 +161,7 @@ describe("queue policies", () => {
     expect(bench.outcomes).toEqual(["short: UNAVAILABLE Request timeout expired @3"]);
   });
 
-  it("of a level take the place of the default one, at that level alone", async () => {
+  it("of one level replace the default policy at that level only", async () => {
     const bench = await BatcherBench.open({
       batcher: {
         ...timeout({}),
@@ -182,7 +182,7 @@ describe("queue policies", () => {
     ]);
   });
 
-  it("limit the size of each level by itself, delayed requests included", async () => {
+  it("limit the size of each level separately, including delayed requests", async () => {
     const bench = await BatcherBench.open({
       batcher: {
         ...timeout({ timeoutAction: "DELAY", maxQueueSize: 2 }),
@@ -215,7 +215,7 @@ describe("batches formed ahead", () => {
     return { queued, formed: payloads.length };
   };
 
-  it("are two for each instance while no policy could act on their requests (prefetching)", async () => {
+  it("are two for each instance while no policy could act on their requests", async () => {
     expect(await loaded({})).toEqual({ queued: 6, formed: 2 });
     expect(await loaded({}, 2)).toEqual({ queued: 3, formed: 4 });
   });
@@ -225,13 +225,13 @@ describe("batches formed ahead", () => {
     ["an override", { defaultQueuePolicy: { allowTimeoutOverride: true } }],
     ["a limit of size", { defaultQueuePolicy: { maxQueueSize: 100 } }],
     ["priorities", { priorityLevels: 1, defaultPriorityLevel: 1 }],
-  ])("are none with %s: only an idle instance is given one", async (_, batcher) => {
+  ])("are none with %s: only an idle instance gets a batch", async (_, batcher) => {
     expect(await loaded(batcher)).toEqual({ queued: 8, formed: 0 });
   });
 });
 
 describe("requests that cannot share a batch", () => {
-  it("end it, and none behind them is looked for that could", async () => {
+  it("end it, and matching requests behind them are not pulled forward", async () => {
     const bench = await BatcherBench.open({ inputs: variable, delayScheduler: 4, execMs: 10 });
     bench.send("a", { columns: 2 });
     bench.send("b", { columns: 3 });
@@ -240,7 +240,7 @@ describe("requests that cannot share a batch", () => {
     expect(bench.batches).toEqual(["a @0", "b @10", "c d @20"]);
   });
 
-  it("do not wait for the delay, nor does what waits before them", async () => {
+  it("end the delay for themselves and for the requests before them", async () => {
     const bench = await BatcherBench.open({
       inputs: variable,
       batcher: { maxQueueDelayMicroseconds: 10_000 },
@@ -252,7 +252,7 @@ describe("requests that cannot share a batch", () => {
     expect(bench.batches).toEqual(["a @1", "b @11"]);
   });
 
-  it("are not those of other ragged shapes", async () => {
+  it("do not include requests with other ragged shapes", async () => {
     const inputs = [{ ...variable[0]!, allowRaggedBatch: true }];
     const bench = await BatcherBench.open({ inputs, delayScheduler: 2 });
     bench.send("a", { columns: 2 });
@@ -261,7 +261,7 @@ describe("requests that cannot share a batch", () => {
     expect(bench.batches).toEqual(["a b @0"]);
   });
 
-  it("are those with a shape tensor of other content, though of the same shape", async () => {
+  it("include requests with another value of a shape tensor of the same shape", async () => {
     const inputs: TensorSpec[] = [
       { name: "x", dtype: "FP32", shape: [2] },
       { name: "size", dtype: "FP32", shape: [2], isShapeTensor: true },
@@ -278,7 +278,7 @@ describe("requests that cannot share a batch", () => {
     expect(bench.batches).toEqual(["a b @0", "c @10"]);
   });
 
-  it("are those with other optional inputs", async () => {
+  it("include requests with other optional inputs", async () => {
     const inputs: TensorSpec[] = [
       { name: "x", dtype: "FP32", shape: [2] },
       { name: "maybe", dtype: "FP32", shape: [2], optional: true },
@@ -293,7 +293,7 @@ describe("requests that cannot share a batch", () => {
 });
 
 describe("payloads that wait for an instance", () => {
-  it("grow by what comes, whatever the delay, up to the largest size", async () => {
+  it("grow with each new request up to the largest size, without delay", async () => {
     const bench = await BatcherBench.open({
       batcher: { maxQueueDelayMicroseconds: 5000 },
       execMs: 50,
@@ -325,8 +325,8 @@ describe("payloads that wait for an instance", () => {
   });
 });
 
-describe("a hold for tests", () => {
-  it("keeps the first batch back until that many requests wait, and holds once", async () => {
+describe("the delayScheduler option", () => {
+  it("holds the first batch until the given number of requests wait, and only once", async () => {
     const bench = await BatcherBench.open({ delayScheduler: 2 });
     bench.send("a");
     await bench.clock.advance(1000);
@@ -338,8 +338,8 @@ describe("a hold for tests", () => {
   });
 });
 
-describe("requests that are given up", () => {
-  it("leave the queue before they can join a batch, which others then fill", async () => {
+describe("cancelled requests", () => {
+  it("leave the queue, and other requests take their place in the batch", async () => {
     const bench = await BatcherBench.open({ delayScheduler: 5 });
     const sent = bench.sendAll("a b c d");
     sent[1]!.cancel();

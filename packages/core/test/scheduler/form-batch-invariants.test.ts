@@ -19,8 +19,8 @@ function queueOf(rows: readonly number[]): RequestView {
   return { head: requests[0], after: (request) => requests[requests.indexOf(request) + 1] };
 }
 
-describe("whatever waits", () => {
-  it("is never batched beyond the largest size, and never left with neither a batch nor a time to look again", () => {
+describe("formBatch with random queues", () => {
+  it("never exceeds the largest size, and always returns a batch or a time to try again", () => {
     fc.assert(
       fc.property(scenario, ({ rows, base, preferred, delay, now }) => {
         const rules: BatchingRules = {
@@ -47,7 +47,7 @@ describe("whatever waits", () => {
     );
   });
 
-  it("is always batched once the payload is a fresh one and the delay is over", () => {
+  it("returns a batch for a fresh payload once the delay is over", () => {
     fc.assert(
       fc.property(scenario, ({ rows, preferred, delay }) => {
         const rules: BatchingRules = {

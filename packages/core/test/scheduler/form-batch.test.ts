@@ -28,18 +28,18 @@ function queueOf(...requests: readonly InferenceRequest[]): RequestView {
   return { head: requests[0], after: (request) => requests[requests.indexOf(request) + 1] };
 }
 
-/** A queue of requests with that many rows each, all waiting since time 0. */
+/** A queue of requests with these numbers of rows, all waiting since time 0. */
 const rowsQueue = (...rows: readonly number[]) => queueOf(...rows.map((count) => queuedRequest(count)));
 const variable: readonly TensorSpec[] = [{ name: "x", dtype: "FP32", shape: [-1] }];
 
 describe("without a queue delay", () => {
-  it("everything that waits goes at once", () => {
+  it("all waiting requests are taken at once", () => {
     const decision = formBatch(rowsQueue(1, 2, 1), emptyPayload, 0, rules());
     expect(decision).toMatchObject({ take: 3, closePayload: false, saturatePayload: false });
     expect(decision.waitMs).toBeUndefined();
   });
 
-  it("the batch is cut before the request that would make it larger than the largest one", () => {
+  it("the batch is cut before the request that would exceed the largest size", () => {
     expect(formBatch(rowsQueue(3, 3, 3), emptyPayload, 0, rules())).toMatchObject({
       take: 2,
       closePayload: true,
@@ -53,7 +53,7 @@ describe("without a queue delay", () => {
     });
   });
 
-  it("a batch of a preferred size goes and closes the payload, the rest waits for the next one", () => {
+  it("a batch of a preferred size closes the payload, and the rest waits", () => {
     const decision = formBatch(
       rowsQueue(1, 1, 1, 1, 1),
       emptyPayload,
@@ -63,21 +63,21 @@ describe("without a queue delay", () => {
     expect(decision).toMatchObject({ take: 4, closePayload: true });
   });
 
-  it("a single request of as many rows as fit goes alone", () => {
+  it("a request of the largest size runs alone", () => {
     expect(formBatch(rowsQueue(8, 1), emptyPayload, 0, rules())).toMatchObject({
       take: 1,
       closePayload: true,
     });
   });
 
-  it("a payload that waits for an instance goes on growing", () => {
+  it("a payload that waits for an instance keeps growing", () => {
     expect(formBatch(rowsQueue(1, 1), waitingPayload(3), 0, rules())).toMatchObject({
       take: 2,
       closePayload: false,
     });
   });
 
-  it("a request that does not fit the waiting payload closes it and takes nothing", () => {
+  it("a request that does not fit the waiting payload closes it", () => {
     expect(formBatch(rowsQueue(6), waitingPayload(3), 0, rules())).toMatchObject({
       take: 0,
       closePayload: true,
@@ -92,26 +92,26 @@ describe("preferred batch sizes", () => {
     expect(formBatch(rowsQueue(1, 1), emptyPayload, 0, preferred)).toMatchObject({ take: 2 });
   });
 
-  it("count the rows that already wait in the payload", () => {
+  it("count rows that already wait in the payload", () => {
     expect(formBatch(rowsQueue(1), waitingPayload(1), 0, preferred)).toMatchObject({ take: 1 });
   });
 
-  it("are overridden by a larger one further down the queue", () => {
+  it("are superseded by a larger one further down the queue", () => {
     expect(formBatch(rowsQueue(1, 1, 1, 1), emptyPayload, 0, preferred)).toMatchObject({ take: 4 });
   });
 
-  it("cut at the last one that was hit when the queue goes on past it", () => {
+  it("cut at the last size reached when the queue goes past it", () => {
     expect(formBatch(rowsQueue(1, 1, 1), emptyPayload, 0, preferred)).toMatchObject({ take: 2 });
   });
 
-  it("are no limit for requests that step over all of them: these go together up to the step", () => {
+  it("do not hold requests that exceed all of them; the batch is cut at that request", () => {
     expect(formBatch(rowsQueue(3, 3), emptyPayload, 0, preferred)).toMatchObject({
       take: 1,
       closePayload: true,
     });
   });
 
-  it("do not cut a batch whose delay is over: everything that waits goes", () => {
+  it("do not cut a batch whose delay is over", () => {
     expect(formBatch(rowsQueue(1, 1, 1), emptyPayload, 10, preferred)).toMatchObject({ take: 3 });
   });
 });
@@ -119,12 +119,12 @@ describe("preferred batch sizes", () => {
 describe("the queue delay", () => {
   const delayed = rules({ maxQueueDelayMs: 10 });
 
-  it("is waited for from the arrival of the oldest request", () => {
+  it("starts when the oldest request arrives", () => {
     const head = queueOf(queuedRequest(1, 2), queuedRequest(1, 5));
     expect(formBatch(head, emptyPayload, 6, delayed)).toMatchObject({ take: 0, waitMs: 6 });
   });
 
-  it("is cut short when the next preferred size has come together", () => {
+  it("ends early when the next preferred size is reached", () => {
     const decision = formBatch(
       rowsQueue(1, 2),
       emptyPayload,
@@ -134,37 +134,37 @@ describe("the queue delay", () => {
     expect(decision).toMatchObject({ take: 0, wakeAtRows: 4 });
   });
 
-  it("counts rows of the payload towards the size that is waited for", () => {
+  it("counts the rows of the payload towards the size it waits for", () => {
     const sizes = rules({ maxQueueDelayMs: 10, preferredBatchSizes: [2, 8] });
     expect(formBatch(rowsQueue(1), waitingPayload(2), 0, sizes)).toMatchObject({ take: 0, wakeAtRows: 6 });
   });
 
-  it("ends with everything that waits going, however little", () => {
+  it("ends with a batch of all waiting requests", () => {
     expect(formBatch(rowsQueue(1), emptyPayload, 10, delayed)).toMatchObject({
       take: 1,
       closePayload: false,
     });
   });
 
-  it("is over also when fractions of milliseconds do not add up exactly", () => {
+  it("ends in spite of rounding errors in fractions of milliseconds", () => {
     const head = queueOf(queuedRequest(1, 0.1));
     expect(formBatch(head, emptyPayload, 0.1 + 0.2, rules({ maxQueueDelayMs: 0.2 }))).toMatchObject({
       take: 1,
     });
   });
 
-  it("is not waited for when the largest preferred size is there", () => {
+  it("is skipped when the largest preferred size is reached", () => {
     expect(formBatch(rowsQueue(5, 3), emptyPayload, 0, delayed)).toMatchObject({ take: 2 });
   });
 
-  it("is not waited for when the next request does not fit", () => {
+  it("is skipped when the next request does not fit", () => {
     expect(formBatch(rowsQueue(5, 4), emptyPayload, 0, delayed)).toMatchObject({
       take: 1,
       closePayload: true,
     });
   });
 
-  it("is not waited for when a payload already waits for an instance at no preferred size: it grows at once", () => {
+  it("is skipped when a payload below a preferred size already waits: the payload grows at once", () => {
     expect(formBatch(rowsQueue(1), waitingPayload(3), 0, delayed)).toMatchObject({
       take: 1,
       closePayload: false,
@@ -172,10 +172,10 @@ describe("the queue delay", () => {
   });
 });
 
-describe("shapes that differ", () => {
+describe("requests of different shapes", () => {
   const row = (columns: number, queueStart = 0) => queuedRequest(1, queueStart, columns);
 
-  it("end the batch where they differ, at once and for good", () => {
+  it("end the batch at once and saturate the payload", () => {
     const head = queueOf(row(2), row(2), row(3));
     expect(formBatch(head, emptyPayload, 0, rules({ inputs: variable, maxQueueDelayMs: 10 }))).toMatchObject({
       take: 2,
@@ -184,13 +184,13 @@ describe("shapes that differ", () => {
     });
   });
 
-  it("are not skipped to look for one that matches", () => {
+  it("are not skipped in search of a matching one", () => {
     expect(
       formBatch(queueOf(row(2), row(3), row(2)), emptyPayload, 0, rules({ inputs: variable })).take,
     ).toBe(1);
   });
 
-  it("are compared with what opened the payload", () => {
+  it("are compared with the first request of the payload", () => {
     const first = formBatch(queueOf(row(2)), emptyPayload, 0, rules({ inputs: variable }));
     const payload: PayloadView = { batchSize: 1, cost: 0, requiredEqual: first.requiredEqual };
     expect(formBatch(queueOf(row(2)), payload, 0, rules({ inputs: variable })).take).toBe(1);
@@ -200,12 +200,12 @@ describe("shapes that differ", () => {
     });
   });
 
-  it("are of no interest where dimensions are fixed", () => {
+  it("are not compared when dimensions are fixed", () => {
     expect(formBatch(rowsQueue(1, 1), emptyPayload, 0, rules()).requiredEqual).toBeUndefined();
   });
 });
 
-describe("sets of optional inputs that differ", () => {
+describe("requests with different optional inputs", () => {
   const inputs: readonly TensorSpec[] = [
     { name: "x", dtype: "FP32", shape: [2] },
     { name: "z", dtype: "FP32", shape: [2], optional: true },
@@ -223,14 +223,14 @@ describe("sets of optional inputs that differ", () => {
 });
 
 describe("an empty queue", () => {
-  it("gives nothing to do", () => {
+  it("yields no batch", () => {
     expect(formBatch(queueOf(), emptyPayload, 0, rules())).toMatchObject({ take: 0, closePayload: false });
     expect(formBatch(queueOf(), waitingPayload(3), 0, rules({ maxQueueDelayMs: 5 })).take).toBe(0);
   });
 });
 
-describe("a decision", () => {
-  it("is the same each time: it changes neither queue nor payload", () => {
+describe("a batching decision", () => {
+  it("is repeatable, because it changes neither queue nor payload", () => {
     const head = rowsQueue(1, 2, 3);
     const decide = () => formBatch(head, waitingPayload(2), 1, rules({ maxQueueDelayMs: 4 }));
     expect(decide()).toEqual(decide());
@@ -238,11 +238,11 @@ describe("a decision", () => {
   });
 });
 
-describe("the reason for which a batch is cut", () => {
+describe("the reason for cutting a batch", () => {
   const cut = (queue: RequestView, given: Parameters<typeof rules>[0] = {}, now = 0) =>
     formBatch(queue, emptyPayload, now, rules(given)).cut;
 
-  it("is SIZE for a full batch, and where the next request would make it larger", () => {
+  it("is SIZE for a full batch and where the next request would exceed it", () => {
     expect([cut(rowsQueue(4, 4)), cut(rowsQueue(4, 3, 2)), cut(rowsQueue(8, 1))]).toEqual([
       "SIZE",
       "SIZE",
@@ -262,7 +262,7 @@ describe("the reason for which a batch is cut", () => {
     expect(cut(queueOf(queuedRequest(1, 0, 2), queuedRequest(1, 0, 3)), { inputs: variable })).toBe("SHAPE");
   });
 
-  it("is none while everything goes, or waits for more", () => {
+  it("is unset while all requests are taken or wait for more", () => {
     expect([cut(rowsQueue(1, 1)), cut(rowsQueue(1), { maxQueueDelayMs: 10 })]).toEqual([
       undefined,
       undefined,
@@ -281,7 +281,7 @@ describe("the cost of a batch", () => {
     );
   const bounded = rules({ maxBatchCost: 10, maxQueueDelayMs: 5 });
 
-  it("ends it before the request that would make it cost too much, without waiting for the delay", () => {
+  it("ends it before the request that would exceed the limit, without waiting for the delay", () => {
     expect(formBatch(costQueue(4, 5, 3), emptyPayload, 0, bounded)).toMatchObject({
       take: 2,
       closePayload: true,
@@ -289,11 +289,11 @@ describe("the cost of a batch", () => {
     });
   });
 
-  it("ends it when it costs as much as it may", () => {
+  it("ends it when it reaches the limit", () => {
     expect(formBatch(costQueue(4, 6, 0), emptyPayload, 0, bounded)).toMatchObject({ take: 2, cut: "COST" });
   });
 
-  it("counts what already waits in the payload, which closes when nothing more can join", () => {
+  it("includes the waiting payload, which closes when no further request fits", () => {
     const payload: PayloadView = { batchSize: 1, cost: 8, requiredEqual: undefined };
     expect(formBatch(costQueue(3), payload, 0, bounded)).toMatchObject({
       take: 0,

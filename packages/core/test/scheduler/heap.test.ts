@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Heap } from "../../src/scheduler/heap.js";
 
-it("a heap gives what comes first, in any order of coming and going", () => {
+it("a heap returns the smallest item first, whatever the order of pushes and pops", () => {
   fc.assert(
     fc.property(fc.array(fc.option(fc.nat(50)), { maxLength: 60 }), (steps) => {
       const heap = new Heap<number>((a, b) => a - b);

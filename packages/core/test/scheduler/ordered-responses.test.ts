@@ -5,7 +5,7 @@ import { outcomeText, requestWith } from "../support/requests.js";
 
 const response = { modelName: "m", modelVersion: "1", id: "", parameters: {}, outputs: new Map() };
 
-/** Requests that have their place, and what was delivered so far. */
+/** Admitted requests, and what was delivered so far. */
 function admitted(count: number): { requests: InferenceRequest[]; delivered: string[] } {
   const ordered = new OrderedResponses();
   const delivered: string[] = [];
@@ -19,8 +19,8 @@ function admitted(count: number): { requests: InferenceRequest[]; delivered: str
   return { requests, delivered };
 }
 
-describe("answers in order", () => {
-  it("are held back until those of all earlier requests are out", () => {
+describe("ordered responses", () => {
+  it("are held back until all earlier requests are answered", () => {
     const { requests, delivered } = admitted(3);
     requests[2]!.respond(response);
     requests[1]!.respond(response);
@@ -29,14 +29,14 @@ describe("answers in order", () => {
     expect(delivered).toEqual(["0 response", "1 response", "2 response"]);
   });
 
-  it("are not held up by a request that is given up", () => {
+  it("do not wait for a cancelled request", () => {
     const { requests, delivered } = admitted(3);
     requests[1]!.respond(response);
     requests[0]!.cancel();
     expect(delivered).toEqual(["1 response", "0 CANCELLED the request was cancelled"]);
   });
 
-  it("of one request with several responses come as they are made once it is its turn", () => {
+  it("of one request are passed on as they are produced once it is its turn", () => {
     const { requests, delivered } = admitted(2);
     requests[1]!.respond(response, false);
     requests[0]!.respond(response, false);
@@ -46,7 +46,7 @@ describe("answers in order", () => {
     expect(delivered).toEqual(["0 response", "0 nothing", "1 response", "1 response"]);
   });
 
-  it("can still be given up while they are held back: the error is delivered at once, the answer never", () => {
+  it("are replaced by an error at once when their request is cancelled while they are held back", () => {
     const { requests, delivered } = admitted(3);
     requests[2]!.respond(response);
     requests[1]!.respond(response);
@@ -57,7 +57,7 @@ describe("answers in order", () => {
     expect(requests[2]!.cancel()).toBe(false);
   });
 
-  it("are given once, though the model answers again while the first answer is held back", () => {
+  it("are delivered once, even if the model responds again while the first is held back", () => {
     const { requests, delivered } = admitted(2);
     expect(requests[1]!.respond(response)).toBe(true);
     expect(requests[1]!.respond(response)).toBe(false);
@@ -65,7 +65,7 @@ describe("answers in order", () => {
     expect(delivered).toEqual(["0 response", "1 response"]);
   });
 
-  it("stay in order when one that is delivered gives others up", () => {
+  it("keep their order when a delivery cancels other requests", () => {
     const ordered = new OrderedResponses();
     const delivered: string[] = [];
     const requests: InferenceRequest[] = Array.from({ length: 4 }, (_, i) =>

@@ -11,10 +11,10 @@ import { queuedRequest } from "../support/requests.js";
 
 const MANY = 100_000;
 const FEW = 1000;
-/** One request of so many is watched: watching makes objects slow. */
+/** One request in this many is watched, because watching makes objects slow. */
 const WATCHED = 10;
 
-/** Counts how often the links of requests are read and written: every step of a list is one of these. */
+/** Counts reads and writes of the links of requests; each step through a list is one of them. */
 class StepCounter {
   steps = 0;
 
@@ -58,8 +58,8 @@ describe.each([
   ["oldest first", MANY / 10, (requests: readonly InferenceRequest[]) => requests],
   ["newest first", MANY / 10, (requests: readonly InferenceRequest[]) => [...requests].reverse()],
   ["in any order", MANY, shuffled],
-] as const)("requests that are given up at once, %s", (_, many, inOrder) => {
-  /** Steps for each request that it takes to give all of them up. */
+] as const)("cancelling many requests at once, %s", (_, many, inOrder) => {
+  /** Steps per request to cancel all of them. */
   function stepsEach(count: number): number {
     const counter = new StepCounter();
     const clock = new VirtualClock();
@@ -80,13 +80,13 @@ describe.each([
     return (counter.steps * WATCHED) / count;
   }
 
-  it("leave the queue in as many steps each, however many there are", () => {
+  it("removes each from the queue in a constant number of steps", () => {
     const each = stepsEach(FEW);
     expect(stepsEach(many)).toBeLessThan(1.5 * each);
     expect(each).toBeLessThan(25);
   });
 
-  it("leave a batch that waits, and their places among ordered answers", () => {
+  it("removes them from a waiting batch and from the ordered responses", () => {
     const payload = new Payload();
     const ordered = new OrderedResponses();
     const requests = Array.from({ length: many }, () => queuedRequest(1));
@@ -105,8 +105,8 @@ describe.each([
   });
 });
 
-describe("deadlines", () => {
-  /** Comparisons of deadlines for each entry that it takes to add and to cancel all of them. */
+describe("the deadline queue", () => {
+  /** Comparisons of deadlines per entry to add and cancel all of them. */
   function comparisonsEach(count: number): number {
     const clock = new VirtualClock();
     const queue = new DeadlineQueue(clock);
@@ -128,7 +128,7 @@ describe("deadlines", () => {
     return comparisons / count;
   }
 
-  it("that are cancelled cost as many comparisons as their number has bits, at most", () => {
+  it("cancels with at most a logarithmic number of comparisons", () => {
     const logOf = (count: number) => Math.log2(count);
     const growth = comparisonsEach(MANY) / comparisonsEach(FEW);
     expect(growth).toBeLessThan((1.5 * logOf(MANY)) / logOf(FEW));

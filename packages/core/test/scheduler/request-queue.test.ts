@@ -11,7 +11,7 @@ function waiting(queue: RequestQueue): InferenceRequest[] {
 }
 
 describe("a request queue", () => {
-  it("has at its head the request that has waited longest", () => {
+  it("has the request that has waited longest at its head", () => {
     const totals = { size: 0, rows: 0 };
     const queue = new RequestQueue(totals);
     const requests = [1, 2, 3].map((rows) => queuedRequest(rows));
@@ -24,7 +24,7 @@ describe("a request queue", () => {
     expect([queue.size, queue.head, totals]).toEqual([0, undefined, { size: 0, rows: 0 }]);
   });
 
-  it("is what a list would be, whatever comes, goes and is given up in between", () => {
+  it("behaves like a list under any mix of pushes, shifts and cancellations", () => {
     const steps = fc.array(
       fc.oneof(
         fc.record({ do: fc.constant("push" as const), rows: fc.integer({ min: 1, max: 4 }) }),
@@ -61,7 +61,7 @@ describe("a request queue", () => {
     );
   });
 
-  it("leaves nothing behind in a request that went", () => {
+  it("leaves no links behind in a removed request", () => {
     const queue = new RequestQueue();
     const [first, second, third] = [queuedRequest(1), queuedRequest(1), queuedRequest(1)];
     for (const request of [first, second, third]) queue.push(request);

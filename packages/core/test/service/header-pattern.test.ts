@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { headerPattern } from "../../src/service/header-pattern/header-pattern.js";
 
-describe("a pattern of headers", () => {
+describe("a header pattern", () => {
   it.each<[pattern: string, names: readonly string[], others: readonly string[]]>([
     ["my-.*|timeout", ["MY-b", "x-my-a", "Timeout"], ["my", "other"]],
     ["(?-i)my-.*", ["x-my-a"], ["MY-b", "My-b"]],
@@ -59,11 +59,11 @@ describe("a pattern of headers", () => {
     ["(?<!a)b", "invalid perl operator: (?<"],
     ["(?i-)a", "invalid perl operator: (?i"],
     ["(?P<a-b>c)", "invalid named capture group: (?P<a-b>c)"],
-  ])("%s is refused as by RE2", (pattern, reason) => {
+  ])("rejects %s as RE2 does", (pattern, reason) => {
     expect(() => headerPattern(pattern)).toThrow(`Error parsing '(?i)${pattern}': ${reason}`);
   });
 
-  it("may be an expression of JavaScript, which keeps no state", () => {
+  it("accepts a JavaScript expression and ignores its state", () => {
     const expression = headerPattern(/(?<=x-)A/gy)!;
     expect([expression.test("x-a"), expression.test("x-a"), expression.test("a")]).toEqual([
       true,
@@ -72,7 +72,7 @@ describe("a pattern of headers", () => {
     ]);
   });
 
-  it.each([undefined, ""])("%j forwards nothing", (pattern) => {
+  it.each([undefined, ""])("forwards nothing for %j", (pattern) => {
     expect(headerPattern(pattern)).toBeUndefined();
   });
 });

@@ -4,8 +4,8 @@ import { resolveSecurity } from "../../src/service/security.js";
 
 const restricted = ["shared-memory", "model-repository", "statistics", "trace", "logging"];
 
-describe("the security of a server", () => {
-  it("restricts what changes it or tells about more than models, with a token of its own", () => {
+describe("the security options of a server", () => {
+  it("protect endpoints that change the server or describe more than models, with a random token", () => {
     const { accessToken, restrictions } = resolveSecurity();
     expect(accessToken).toMatch(/^[\w-]{43}$/);
     expect(resolveSecurity().accessToken).not.toBe(accessToken);
@@ -15,7 +15,7 @@ describe("the security of a server", () => {
     }
   });
 
-  it("is as it is told to be", () => {
+  it("use the given token and restrictions", () => {
     const value = "secret";
     const { accessToken, restrictions } = resolveSecurity({
       accessToken: value,
@@ -29,7 +29,7 @@ describe("the security of a server", () => {
     });
   });
 
-  it("is refused for unknown groups and an empty token", () => {
+  it("reject unknown groups and an empty token", () => {
     expect(() => resolveSecurity({ restrictedEndpoints: ["stats", "health", "all"] as never })).toThrow(
       "Invalid endpoint names: all, stats. Valid endpoints are: health, inference, logging, metadata, " +
         "model-config, model-repository, shared-memory, statistics, trace",
@@ -43,12 +43,12 @@ describe("the security of a server", () => {
       { header: "h", value: "" },
       "restriction of 'health': expected a header and a value, got header 'h' without a value",
     ],
-  ])("refuses the restriction %j", (restriction, reason) => {
+  ])("reject the restriction %j", (restriction, reason) => {
     expect(() => new AccessGate({ health: restriction })).toThrow(reason);
   });
 });
 
-describe("the gate", () => {
+describe("the access gate", () => {
   const gate = new AccessGate({ trace: { header: "Key", value: "a=b" } });
 
   it.each([
@@ -58,7 +58,7 @@ describe("the gate", () => {
     ["A=B", "Key"],
     ["a=b ", "Key"],
     ["a=b", undefined],
-  ])("lets through with the value, exactly: %j", (value, missing) => {
+  ])("lets a request through only with the exact value: %j", (value, missing) => {
     expect(gate.missingHeader("trace", (header) => (header === "Key" ? value : "a=b"))).toBe(missing);
   });
 
@@ -69,7 +69,7 @@ describe("the gate", () => {
     }
   });
 
-  it("does not leave open what it does not know", () => {
+  it("rejects unknown endpoint groups", () => {
     expect(() => new AccessGate({ stats: { header: "a", value: "b" } } as never)).toThrow("stats");
   });
 });

@@ -12,8 +12,8 @@ const posix = await loadPosix();
 describe.each<[string, (posix: Posix, descriptor: number) => SharedObject]>([
   ["through its descriptor", (_posix, descriptor) => new DescriptorObject(descriptor)],
   ["mapped into memory", (from, descriptor) => new MappedObject(from, descriptor)],
-])("an object %s", (_way, make) => {
-  test("is read and written at any place", async () => {
+])("a shared memory object %s", (_way, make) => {
+  test("is read and written at any offset", async () => {
     const region = await openRegion(10_000);
     const object = make(posix, posix.open(region.key));
     onTestFinished(() => object.close());
@@ -27,7 +27,7 @@ describe.each<[string, (posix: Posix, descriptor: number) => SharedObject]>([
     expect(object.read(10_000, new Uint8Array(0))).toBe(true);
   });
 
-  test("is neither read nor written, nor made longer, past its end", async () => {
+  test("rejects access past its end, and does not grow", async () => {
     const region = await openRegion(8192);
     const descriptor = posix.open(region.key);
     const object = make(posix, descriptor);
@@ -43,8 +43,8 @@ describe.each<[string, (posix: Posix, descriptor: number) => SharedObject]>([
   });
 });
 
-describe("a region of a client", () => {
-  test("holds what is written into it, as bytes and as tensors", async () => {
+describe("a shared memory region of a client", () => {
+  test("returns bytes and tensors as they were written", async () => {
     const region = await openRegion(64);
     region.write(Float32Array.of(1, 2, 3));
     region.write(Tensor.fromElements("INT64", [1], BigInt64Array.of(-5n)), 16);
@@ -59,7 +59,7 @@ describe("a region of a client", () => {
     expect(() => region.read(0.5, 2)).toThrow("are not in the shared memory region");
   });
 
-  test("gives strings back, and no more than there are", async () => {
+  test("returns strings, and rejects more strings than it holds", async () => {
     const region = await openRegion(64);
     region.write(encodeBytes([Buffer.from("ab"), Buffer.from("")]), 3);
     const tensor = region.tensor("BYTES", [2], 3);
@@ -73,7 +73,7 @@ describe("a region of a client", () => {
     expect(() => region.tensor("BYTES", [100])).toThrow("no 100 BYTES elements end within");
   });
 
-  test("is opened when there is one of its key, unless it is to be new", async () => {
+  test("is reused when its key exists, unless only a new one is allowed", async () => {
     const region = await openRegion(16);
     region.write(Uint8Array.of(5));
     const again = await SharedMemoryRegion.create(region.key, 16);
@@ -91,13 +91,13 @@ describe("a region of a client", () => {
     expect(() => again.read()).toThrow(`the shared memory region '${region.key}' has been destroyed`);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, 2 ** 53])("of %d bytes cannot be made", async (byteSize) => {
+  test.each([0, -1, 1.5, Number.NaN, 2 ** 53])("of %d bytes is rejected", async (byteSize) => {
     await expect(SharedMemoryRegion.create(uniqueKey(), byteSize)).rejects.toMatchObject({
       code: "INVALID_ARG",
     });
   });
 
-  test("with an impossible key cannot be made", async () => {
+  test("with an invalid key is rejected", async () => {
     await expect(SharedMemoryRegion.create("/a/b", 8)).rejects.toMatchObject({
       code: "INTERNAL",
       message: "unable to create the shared memory region '/a/b'",

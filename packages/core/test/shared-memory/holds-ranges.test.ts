@@ -13,7 +13,7 @@ async function resize(key: string, byteSize: number): Promise<void> {
   closeSync(descriptor);
 }
 
-describe("a request's range", () => {
+describe("the memory range of a request", () => {
   test.each<[number | bigint, number | bigint, string]>([
     [64, 1, "Invalid offset for shared memory region: 'r'"],
     [-4, 64, "Invalid offset for shared memory region: 'r'"],
@@ -28,7 +28,7 @@ describe("a request's range", () => {
       "Integer overflow detected: byte_size (18446744073709551584) + offset (32) exceeds maximum value " +
         "(18446744073709551615) for region 'r'",
     ],
-  ])("at %d of %d bytes is refused", async (offset, byteSize, message) => {
+  ])("at %d of %d bytes is rejected", async (offset, byteSize, message) => {
     const memory = openMemory();
     const { key } = await openRegion(64);
     await memory.registerSystem("r", { key, offset: 0, byteSize: 64 });
@@ -39,7 +39,7 @@ describe("a request's range", () => {
     );
   });
 
-  test("keeps its region until the last request is done", async () => {
+  test("keeps its region open until the last request is done", async () => {
     const memory = openMemory();
     const object = await openRegion(64);
     await memory.registerSystem("r", { key: object.key, offset: 0, byteSize: 64 });
@@ -59,7 +59,7 @@ describe("a request's range", () => {
     expect(object.read(0, 1)).toEqual(Uint8Array.of(7));
   });
 
-  test("outlives the name of its object, and what the client writes later", async () => {
+  test("survives the removal of the object's name and later writes of the client", async () => {
     const memory = openMemory();
     const object = await openRegion(8);
     object.write(Uint8Array.of(1, 2, 3, 4));
@@ -87,7 +87,7 @@ describe("a request's range", () => {
     regions.release();
   });
 
-  test("takes no output that is larger", async () => {
+  test("rejects an output that is larger", async () => {
     const memory = openMemory();
     const { key } = await openRegion(64);
     await memory.registerSystem("r", { key, offset: 0, byteSize: 64 });

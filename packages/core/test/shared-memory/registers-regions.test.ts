@@ -6,8 +6,8 @@ import { openMemory, openRegion } from "./open-memory.js";
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 
-describe("a region", () => {
-  test("is known from its registration until it is unregistered", async () => {
+describe("registering a shared memory region", () => {
+  test("lists it until it is unregistered", async () => {
     const memory = openMemory();
     const { key } = await openRegion(64);
     await memory.registerSystem("b", { key, offset: 0, byteSize: 64 });
@@ -37,7 +37,7 @@ describe("a region", () => {
     ["whose end overflows by far", MAX_UINT64, MAX_UINT64, "unable to process address spaceInvalid argument"],
     ["of no bytes", 0, 0, "unable to process address spaceInvalid argument"],
     ["that begins inside a page", 16, 16, "unable to process address spaceInvalid argument"],
-  ])("%s is refused", async (_what, offset, byteSize, reason) => {
+  ])("rejects %s", async (_what, offset, byteSize, reason) => {
     const memory = openMemory();
     const { key } = await openRegion(64);
     await expect(memory.registerSystem("r", { key, offset, byteSize })).rejects.toMatchObject({
@@ -58,14 +58,14 @@ describe("a region", () => {
     "/no\0thing",
     `/${"x".repeat(5000)}`,
     "/tritonjs-no-such-object",
-  ])("of an object that cannot be opened, %j, is refused", async (key) => {
+  ])("rejects an object that cannot be opened, %j", async (key) => {
     await expect(openMemory().registerSystem("r", { key, offset: 0, byteSize: 1 })).rejects.toMatchObject({
       code: "INTERNAL",
       message: `Unable to open shared memory region: '${key}'`,
     });
   });
 
-  test.each(["", "/", "///"])("under a reserved key behind %j is refused", async (slashes) => {
+  test.each(["", "/", "///"])("rejects a reserved key behind %j", async (slashes) => {
     const key = `${slashes}triton_python_backend_shm_region_1`;
     await expect(openMemory().registerSystem("r", { key, offset: 0, byteSize: 1 })).rejects.toMatchObject({
       code: "INVALID_ARG",
@@ -75,7 +75,7 @@ describe("a region", () => {
     });
   });
 
-  test("of a page's offset begins there", async () => {
+  test("accepts an offset of one page", async () => {
     const memory = openMemory();
     const { pageSize } = await loadPosix();
     const object = await openRegion(pageSize + 8);
@@ -90,8 +90,8 @@ describe("a region", () => {
   });
 });
 
-describe("shared memory", () => {
-  test("that is not allowed has no regions and takes none", async () => {
+describe("client shared memory", () => {
+  test("has no regions and rejects new ones when it is disabled", async () => {
     const memory = new SharedMemory(false);
     const disabled =
       "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.";
@@ -105,7 +105,7 @@ describe("shared memory", () => {
     expect(() => memory.unregisterCuda("")).toThrow(disabled);
   });
 
-  test("of GPUs is answered for as by a server without one", async () => {
+  test("answers CUDA calls like a server without GPUs", async () => {
     const memory = openMemory();
     const { key } = await openRegion(8);
     await memory.registerSystem("r", { key, offset: 0, byteSize: 8 });
@@ -122,7 +122,7 @@ describe("shared memory", () => {
     expect(memory.systemStatus("r")).toHaveLength(1);
   });
 
-  test("holds a limited number of regions", async () => {
+  test("limits the number of regions", async () => {
     const memory = new SharedMemory(true, loadPosix, 10);
     onTestFinished(() => memory.close());
     const { key } = await openRegion(8);
@@ -135,7 +135,7 @@ describe("shared memory", () => {
     await memory.registerSystem("r", { key, offset: 0, byteSize: 8 });
   });
 
-  test("says what is missing without koffi, and on Windows", async () => {
+  test("reports a missing koffi package, and that Windows is not supported", async () => {
     const missing = async (): Promise<never> => {
       throw new Error("Cannot find package 'koffi'");
     };

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { CloudServer } from "./cloud-server.js";
 
-/** The calls of Azure Blob Storage that listing and reading take, with the container `bucket`. */
+/** The calls of Azure Blob Storage for listing and reading, with the container `bucket`. */
 export class AzureServer extends CloudServer {
-  /** What requests had as `authorization`; `none` for none. */
+  /** The `authorization` headers of requests; `none` where there was none. */
   readonly authorizations = new Set<string>();
 
   static start(): Promise<AzureServer> {

@@ -9,31 +9,31 @@ import { Triton } from "../../src/triton.js";
 import { outcomeText } from "./requests.js";
 import { ones } from "./tensors.js";
 
-/** What a bench is made of: a model `m` of batches of up to 4 rows unless it is told otherwise. */
+/** Options of a bench; by default the model `m` has batches of up to 4 rows. */
 export interface BatcherBenchInit {
   readonly batcher?: ModelOptions["batcher"];
   readonly maxBatchSize?: number;
   readonly inputs?: readonly TensorSpec[];
   readonly instances?: number;
-  /** How long each batch takes. */
+  /** Duration of each batch. */
   readonly execMs?: number;
   readonly delayScheduler?: number;
 }
 
-/** What a request is made of, besides its id. */
+/** Options of a request besides its id. */
 export interface SentRequest extends Partial<Omit<InferenceRequestInit, "inputs">> {
   readonly rows?: number;
   readonly columns?: number;
   readonly inputs?: Readonly<Record<string, Tensor>>;
 }
 
-/** A model with a dynamic batcher that only writes its batches down, under a virtual clock. */
+/** A model with a dynamic batcher that only logs its batches, under a virtual clock. */
 export class BatcherBench {
   readonly clock = new VirtualClock();
   readonly triton: Triton;
-  /** Ids of the requests of each batch, and when it began: `a b @0`. */
+  /** Ids of the requests of each batch, and its start time: `a b @0`. */
   readonly batches: string[] = [];
-  /** `id: what came of it @when`, in the order of the answers. */
+  /** `id: outcome @time`, in the order of the answers. */
   readonly outcomes: string[] = [];
   readonly handle;
   execMs: number;
@@ -66,7 +66,7 @@ export class BatcherBench {
     return requests.map(({ batchSize }) => ({ y: new Float32Array(batchSize) }));
   };
 
-  /** Sends a request; one that is refused has that as its outcome. */
+  /** Sends a request; a rejected request has the error as its outcome. */
   send(id: string, { rows = 1, columns = 2, inputs, ...init }: SentRequest = {}): InferenceRequest {
     const request = new InferenceRequest({
       modelName: "m",
@@ -83,12 +83,12 @@ export class BatcherBench {
     return request;
   }
 
-  /** Sends several at once. */
+  /** Sends several requests at once. */
   sendAll(ids: string, init: SentRequest = {}): InferenceRequest[] {
     return ids.split(" ").map((id) => this.send(id, init));
   }
 
-  /** Why the batches so far were cut, in their order. */
+  /** Reasons why the batches so far were cut, in order. */
   get cuts(): string[] {
     return this.handle
       .queue()

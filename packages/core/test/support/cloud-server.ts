@@ -17,12 +17,12 @@ export interface StoredPage {
   readonly next: string;
 }
 
-/** A server with one bucket in memory, for the protocols of which npm has no small server. */
+/** An in-memory server with one bucket, for protocols without a small server on npm. */
 export abstract class CloudServer implements AsyncDisposable {
   readonly objects = new Map<string, StoredObject>();
-  /** Paths that were asked for, decoded. */
+  /** Requested paths, decoded. */
   readonly requests: string[] = [];
-  /** Comes before an answer, and gives it if it returns true. */
+  /** Runs before an answer, and replaces it when it returns true. */
   intercept: (path: string, response: ServerResponse) => boolean = () => false;
   readonly #server: Server;
   #generation = 0;

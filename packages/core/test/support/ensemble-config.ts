@@ -5,7 +5,7 @@ import type { TensorSpec } from "../../src/config/tensor-spec.js";
 
 const tensor = (name: string): TensorSpec => ({ name, dtype: "FP32", shape: [1] });
 
-/** A step `x -> y` of the model's tensors, between two tensors of the ensemble. */
+/** An ensemble step that maps the model's tensors `x` and `y` to two tensors of the ensemble. */
 export const step = (modelName: string, from: string, to: string): EnsembleStep => ({
   modelName,
   inputMap: { x: from },

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { CloudServer } from "./cloud-server.js";
 
-/** The calls of Google Cloud Storage's JSON API that listing and reading take, with the bucket `bucket`. */
+/** The calls of Google Cloud Storage's JSON API for listing and reading, with the bucket `bucket`. */
 export class GoogleServer extends CloudServer {
   static start(): Promise<GoogleServer> {
     return new GoogleServer().listen();

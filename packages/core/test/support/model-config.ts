@@ -3,14 +3,14 @@ import type { ModelOptions } from "../../src/config/model-options.js";
 import { resolveConfig } from "../../src/config/resolve-config.js";
 import type { TensorSpec } from "../../src/config/tensor-spec.js";
 
-/** What differs from a model `m` that takes `x` FP32 [2] and gives `y` FP32 [3], with batches of up to 4. */
+/** Changes to a model `m` that takes `x` FP32 [2] and returns `y` FP32 [3], with batches of up to 4. */
 export interface ModelSketch {
   readonly inputs?: readonly TensorSpec[];
   readonly outputs?: readonly TensorSpec[];
   readonly options?: ModelOptions;
   readonly overrides?: Partial<ModelConfig>;
   readonly instances?: number;
-  /** GPUs of the machine; undefined for one without any driver. */
+  /** GPUs of the machine; undefined for a machine without a driver. */
   readonly gpus?: readonly number[];
 }
 

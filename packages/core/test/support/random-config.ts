@@ -10,7 +10,7 @@ import {
 } from "../../src/config/schema/field-schema.js";
 import { modelConfigSchema } from "../../src/config/schema/model-config-schema.js";
 
-/** Numbers in [0, 1), the same for the same seed. */
+/** Returns numbers in [0, 1), the same ones for the same seed. */
 export function randomSource(seed: number): () => number {
   let state = seed;
   return () => {
@@ -21,7 +21,7 @@ export function randomSource(seed: number): () => number {
   };
 }
 
-/** A configuration with any of the message's fields set to any value of their type. */
+/** A configuration with random fields of the message set to random values of their type. */
 export function randomConfig(random: () => number): ModelConfig {
   return randomMessage(modelConfigSchema, random) as unknown as ModelConfig;
 }

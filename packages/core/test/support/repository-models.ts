@@ -1,7 +1,7 @@
 import { emptyModelConfig } from "../../src/config/defaults.js";
 import type { ModelConfig } from "../../src/config/model-config.js";
 
-/** An ensemble with a step for each member; a plain model without any. */
+/** An ensemble with a step for each member; a plain model if there are no members. */
 export function ensembleConfig(name: string, members: readonly string[]): ModelConfig {
   const config = { ...emptyModelConfig(), name };
   if (members.length === 0) return config;

@@ -5,7 +5,7 @@ import type { InferenceResponse } from "../../src/request/inference-response.js"
 import type { Tensor } from "../../src/tensor/tensor.js";
 import { ones } from "./tensors.js";
 
-/** A request to model `m`; its outcome goes nowhere unless `onResponse` is given. */
+/** A request to model `m`; its outcome is dropped unless `onResponse` is given. */
 export function requestWith(
   inputs: Readonly<Record<string, Tensor>>,
   init: Partial<InferenceRequestInit> = {},
@@ -18,7 +18,7 @@ export function requestWith(
   });
 }
 
-/** A validated request of that many rows that has waited since `queueStart`. */
+/** A validated request with this many rows that has waited since `queueStart`. */
 export function queuedRequest(rows: number, queueStart = 0, columns = 2): InferenceRequest {
   const request = requestWith({ x: ones(rows, columns) });
   request.batchSize = rows;
@@ -26,13 +26,13 @@ export function queuedRequest(rows: number, queueStart = 0, columns = 2): Infere
   return request;
 }
 
-/** What a request led to: the response, or code and message of the error. */
+/** The outcome of a request: the response, or code and message of the error. */
 export function outcomeText(outcome: InferenceResponse | TritonError | undefined): string {
   if (outcome === undefined) return "nothing";
   return TritonError.is(outcome) ? `${outcome.code} ${outcome.message}` : "response";
 }
 
-/** Code and message of what a call throws. */
+/** Code and message of the error that a call throws. */
 export function thrownText(call: () => unknown): string {
   try {
     call();

@@ -20,7 +20,7 @@ import { ones } from "./tensors.js";
 
 export type ModelOptions = NonNullable<Parameters<typeof modelConfig>[0]>["options"];
 
-/** Runs each batch for `execMs` of the virtual clock, and writes down what it held. */
+/** Runs each batch for `execMs` of the virtual clock and logs its requests. */
 class BenchExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
@@ -44,7 +44,7 @@ class BenchExecutor implements Executor {
   }
 }
 
-/** A sequence batcher with instances that only write down what they get, under a virtual clock. */
+/** A sequence batcher with instances that only log what they get, under a virtual clock. */
 export class SequenceBench {
   readonly clock = new VirtualClock();
   readonly deadlines = new DeadlineQueue(this.clock);
@@ -52,9 +52,9 @@ export class SequenceBench {
   /** Ids of the requests of each batch; `-` is a null request. */
   readonly batches: string[] = [];
   readonly seen: InferenceRequest[] = [];
-  /** Which instance took each batch. */
+  /** Number of the instance that took each batch. */
   readonly takenBy: number[] = [];
-  /** `id: what came of it`, in the order of the answers. */
+  /** `id: outcome`, in the order of the answers. */
   readonly outcomes: string[] = [];
   /** `correlation id: reason`. */
   readonly evictions: string[] = [];
@@ -125,12 +125,12 @@ export class SequenceBench {
     return request;
   }
 
-  /** What the scheduler says to a request that it refuses. */
+  /** Error with which the scheduler rejects a request. */
   refusal(what: string, init: Partial<InferenceRequestInit> = {}): string {
     return thrownText(() => this.send(what, init));
   }
 
-  /** Sends requests one after the other, with 20 ms in between. */
+  /** Sends requests one after the other, 20 ms apart. */
   async sendEach(...all: readonly string[]): Promise<void> {
     for (const what of all) {
       this.send(what);

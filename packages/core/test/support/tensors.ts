@@ -13,7 +13,7 @@ export function ones(...shape: number[]): Tensor {
   return Tensor.fromElements("FP32", shape, new Float32Array(elementCount(shape)).fill(1));
 }
 
-/** Tensors of any bits, made from their bytes or from their elements. */
+/** Tensors with random bits, made from bytes or from elements. */
 export function tensors(datatype: DataType, shape: Shape): fc.Arbitrary<Tensor> {
   const count = elementCount(shape);
   if (datatype === "BYTES") {
@@ -30,7 +30,7 @@ export function tensors(datatype: DataType, shape: Shape): fc.Arbitrary<Tensor> 
   });
 }
 
-/** The bits of a tensor, to compare where NaN would not be equal to itself. */
+/** The bits of a tensor, for comparing NaNs. */
 export function bits(tensor: Tensor): { datatype: DataType; shape: Shape; hex: string } {
   const { datatype, shape, bytes } = tensor;
   return {

@@ -15,7 +15,7 @@ describe("the BYTES codec", () => {
     );
   });
 
-  it("gives back what was written", () => {
+  it("reads back what it wrote", () => {
     fc.assert(
       fc.property(lists, (elements) => {
         expect(decodeBytes(encodeBytes(elements)).map(hex)).toEqual(elements.map(hex));
@@ -23,7 +23,7 @@ describe("the BYTES codec", () => {
     );
   });
 
-  it("reads elements as views, whatever place in memory the data starts at", () => {
+  it("reads elements as views, whatever the alignment of the data", () => {
     const encoded = encodeBytes([Buffer.from("hello"), Buffer.from("x")]);
     const shifted = new Uint8Array(encoded.byteLength + 3);
     shifted.set(encoded, 3);
@@ -32,7 +32,7 @@ describe("the BYTES codec", () => {
     expect([hello, x].map((element) => Buffer.from(element!).toString())).toEqual(["hello", "x"]);
   });
 
-  it("refuses data that ends inside an element, at every place where it can", () => {
+  it("rejects data that ends inside an element, at every possible place", () => {
     const encoded = encodeBytes([Buffer.from("abc"), Buffer.from("d")]);
     const whole = new Set([0, 7, encoded.byteLength]);
     for (let length = 0; length <= encoded.byteLength; length++) {
@@ -45,12 +45,12 @@ describe("the BYTES codec", () => {
     }
   });
 
-  it("refuses a length of 4 GiB - 1 that is not there, without making room for it", () => {
+  it("rejects a missing element of 4 GiB - 1 without allocating memory for it", () => {
     const thrown = thrownText(() => decodeBytes(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 1)));
     expect(thrown).toBe("INVALID_ARG BYTES data of 5 bytes ends inside an element");
   });
 
-  it("either decodes any bytes or refuses them as INVALID_ARG", () => {
+  it("decodes random bytes or rejects them with INVALID_ARG", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (raw) => {
         const thrown = thrownText(() => decodeBytes(raw));
@@ -61,8 +61,8 @@ describe("the BYTES codec", () => {
   });
 });
 
-describe("a scan of serialized elements", () => {
-  it("counts them and finds no fault in whole ones", () => {
+describe("scanning serialized elements", () => {
+  it("counts whole elements and reports no fault", () => {
     fc.assert(
       fc.property(lists, (elements) => {
         expect(scanBytes(encodeBytes(elements), elements.length)).toEqual({ elements: elements.length });
@@ -74,7 +74,7 @@ describe("a scan of serialized elements", () => {
     expect(scanBytes(encodeBytes([1, 2, 3, 4].map((n) => Uint8Array.of(n))), 2)).toEqual({ elements: 3 });
   });
 
-  it("tells how many bytes are left where a length does not fit", () => {
+  it("reports how many bytes are left where a length does not fit", () => {
     const encoded = encodeBytes([Uint8Array.of(1)]);
     expect(scanBytes(Buffer.concat([encoded, Buffer.alloc(3)]), 9)).toEqual({
       elements: 1,
@@ -82,7 +82,7 @@ describe("a scan of serialized elements", () => {
     });
   });
 
-  it("tells the length of an element that is cut off, and what there is of it", () => {
+  it("reports the length of an element that is cut short, and the bytes left of it", () => {
     expect(scanBytes(Uint8Array.of(5, 0, 0, 0, 97, 98), 9)).toEqual({
       elements: 1,
       truncated: { expected: 5, available: 2 },

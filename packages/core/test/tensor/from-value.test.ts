@@ -26,7 +26,7 @@ describe("nested arrays", () => {
     expect(tensor([[], []], "FP32", [-1, -1]).shape).toEqual([2, 0]);
   });
 
-  it("hold booleans, numbers, bigints and text, each where it fits", () => {
+  it("hold booleans, numbers, bigints and text in tensors of fitting types", () => {
     expect(tensor([true, false, 1, 0], "BOOL", [4]).elements).toEqual(Uint8Array.of(1, 0, 1, 0));
     expect(tensor([1, 2n ** 64n - 1n], "UINT64", [2]).elements).toEqual(
       BigUint64Array.of(1n, 2n ** 64n - 1n),
@@ -44,7 +44,7 @@ describe("nested arrays", () => {
     expect(tensor([Math.PI], "BF16", [1]).elements).toEqual(Uint16Array.of(0x4049));
   });
 
-  it("must be regular", () => {
+  it("are rejected when they are irregular", () => {
     expect(fault([[1, 2], [3]], "FP32", [-1, -1])).toBe(
       "INVALID_ARG input 'x' (FP32): expected nested arrays of shape [2,2], got 1 entries at depth 1",
     );
@@ -53,7 +53,7 @@ describe("nested arrays", () => {
     );
   });
 
-  it("may not be endless", () => {
+  it("are rejected when they contain themselves", () => {
     const loop: unknown[] = [];
     loop.push(loop);
     expect(fault(loop, "FP32")).toBe(
@@ -62,7 +62,7 @@ describe("nested arrays", () => {
   });
 });
 
-describe("an element of the wrong kind is refused with what was expected and what came", () => {
+describe("an element of the wrong kind is rejected with the expected and the given kind", () => {
   const cases: [DataType, unknown, string][] = [
     ["BOOL", 2, "expected a boolean, 0 or 1, got 2"],
     ["UINT8", 256, "expected an integer in [0, 255], got 256"],
@@ -95,14 +95,14 @@ describe("an element of the wrong kind is refused with what was expected and wha
 });
 
 describe("typed arrays", () => {
-  it("take the shape of the specification and are not copied", () => {
+  it("get the shape of the specification and are not copied", () => {
     const data = Float32Array.of(1, 2, 3, 4);
     const made = tensor(data, "FP32", [-1, 2]);
     expect(made.shape).toEqual([2, 2]);
     expect(made.elements).toBe(data);
   });
 
-  it("must fill it", () => {
+  it("are rejected when they do not fill the shape", () => {
     const five = new Float32Array(5);
     expect(fault(five, "FP32", [2, 2])).toBe(
       "INVALID_ARG input 'x': an array of 5 elements does not fill shape [2,2]",
@@ -114,7 +114,7 @@ describe("typed arrays", () => {
     );
   });
 
-  it("must be those of the data type", () => {
+  it("are rejected when they do not match the data type", () => {
     expect(fault(new Float64Array(2), "FP32")).toBe(
       "INVALID_ARG input 'x' (FP32): expected Float32Array, got Float64Array",
     );
@@ -124,19 +124,19 @@ describe("typed arrays", () => {
     );
   });
 
-  it("of bytes may be Buffers and clamped arrays", () => {
+  it("may be Buffers or clamped arrays for bytes", () => {
     for (const bytes of [Buffer.from([1, 2]), Uint8ClampedArray.of(1, 2)]) {
       expect([...(tensor(bytes, "UINT8", [2]).elements as Uint8Array)]).toEqual([1, 2]);
     }
   });
 
-  it("of bytes are one element of a BYTES tensor", () => {
+  it("become one element of a BYTES tensor", () => {
     expect(tensor(Uint8Array.of(1, 2), "BYTES", []).elements).toEqual([Uint8Array.of(1, 2)]);
   });
 });
 
 describe("ndarrays", () => {
-  it("keep their own shape, and their memory when it is in order", () => {
+  it("keep their own shape, and their memory when it is contiguous", () => {
     const data = Float32Array.of(1, 2, 3, 4, 5, 6);
     const made = tensor(ndarray(data, [3, 2]), "FP32", [-1, -1]);
     expect(made.shape).toEqual([3, 2]);
@@ -146,7 +146,7 @@ describe("ndarrays", () => {
     );
   });
 
-  it("may be over lists of scalars", () => {
+  it("may wrap lists of scalars", () => {
     expect(tensor(ndarray(["a", "b"], [2, 1]), "BYTES", [-1, 1]).elements).toEqual([
       Uint8Array.of(97),
       Uint8Array.of(98),
@@ -154,7 +154,7 @@ describe("ndarrays", () => {
     expect(tensor(ndarray([1, 2], [2]), "INT64", [2]).elements).toEqual(BigInt64Array.of(1n, 2n));
   });
 
-  it("must hold elements of the data type", () => {
+  it("are rejected when their elements do not match the data type", () => {
     expect(fault(ndarray(new Float64Array(2)), "FP32")).toContain("expected Float32Array, got Float64Array");
     expect(fault(ndarray(new Float64Array(2)), "BYTES")).toContain(
       "expected an array of strings or byte arrays",

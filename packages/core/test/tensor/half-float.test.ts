@@ -13,7 +13,7 @@ import {
 
 const all = Uint16Array.from({ length: 65536 }, (_, half) => half);
 
-/** Two formats, each with its exponent mask and mantissa mask. */
+/** The two formats, each with its exponent mask and mantissa mask. */
 const formats = [
   { name: "FP16", read: fromFloat16, write: toFloat16, exponent: 0x7c00, mantissa: 0x3ff },
   { name: "BF16", read: fromBfloat16, write: toBfloat16, exponent: 0x7f80, mantissa: 0x7f },
@@ -22,7 +22,7 @@ const formats = [
 describe.each(formats)("$name", ({ read, write, exponent, mantissa }) => {
   const isNaNHalf = (half: number) => (half & exponent) === exponent && (half & mantissa) !== 0;
 
-  it("comes back bit for bit from every one of its 65536 values, NaN as a NaN of the same sign", () => {
+  it("round-trips all 65536 values bit for bit, NaN as a NaN of the same sign", () => {
     const wrong = all.filter((half) => {
       const back = write(read(half));
       return isNaNHalf(half) ? !isNaNHalf(back) || (back ^ half) & 0x8000 : back !== half;
@@ -30,13 +30,13 @@ describe.each(formats)("$name", ({ read, write, exponent, mantissa }) => {
     expect(wrong).toHaveLength(0);
   });
 
-  it("grows with its bits", () => {
+  it("increases with its bits", () => {
     for (let half = 1; half <= exponent; half++) {
       if (!(read(half) > read(half - 1))) expect.fail(`${half} is not above its predecessor`);
     }
   });
 
-  it("is the nearest of any number, and the even one of two that are as near", () => {
+  it("rounds any number to the nearest value, and ties to even", () => {
     const double = fc.double({ min: 0, max: read(exponent - 1), noNaN: true });
     fc.assert(
       fc.property(double, (value) => {
@@ -52,7 +52,7 @@ describe.each(formats)("$name", ({ read, write, exponent, mantissa }) => {
     );
   });
 
-  it("rounds halves between neighbours to even, and what lies a hair off to the nearer one", () => {
+  it("rounds midpoints to even, and anything beside a midpoint to the nearer value", () => {
     for (let half = 0; half < exponent - 1; half += 97) {
       const middle = (read(half) + read(half + 1)) / 2;
       const even = half & 1 ? half + 1 : half;
@@ -62,7 +62,7 @@ describe.each(formats)("$name", ({ read, write, exponent, mantissa }) => {
     }
   });
 
-  it("turns what is too large into infinity and keeps the sign of zero", () => {
+  it("turns numbers that are too large into infinity, and keeps the sign of zero", () => {
     expect(write(1e300)).toBe(exponent);
     expect(write(Number.NEGATIVE_INFINITY)).toBe(exponent | 0x8000);
     expect(write(0)).toBe(0);
@@ -72,7 +72,7 @@ describe.each(formats)("$name", ({ read, write, exponent, mantissa }) => {
 });
 
 describe("known values", () => {
-  it("of FP16: 1, the largest, the smallest normal and the smallest of all", () => {
+  it("of FP16 match: 1, the largest, the smallest normal and the smallest subnormal", () => {
     expect([0x3c00, 0x7bff, 0x0400, 0x0001, 0xc000].map(fromFloat16)).toEqual([
       1,
       65504,

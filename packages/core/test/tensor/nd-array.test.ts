@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { contiguousElements, isNdArray, toNdArray } from "../../src/tensor/nd-array.js";
 import { fp32 } from "../support/tensors.js";
 
-/** What is done to an ndarray to make its strides irregular. */
+/** Ways to make the strides of an ndarray irregular. */
 const views = fc.array(
   fc.record({
     transpose: fc.boolean(),
@@ -15,8 +15,8 @@ const views = fc.array(
   { maxLength: 4 },
 );
 
-describe("elements of an ndarray", () => {
-  it("come in row-major order whatever its strides, as walking over its indices gives them", () => {
+describe("the elements of an ndarray", () => {
+  it("are read in row-major order, whatever the strides", () => {
     fc.assert(
       fc.property(
         fc.tuple(fc.nat({ max: 4 }), fc.nat({ max: 4 }), fc.nat({ max: 4 })),
@@ -44,25 +44,25 @@ describe("elements of an ndarray", () => {
     );
   });
 
-  it("are the data itself when they lie in order and fill it", () => {
+  it("are the data itself when they fill it in order", () => {
     const data = Float32Array.of(1, 2, 3, 4);
     expect(contiguousElements(ndarray(data, [2, 2]))).toBe(data);
   });
 
-  it("are a view of the data when they lie in order in a part of it", () => {
+  it("are a view when they fill a part of the data in order", () => {
     const data = Float32Array.of(1, 2, 3, 4);
     const part = contiguousElements(ndarray(data, [1, 2], [2, 1], 2)) as Float32Array;
     expect(part).toEqual(Float32Array.of(3, 4));
     expect(part.buffer).toBe(data.buffer);
   });
 
-  it("are repeated where a stride of 0 repeats them", () => {
+  it("are repeated where a stride is 0", () => {
     expect(contiguousElements(ndarray(Float32Array.of(1, 2), [3, 2], [0, 1]))).toEqual(
       Float32Array.of(1, 2, 1, 2, 1, 2),
     );
   });
 
-  it("are gathered out of lists and Buffers too", () => {
+  it("are gathered from lists and Buffers", () => {
     const lists = ndarray([Uint8Array.of(1), Uint8Array.of(2), Uint8Array.of(3)], [3], [-1], 2);
     expect(contiguousElements(lists)).toEqual([Uint8Array.of(3), Uint8Array.of(2), Uint8Array.of(1)]);
     const buffer = ndarray(Buffer.from([1, 2, 3, 4]), [2, 2], [1, 2]);
@@ -71,7 +71,7 @@ describe("elements of an ndarray", () => {
 });
 
 describe("ndarrays", () => {
-  it("of a tensor view its elements", () => {
+  it("of a tensor are views of its elements", () => {
     const tensor = fp32([2, 2], [1, 2, 3, 4]);
     const array = toNdArray(tensor);
     expect(array.data).toBe(tensor.elements);
@@ -79,7 +79,7 @@ describe("ndarrays", () => {
     expect(array.get(1, 0)).toBe(3);
   });
 
-  it("are told from other objects", () => {
+  it("are distinguished from other objects", () => {
     expect(isNdArray(ndarray(new Float32Array(2)))).toBe(true);
     for (const other of [null, undefined, 3, [1], new Float32Array(2), {}, { shape: [1], data: [1] }]) {
       expect(isNdArray(other)).toBe(false);

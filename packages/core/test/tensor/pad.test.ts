@@ -6,7 +6,7 @@ import { sliceRows } from "../../src/tensor/slice.js";
 import type { Tensor } from "../../src/tensor/tensor.js";
 import { bits, fp32, tensors } from "../support/tensors.js";
 
-/** Tensors of one data type and rank, of any shapes. */
+/** Tensors of one data type and rank, with random shapes. */
 function ragged(datatype: DataType): fc.Arbitrary<Tensor[]> {
   return fc.integer({ min: 1, max: 3 }).chain((rank) =>
     fc.array(
@@ -19,7 +19,7 @@ function ragged(datatype: DataType): fc.Arbitrary<Tensor[]> {
 }
 
 describe("padding rows", () => {
-  it.each(DATA_TYPES)("and cutting them back gives each %s tensor bit for bit", (datatype) => {
+  it.each(DATA_TYPES)("and cutting them back returns each %s tensor bit for bit", (datatype) => {
     const element = elementOf(datatype === "BYTES" ? "-" : datatype === "BOOL" ? true : 1, datatype, "x");
     fc.assert(
       fc.property(ragged(datatype), (given) => {
@@ -37,7 +37,7 @@ describe("padding rows", () => {
     );
   });
 
-  it("fills up at the end of each dimension", () => {
+  it("fills up the end of each dimension", () => {
     const padded = padRows([fp32([1, 1, 2], [1, 2]), fp32([1, 2, 1], [3, 4])], -1);
     expect([padded.shape, [...(padded.elements as Float32Array)]]).toEqual([
       [2, 2, 2],
@@ -46,14 +46,14 @@ describe("padding rows", () => {
   });
 });
 
-describe("the element of a scalar", () => {
-  it("is what the data type makes of it", () => {
+describe("elementFromScalar", () => {
+  it("converts a scalar to the element of the data type", () => {
     expect(elementOf(1, "FP16", "x")).toBe(0x3c00);
     expect(elementOf(7, "INT64", "x")).toBe(7n);
     expect(elementOf("ab", "BYTES", "x")).toEqual(new TextEncoder().encode("ab"));
   });
 
-  it("is refused where the data type has no such element", () => {
+  it("rejects a scalar that the data type cannot hold", () => {
     expect(() => elementOf("ab", "FP32", "padding of input 'x'")).toThrow(/padding of input 'x'/);
   });
 });

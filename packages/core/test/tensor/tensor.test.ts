@@ -10,14 +10,14 @@ import { bits, fp32, tensors } from "../support/tensors.js";
 const fixedSize = DATA_TYPES.filter((datatype) => datatype !== "BYTES");
 
 describe("a tensor over bytes", () => {
-  it.each(fixedSize)("views %s elements where they lie when their place suits them", (datatype) => {
+  it.each(fixedSize)("views %s elements in place when they are aligned", (datatype) => {
     const memory = new Uint8Array(32);
     const tensor = Tensor.fromBytes(datatype, [1], memory.subarray(8, 8 + elementByteSize(datatype)));
     expect(tensor.elements.length).toBe(1);
     expect((tensor.elements as Uint8Array).buffer).toBe(memory.buffer);
   });
 
-  it.each(fixedSize)("copies %s elements to a place that suits them, out of a Buffer too", (datatype) => {
+  it.each(fixedSize)("copies %s elements when they are not aligned, also out of a Buffer", (datatype) => {
     const size = elementByteSize(datatype);
     for (const memory of [new Uint8Array(33), Buffer.alloc(33)]) {
       memory.set(Array.from({ length: 33 }, (_, i) => i));
@@ -28,12 +28,12 @@ describe("a tensor over bytes", () => {
     }
   });
 
-  it("refuses bytes that are not whole elements when the elements are asked for", () => {
+  it("rejects bytes that are not whole elements when the elements are read", () => {
     const tensor = Tensor.fromBytes("FP32", [2], new Uint8Array(7));
     expect(thrownText(() => tensor.elements)).toBe("INVALID_ARG 7 bytes are not whole elements of FP32");
   });
 
-  it("makes the elements once", () => {
+  it("creates the elements once", () => {
     const tensor = Tensor.fromBytes("BYTES", [1], Uint8Array.of(1, 0, 0, 0, 97));
     expect(tensor.hasElements).toBe(false);
     expect(tensor.elements).toBe(tensor.elements);
@@ -42,7 +42,7 @@ describe("a tensor over bytes", () => {
 });
 
 describe("a tensor over elements", () => {
-  it("has as its bytes a view of just those elements", () => {
+  it("returns a view of exactly those elements as its bytes", () => {
     const memory = Float32Array.of(1, 2, 3, 4);
     const tensor = Tensor.fromElements("FP32", [2], memory.subarray(1, 3));
     expect(tensor.bytes.buffer).toBe(memory.buffer);
@@ -53,7 +53,7 @@ describe("a tensor over elements", () => {
     expect([...Tensor.fromElements("UINT32", [1], Uint32Array.of(0x01020304)).bytes]).toEqual([4, 3, 2, 1]);
   });
 
-  it("keeps its memory when it is given another shape", () => {
+  it("shares its memory when it is reshaped", () => {
     const tensor = fp32([4], [1, 2, 3, 4]);
     expect(tensor.reshaped([2, 2]).elements).toBe(tensor.elements);
     expect(tensor.reshaped([2, 2]).shape).toEqual([2, 2]);
@@ -69,11 +69,11 @@ describe("rows of a tensor", () => {
     expect((rows.elements as Float32Array).buffer).toBe((tensor.elements as Float32Array).buffer);
   });
 
-  it("have no bytes of the rows next to them", () => {
+  it("exclude the bytes of neighbouring rows", () => {
     expect(sliceRows(fp32([3, 2], [1, 2, 3, 4, 5, 6]), 1, 1).bytes.byteLength).toBe(8);
   });
 
-  it("are the tensor itself when they are all of it", () => {
+  it("are the tensor itself when all rows are taken", () => {
     const tensor = fp32([2, 1], [1, 2]);
     expect(sliceRows(tensor, 0, 2)).toBe(tensor);
   });

@@ -21,7 +21,7 @@ interface Message {
   ];
 }
 
-/** A collector that keeps what it is sent, and traces that go there. */
+/** A collector that keeps what it receives, and tracing that sends to it. */
 async function bench(
   options: TraceOptions = {},
   spans: OpenTelemetryOptions = {},
@@ -57,8 +57,8 @@ async function bench(
   return { tracing, run, received, messages, lines, clock };
 }
 
-describe("a trace", () => {
-  it("has any number of moments", async () => {
+describe("an exported trace", () => {
+  it("keeps any number of timestamps", async () => {
     const { tracing, received } = await bench();
     const trace = tracing.sample("m")!;
     for (let response = 1; response <= 250_000; response++) trace.mark("INFER_RESPONSE_COMPLETE", response);
@@ -69,7 +69,7 @@ describe("a trace", () => {
     ]);
   });
 
-  it("becomes spans: all of it, each request, and its computing", async () => {
+  it("becomes spans: one for the whole, for each request, and for its computation", async () => {
     const { tracing, received, messages } = await bench({}, { resource: { zone: "a" } });
     const trace = tracing.sample("m")!;
     trace.mark("HTTP_RECV_START", 1);
@@ -130,26 +130,26 @@ describe("a trace", () => {
     });
   });
 
-  it("goes to a collector whose URL has no scheme", async () => {
+  it("is sent to a collector whose URL has no scheme", async () => {
     const { tracing, run, received } = await bench({}, {}, 200, "");
     run();
     await tracing.close();
     expect(received()).not.toEqual([]);
   });
 
-  it.each(["127.0.0.1:4318", "collector:4318/v1/traces", "[::1]:4318"])("may go to %s", (url) => {
+  it.each(["127.0.0.1:4318", "collector:4318/v1/traces", "[::1]:4318"])("may be sent to %s", (url) => {
     const { ofMode } = resolveTraceOptions({ mode: "opentelemetry", openTelemetry: { url } });
     expect(ofMode).toMatchObject({ url });
   });
 
-  it("goes on with that of the client, whose requests are all traced", async () => {
+  it("continues the client's trace, whose requests are all traced", async () => {
     const { tracing, run, received } = await bench({ rate: 1000, count: 1 });
     expect([run(), run(traceparent), run("00-nonsense")]).toEqual([false, true, false]);
     await tracing.close();
     expect(received()[0]).toMatchObject({ name: "InferRequest", traceId, parentSpanId });
   });
 
-  it("of clients alone is recorded with rate 0, and none while tracing is off", async () => {
+  it("with rate 0 records only client traces, and none while tracing is off", async () => {
     const { tracing, run, lines } = await bench({ rate: 0 });
     expect([run(), run(traceparent)]).toEqual([false, true]);
     expect(lines).toEqual([]);
@@ -159,8 +159,8 @@ describe("a trace", () => {
   });
 });
 
-describe("the exporter", () => {
-  it("waits for company as long as it is told", async () => {
+describe("the span exporter", () => {
+  it("waits the configured time to send spans together", async () => {
     const { run, tracing, clock, messages } = await bench(
       {},
       { scheduleDelayMs: 100, maxExportBatchSize: 6 },
@@ -174,7 +174,7 @@ describe("the exporter", () => {
     expect(messages.map(({ resourceSpans: [{ scopeSpans }] }) => scopeSpans[0].spans.length)).toEqual([6]);
   });
 
-  it("loses what it cannot hold, and says so", async () => {
+  it("drops what it cannot hold and logs it", async () => {
     const { run, tracing, received, lines } = await bench({}, { maxQueueSize: 3 });
     for (let i = 0; i < 4; i++) run();
     await tracing.close();
@@ -182,7 +182,7 @@ describe("the exporter", () => {
     expect(lines).toEqual(["5 spans were lost: they came faster than they could be sent"]);
   });
 
-  it("says of a collector that refuses or is not there what it could not send", async () => {
+  it("logs spans that a collector refuses or does not receive", async () => {
     const refused = await bench({}, {}, 503);
     refused.run();
     await refused.tracing.close();
@@ -206,12 +206,12 @@ describe("traceparent", () => {
     [`00-${traceId}-${"0".repeat(16)}-01`, false],
     [`00-${traceId.toUpperCase()}-${parentSpanId}-01`, false],
     [`00-${traceId}-${parentSpanId}`, false],
-  ])("%j is one: %j", (header, valid) => {
+  ])("%j is valid: %j", (header, valid) => {
     expect(readTraceparent(header)).toEqual(valid ? { traceId, parentSpanId } : undefined);
   });
 });
 
-it("settings tell of the mode, and tensors are not recorded in it", async () => {
+it("opentelemetry settings show the mode, and tensors are not recorded", async () => {
   const { tracing, lines } = await bench({ level: ["TIMESTAMPS", "TENSORS"] }, { scheduleDelayMs: 1 });
   const { mode, ofMode } = tracing.settings();
   expect([mode, ofMode]).toMatchObject([

@@ -7,7 +7,7 @@ import {
 } from "../../../src/observe/trace/read-trace-setting.js";
 import { DEFAULT_TRACE_SETTINGS } from "../../../src/observe/trace/trace-settings.js";
 
-describe("levels", () => {
+describe("trace levels", () => {
   it.each([
     [["TIMESTAMPS"], ["TIMESTAMPS"]],
     [
@@ -19,18 +19,18 @@ describe("levels", () => {
     [["MIN", "TENSORS"], ["TENSORS"]],
     [["timestamps"], undefined],
     [[], undefined],
-  ])("%j are %j", (names, levels) => {
+  ])("%j are read as %j", (names, levels) => {
     expect(readTraceLevels(names)).toEqual(levels);
   });
 
-  it("have OFF alone", () => {
+  it("reject OFF together with others", () => {
     expect(() => readTraceLevels(["OFF", "TENSORS"])).toThrow(
       "Expect only one trace level 'OFF' is specified",
     );
   });
 });
 
-describe("numbers", () => {
+describe("numbers in trace settings", () => {
   it.each([
     ["5", 5],
     [" +7x", 7],
@@ -47,7 +47,7 @@ describe("numbers", () => {
       "2147483648",
       "Unable to parse 'log_frequency', value is out of range [ 0, 4294967295 ], got: 2147483648",
     ],
-  ])("%j is none", (text, message) => {
+  ])("%j is not a valid rate", (text, message) => {
     expect(() => readTraceNumber("log_frequency", text)).toThrow(message);
   });
 
@@ -58,16 +58,16 @@ describe("numbers", () => {
       "Unable to parse 'trace_count', value is out of range [ -1, 2147483647 ], got: 99999999999",
     ],
     ["many", "Unable to parse 'trace_count', got: many"],
-  ])("%j is no count", (text, message) => {
+  ])("%j is not a valid count", (text, message) => {
     expect(() => readTraceCount(text)).toThrow(message);
   });
 
-  it("are counts from -1", () => {
+  it("accept counts from -1", () => {
     expect([readTraceCount("-1"), readTraceCount("0")]).toEqual([-1, 0]);
   });
 });
 
-it("clients see nothing but texts", () => {
+it("clients see all settings as texts", () => {
   const settings = { ...DEFAULT_TRACE_SETTINGS, rate: 1, file: "f" };
   expect(traceSettingTexts(settings)).toEqual({
     trace_level: ["OFF"],

@@ -5,8 +5,8 @@ import { traceBench } from "./trace-bench.js";
 
 const noInputs = { id: "", inputs: new Map<string, Tensor>() };
 
-describe("timestamps", () => {
-  it("are nanoseconds, an entry each, beside what the request is", async () => {
+describe("trace timestamps", () => {
+  it("are nanoseconds, one entry each, beside the facts of the request", async () => {
     const { tracing, read } = traceBench();
     const trace = tracing.sample("m")!;
     trace.mark("HTTP_RECV_START", 0.25);
@@ -32,7 +32,7 @@ describe("timestamps", () => {
     ]);
   });
 
-  it("are left out of traces of tensors alone, in which the request is named all the same", async () => {
+  it("are left out when only tensors are traced, while the request is still named", async () => {
     const { tracing, read } = traceBench({ level: "TENSORS" });
     const trace = tracing.sample("m")!;
     trace.begin("m", 1, noInputs, 1);
@@ -43,7 +43,7 @@ describe("timestamps", () => {
     expect(read()).toEqual([{ id: 1, model_name: "m", model_version: 1 }]);
   });
 
-  it("of a request that is refused are those of its frontend", async () => {
+  it("of a rejected request are those of its frontend", async () => {
     const { tracing, read } = traceBench();
     const trace = tracing.sample("m")!;
     trace.mark("HTTP_RECV_START", 1);
@@ -54,8 +54,8 @@ describe("timestamps", () => {
   });
 });
 
-describe("requests that others lead to", () => {
-  it("name their parents, and are in the same trace", async () => {
+describe("child requests", () => {
+  it("name their parents and are in the same trace", async () => {
     const { tracing, read, files } = traceBench({ logFrequency: 1 });
     const parent = tracing.sample("m")!;
     parent.begin("m", 1, noInputs, 1);
@@ -77,7 +77,7 @@ describe("requests that others lead to", () => {
     ]);
   });
 
-  it("are not recorded once the trace is over", async () => {
+  it("are not recorded after the trace has ended", async () => {
     const { tracing, read } = traceBench();
     const parent = tracing.sample("m")!;
     parent.begin("m", 1, noInputs, 1);
@@ -92,7 +92,7 @@ describe("requests that others lead to", () => {
   });
 });
 
-describe("tensors", () => {
+describe("traced tensors", () => {
   it.each<[Tensor, string]>([
     [Tensor.fromElements("BOOL", [2], Uint8Array.of(1, 0)), "1,0"],
     [Tensor.fromElements("UINT8", [2], Uint8Array.of(65, 255)), "65,255"],
@@ -104,7 +104,7 @@ describe("tensors", () => {
     [Tensor.fromElements("BF16", [1], float32ToBfloat16([0.5])), "0.5"],
     [Tensor.fromElements("BYTES", [2], [Buffer.from('a"b\n'), Buffer.from("é,")]), '"a""b\n","é,"'],
     [Tensor.fromElements("FP32", [0], new Float32Array(0)), ""],
-  ])("%o are %j", async (tensor, data) => {
+  ])("%o are written as %j", async (tensor, data) => {
     const { tracing, read } = traceBench({ level: "TENSORS" });
     const trace = tracing.sample("m")!;
     trace.begin("m", 1, { id: "", inputs: new Map([["x", tensor]]) }, 0);
@@ -119,7 +119,7 @@ describe("tensors", () => {
     });
   });
 
-  it("are those of the moment, whatever becomes of their memory", async () => {
+  it("show the values at that moment, even if their memory changes later", async () => {
     const { tracing, read } = traceBench({ level: "TENSORS" });
     const trace = tracing.sample("m")!;
     const elements = Float32Array.of(1, 2);
@@ -130,7 +130,7 @@ describe("tensors", () => {
     expect(read()).toMatchObject([{ activity: "TENSOR_BACKEND_OUTPUT", tensor: { data: "1,2" } }]);
   });
 
-  it("of any size come whole", async () => {
+  it("are written whole at any size", async () => {
     const { tracing, read } = traceBench({ level: "TENSORS" });
     const trace = tracing.sample("m")!;
     const elements = Int32Array.from({ length: 10_001 }, (_, i) => i);

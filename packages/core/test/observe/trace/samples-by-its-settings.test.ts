@@ -3,8 +3,8 @@ import { TritonError } from "../../../src/errors/triton-error.js";
 import { resolveTraceOptions, type TraceOptions } from "../../../src/observe/trace/trace-options.js";
 import { traceBench } from "./trace-bench.js";
 
-describe("the settings of a server", () => {
-  it("are Triton's unless told otherwise", () => {
+describe("trace settings of a server", () => {
+  it("default to Triton's", () => {
     expect(resolveTraceOptions({})).toEqual({
       levels: [],
       rate: 1000,
@@ -26,11 +26,11 @@ describe("the settings of a server", () => {
     ["MIN", ["TIMESTAMPS"]],
     ["MAX", ["TIMESTAMPS"]],
     [[], []],
-  ])("the level %j is %j", (level, levels) => {
+  ])("the level %j is read as %j", (level, levels) => {
     expect(resolveTraceOptions({ level: level! }).levels).toEqual(levels);
   });
 
-  it("that are none are told all at once", () => {
+  it("report all invalid values at once", () => {
     const options = { level: ["OFF", "LOUD"], rate: -1, count: 1.5, logFrequency: "x", file: 1, mode: "x" };
     expect(() => resolveTraceOptions(options as unknown as TraceOptions)).toThrow(
       new TritonError(
@@ -46,15 +46,15 @@ describe("the settings of a server", () => {
     );
   });
 
-  it("with which nothing would be recorded are taken with a warning", () => {
+  it("log a warning when nothing would be recorded", () => {
     const { messages, run } = traceBench({ file: "" });
     expect(messages).toEqual(["no traces are recorded: trace file name is not given"]);
     expect(run()).toBe(false);
   });
 });
 
-describe("sampling", () => {
-  it("takes every so manieth request, counted over all models", () => {
+describe("trace sampling", () => {
+  it("takes every n-th request, counted over all models", () => {
     const { run } = traceBench({ rate: 3 });
     expect(["a", "b", "a", "b", "a", "b", "a"].map(run)).toEqual([
       false,
@@ -67,28 +67,28 @@ describe("sampling", () => {
     ]);
   });
 
-  it("takes none while it is off", () => {
+  it("takes no request while tracing is off", () => {
     const { run, tracing } = traceBench({ level: "OFF" });
     expect([run(), run()]).toEqual([false, false]);
     tracing.update("", { levels: ["TIMESTAMPS"] });
     expect(run()).toBe(true);
   });
 
-  it("ends with the count, of which the settings tell what is left", () => {
+  it("stops after the count, and the settings show what is left", () => {
     const { run, tracing } = traceBench({ count: 2, rate: 2 });
     expect([1, 2, 3, 4, 5, 6].map(() => run())).toEqual([false, true, false, true, false, false]);
     expect(tracing.settings().count).toBe(0);
   });
 
-  it("of a model with settings of its own goes by these", () => {
+  it("follows the model's own settings", () => {
     const { run, tracing } = traceBench({ rate: 1000 });
     tracing.update("mine", { rate: 2 });
     expect([run("mine"), run("other"), run("mine")]).toEqual([false, false, true]);
   });
 });
 
-describe("an update", () => {
-  it("of the server reaches models where they have no setting of their own", () => {
+describe("an update of trace settings", () => {
+  it("of the server applies to models without a setting of their own", () => {
     const { tracing } = traceBench();
     tracing.update("m", { rate: 12, logFrequency: 34 });
     tracing.update("", { rate: 56, count: 78, levels: [] });
@@ -97,7 +97,7 @@ describe("an update", () => {
     expect(tracing.settings("other")).toEqual(tracing.settings());
   });
 
-  it("with null takes a setting back to that of the server, or of the start", () => {
+  it("with null restores the value of the server, or that of the start", () => {
     const { tracing } = traceBench();
     const initial = tracing.settings();
     tracing.update("m", { rate: 12, logFrequency: 34 });
@@ -112,7 +112,7 @@ describe("an update", () => {
     expect(tracing.settings("m")).toEqual(initial);
   });
 
-  it("lets a count that was not asked for begin anew", () => {
+  it("restarts a count that it does not mention", () => {
     const { tracing, run } = traceBench({ count: 5 });
     run();
     expect(tracing.settings().count).toBe(4);
@@ -120,7 +120,7 @@ describe("an update", () => {
     expect(tracing.settings().count).toBe(5);
   });
 
-  it("begins to count requests anew", () => {
+  it("restarts the counting of requests", () => {
     const { tracing, run } = traceBench({ rate: 2 });
     expect(run()).toBe(false);
     tracing.update("", {});
@@ -135,7 +135,7 @@ describe("an update", () => {
       { levels: ["TIMESTAMPS"] },
       "Attempting to set invalid trace setting :trace file name is not given",
     ],
-  ] as const)("with %j and %j is refused and changes nothing", (options, changes, text) => {
+  ] as const)("with %j and %j is rejected and changes nothing", (options, changes, text) => {
     const { tracing } = traceBench(options);
     const before = tracing.settings();
     for (const model of ["", "m"]) {

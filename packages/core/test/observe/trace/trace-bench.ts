@@ -7,13 +7,13 @@ import { Log } from "../../../src/observe/log/log.js";
 import type { TraceOptions } from "../../../src/observe/trace/trace-options.js";
 import { Tracing } from "../../../src/observe/trace/tracing.js";
 
-/** An entry of a trace file. */
+/** Entry of a trace file. */
 export interface Entry {
   readonly id: number;
   readonly [name: string]: unknown;
 }
 
-/** Traces into a folder of the test's own. */
+/** Records traces into a temporary folder of the test. */
 export function traceBench(options: TraceOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), "tritonjs-trace-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -24,7 +24,7 @@ export function traceBench(options: TraceOptions = {}) {
   const given = { level: "TIMESTAMPS", rate: 1, file: join(folder, "trace.json"), ...options } as const;
   const tracing = new Tracing(given, clock, log);
   const read = (name = "trace.json"): Entry[] => JSON.parse(readFileSync(join(folder, name), "utf8"));
-  /** A request that comes and goes; false when it is not traced. */
+  /** Runs one request through the traces; false when it is not traced. */
   const run = (modelName = "m"): boolean => {
     const trace = tracing.sample(modelName);
     trace?.begin(modelName, 1, { id: "", inputs: new Map() }, clock.now());
@@ -35,7 +35,7 @@ export function traceBench(options: TraceOptions = {}) {
   return { folder, messages, clock, tracing, read, run, files: () => readdirSync(folder).sort() };
 }
 
-/** How many requests the entries are about. */
+/** Number of requests that the entries describe. */
 export function requestsIn(entries: readonly Entry[]): number {
   return new Set(entries.map(({ id }) => id)).size;
 }

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { Tensor } from "../../../src/tensor/tensor.js";
 import { requestsIn, traceBench } from "./trace-bench.js";
 
-describe("the file", () => {
-  it("is written when the server ends, over what stood there", async () => {
+describe("a trace file", () => {
+  it("is written when the server ends, replacing an older file", async () => {
     const { tracing, run, read, files, folder } = traceBench();
     writeFileSync(join(folder, "trace.json"), "old");
     run();
@@ -15,7 +15,7 @@ describe("the file", () => {
     expect(requestsIn(read())).toBe(2);
   });
 
-  it("is not made without a trace", async () => {
+  it("is not created without a trace", async () => {
     const { tracing, files } = traceBench();
     await tracing.close();
     expect(files()).toEqual([]);
@@ -33,7 +33,7 @@ describe("the file", () => {
     expect(requestsIn(read())).toBe(4);
   });
 
-  it("begins before the end when there is much to write", async () => {
+  it("is written early when there is much to write", async () => {
     const { tracing, run, files, read } = traceBench();
     for (let i = 0; i < 1024; i++) run();
     await tracing.close();
@@ -43,8 +43,8 @@ describe("the file", () => {
   });
 });
 
-describe("numbered files", () => {
-  it("have as many traces as they were told, the last one the rest", async () => {
+describe("numbered trace files", () => {
+  it("hold the configured number of traces, the last one the rest", async () => {
     const { tracing, run, files, read } = traceBench({ logFrequency: 2 });
     for (let i = 0; i < 5; i++) run();
     await tracing.close();
@@ -52,7 +52,7 @@ describe("numbered files", () => {
     expect(files().map((name) => requestsIn(read(name)))).toEqual([2, 2, 1]);
   });
 
-  it("have one numbering for all settings", async () => {
+  it("are numbered across all settings", async () => {
     const { tracing, run, files, read } = traceBench();
     tracing.update("m", { logFrequency: 1 });
     run("m");
@@ -64,7 +64,7 @@ describe("numbered files", () => {
     expect(read("trace.json.1")[0]).toMatchObject({ model_name: "m" });
   });
 
-  it("take the traces that were counted, when the count is over", async () => {
+  it("receive the counted traces when the count ends", async () => {
     const { tracing, run, files, read } = traceBench();
     run();
     tracing.update("", { count: 3 });
@@ -74,7 +74,7 @@ describe("numbered files", () => {
     expect([requestsIn(read()), requestsIn(read("trace.json.0"))]).toEqual([1, 3]);
   });
 
-  it("are one file even where it is begun early", async () => {
+  it("stay one file even when writing begins early", async () => {
     const { tracing, run, files, read } = traceBench({ logFrequency: 3000 });
     for (let i = 0; i < 3001; i++) run();
     await tracing.close();
@@ -83,8 +83,8 @@ describe("numbered files", () => {
   });
 });
 
-describe("a trace under way", () => {
-  it("when its setting is replaced goes where that would have written it", async () => {
+describe("a trace in progress", () => {
+  it("is written where its replaced setting would have written it", async () => {
     const { tracing, run, files, read, clock } = traceBench({ logFrequency: 10 });
     const late = tracing.sample("m")!;
     run();
@@ -98,7 +98,7 @@ describe("a trace under way", () => {
     expect(read("trace.json.0").map((entry) => entry.model_name)).toContain("late");
   });
 
-  it("when the server ends is left out", async () => {
+  it("is left out when the server ends", async () => {
     const { tracing, run, read } = traceBench();
     const late = tracing.sample("m")!;
     run();
@@ -108,8 +108,8 @@ describe("a trace under way", () => {
   });
 });
 
-describe("a file that cannot be written", () => {
-  it("is a line of the log", async () => {
+describe("a trace file that cannot be written", () => {
+  it("is reported in the log", async () => {
     const { tracing, run, messages, folder } = traceBench();
     mkdirSync(join(folder, "trace.json"));
     run();
@@ -117,7 +117,7 @@ describe("a file that cannot be written", () => {
     expect(messages).toEqual([expect.stringMatching(/^failed creating trace file: .*EISDIR/)]);
   });
 
-  it("does not keep the next one from being written", async () => {
+  it("does not stop the next one from being written", async () => {
     const { tracing, run, messages, folder, read } = traceBench({ logFrequency: 1 });
     mkdirSync(join(folder, "trace.json.0"));
     run();
@@ -128,8 +128,8 @@ describe("a file that cannot be written", () => {
   });
 });
 
-describe("memory", () => {
-  it("is bounded: traces that come faster than they can be written are lost, and the log says so", async () => {
+describe("trace memory", () => {
+  it("is bounded: traces that come faster than the disk writes are dropped and logged", async () => {
     const { tracing, messages, clock, read } = traceBench({ level: "TENSORS", logFrequency: 1 });
     const big = new Map([["x", Tensor.fromElements("BYTES", [1], [new Uint8Array(2 ** 24 - 8).fill(97)])]]);
     for (let i = 0; i < 6; i++) {
@@ -143,7 +143,7 @@ describe("memory", () => {
     expect(requestsIn(read("trace.json.0"))).toBe(1);
   });
 
-  it("of one trace is bounded, which then says so once", async () => {
+  it("of one trace is bounded, and its truncation is recorded once", async () => {
     const { tracing, read } = traceBench({ level: "TENSORS" });
     const trace = tracing.sample("m")!;
     const outputs = new Map([["y", Tensor.fromElements("BYTES", [1], [new Uint8Array(2 ** 24).fill(97)])]]);

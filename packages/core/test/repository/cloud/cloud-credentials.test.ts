@@ -22,7 +22,7 @@ async function fromFile(path: string, content: string) {
   });
 }
 
-it("come from the environment, by Triton's names", async () => {
+it("credentials are read from the environment under Triton's names", async () => {
   const environment = {
     AWS_ACCESS_KEY_ID: "id",
     AWS_SECRET_ACCESS_KEY: "secret",
@@ -48,7 +48,7 @@ it("come from the environment, by Triton's names", async () => {
   });
 });
 
-it("come from the file when there is one, those of the longest name that the path begins with", async () => {
+it("credentials are read from a file if one is named, using the longest matching path prefix", async () => {
   const file = JSON.stringify({
     gs: { "": "/all.json", "gs://b": "/b.json", "gs://bucket/models": "/models.json" },
     s3: { "s3://bucket": { key_id: "id", secret_key: 5 } },
@@ -61,7 +61,7 @@ it("come from the file when there is one, those of the longest name that the pat
   await expect(fromFile("as://a/c", file)).rejects.toThrow("Cannot match credential for path  as://a/c");
 });
 
-it("of a file that cannot be read say so, without what is in it", async () => {
+it("an unreadable credentials file fails with an error that does not show its content", async () => {
   await expect(fromFile("s3://bucket", "secret-key")).rejects.toThrow(/credentials.json: it is not JSON$/);
   const missing = { TRITON_CLOUD_CREDENTIAL_PATH: join(folder, "nowhere") };
   await expect(findCredentials(parseCloudPath("s3://bucket"), missing)).rejects.toThrow(/nowhere: ENOENT/);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { isCloudPath, parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
 import { shownKey } from "../../../src/repository/cloud/list-objects.js";
 
-describe("a cloud path", () => {
+describe("parseCloudPath", () => {
   it.each([
     ["s3://bucket", "s3://bucket", "", "bucket", ""],
     ["s3://bucket/a//b/", "s3://bucket/a/b", "", "bucket", "a/b/"],
@@ -19,7 +19,7 @@ describe("a cloud path", () => {
       "c",
       "",
     ],
-  ])("%s is taken apart", (path, text, host, bucket, prefix) => {
+  ])("parses %s", (path, text, host, bucket, prefix) => {
     expect(isCloudPath(path)).toBe(true);
     const parsed = parseCloudPath(path);
     expect(parsed).toMatchObject({ text, host, bucket, prefix });
@@ -36,11 +36,11 @@ describe("a cloud path", () => {
     "gs://http://a/b",
     "as://account",
     "as://",
-  ])("%s has no bucket", (path) => {
+  ])("rejects %s, which has no bucket", (path) => {
     expect(() => parseCloudPath(path)).toThrow(`No bucket name found in path: ${path}`);
   });
 
-  it("is no directory", () => {
+  it("leaves local directories alone", () => {
     for (const path of ["/s3://a", "models", "S3://bucket", "file:///models"])
       expect(isCloudPath(path)).toBe(false);
   });

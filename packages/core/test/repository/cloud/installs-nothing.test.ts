@@ -14,14 +14,14 @@ it.each([
   ["s3://bucket/models", "@aws-sdk/client-s3"],
   ["gs://bucket/models", "@google-cloud/storage"],
   ["as://account/container", "@azure/storage-blob"],
-])("%s without its package tells the command that installs it", async (path, name) => {
+])("%s fails without its package and names the command that installs it", async (path, name) => {
   await expect(openStorage(parseCloudPath(path), {}, NONE)).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message: `${path} needs the package ${name}, which cannot be loaded (Cannot find package); install it: npm install ${name}`,
   });
 });
 
-it("identities of Azure need a package of their own, and are made as the environment says", async () => {
+it("Azure identities need a package of their own and are created as the environment says", async () => {
   const path = parseCloudPath("as://account/container");
   const open = (environment: NodeJS.ProcessEnv, azureIdentity: CloudSdks["azureIdentity"]) =>
     openStorage(path, environment, { ...INSTALLED_SDKS, azureIdentity });

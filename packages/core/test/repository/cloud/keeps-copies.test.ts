@@ -10,7 +10,7 @@ import { CopySweeper } from "../../../src/repository/sources/copy-sweeper.js";
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 const NONE = new Set<never>();
 
-/** A repository with one model, of which there is another one whenever it is wanted. */
+/** A repository with one model, which changes whenever a test asks for the next copy. */
 function changingModel() {
   const state = { etag: 1, exists: true };
   const source = new CloudSource(parseCloudPath("gs://bucket"), {
@@ -36,7 +36,7 @@ function changingModel() {
   return { state, source, next };
 }
 
-it("the newest copy stays, others go once nobody knows them and no version is made of them", async () => {
+it("the newest copy stays, and other copies are removed once they are neither known nor held", async () => {
   const { source, next } = changingModel();
   const [held, known, loose, newest] = [await next(), await next(), await next(), await next()];
   held.retain();
@@ -51,7 +51,7 @@ it("the newest copy stays, others go once nobody knows them and no version is ma
   expect(existsSync(newest.root)).toBe(false);
 });
 
-it("the copy of a model that is gone goes, and closing removes what is held too", async () => {
+it("the copy of a removed model is deleted, and closing also deletes held copies", async () => {
   const { source, state, next } = changingModel();
   const gone = await next();
   state.exists = false;
@@ -67,7 +67,7 @@ it("the copy of a model that is gone goes, and closing removes what is held too"
   await held.release();
 });
 
-it("nothing goes while a change is under way", async () => {
+it("no copy is deleted while a change is in progress", async () => {
   const { source, next } = changingModel();
   const sweeper = new CopySweeper([source], () => NONE);
   const first = await next();
@@ -84,7 +84,7 @@ it("nothing goes while a change is under way", async () => {
   await source.close();
 });
 
-it("a model is copied once when several ask for it at the same time", async () => {
+it("a model is copied once when several callers ask for it at the same time", async () => {
   const { source } = changingModel();
   await Promise.all([source.refresh(["m"]), source.refresh(), source.refresh(["m"])]);
   const { root } = await source.open("m");

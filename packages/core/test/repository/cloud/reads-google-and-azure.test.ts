@@ -21,7 +21,7 @@ function sourceAt(path: string, environment: NodeJS.ProcessEnv): CloudSource {
 
 async function google() {
   const server = await GoogleServer.start();
-  // The SDK reads the address of an emulator from nowhere else.
+  // The SDK reads the address of an emulator only from this variable.
   process.env.STORAGE_EMULATOR_HOST = server.address;
   return { server, source: sourceAt("gs://bucket/models", {}) };
 }
@@ -35,7 +35,7 @@ async function azure(environment: NodeJS.ProcessEnv = { AZURE_STORAGE_KEY: KEY }
 }
 
 for (const [name, start] of Object.entries({ google, azure })) {
-  it(`${name}: copies a model, notices a change, and takes what has not changed from the copy before`, async () => {
+  it(`${name}: copies a model, notices a change, and reuses unchanged files of the previous copy`, async () => {
     const { server, source } = await start();
     await using _ = server;
     server.put("models/größe/config.pbtxt", "one");
@@ -63,7 +63,7 @@ for (const [name, start] of Object.entries({ google, azure })) {
     await expect(readdir(first.directory)).rejects.toThrow("ENOENT");
   });
 
-  it(`${name}: finds models among five thousand objects, and copies one of many files`, async () => {
+  it(`${name}: finds models among five thousand objects and copies one with many files`, async () => {
     const { server, source } = await start();
     await using _ = server;
     for (let i = 0; i < 5_000; i++) server.put(`models/note-${i}`, `${i}`);
@@ -76,7 +76,7 @@ for (const [name, start] of Object.entries({ google, azure })) {
     await source.close();
   });
 
-  it(`${name}: a bucket that is not there, and a server that is gone, are told with their words`, async () => {
+  it(`${name}: reports a missing bucket and an unreachable server with the storage's own words`, async () => {
     const { server, source } = await start();
     const path = source.path.replace("bucket", "other");
     const other = sourceAt(path, { ...process.env, AZURE_STORAGE_SERVICE_ENDPOINT: server.address });
@@ -89,7 +89,7 @@ for (const [name, start] of Object.entries({ google, azure })) {
     await other.close();
   });
 
-  it(`${name}: a model that changes while it is copied is copied as it is then`, async () => {
+  it(`${name}: copies the newest content of a model that changes while it is copied`, async () => {
     const { server, source } = await start();
     await using _ = server;
     server.put("models/m/1/weights.bin", "old weights");
@@ -105,7 +105,7 @@ for (const [name, start] of Object.entries({ google, azure })) {
   });
 }
 
-it("azure: objects for directories of hierarchical accounts are directories", async () => {
+it("azure: treats the directory objects of hierarchical accounts as directories", async () => {
   const { server, source } = await azure();
   await using _ = server;
   server.put("models/m", "", true);
@@ -117,7 +117,7 @@ it("azure: objects for directories of hierarchical accounts are directories", as
   await source.close();
 });
 
-it("azure: signs with the key of the account in the credentials, before that of the path; without a key not at all", async () => {
+it("azure: signs with the account key of the credentials before that of the path, and not at all without a key", async () => {
   for (const [environment, authorization] of [
     [{ AZURE_STORAGE_KEY: KEY }, "SharedKey account"],
     [{ AZURE_STORAGE_KEY: KEY, AZURE_STORAGE_ACCOUNT: "mine" }, "SharedKey mine"],

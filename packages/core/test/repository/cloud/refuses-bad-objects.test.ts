@@ -14,7 +14,7 @@ import { MAX_SILENCE_MS, whileAlive } from "../../../src/repository/cloud/while-
 
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 
-/** A storage with objects by key, which all have the same size. */
+/** A storage with objects by key, all of the same size. */
 function storageOf(keys: readonly string[], download?: CloudStorage["download"]): CloudStorage {
   return {
     list: async (prefix) => ({
@@ -39,7 +39,7 @@ it.each([
   "models/bad/./x",
   "models/bad/..\\x",
   "models/bad/1\0",
-])("the key %j keeps its model out, and no other", async (key) => {
+])("the key %j makes its own model fail and no other", async (key) => {
   const source = sourceOf(storageOf([key, "models/bad/config.pbtxt", "models/good/config.pbtxt"]));
   await source.refresh();
   expect(await source.names()).toEqual(["bad", "good"]);
@@ -52,7 +52,7 @@ it.each([
   await source.close();
 });
 
-it("keys beside the models, and names that are none, are no models", async () => {
+it("keys beside the models and keys with invalid names are not models", async () => {
   const keys = [
     "models/",
     "models/../up/x",
@@ -70,14 +70,14 @@ it("keys beside the models, and names that are none, are no models", async () =>
   await source.close();
 });
 
-it("an object that is a file and a folder at once keeps its model out", async () => {
+it("an object that is both a file and a folder makes its model fail", async () => {
   const source = sourceOf(storageOf(["models/m/1", "models/m/1/weights.bin"]));
   await source.refresh();
   await expect(source.open("m")).rejects.toThrow(/^Failed to get object at s3:\/\/bucket\/models\/m\/1/);
   await source.close();
 });
 
-it("an object that comes in another length than it was listed with is refused", async () => {
+it("an object whose length differs from the listed one is rejected", async () => {
   const source = sourceOf(storageOf(["models/m/x"], async () => Readable.from([Buffer.from("da")])));
   await source.refresh();
   await expect(source.open("m")).rejects.toThrow(
@@ -86,7 +86,7 @@ it("an object that comes in another length than it was listed with is refused", 
   await source.close();
 });
 
-it("no more than eight objects are copied at once, and none after one failed", async () => {
+it("at most eight objects are copied at once, and none after one has failed", async () => {
   let running = 0;
   let most = 0;
   const keys = Array.from({ length: 40 }, (_, i) => `models/m/part-${i}`);
@@ -99,7 +99,7 @@ it("no more than eight objects are copied at once, and none after one failed", a
     storageOf(keys, async () => {
       const turn = ++asked;
       most = Math.max(most, ++running);
-      // A ninth would come in the turns after the eighth.
+      // A ninth download would start in the turns after the eighth.
       if (turn === 8) {
         for (let turns = 0; turns < 100; turns++) await turnOfTheEventLoop();
         letGo();
@@ -117,7 +117,7 @@ it("no more than eight objects are copied at once, and none after one failed", a
   await source.close();
 });
 
-it("work without a sign of life is given up after half a minute, whether it listens or not", async () => {
+it("work that shows no progress for half a minute is stopped, whether it heeds the signal or not", async () => {
   const clock = new VirtualClock();
   const { signal } = new AbortController();
   const waiting = whileAlive({ clock, signal }, () => new Promise(() => {}));
@@ -131,7 +131,7 @@ it("work without a sign of life is given up after half a minute, whether it list
   expect(await alive).toBe("done");
 });
 
-it("work is given up at once when nobody wants it any more", async () => {
+it("work stops at once when its signal aborts", async () => {
   const stop = new AbortController();
   const work = whileAlive({ clock: realClock, signal: stop.signal }, () => new Promise(() => {}));
   stop.abort(new TritonError("UNAVAILABLE", "the server is closing"));

@@ -13,14 +13,14 @@ function learnt(samples: readonly Sample[], from?: DurationFit): DurationFit {
   return fit!;
 }
 
-/** Batches of 1 to 16 rows in a fixed disorder. */
+/** Batches of 1 to 16 rows in a fixed irregular order. */
 const rowsOf = (i: number): number => 1 + ((i * 7) % 16);
 const exactly = (count: number, fixedMs: number, perRowMs: number): Sample[] =>
   Array.from({ length: count }, (_, i) => [rowsOf(i), fixedMs + perRowMs * rowsOf(i)]);
 /** Deviations that cancel each other out. */
 const wobble = (i: number): number => [0.9, 1.1, 0.95, 1.05][i % 4]!;
 
-describe("the duration of batches", () => {
+describe("the estimated duration of batches", () => {
   it.each([
     [10, 0.5],
     [1, 2],
@@ -31,19 +31,19 @@ describe("the duration of batches", () => {
     expect(fit.perRowMs).toBeCloseTo(perRowMs, 1);
   });
 
-  it("is half fixed after one batch, which says nothing about the rest", () => {
+  it("is split in half between fixed and per-row time after one batch", () => {
     const fit = learnt([[4, 20]]);
     expect([fit.fixedMs, fit.perRowMs]).toEqual([10, 2.5]);
   });
 
-  it("is learnt through noise, and so is its usual deviation", () => {
+  it("is learnt from noisy samples, with their usual deviation", () => {
     const fit = learnt(exactly(400, 10, 1).map(([rows, ms], i) => [rows, ms * wobble(i)]));
     expect(Math.abs(expectedMs(fit, 8) - 18)).toBeLessThan(0.9);
     expect(fit.spread).toBeGreaterThan(0.05);
     expect(fit.spread).toBeLessThan(0.12);
   });
 
-  it("does not follow one batch that takes twenty times as long", () => {
+  it("hardly changes after one batch that takes twenty times as long", () => {
     const before = learnt(exactly(100, 10, 1));
     const after = learnDuration(before, 8, 360);
     expect(Math.abs(expectedMs(after, 8) - 18)).toBeLessThan(1);
@@ -78,7 +78,7 @@ describe("the duration of batches", () => {
     expect(learnt(steep).fixedMs).toBeGreaterThanOrEqual(0);
   });
 
-  it("may be nothing at first, and something later", () => {
+  it("can start at zero and grow later", () => {
     const nothing = learnt(exactly(20, 0, 0));
     expect(expectedMs(nothing, 8)).toBeLessThan(0.01);
     const something = learnt(exactly(300, 10, 1), nothing);

@@ -16,41 +16,41 @@ function latency(given: Partial<WorkAhead>): number {
 }
 
 describe("the expected latency of a new request", () => {
-  it("is a batch of its own when nothing is ahead", () => {
+  it("is that of its own batch when no request is ahead", () => {
     expect(latency({})).toBe(11);
     expect(latency({ rows: 4 })).toBe(14);
   });
 
-  it("begins when the instance is idle", () => {
+  it("starts when the instance becomes idle", () => {
     expect(latency({ idleInMs: [7] })).toBe(18);
   });
 
-  it("is that of a batch with those who wait already", () => {
+  it("includes the requests that share its batch", () => {
     expect(latency({ rowsAhead: 5, idleInMs: [7] })).toBe(23);
   });
 
-  it("has full batches before it when many wait", () => {
+  it("includes the full batches that run before it", () => {
     expect(latency({ rowsAhead: 25, idleInMs: [7] })).toBe(7 + 20 + 20 + 16);
   });
 
-  it("is shared among instances, each of which takes the next batch when it is idle", () => {
+  it("is divided among instances, each of which takes a batch when it is idle", () => {
     expect(latency({ rowsAhead: 25, idleInMs: [3, 7] })).toBe(3 + 20 + 16);
     expect(latency({ rowsAhead: 15, idleInMs: [3, 7] })).toBe(7 + 16);
   });
 
-  it("with caution reckons with those who will join, up to a full batch", () => {
+  it("includes, with caution, expected arrivals up to a full batch", () => {
     expect(latency({ idleInMs: [7], rowsPerMs: 0.5, caution: 1 })).toBeCloseTo(21.5);
     expect(latency({ idleInMs: [7], rowsPerMs: 5, caution: 1 })).toBe(27);
     expect(latency({ idleInMs: [7], rowsPerMs: 5, caution: 0 })).toBe(18);
   });
 
-  it("with caution reckons with batches that take longer", () => {
+  it("grows, with caution, with the spread of durations", () => {
     const varied = { ...curve, spread: 0.2 };
     expect(latency({ idleInMs: [7], curve: varied, caution: 1 })).toBeGreaterThan(20);
     expect(latency({ idleInMs: [7], curve: varied, caution: 0 })).toBe(18);
   });
 
-  it("of a request larger than any batch is that of the request", () => {
+  it("counts all rows of a request larger than the largest batch", () => {
     expect(latency({ rows: 20 })).toBe(30);
   });
 });

@@ -19,46 +19,46 @@ function work(given: Partial<WaitingWork> = {}): WaitingWork {
   };
 }
 
-describe("the largest batch", () => {
-  it("takes at most half of the target, so that two of them fit into it", () => {
+describe("the largest batch size", () => {
+  it("takes at most half of the target, so that two batches fit into it", () => {
     expect(largestBatch({ ...gpu, perRowMs: 1 }, rules)).toBe(15);
   });
 
-  it("is no larger than the model takes", () => {
+  it("does not exceed that of the model", () => {
     expect(largestBatch(gpu, { ...rules, maxBatchSize: 16 })).toBe(16);
   });
 
-  it("stays small where larger ones hardly add throughput", () => {
+  it("stays small where larger batches hardly add throughput", () => {
     expect(largestBatch(cpu, { ...rules, targetLatencyMs: 10_000 })).toBeLessThan(40);
     expect(largestBatch({ fixedMs: 0, perRowMs: 2, spread: 0 }, rules)).toBe(4);
   });
 
-  it("is one where a row takes most of the target, and the model's own where it takes more", () => {
+  it("is one when a row takes most of the target, and the model's own when the fixed time exceeds it", () => {
     expect(largestBatch({ fixedMs: 0, perRowMs: 40, spread: 0 }, rules)).toBe(1);
     expect(largestBatch({ fixedMs: 100, perRowMs: 1, spread: 0 }, rules)).toBe(128);
   });
 });
 
-describe("a plan", () => {
-  it("waits so long that the first request is still answered in time", () => {
+describe("the plan of a batch", () => {
+  it("waits only as long as the first request is still answered in time", () => {
     const { waitMs, maxRows } = planBatch(work(), rules);
     expect(waitMs).toBeGreaterThan(25);
-    // Those who join make the batch longer.
+    // Requests that join make the batch longer.
     expect(waitMs + gpu.fixedMs + gpu.perRowMs * (1 + waitMs)).toBeLessThanOrEqual(50);
     expect(maxRows).toBeGreaterThan(100);
   });
 
-  it("ends the wait for a batch that is large enough", () => {
+  it("ends the wait once the batch is large enough", () => {
     const { enoughRows } = planBatch(work(), rules);
     expect(planBatch(work({ rows: enoughRows }), rules).waitMs).toBe(0);
   });
 
-  it("does not wait when nobody is expected", () => {
+  it("does not wait when no request is expected", () => {
     expect(planBatch(work({ arrivals: { rowsPerMs: 0, dispersion: 1 } }), rules).waitMs).toBe(0);
     expect(planBatch(work({ arrivals: { rowsPerMs: 0.001, dispersion: 1 } }), rules).waitMs).toBe(0);
   });
 
-  it("does not wait when a larger batch saves nothing", () => {
+  it("does not wait when a larger batch saves no time", () => {
     expect(planBatch(work({ curve: { fixedMs: 0, perRowMs: 2, spread: 0 } }), rules).waitMs).toBe(0);
   });
 
@@ -67,32 +67,32 @@ describe("a plan", () => {
     expect(planBatch(work({ waitedMs: 60, answerInMs: -10 }), rules).waitMs).toBe(0);
   });
 
-  it("waits for less when the first request has a deadline of its own", () => {
+  it("waits less when the first request has a deadline of its own", () => {
     const { waitMs } = planBatch(work({ answerInMs: 20 }), rules);
     expect(waitMs).toBeGreaterThan(0);
     expect(waitMs).toBeLessThan(10);
   });
 
-  it("keeps away from the deadline by as much as durations vary", () => {
+  it("keeps a distance to the deadline that grows with the spread of durations", () => {
     const steady = planBatch(work(), rules).waitMs;
     const varied = planBatch(work({ curve: { ...gpu, spread: 0.3 } }), rules).waitMs;
     expect(varied).toBeLessThan(steady - 5);
   });
 
-  it("leaves room for those who come while the batch runs, unless another instance is idle for them", () => {
+  it("leaves time for requests that arrive while the batch runs, unless another instance is idle", () => {
     const arrivals = { rowsPerMs: 0.4, dispersion: 1 };
     const busy = planBatch(work({ curve: cpu, arrivals }), rules);
     const idle = planBatch(work({ curve: cpu, arrivals, nextIdleMs: 0 }), rules);
     expect(busy.waitMs > 0 ? busy.enoughRows : 0).toBeLessThan(idle.enoughRows);
   });
 
-  it("leaves more room when arrivals come in bursts", () => {
+  it("leaves more time when arrivals come in bursts", () => {
     const even = planBatch(work({ arrivals: { rowsPerMs: 2, dispersion: 1 } }), rules);
     const bursts = planBatch(work({ arrivals: { rowsPerMs: 2, dispersion: 60 } }), rules);
     expect(bursts.waitMs).toBeLessThan(even.waitMs);
   });
 
-  it("without patience waits only as long as a batch of its own would cost those who join", () => {
+  it("waits, without patience, at most as long as joining requests would need for their own batch", () => {
     const { waitMs } = planBatch(work({ patience: 0, waitedMs: 4, answerInMs: 46 }), rules);
     expect(waitMs).toBe(6);
     expect(planBatch(work({ patience: 0, waitedMs: 10, answerInMs: 40 }), rules).waitMs).toBe(0);

@@ -12,27 +12,27 @@ const after = (batches: number, late: number, inTime: number) => {
 };
 
 describe("patience and caution", () => {
-  it("stay as they are while all answers come in time", () => {
+  it("stay unchanged while all answers are in time", () => {
     expect(after(1000, 0, 50)).toEqual(UNTRIED);
   });
 
-  it("turn with late answers: no more waiting first, then fewer requests let in", () => {
+  it("react to late answers: patience falls first, then caution rises", () => {
     expect(after(10, 1, 0).patience).toBeCloseTo(0);
     expect(after(10, 1, 0).caution).toBeCloseTo(0.1);
     expect(after(1000, 1, 0)).toEqual({ patience: -1, caution: 1 });
   });
 
-  it("come back when answers are in time again", () => {
+  it("recover when answers are in time again", () => {
     let punctuality = after(1000, 1, 0);
     for (let i = 0; i < 1000; i++) punctuality = afterBatch(punctuality, 0, 50);
     expect(punctuality).toEqual(UNTRIED);
   });
 
-  it("bear one late answer in a thousand", () => {
+  it("tolerate one late answer in a thousand", () => {
     expect(after(200, 1, 999)).toEqual(UNTRIED);
   });
 
-  it("refusals end waiting, and no more than that", () => {
+  it("lose patience after refusals, without gaining caution", () => {
     let punctuality = UNTRIED;
     for (let i = 0; i < 100; i++) punctuality = afterRefusal(punctuality);
     expect(punctuality).toEqual({ patience: 0, caution: 0 });

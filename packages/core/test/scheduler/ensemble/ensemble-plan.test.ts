@@ -11,21 +11,21 @@ const plan = new EnsemblePlan(
 const needed = (...outputs: string[]) =>
   [...plan.select(outputs).requestedOutputs.keys()].map(({ modelName }) => modelName).sort();
 
-describe("what of an ensemble runs", () => {
-  it("is all of it when nothing special is asked for", () => {
+describe("the steps of an ensemble that run", () => {
+  it("are all steps when no output is requested by name", () => {
     expect(needed()).toEqual(["a", "b", "c"]);
   });
 
-  it("is what the outputs that are asked for hang on", () => {
+  it("are those that the requested outputs depend on", () => {
     expect([needed("y"), needed("z"), needed("m")]).toEqual([["a", "b"], ["a", "c"], ["a"]]);
   });
 
-  it("counts who reads each tensor, the answer among them", () => {
+  it("are counted as readers of each tensor, together with the response", () => {
     expect(Object.fromEntries(plan.select([]).readers)).toEqual({ x: 1, m: 3, y: 1, z: 1 });
     expect(Object.fromEntries(plan.select(["y"]).readers)).toEqual({ x: 1, m: 1, y: 1 });
   });
 
-  it("asks members for nothing that nobody reads", () => {
+  it("request from members only outputs that are read", () => {
     const two = { modelName: "t", inputMap: { x: "x" }, outputMap: { p: "y", q: "z" } };
     const select = new EnsemblePlan(ensembleConfig(["x"], ["y", "z"], [two])).select(["z"]);
     expect([...select.requestedOutputs.values()]).toEqual([["q"]]);

@@ -16,7 +16,7 @@ describe("a tensor between models with and without a batch axis", () => {
 });
 
 describe("the readers of a tensor", () => {
-  it("get copies, but for the last, who gets the tensor itself", () => {
+  it("get copies, except the last one, which gets the tensor itself", () => {
     const elements = Float32Array.of(1, 2);
     const tensor = new EnsembleTensor(Tensor.fromElements("FP32", [2], elements), 0, 2);
     const first = tensor.take([2], false)!.elements as Float32Array;

@@ -10,8 +10,8 @@ function starter(started: string[], name: string, wanted = true) {
   };
 }
 
-describe("the limit of a step", () => {
-  it("lets so many requests start, and the others in their turn", () => {
+describe("the limit of an ensemble step", () => {
+  it("starts requests up to the limit, and the others in order", () => {
     const started: string[] = [];
     const limit = new StepLimit(2);
     expect(["a", "b", "c", "d"].map((name) => limit.acquire(starter(started, name)))).toEqual([
@@ -26,7 +26,7 @@ describe("the limit of a step", () => {
     expect(started).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("passes the turn of one who no longer wants it", () => {
+  it("skips a waiting request that was cancelled", () => {
     const started: string[] = [];
     const limit = new StepLimit(1);
     limit.acquire(starter(started, "a"));
@@ -36,7 +36,7 @@ describe("the limit of a step", () => {
     expect(started).toEqual(["a", "c"]);
   });
 
-  it("forgets one who leaves the line", () => {
+  it("forgets a request that leaves the line", () => {
     const started: string[] = [];
     const limit = new StepLimit(1);
     const [a, b, c] = ["a", "b", "c"].map((name) => starter(started, name));
@@ -48,7 +48,7 @@ describe("the limit of a step", () => {
     expect(limit.acquire(b!)).toBe(true);
   });
 
-  it("of 0 is none", () => {
+  it("of 0 means no limit", () => {
     const started: string[] = [];
     const limit = new StepLimit(0);
     for (const name of ["a", "b", "c"]) limit.acquire(starter(started, name));

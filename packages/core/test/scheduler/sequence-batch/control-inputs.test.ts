@@ -23,7 +23,7 @@ describe("control tensors", () => {
     ready: { name: "R", dtype: "BOOL" },
   } as const;
 
-  it("say where in its sequence a request stands", () => {
+  it("mark the place of a request in its sequence", () => {
     expect(controlsOf(flags, { sequenceStart: true })).toEqual({
       S: ["INT32", [1, 1], [1]],
       E: ["FP32", [1, 1], [0]],
@@ -35,7 +35,7 @@ describe("control tensors", () => {
     });
   });
 
-  it("have one axis without a batch axis", () => {
+  it("have one dimension when the model has no batch axis", () => {
     expect(controlsOf({ start: "S" }, {}, 0)).toEqual({ S: ["INT32", [1], [0]] });
   });
 

@@ -5,13 +5,13 @@ const direct = (maxBatchSize = 4, more: object = {}) =>
   ({ maxBatchSize, sequence: { strategy: "direct", ...more } }) as const;
 
 describe("the direct strategy", () => {
-  it("gives each sequence a row of its own, and fills rows without a request", async () => {
+  it("gives each sequence its own row, and fills rows without a request", async () => {
     const bench = new SequenceBench(direct());
     await bench.sendEach("A1^", "B1^", "C1^", "B2", "A2", "C2$");
     expect(bench.batches).toEqual(["A1", "- B1", "- - C1", "- B2", "A2", "- - C2"]);
   });
 
-  it("joins what waits while the instance is busy, one request of each sequence", async () => {
+  it("joins one waiting request of each sequence when the instance becomes idle", async () => {
     const bench = new SequenceBench(direct());
     bench.send("A1^");
     await bench.clock.advance(1);
@@ -36,14 +36,14 @@ describe("the direct strategy", () => {
     expect(bench.batches.slice(5)).toEqual(["D1", "- E1", "- - - F1"]);
   });
 
-  it("takes the lowest slot across instances", async () => {
+  it("chooses the lowest slot across instances", async () => {
     const bench = new SequenceBench(direct(2), 2);
     await bench.sendEach("A1^", "B1^", "C1^", "D1^", "A2$", "E1^");
     expect(bench.takenBy).toEqual([0, 1, 0, 1, 0, 0]);
     expect(bench.batches).toEqual(["A1", "B1", "- C1", "- D1", "A2", "E1"]);
   });
 
-  it("runs a request with another shape later, with null requests in place of the others", async () => {
+  it("runs a request with another shape later, with null requests for the other rows", async () => {
     const bench = new SequenceBench(direct(), 1, {}, { inputs: [{ name: "x", dtype: "FP32", shape: [-1] }] });
     bench.send("A1^", { columns: 2 });
     bench.send("B1^", { columns: 3 });
@@ -55,7 +55,7 @@ describe("the direct strategy", () => {
     );
   });
 
-  it("gives null requests zeros, no id, and no place in the statistics", async () => {
+  it("gives null requests zeros and no id, and leaves them out of the statistics", async () => {
     const bench = new SequenceBench(direct(4, { controls: { ready: "READY" } }));
     await bench.sendEach("A1^", "B1^");
     const filler = bench.seen[1]!;
@@ -68,7 +68,7 @@ describe("the direct strategy", () => {
     expect([...bench.statistics.batches.keys()]).toEqual([1, 2]);
   });
 
-  it("waits for enough slots, or for the delay of the oldest request", async () => {
+  it("waits for enough slots or for the delay of the oldest request", async () => {
     const bench = new SequenceBench(
       direct(4, { minimumSlotUtilization: 0.5, maxQueueDelayMicroseconds: 50_000 }),
     );
@@ -81,7 +81,7 @@ describe("the direct strategy", () => {
     expect(bench.batches).toEqual(["A1 B1", "A2"]);
   });
 
-  it("runs one at a time without a batch axis", async () => {
+  it("runs one request at a time when the model has no batch axis", async () => {
     const bench = new SequenceBench({ batching: false, sequence: { strategy: "direct" } });
     await bench.sendEach("A1^", "B1^$", "A2$");
     await bench.clock.advance(50);

@@ -22,17 +22,17 @@ describe("the rows of a direct batch", () => {
     expect(formDirectBatch(heads, 0, rules())).toEqual({ rows: [false, true, false, true] });
   });
 
-  it("are none without a request", () => {
+  it("are empty when there is no request", () => {
     expect(formDirectBatch([undefined, undefined], 0, rules())).toEqual({ rows: [] });
   });
 
-  it("leave a request out whose shape differs from that of the first", () => {
+  it("exclude a request whose shape differs from the first one", () => {
     const heads = [undefined, queuedRequest(1, 0, 2), queuedRequest(1, 0, 3), queuedRequest(1, 0, 2)];
     const equalInputs = new EqualInputsRule(variable);
     expect(formDirectBatch(heads, 0, rules({ equalInputs })).rows).toEqual([false, true, false, true]);
   });
 
-  it("reach to a request that is left out", () => {
+  it("extend to an excluded request", () => {
     const heads = [queuedRequest(1, 0, 2), queuedRequest(1, 0, 3)];
     const equalInputs = new EqualInputsRule(variable);
     expect(formDirectBatch(heads, 0, rules({ equalInputs })).rows).toEqual([true, false]);
@@ -42,7 +42,7 @@ describe("the rows of a direct batch", () => {
 describe("minimum slot utilization", () => {
   const waiting = rules({ maxQueueDelayMs: 100, minimumSlotUtilization: 0.5 });
 
-  it("makes too few requests wait for the rest of the delay of the oldest", () => {
+  it("keeps too few requests waiting for the rest of the oldest one's delay", () => {
     const heads = [at(30), undefined, undefined, undefined];
     expect(formDirectBatch(heads, 70, waiting)).toEqual({ rows: [], waitMs: 60 });
   });
@@ -55,11 +55,11 @@ describe("minimum slot utilization", () => {
     ]);
   });
 
-  it("does not matter once the delay of the oldest is over", () => {
+  it("no longer matters when the delay of the oldest request is over", () => {
     expect(formDirectBatch([at(30), undefined, undefined], 130, waiting).rows).toEqual([true]);
   });
 
-  it("of 0 makes nobody wait, whatever the delay", () => {
+  it("of 0 lets no request wait, whatever the delay", () => {
     const eager = rules({ maxQueueDelayMs: 100 });
     expect(formDirectBatch([at(0), undefined], 0, eager).rows).toEqual([true]);
   });

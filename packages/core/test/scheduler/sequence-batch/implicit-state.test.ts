@@ -10,7 +10,7 @@ import { SequenceBench } from "../../support/sequence-bench.js";
 const int32 = (...values: number[]) =>
   Tensor.fromElements("INT32", [1, values.length], Int32Array.from(values));
 
-/** A model whose state counts its requests: one element more for each, in a state of variable length. */
+/** A model whose state counts its requests: it grows by one element per request when its length is variable. */
 function counting(sequence: SequenceOptions, shape: readonly number[] = [1]) {
   const bench = new SequenceBench({
     sequence: { ...sequence, states: [{ input: "S", output: "S_NEW", dtype: "INT32", shape }] },
@@ -26,7 +26,7 @@ function counting(sequence: SequenceOptions, shape: readonly number[] = [1]) {
 }
 
 describe.each([["direct"], ["oldest"]] as const)("with the %s strategy, a state output", (strategy) => {
-  it("is the state input of the next request of its sequence", async () => {
+  it("becomes the state input of the next request of its sequence", async () => {
     const { bench, seen } = counting({ strategy });
     await bench.sendEach("A1^", "B1^", "A2", "B2", "A3$", "B3$");
     expect(seen.filter((line) => !line.startsWith("-"))).toEqual(
@@ -34,7 +34,7 @@ describe.each([["direct"], ["oldest"]] as const)("with the %s strategy, a state 
     );
   });
 
-  it("is forgotten at END, at START and when the sequence was idle", async () => {
+  it("is dropped at END, at START and after the idle time", async () => {
     const { bench, seen } = counting({ strategy });
     await bench.sendEach("A1^", "A2$", "A3^", "A4", "A5^");
     await bench.clock.advance(2000);
@@ -42,7 +42,7 @@ describe.each([["direct"], ["oldest"]] as const)("with the %s strategy, a state 
     expect(seen).toEqual(["A1: 0", "A2: 1", "A3: 0", "A4: 1", "A5: 0", "A6: 0"]);
   });
 
-  it("is kept when its request has been given up meanwhile, and not when the model failed", async () => {
+  it("is kept when its request was cancelled meanwhile, and dropped when the model failed", async () => {
     const { bench, seen } = counting({ strategy });
     const { answer } = bench;
     await bench.sendEach("A1^");
@@ -58,7 +58,7 @@ describe.each([["direct"], ["oldest"]] as const)("with the %s strategy, a state 
     expect(seen).toEqual(["A1: 0", "A2: 1", "A3: 2", "A4: 2"]);
   });
 
-  it("of another length than that of another sequence runs in a batch of its own", async () => {
+  it("of a different length runs in a separate batch", async () => {
     const { bench, seen } = counting({ strategy }, [-1]);
     await bench.sendEach("A1^", "A2", "B1^");
     bench.batches.length = 0;
@@ -72,7 +72,7 @@ describe.each([["direct"], ["oldest"]] as const)("with the %s strategy, a state 
   });
 });
 
-it("states of 100000 sequences that were opened and abandoned can be collected after the idle time", async () => {
+it("the states of 100000 abandoned sequences can be collected after the idle time", async () => {
   setFlagsFromString("--expose-gc");
   const collectGarbage = runInNewContext("gc") as () => void;
   const count = 100_000;
@@ -102,13 +102,13 @@ it("states of 100000 sequences that were opened and abandoned can be collected a
   expect(alive(kept)).toBeLessThan(100);
 });
 
-it("a null request has a state of zeros, and leaves those of others alone", async () => {
+it("a null request has a zero state and does not change the states of others", async () => {
   const { bench, seen } = counting({ strategy: "direct" });
   await bench.sendEach("A1^", "B1^", "B2", "A2");
   expect(seen).toEqual(["A1: 0", "-: 0", "B1: 0", "-: 0", "B2: 1", "A2: 1"]);
 });
 
-it("the state of one sequence is no memory of another", async () => {
+it("the states of two sequences share no memory", async () => {
   const { bench } = counting({ strategy: "oldest" });
   const states: Tensor[] = [];
   bench.answer = (request) => {

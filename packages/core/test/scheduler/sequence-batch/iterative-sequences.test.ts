@@ -17,7 +17,7 @@ function bench(more: object = {}): SequenceBench {
 const noId = { correlationId: undefined };
 
 describe.each(["direct", "oldest"] as const)("iterative sequences under the %s strategy", (strategy) => {
-  it("get an id of their own, and run until the model has done with them", async () => {
+  it("get an id of their own, and run until the model has finished with them", async () => {
     const subject = bench({ strategy });
     const request = subject.send("A3", noId);
     await subject.clock.advance(100);
@@ -37,14 +37,14 @@ describe.each(["direct", "oldest"] as const)("iterative sequences under the %s s
     expect(batches).toEqual(["A4", "A4", "A4 B2", "A4 B2"]);
   });
 
-  it("are not idle while they run", async () => {
+  it("do not time out as idle while they run", async () => {
     const subject = bench({ strategy, maxSequenceIdleMicroseconds: 5000 });
     subject.send("A3", noId);
     await subject.clock.advance(100);
     expect(subject.outcomes).toEqual(["A3: response"]);
   });
 
-  it("end between two runs when they are given up", async () => {
+  it("end between two runs when they are cancelled", async () => {
     const subject = bench({ strategy });
     const request = subject.send("A9", noId);
     await subject.clock.advance(15);

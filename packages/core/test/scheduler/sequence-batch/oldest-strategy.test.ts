@@ -11,7 +11,7 @@ describe("the oldest strategy", () => {
     expect(bench.batches).toEqual(["A1 B1 C1", "A2"]);
   });
 
-  it("has one request of a sequence under way at a time", async () => {
+  it("runs one request of a sequence at a time", async () => {
     const bench = new SequenceBench(oldest());
     for (const what of ["A1^", "A2", "A3$"]) bench.send(what);
     await bench.clock.advance(100);
@@ -28,7 +28,7 @@ describe("the oldest strategy", () => {
     expect(bench.batches.slice(2)).toEqual(["B2", "E1"]);
   });
 
-  it("counts the queue delay from when a request may run", async () => {
+  it("counts the queue delay from the time a request may run", async () => {
     const bench = new SequenceBench(
       oldest(4, { preferredBatchSize: [2], maxQueueDelayMicroseconds: 100_000 }),
     );
@@ -42,14 +42,14 @@ describe("the oldest strategy", () => {
     expect(bench.batches).toEqual(["A1", "A2"]);
   });
 
-  it("frees the slot when the END is handed on, and the next sequence in it waits", async () => {
+  it("frees the slot when END is dispatched, and delays the next sequence in it", async () => {
     const bench = new SequenceBench(oldest(4, { maxQueueDelayMicroseconds: 100_000 }));
     for (const what of ["A1^$", "B1^$", "C1^$"]) bench.send(what);
     await bench.clock.advance(300);
     expect(bench.batches).toEqual(["A1 C1", "B1"]);
   });
 
-  it("goes on with a sequence whose request was given up on its way", async () => {
+  it("continues a sequence after one of its waiting requests was cancelled", async () => {
     const bench = new SequenceBench(oldest(4, { maxQueueDelayMicroseconds: 100_000 }));
     const first = bench.send("A1^");
     bench.send("A2");
@@ -58,7 +58,7 @@ describe("the oldest strategy", () => {
     expect(bench.batches).toEqual(["A2"]);
   });
 
-  it("loses what its batcher has with the instance, and keeps sequences that have not begun", async () => {
+  it("fails the batched requests when the instance fails, and keeps sequences that have not begun", async () => {
     const bench = new SequenceBench(oldest(1, { maxQueueDelayMicroseconds: 0 }));
     await bench.sendEach("A1^");
     bench.instances.instances[0]!.executor.onHealth?.(false);

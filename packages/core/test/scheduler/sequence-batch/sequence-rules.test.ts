@@ -13,13 +13,13 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
   const bench = (maxBatchSize = 4, more: object = {}, instances = 1) =>
     new SequenceBench({ maxBatchSize, sequence: { strategy, ...more } }, instances);
 
-  it("need a correlation id", () => {
+  it("require a correlation id", () => {
     for (const correlationId of [undefined, 0n, ""]) {
       expect(bench().refusal("A1^", { correlationId })).toBe(noId);
     }
   });
 
-  it("tell an integer id from the same digits as text", async () => {
+  it("distinguish an integer id from a text id with the same digits", async () => {
     const { send, refusal, clock, ...rest } = open(bench());
     send("A1^", { correlationId: 7n });
     await clock.advance(20);
@@ -29,7 +29,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(rest.bench.batches).toEqual(["A1", "A3"]);
   });
 
-  it("begin with START", async () => {
+  it("require START on the first request", async () => {
     const subject = bench();
     expect(subject.refusal("A1")).toBe(startMissing("A"));
     expect(subject.refusal("A1$")).toBe(startMissing("A"));
@@ -39,7 +39,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.batches).toEqual(["A1", "A2", "A4"]);
   });
 
-  it("refuse more than one row", () => {
+  it("reject more than one row", () => {
     const subject = bench();
     const request = subject.send("A1^");
     request.batchSize = 2;
@@ -48,7 +48,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     );
   });
 
-  it("go on in their slot when they start again, as another sequence", async () => {
+  it("keep their slot when they restart, as a new sequence", async () => {
     const subject = bench();
     await subject.sendEach("A1^", "B1^", "A2^", "A3$");
     expect(subject.batches.at(-1)).toBe("A3");
@@ -66,7 +66,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.batches).toEqual(["A1", "A2", "B1", "B2", "C1"]);
   });
 
-  it("are two in the backlog when an id starts again after its END", async () => {
+  it("occupy two places in the backlog when an id restarts after its END", async () => {
     const subject = bench(1);
     await subject.sendEach("A1^", "B1^", "B2$", "B3^", "B4$", "A2$");
     await subject.clock.advance(100);
@@ -75,7 +75,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(sequences.size).toBe(3);
   });
 
-  it("are over when no request has come for the idle time, silently", async () => {
+  it("end silently after the idle time", async () => {
     const subject = bench(4, { maxSequenceIdleMicroseconds: 100_000 });
     subject.send("A1^");
     await subject.clock.advance(90);
@@ -88,7 +88,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.deadlines.size).toBe(0);
   });
 
-  it("leave their slot to the backlog when they are idle; those in the backlog are never idle", async () => {
+  it("give their slot to the backlog when they are idle, and never time out in the backlog", async () => {
     const subject = bench(1, { maxSequenceIdleMicroseconds: 100_000 });
     await subject.sendEach("A1^", "B1^");
     await subject.clock.advance(50);
@@ -99,7 +99,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.evictions).toEqual(["A: idle"]);
   });
 
-  it("leave the backlog as a whole when one request may not wait for longer", async () => {
+  it("leave the backlog as a whole when one of their requests times out", async () => {
     const subject = bench(1);
     await subject.sendEach("A1^", "B1^");
     subject.send("B2$", { timeoutMicroseconds: 50_000 });
@@ -121,7 +121,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.outcomes).toEqual(["A1: response", "A2: response"]);
   });
 
-  it("end with a request that is given up while it waits, and so do the requests behind it", async () => {
+  it("end, with all requests behind it, when a waiting request is cancelled", async () => {
     const subject = bench(1);
     subject.execMs = 50;
     subject.send("A1^");
@@ -138,7 +138,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.refusal("A5")).toBe(startMissing("A"));
   });
 
-  it("go on when a request is given up that runs", async () => {
+  it("continue when a running request is cancelled", async () => {
     const subject = bench();
     const first = subject.send("A1^");
     await subject.clock.advance(1);
@@ -148,7 +148,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.outcomes).toEqual(["A1: CANCELLED the request was cancelled", "A2: response"]);
   });
 
-  it("leave the backlog when a request of theirs is given up there", async () => {
+  it("leave the backlog when one of their requests is cancelled there", async () => {
     const subject = bench(1);
     await subject.sendEach("A1^");
     const first = subject.send("B1^");
@@ -161,7 +161,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.scheduler.queuedCount).toBe(0);
   });
 
-  it("leave the backlog as a whole, with the requests before the one that is given up", async () => {
+  it("leave the backlog with the requests before the cancelled one", async () => {
     const subject = bench(1);
     await subject.sendEach("A1^");
     subject.send("B1^");
@@ -181,14 +181,14 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.scheduler.queuedCount).toBe(0);
   });
 
-  it("go on after an error of the model", async () => {
+  it("continue after an error of the model", async () => {
     const subject = bench();
     subject.answer = ({ id }) => (id === "A1" ? new TritonError("INTERNAL", "no") : new Map());
     await subject.sendEach("A1^", "A2$");
     expect(subject.outcomes).toEqual(["A1: INTERNAL no", "A2: response"]);
   });
 
-  it("that run may go on when the scheduler stops; nothing new may start", async () => {
+  it("finish their requests when the scheduler stops, and no sequence can start", async () => {
     const subject = bench(1);
     for (const what of ["A1^", "A2", "B1^$"]) subject.send(what);
     subject.scheduler.stop();
@@ -198,7 +198,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect([subject.deadlines.size, subject.evictions]).toEqual([0, ["A: stopped"]]);
   });
 
-  it("fail with an instance that breaks down, and their slots are free", async () => {
+  it("fail when their instance fails, and free their slots", async () => {
     const subject = bench(2);
     const { executor } = subject.instances.instances[0]!;
     subject.send("A1^");
@@ -218,7 +218,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.evictions).toContain("A: failed");
   });
 
-  it("leave nothing behind, however many are opened and abandoned", async () => {
+  it("free all memory of abandoned sequences", async () => {
     const count = 20_000;
     const subject = new SequenceBench({
       maxBatchSize: 64,
@@ -234,7 +234,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
   });
 });
 
-/** The parts of a bench as functions. */
+/** Methods of a bench as functions. */
 function open(bench: SequenceBench) {
   return {
     bench,
@@ -244,7 +244,7 @@ function open(bench: SequenceBench) {
   };
 }
 
-describe("a hold", () => {
+describe("holding the first batch of sequences", () => {
   it("lasts until enough requests wait in slots and in the backlog", async () => {
     const hold = { holdUntil: 2, backlogHoldUntil: 2 };
     const bench = new SequenceBench({ maxBatchSize: 1, sequence: { strategy: "direct" } }, 1, hold);
@@ -255,7 +255,7 @@ describe("a hold", () => {
     expect(bench.batches).toEqual(["A1", "A2", "B1", "C1"]);
   });
 
-  it("counts requests that were given up meanwhile", async () => {
+  it("counts cancelled requests", async () => {
     const hold = { holdUntil: 2, backlogHoldUntil: 0 };
     const bench = new SequenceBench({ maxBatchSize: 2, sequence: { strategy: "direct" } }, 1, hold);
     const first = bench.send("A1^$");
@@ -264,7 +264,7 @@ describe("a hold", () => {
     expect(bench.batches.join()).toContain("B1");
   });
 
-  it("of the oldest strategy is that of its batcher", async () => {
+  it("uses the batcher's hold in the oldest strategy", async () => {
     const bench = new SequenceBench({ sequence: {} }, 1, { holdUntil: 2 });
     await bench.sendEach("A1^");
     expect(bench.batches).toEqual([]);

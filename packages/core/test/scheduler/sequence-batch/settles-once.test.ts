@@ -36,7 +36,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 it.each(["direct", "oldest"] as const)(
-  "whatever happens under the %s strategy, each request is answered once and nothing is left",
+  "under the %s strategy, each request settles once under random events, and no state is left",
   async (strategy) => {
     await fc.assert(
       fc.asyncProperty(
@@ -77,7 +77,7 @@ it.each(["direct", "oldest"] as const)(
           expect([...answers]).toEqual(expect.arrayContaining(accepted.map(({ id }) => [id, 1])));
           expect(answers.size).toBe(accepted.length);
           expect([bench.deadlines.size, bench.scheduler.queuedCount]).toEqual([0, 0]);
-          // Requests of one id that reached an instance did so in the order in which they came.
+          // Requests of one id reached the instance in order of arrival.
           const order = bench.seen.filter(({ ready }) => ready);
           for (let id = 1n; id <= 6n; id++) {
             const places = order
