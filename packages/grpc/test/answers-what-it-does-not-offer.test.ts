@@ -9,7 +9,7 @@ const notAllowed = {
   details: "explicit model load / unload is not allowed if polling is enabled",
 };
 
-describe("model control", () => {
+describe("model control is refused", () => {
   test.each<[inference.RepositoryModelLoadRequest.$Properties, object]>([
     [{ modelName: "m" }, notAllowed],
     [
@@ -41,7 +41,7 @@ describe("model control", () => {
         details: "invalid value type for load parameter 'file:1/m', expected bytes_param.",
       },
     ],
-  ])("refuses to load %j", async (request, error) => {
+  ])("for the load request %j", async (request, error) => {
     const { client } = await serve(new FakeService());
     await expect(
       client.call(
@@ -63,7 +63,7 @@ describe("model control", () => {
         details: "invalid value type for 'unload_dependents' parameter, expected bool_param.",
       },
     ],
-  ])("refuses to unload %j", async (request, error) => {
+  ])("for the unload request %j", async (request, error) => {
     const { client } = await serve(new FakeService());
     await expect(
       client.call(
@@ -76,13 +76,13 @@ describe("model control", () => {
   });
 });
 
-describe("shared memory", () => {
+describe("shared memory calls of a server without shared memory", () => {
   const disabled = {
     code: status.UNIMPLEMENTED,
     details: "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
   };
 
-  test("has no regions and takes none", async () => {
+  test("list no regions and reject new ones", async () => {
     const { client } = await serve(new FakeService());
     const { SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse } = inference;
     const systemStatus = (name: string) =>
@@ -124,7 +124,7 @@ describe("shared memory", () => {
   });
 });
 
-test("has no trace settings", async () => {
+test("trace settings are refused by a server without traces", async () => {
   const { client } = await serve(new FakeService());
   await expect(
     client.call("TraceSetting", inference.TraceSettingRequest, inference.TraceSettingResponse, {}),

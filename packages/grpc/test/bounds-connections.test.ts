@@ -18,12 +18,12 @@ const message = framed(encodeMessage(inference.ModelInferRequest, { modelName: "
 const works = async (port: number) =>
   expect((await rawCall(rawSession(`localhost:${port}`), message)).grpcStatus).toBe(0);
 
-overEachTransport("a connection", () => {
-  test("has at most 1024 calls, and more are refused to a client that does not keep to it", async () => {
+overEachTransport("a connection with many calls", () => {
+  test("limits calls to 1024, and refuses further calls of a client that ignores the limit", async () => {
     const { address } = await serve(new FakeService());
     const { socket, frames } = await rawConnection(address.port);
     const ids = Array.from({ length: 1100 }, (_, index) => 2 * index + 1);
-    // Each declares a message of 2 GiB, of which nothing comes: no memory is kept for it.
+    // Each message claims 2 GiB and sends nothing, so no memory may be reserved for it.
     const huge = Buffer.of(0, 0x7f, 0xff, 0xff, 0xff);
     for (const id of ids) {
       socket.write(openFrame(id, STREAM_INFER));
@@ -35,7 +35,7 @@ overEachTransport("a connection", () => {
     await works(address.port);
   });
 
-  test("takes no more calls while its client leaves more unread than it may", async () => {
+  test("accepts no more calls while its client leaves too many bytes unread", async () => {
     const large = Tensor.fromBytes("UINT8", [4_000_000], new Uint8Array(4_000_000));
     const service = new FakeService(
       {},
@@ -59,8 +59,8 @@ overEachTransport("a connection", () => {
   });
 });
 
-describe("over http2, a connection", () => {
-  test("is closed soon after too many resets, and holds the stop up no longer", async () => {
+describe("an HTTP/2 connection", () => {
+  test("is closed soon after too many resets, and does not delay a stop", async () => {
     const { address, frontend } = await serve(new FakeService(), { stopGraceMs: 3_600_000 });
     const { socket, frames, closed } = await rawConnection(address.port);
     for (let id = 1; id < 200; id += 2) socket.write(openFrame(id, STREAM_INFER));
@@ -72,7 +72,7 @@ describe("over http2, a connection", () => {
     await frontend.stop();
   });
 
-  test("that has broken the protocol is closed by the stop, before its calls run out of time", async () => {
+  test("that broke the protocol is closed by a stop without waiting for its calls", async () => {
     const { address, frontend } = await serve(new FakeService(), { stopGraceMs: 3_600_000 });
     const { socket, frames, closed } = await rawConnection(address.port);
     socket.write(openFrame(1, STREAM_INFER));
@@ -83,7 +83,7 @@ describe("over http2, a connection", () => {
   });
 });
 
-describe("resets", () => {
+describe("stream resets", () => {
   test("are too many after 900 at once", () => {
     const abuse = new ResetAbuse();
     const verdicts = Array.from({ length: 901 }, () => abuse.isOneTooMany(0));
@@ -97,8 +97,8 @@ describe("resets", () => {
   });
 });
 
-describe("a silent connection", () => {
-  /** A connection whose timers are run by hand. */
+describe("the watch over a silent connection", () => {
+  /** A connection whose timers the test runs by hand. */
   function watched({ answers = false, sends = true, calls = false } = {}) {
     const timers: { ms: number; action: () => void }[] = [];
     const seen = { pings: 0, destroyed: false, written: 0 };
@@ -124,7 +124,7 @@ describe("a silent connection", () => {
       after: (ms, action) => void timers.push({ ms, action }),
     });
     now = performance.now() - 20_000;
-    /** Runs the timer that was set first; its time. */
+    /** Runs the timer that was set first, and returns its delay. */
     const next = () => {
       const { ms, action } = timers.shift()!;
       action();
@@ -133,19 +133,19 @@ describe("a silent connection", () => {
     return { seen, next, session };
   }
 
-  test("is pinged once, and left alone when its client answers", () => {
+  test("pings once and then stops when the client answers", () => {
     const { seen, next } = watched({ answers: true });
     for (let turn = 0; turn < 20; turn++) next();
     expect(seen).toEqual({ pings: 1, destroyed: false, written: 0 });
   });
 
-  test("is destroyed when its session sends nothing any more", () => {
+  test("destroys a session that no longer sends anything", () => {
     const { seen, next } = watched({ sends: false });
     expect([next(), next()]).toEqual([10_000, 5000]);
     expect(seen).toMatchObject({ pings: 1, destroyed: true });
   });
 
-  test("without an answer is asked ever less often, and closed after the ninth ping when it has no calls", () => {
+  test("pings an unresponsive client at growing intervals, and closes it after the ninth ping when it has no calls", () => {
     const { seen, next } = watched();
     let waitedMs = 0;
     while (!seen.destroyed) {
@@ -157,7 +157,7 @@ describe("a silent connection", () => {
     expect(waitedMs).toBeGreaterThan(3_600_000);
   });
 
-  test("without an answer stays open while it has calls", () => {
+  test("keeps a connection with calls open without an answer", () => {
     const { seen, next } = watched({ calls: true });
     for (let turn = 0; turn < 50; turn++) next();
     expect(seen.destroyed).toBe(false);

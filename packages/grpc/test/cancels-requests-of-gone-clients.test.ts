@@ -8,7 +8,7 @@ import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
-/** A service that never answers; `next()` is the request that arrives next. */
+/** A service that never answers; `next()` returns the next request to arrive. */
 function silentService() {
   const arrivals: InferenceRequest[] = [];
   let wake: (() => void) | undefined;
@@ -57,7 +57,7 @@ overEachTransport("a request is cancelled", () => {
     await aborted(await next());
   });
 
-  test("when its connection is gone", async () => {
+  test("when its connection breaks", async () => {
     const { service, next } = silentService();
     const { address } = await serve(service);
     const session = connect(`http://${address.url}`);

@@ -14,7 +14,7 @@ async function logSettings() {
   return { service, change };
 }
 
-test("reads them without changing them", async () => {
+test("LogSettings returns the settings without changing them", async () => {
   const { change } = await logSettings();
   expect(await change({})).toMatchObject({
     settings: {
@@ -28,7 +28,7 @@ test("reads them without changing them", async () => {
   });
 });
 
-test("changes what is named", async () => {
+test("LogSettings changes the named settings", async () => {
   const { service, change } = await logSettings();
   const answer = await change({
     log_info: { boolParam: false },
@@ -62,12 +62,12 @@ test.each<[Settings, number, string]>([
   ],
   [{ log_format: { boolParam: true } }, status.INVALID_ARGUMENT, "expect string for 'log_format'"],
   [{ log_format: { stringParam: "x" } }, status.INVALID_ARGUMENT, "invalid argument for log_format, got: x"],
-])("refuses %j", async (settings, code, details) => {
+])("LogSettings rejects %j", async (settings, code, details) => {
   const { change } = await logSettings();
   await expect(change(settings)).rejects.toMatchObject({ code, details });
 });
 
-test("keeps a good change that stands before a bad one", async () => {
+test("LogSettings keeps a valid change that comes before an invalid one", async () => {
   const { service, change } = await logSettings();
   const bad = change({ log_info: { boolParam: false }, log_error: { stringParam: "x" } });
   await expect(bad).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });

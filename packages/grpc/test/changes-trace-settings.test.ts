@@ -37,13 +37,13 @@ async function traced() {
   };
 }
 
-test("reads them", async () => {
+test("TraceSetting returns the settings", async () => {
   const settings = await traced();
   expect(await settings()).toEqual(initial);
   expect(await settings({}, "m")).toEqual(initial);
 });
 
-test("changes what is named, and takes a change back without a value", async () => {
+test("TraceSetting changes the named settings, and resets a setting without a value", async () => {
   const settings = await traced();
   await settings({ trace_rate: ["12"], log_frequency: ["34"] }, "m");
   const off = { trace_level: ["OFF"], trace_count: ["78"] };
@@ -54,7 +54,7 @@ test("changes what is named, and takes a change back without a value", async () 
   expect(await settings({ trace_rate: [], trace_level: [] }, "m")).toEqual(own);
 });
 
-describe("does not change them", () => {
+describe("TraceSetting changes nothing", () => {
   test.each<[Values, number, string]>([
     [
       { trace_file: ["x"] },
@@ -74,7 +74,7 @@ describe("does not change them", () => {
       "Unable to parse 'trace_count'. Expecting value >= -1, got: -2",
     ],
     [{ trace_count: ["0"] }, status.INVALID_ARGUMENT, "Attempting to set invalid trace setting :"],
-  ])("for %j", async (given, code, details) => {
+  ])("for the invalid settings %j", async (given, code, details) => {
     const settings = await traced();
     await expect(settings(given)).rejects.toMatchObject({ code, details });
     expect(await settings()).toEqual(initial);

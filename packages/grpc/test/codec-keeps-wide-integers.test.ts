@@ -19,19 +19,22 @@ describe("64-bit integers", () => {
     -128,
     -(2 ** 31),
     -(2 ** 53 - 1),
-  ])("%d is a number", (int64Param) => {
+  ])("%d is decoded as a number", (int64Param) => {
     expect(decodeMessage(InferParameter, encodeMessage(InferParameter, { int64Param })).int64Param).toBe(
       int64Param,
     );
   });
 
-  test.each([2n ** 53n, 2n ** 63n - 1n, -(2n ** 63n), -(2n ** 53n)])("%d is a bigint", (int64Param) => {
-    expect(decodeMessage(InferParameter, encodeMessage(InferParameter, { int64Param })).int64Param).toBe(
-      int64Param,
-    );
-  });
+  test.each([2n ** 53n, 2n ** 63n - 1n, -(2n ** 63n), -(2n ** 53n)])(
+    "%d is decoded as a bigint",
+    (int64Param) => {
+      expect(decodeMessage(InferParameter, encodeMessage(InferParameter, { int64Param })).int64Param).toBe(
+        int64Param,
+      );
+    },
+  );
 
-  test.each([2n ** 53n, 2n ** 63n, 2n ** 64n - 1n])("%d is an unsigned bigint", (uint64Param) => {
+  test.each([2n ** 53n, 2n ** 63n, 2n ** 64n - 1n])("%d is decoded as an unsigned bigint", (uint64Param) => {
     expect(decodeMessage(InferParameter, encodeMessage(InferParameter, { uint64Param })).uint64Param).toBe(
       uint64Param,
     );
@@ -48,17 +51,17 @@ describe("64-bit integers", () => {
     expect(decodeMessage(SystemSharedMemoryRegisterRequest, new Uint8Array(0)).byteSize).toBe(0);
   });
 
-  test("that never end are refused", () => {
+  test("without an end are rejected", () => {
     expect(() => decodeMessage(InferParameter, Uint8Array.of(0x10, ...Array(11).fill(0xff)))).toThrow();
     expect(() => decodeMessage(InferParameter, Uint8Array.of(0x10, 0xff))).toThrow();
   });
 });
 
-test("text that is not UTF-8 is refused", () => {
+test("text that is not UTF-8 is rejected", () => {
   expect(() => decodeMessage(InferParameter, Uint8Array.of(0x1a, 1, 0xff))).toThrow();
 });
 
-test("any cut of a message is refused or read as a shorter one", () => {
+test("a message cut at any byte is rejected or read as a shorter one", () => {
   const message = encodeMessage(inference.ModelInferRequest, {
     modelName: "m",
     inputs: [

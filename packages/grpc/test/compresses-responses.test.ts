@@ -14,7 +14,7 @@ const zeros = (count: number) => ({
   rawInputContents: [new Uint8Array(count)],
 });
 
-/** The bytes of the answer to a call that accepts `encodings`, and the encoding that it names. */
+/** The bytes and the encoding of the response to a call that accepts `encodings`. */
 async function answerTo(url: string, count: number, encodings?: string) {
   const stream = rawSession(url).request({
     ":method": "POST",
@@ -35,7 +35,7 @@ async function answerTo(url: string, count: number, encodings?: string) {
 const contentsOf = (message: Buffer) =>
   decodeMessage(inference.ModelInferResponse, message).rawOutputContents[0]!.length;
 
-describe("responses to inferences", () => {
+describe("inference responses", () => {
   test.each(["low", "medium", "high"] as const)("are compressed at level %s", async (level) => {
     const { address, client } = await serve(new FakeService(), { inferResponseCompressionLevel: level });
     const { encoding, compressed, message } = await answerTo(address.url, 100_000, "identity, deflate, gzip");
@@ -46,7 +46,7 @@ describe("responses to inferences", () => {
     expect(rawOutputContents[0]).toHaveLength(100_000);
   });
 
-  test("are compressed as the client can read them, if it can", async () => {
+  test("are compressed in an encoding that the client accepts", async () => {
     const level: CompressionLevel = "low";
     const { address } = await serve(new FakeService(), { inferResponseCompressionLevel: level });
     const deflated = await answerTo(address.url, 100_000, "identity,deflate");
@@ -58,14 +58,14 @@ describe("responses to inferences", () => {
     }
   });
 
-  test("are sent as they are when they are small, or the option is not set", async () => {
+  test("are not compressed when they are small or the option is unset", async () => {
     const { address } = await serve(new FakeService(), { inferResponseCompressionLevel: "high" });
     expect(await answerTo(address.url, 8, "gzip")).toMatchObject({ encoding: "gzip", compressed: false });
     const { address: usual } = await serve(new FakeService());
     expect(await answerTo(usual.url, 100_000, "gzip")).toMatchObject({ compressed: false });
   });
 
-  test("keep their order on a stream, and come before its end", async () => {
+  test("keep their order on a stream and arrive before its end", async () => {
     const service = new FakeService({ modelTransactionPolicy: { decoupled: true } }, (request) => {
       for (let i = 0; i < 50; i++) {
         const bytes = new Uint8Array(i % 2 === 0 ? 200_000 : 10).fill(i);

@@ -8,7 +8,7 @@ import { overEachTransport } from "./support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
 
-/** A field with a length. */
+/** A length-delimited field. */
 function field(number: number, bytes: Uint8Array | string): Buffer {
   const value = Buffer.from(bytes as string);
   const length = [];
@@ -29,8 +29,8 @@ const PARTS = {
   raw_input_contents: () => field(7, ""),
 };
 
-overEachTransport("a request", () => {
-  test.each(Object.keys(PARTS) as (keyof typeof PARTS)[])("with 4097 %s is refused", async (kind) => {
+overEachTransport("the number of parts of a request", () => {
+  test.each(Object.keys(PARTS) as (keyof typeof PARTS)[])("rejects a request with 4097 %s", async (kind) => {
     const service = new FakeService();
     const { client, address } = await serve(service);
     const { grpcStatus, message } = await rawCall(rawSession(address.url), framed(many(4097, PARTS[kind])));
@@ -42,7 +42,7 @@ overEachTransport("a request", () => {
     await expect(client.infer({ modelName: "m", id: "next" })).resolves.toMatchObject({ id: "next" });
   });
 
-  test("with 4096 parameters is taken", async () => {
+  test("accepts 4096 parameters", async () => {
     const service = new FakeService();
     const { address } = await serve(service);
     const { grpcStatus } = await rawCall(rawSession(address.url), framed(many(4096, PARTS.parameters)));
@@ -50,7 +50,7 @@ overEachTransport("a request", () => {
     expect(Object.keys(service.requests[0]!.parameters)).toHaveLength(4096);
   });
 
-  test("on a stream with too many parts ends the stream", async () => {
+  test("ends a stream whose request has too many parts", async () => {
     const { address } = await serve(new FakeService());
     const path = "/inference.GRPCInferenceService/ModelStreamInfer";
     const body = framed(many(4097, PARTS.inputs));
@@ -58,7 +58,7 @@ overEachTransport("a request", () => {
     expect(grpcStatus).toBe(status.INVALID_ARGUMENT);
   });
 
-  test("that is not for inference has at most 65536 fields", async () => {
+  test("limits other messages to 65536 fields", async () => {
     const { address } = await serve(new FakeService());
     const path = "/inference.GRPCInferenceService/TraceSetting";
     const settings = (count: number) =>
@@ -73,7 +73,7 @@ overEachTransport("a request", () => {
   });
 });
 
-describe("the parts of a request", () => {
+describe("the parts of a decoded request", () => {
   const models = (inputs: number) => {
     const input = Array.from({ length: inputs }, () => ({}) as never);
     return {
@@ -95,7 +95,7 @@ describe("the parts of a request", () => {
     );
   });
 
-  test("are counted in tensors too", () => {
+  test("include the parameters of tensors", () => {
     const input = Buffer.concat(
       Array.from({ length: 16_385 }, (_, index) => field(4, parameter(`k${index}`))),
     );
@@ -104,13 +104,13 @@ describe("the parts of a request", () => {
     ).toThrow("request has 16385 parameters of tensors, which exceeds the maximum allowed number of 16384");
   });
 
-  test("cannot hide behind a group of unknown fields", () => {
+  test("are counted behind a group of unknown fields", () => {
     const group = Buffer.of((15 << 3) | 3, (15 << 3) | 4);
     const message = Buffer.concat([group, many(4097, PARTS.outputs)]);
     expect(() => inferRequestDecoder(models(1)).decodeRequest(message)).toThrow("request has 4097 outputs");
   });
 
-  test("are as many as the decoder finds, in any message", () => {
+  test("are as many as the decoder finds in any message", () => {
     const { ModelInferRequest } = inference;
     const message = ModelInferRequest.encode({
       modelName: "m",

@@ -25,7 +25,7 @@ const refused = { code: status.UNAVAILABLE };
 const pem = (text: string) => Buffer.from(text);
 
 overEachTransport("TLS", () => {
-  test("is spoken with clients that trust the root, and with no other", async () => {
+  test("serves only clients that trust the root", async () => {
     const { ca, server } = certificates;
     const { address, client: plain } = await serve(new FakeService(), { tls: server });
     await expect(ask(clientOf(address.url, credentials.createSsl(pem(ca))))).resolves.toMatchObject(answered);
@@ -33,7 +33,7 @@ overEachTransport("TLS", () => {
     await expect(ask(plain)).rejects.toMatchObject(refused);
   });
 
-  test("wants a certificate of the client when it is given roots of such", async () => {
+  test("requires a client certificate when client roots are given", async () => {
     const { ca, server, client, stranger } = certificates;
     const { address } = await serve(new FakeService(), { tls: { ...server, ca } });
     const withCertificate = ({ cert, key }: { cert: string; key: string }) =>
@@ -43,7 +43,7 @@ overEachTransport("TLS", () => {
     await expect(ask(clientOf(address.url, credentials.createSsl(pem(ca))))).rejects.toMatchObject(refused);
   });
 
-  test("does not hold the stop up while a client keeps silent in the middle of its handshake", async () => {
+  test("does not delay a stop while a client is silent during its handshake", async () => {
     const { frontend, address } = await serve(new FakeService(), { tls: certificates.server });
     const socket = connect(address.port, "localhost");
     await new Promise((resolve) => socket.once("connect", resolve));
@@ -52,7 +52,7 @@ overEachTransport("TLS", () => {
     await closed;
   });
 
-  test("needs a key that fits", async () => {
+  test("rejects a key that does not match the certificate", async () => {
     const { server, stranger } = certificates;
     const wrong = grpc({ port: 0, tls: { cert: server.cert, key: stranger.key } });
     await expect(wrong.start(new FakeService())).rejects.toMatchObject({ code: "INVALID_ARG" });

@@ -6,10 +6,10 @@ import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 import { answer, manualService, ok, reader } from "./support/stream-reader.js";
 
-overEachTransport("a stream that ends on errors", () => {
+overEachTransport("a stream in triton_grpc_error mode", () => {
   const errorMode = [["triton_grpc_error", "true"]] as const;
 
-  test("has the status of the first error of a model; what else runs is cancelled", async () => {
+  test("ends with the status of the model's first error and cancels its other requests", async () => {
     const { service, arrived } = manualService();
     const { client } = await serve(service);
     const stream = client.stream(errorMode);
@@ -25,7 +25,7 @@ overEachTransport("a stream that ends on errors", () => {
     expect(other!.settled).toBe(true);
   });
 
-  test("because of a request whose time was over first delivers the answers in front of it", async () => {
+  test("delivers earlier answers before it ends for a request that timed out", async () => {
     const { service, arrived } = manualService();
     const { client } = await serve(service);
     const stream = client.stream(errorMode);
@@ -40,7 +40,7 @@ overEachTransport("a stream that ends on errors", () => {
     expect(later!.settled).toBe(true);
   });
 
-  test("goes on after a request that was refused", async () => {
+  test("continues after a rejected request", async () => {
     const { client } = await serve(new FakeService());
     const stream = client.stream(errorMode);
     const { next, ended } = reader(stream);
@@ -50,7 +50,7 @@ overEachTransport("a stream that ends on errors", () => {
     expect(await ended).toEqual(ok);
   });
 
-  test.each(["false", "1", "TRUE", "", "false, true"])("is not meant by %j", async (value) => {
+  test.each(["false", "1", "TRUE", "", "false, true"])("is not turned on by %j", async (value) => {
     const service = new FakeService(
       {},
       (request) => void request.respondError(new TritonError("INTERNAL", "text")),
@@ -65,8 +65,8 @@ overEachTransport("a stream that ends on errors", () => {
   });
 });
 
-overEachTransport("a stream whose client is gone", () => {
-  test("cancels all that it runs", async () => {
+overEachTransport("a stream whose client has left", () => {
+  test("cancels all its requests", async () => {
     const { service, arrived } = manualService();
     const { client } = await serve(service);
     const stream = client.stream();
@@ -83,8 +83,8 @@ overEachTransport("a stream whose client is gone", () => {
   });
 });
 
-overEachTransport("a stream of a server that stops", () => {
-  test("finishes what runs, refuses what comes", async () => {
+overEachTransport("a stream of a stopping server", () => {
+  test("finishes running requests and rejects new ones", async () => {
     const { service, arrived } = manualService();
     const { client, frontend } = await serve(service, { stopGraceMs: 30_000 });
     const stream = client.stream();
@@ -104,7 +104,7 @@ overEachTransport("a stream of a server that stops", () => {
     await stopped;
   });
 
-  test("is cut off with a status when time is over", async () => {
+  test("is cut off with a status when the grace time is over", async () => {
     const { service, arrived } = manualService();
     const { client, frontend } = await serve(service, { stopGraceMs: 0 });
     const stream = client.stream();

@@ -12,8 +12,8 @@ const keepsSpaces = major > 24 || (major === 24 && minor >= 2) || (major === 22 
 
 const headerForwardPattern = /my-|seq|triton_/g;
 
-overEachTransport("headers that match the pattern", () => {
-  test("are string parameters of every request, and win over those of the request", async () => {
+overEachTransport("headers that match the forward pattern", () => {
+  test("become string parameters of every request and override its own", async () => {
     const service = new FakeService();
     const { client } = await serve(service, { headerForwardPattern });
     const extras = {
@@ -31,7 +31,7 @@ overEachTransport("headers that match the pattern", () => {
     ]);
   });
 
-  test.each(["sequence_id", "triton_x"])("but are named %s are refused", async (name) => {
+  test.each(["sequence_id", "triton_x"])("are rejected under the reserved name %s", async (name) => {
     const { client } = await serve(new FakeService(), { headerForwardPattern });
     await expect(client.infer({ modelName: "m" }, { headers: [[name, "5"]] })).rejects.toMatchObject({
       code: status.INVALID_ARGUMENT,
@@ -39,7 +39,7 @@ overEachTransport("headers that match the pattern", () => {
     });
   });
 
-  test("stay where they are without a pattern", async () => {
+  test("are not forwarded without a pattern", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
     await client.infer({ modelName: "m" }, { headers: [["my-user", "Bob"]] });
@@ -48,7 +48,7 @@ overEachTransport("headers that match the pattern", () => {
 });
 
 test.runIf(keepsSpaces)(
-  `a header whose value ends in a space is forwarded as it is${keepsSpaces ? "" : " (skipped: this Node drops such headers)"}`,
+  `headers are forwarded with a trailing space in their value${keepsSpaces ? "" : " (skipped: this Node drops such headers)"}`,
   async () => {
     const service = new FakeService();
     const { address } = await serve(service, { headerForwardPattern });

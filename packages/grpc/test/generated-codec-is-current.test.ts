@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
-test("the checked-in codec is what the .proto files make", { timeout: 300_000 }, async () => {
+test("the checked-in codec equals the one generated from the .proto files", {
+  timeout: 300_000,
+}, async () => {
   const folder = await mkdtemp(join(tmpdir(), "tritonjs-proto-"));
   try {
     const script = fileURLToPath(new URL("../scripts/generate-proto.mjs", import.meta.url));

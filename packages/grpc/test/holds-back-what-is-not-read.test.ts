@@ -9,14 +9,14 @@ import { currentTransport, overEachTransport } from "./support/over-each-transpo
 import { framed, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
 
-/** grpc-js takes half a minute for a million. */
+/** grpc-js needs half a minute for a million responses. */
 const responsesOver = { http2: 1_000_000, "grpc-js": 100_000 };
 const REQUESTS = 100_000;
 const MEBIBYTE = 1024 * 1024;
 
 const request = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
 
-/** A stream on a bare connection whose answers nobody reads yet. */
+/** A stream on a bare connection whose responses are not read yet. */
 function unreadStream(url: string): ClientHttp2Stream {
   const stream = rawSession(url).request({
     ":method": "POST",
@@ -28,7 +28,7 @@ function unreadStream(url: string): ClientHttp2Stream {
   return stream;
 }
 
-/** Counts the messages in what is read, and what memory is used meanwhile at most. */
+/** Counts the messages read, and the largest memory used meanwhile. */
 async function readAll(stream: ClientHttp2Stream) {
   const used = () => process.memoryUsage().heapUsed + process.memoryUsage().external;
   const before = used();
@@ -56,7 +56,7 @@ async function readAll(stream: ClientHttp2Stream) {
   return { messages, most };
 }
 
-/** The value of `count` once it stays the same while `client` and server exchange several other messages. */
+/** The value of `count` once it stays the same while `client` exchanges several other messages with the server. */
 const settled = async (count: () => number, client: GrpcClient): Promise<number> => {
   for (let last = -1; ; ) {
     if (count() > 0 && count() === last) return last;
@@ -65,8 +65,10 @@ const settled = async (count: () => number, client: GrpcClient): Promise<number>
   }
 };
 
-overEachTransport("a stream that nobody reads", () => {
-  test("of a million responses stops the model, and takes no memory", { timeout: 120_000 }, async () => {
+overEachTransport("a stream that the client does not read", () => {
+  test("stops a model with a million responses and uses no memory for them", {
+    timeout: 120_000,
+  }, async () => {
     const count = responsesOver[currentTransport()];
     let made = 0;
     const outputs = new Map([["Y", Tensor.fromBytes("UINT8", [8], new Uint8Array(8))]]);
@@ -86,7 +88,7 @@ overEachTransport("a stream that nobody reads", () => {
     await expect(client.infer({ modelName: "nosuch" })).rejects.toMatchObject({ code: 5 });
   });
 
-  test("of a hundred thousand requests takes no more of them", { timeout: 120_000 }, async () => {
+  test("stops reading a hundred thousand requests", { timeout: 120_000 }, async () => {
     const service = new FakeService();
     const { address, client } = await serve(service);
     const stream = unreadStream(address.url);

@@ -8,7 +8,7 @@ import { serve } from "./support/serve.js";
 const int32 = (...values: number[]) => new Uint8Array(Int32Array.from(values).buffer);
 
 overEachTransport("ModelInfer", () => {
-  test("answers with the raw contents of the outputs", async () => {
+  test("returns the raw contents of the outputs", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
     const response = await client.infer({
@@ -44,7 +44,7 @@ overEachTransport("ModelInfer", () => {
     expect(inputs.get("A")!.elements).toEqual(Int32Array.of(1));
   });
 
-  test("hands raw contents over as views of one message", async () => {
+  test("passes raw contents on as views of one message", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
     const bytes = new Uint8Array(600_000).fill(7);
@@ -61,7 +61,7 @@ overEachTransport("ModelInfer", () => {
     expect(a!.byteLength).toBe(600_000);
   });
 
-  test("reads the elements of a large input without copying them once more", async () => {
+  test("reads the elements of a large input without another copy", async () => {
     const service = new FakeService();
     const { client } = await serve(service, { transport: "http2" });
     await client.infer({
@@ -75,7 +75,7 @@ overEachTransport("ModelInfer", () => {
     expect(elements.buffer).toBe(tensor.bytes.buffer);
   });
 
-  test("keeps requests and responses that are larger than grpc-js allows by default", async () => {
+  test("carries requests and responses larger than the default of grpc-js", async () => {
     const { client } = await serve(new FakeService());
     const bytes = new Uint8Array(5 * 1024 * 1024).fill(3);
     const { rawOutputContents } = await client.infer({
@@ -86,7 +86,7 @@ overEachTransport("ModelInfer", () => {
     expect(Buffer.compare(rawOutputContents[0]!, bytes)).toBe(0);
   });
 
-  test("refuses a request above the configured size", async () => {
+  test("rejects a request above the configured size", async () => {
     const { client } = await serve(new FakeService(), { maxReceiveMessageSize: 1000 });
     const request = {
       modelName: "m",
@@ -111,7 +111,7 @@ overEachTransport("ModelInfer", () => {
     expect(rawOutputContents.map((raw) => raw.byteLength)).toEqual([0, 4]);
   });
 
-  test("tells the code and the text of an error", async () => {
+  test("returns code and text of an error", async () => {
     const service = new FakeService({}, (request) => {
       request.respondError(new TritonError("UNAVAILABLE", "schön 日本 100%\nzwei"));
     });
@@ -122,7 +122,7 @@ overEachTransport("ModelInfer", () => {
     });
   });
 
-  test("tells an error without a text", async () => {
+  test("returns an error without a text", async () => {
     const service = new FakeService(
       {},
       (request) => void request.respondError(new TritonError("INVALID_ARG", "")),
@@ -134,7 +134,7 @@ overEachTransport("ModelInfer", () => {
     });
   });
 
-  test("cuts an error that no header can hold, and text that has no encoding", async () => {
+  test("truncates an error text that no header can hold, and replaces lone surrogates", async () => {
     const service = new FakeService({}, (request) => {
       request.respondError(new TritonError("INTERNAL", `\ud800${"日".repeat(100_000)}`));
     });
@@ -144,7 +144,7 @@ overEachTransport("ModelInfer", () => {
     expect(error.details).toMatch(/^\ufffd日+\.\.\.$/);
   });
 
-  test("refuses a decoupled model", async () => {
+  test("rejects a decoupled model", async () => {
     const { client } = await serve(new FakeService({ modelTransactionPolicy: { decoupled: true } }));
     await expect(client.infer({ modelName: "m" })).rejects.toMatchObject({
       code: status.UNIMPLEMENTED,
@@ -152,7 +152,7 @@ overEachTransport("ModelInfer", () => {
     });
   });
 
-  test("wants exactly one response", async () => {
+  test("requires exactly one response", async () => {
     const service = new FakeService({}, (request) => {
       const response = responseTo(request, new Map());
       if (request.id === "none") request.finish();
@@ -172,7 +172,7 @@ overEachTransport("ModelInfer", () => {
     });
   });
 
-  test("turns what a service throws into the status", async () => {
+  test("turns an error thrown by the service into the status", async () => {
     const service = new FakeService({}, () => {
       throw new TritonError("INVALID_ARG", "unexpected inference input 'X' for model 'm'");
     });
@@ -184,7 +184,7 @@ overEachTransport("ModelInfer", () => {
     await expect(client.infer({ modelName: "nosuch" })).rejects.toMatchObject({ code: status.NOT_FOUND });
   });
 
-  test("sends response parameters by their kind", async () => {
+  test("sends response parameters by their type", async () => {
     const service = new FakeService({}, (request) => {
       const parameters = { i: 7, d: 2.5, s: "t", b: false, wide: 2n ** 62n };
       request.respond(
@@ -212,7 +212,7 @@ overEachTransport("classification", () => {
     rawInputContents: [scores],
   };
 
-  test("takes the place of an output, row by row, with the labels that there are", async () => {
+  test("replaces an output row by row, with the labels that exist", async () => {
     const service = new FakeService({ maxBatchSize: 8 });
     service.labels = new Map([["X", ["cat"]]]);
     const { client } = await serve(service);

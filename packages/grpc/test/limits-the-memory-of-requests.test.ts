@@ -31,10 +31,10 @@ function messageOf(size: number, modelName = "m"): Buffer {
   return encode(content);
 }
 
-/** A gzip of many members, which takes long to unpack. */
+/** A gzip body of many members, which takes long to unpack. */
 const long = Buffer.concat(Array<Buffer>(512).fill(gzipSync(Buffer.alloc(1 << 20))));
 
-/** A server whose requests are answered by the test. */
+/** A server whose requests the test answers. */
 async function open(options: Memory = { byteSize: LIMIT }, maxReceiveMessageSize?: number) {
   const requests: InferenceRequest[] = [];
   const service = new FakeService({}, (request) => void requests.push(request));
@@ -46,7 +46,7 @@ async function open(options: Memory = { byteSize: LIMIT }, maxReceiveMessageSize
   const infer = (message: Uint8Array, headers: OutgoingHttpHeaders = {}) =>
     rawCall(session, framed(message, "grpc-encoding" in headers ? 1 : 0), headers);
   const arrived = (count: number) => vi.waitUntil(() => requests.length >= count, { interval: 1 });
-  /** Takes the only turn to unpack until it is given up. */
+  /** Occupies the only decompression until it is cancelled. */
   const takeTurn = () => {
     const abort = new AbortController();
     const share = memory.share();
@@ -62,7 +62,7 @@ async function open(options: Memory = { byteSize: LIMIT }, maxReceiveMessageSize
   return { service, memory, requests, session, client, frontend, infer, arrived, takeTurn };
 }
 
-/** The only turn can be taken, and there is a gibibyte of memory. */
+/** One decompression at a time, with a gibibyte of memory. */
 const oneTurn: Memory = { byteSize: 2 ** 30, maxDecompressions: 1, maxCompressionRatio: 0 };
 
 function openRaw(session: ClientHttp2Session, headers: OutgoingHttpHeaders): ClientHttp2Stream {
@@ -78,8 +78,8 @@ function openRaw(session: ClientHttp2Session, headers: OutgoingHttpHeaders): Cli
   return stream;
 }
 
-overEachTransport("the memory of requests", () => {
-  test("is theirs until they are answered, and more than fit are refused", async () => {
+overEachTransport("the request memory", () => {
+  test("is held until requests are answered, and requests beyond it are rejected", async () => {
     const { memory, requests, infer, session, arrived } = await open();
     const first = infer(messageOf(6000));
     await arrived(1);
@@ -103,7 +103,7 @@ overEachTransport("the memory of requests", () => {
     expect((await next).grpcStatus).toBe(status.OK);
   });
 
-  test("counts what a compressed message unpacks to", async () => {
+  test("counts the unpacked size of a compressed message", async () => {
     const { memory, requests, infer, arrived } = await open();
     const call = infer(gzipSync(messageOf(9000)), { "grpc-encoding": "gzip" });
     await arrived(1);
@@ -139,7 +139,7 @@ overEachTransport("the memory of requests", () => {
     expect(memory.refusals.BUDGET).toBe(1);
   });
 
-  test("is free again after requests that are refused, broken, or left alone", async () => {
+  test("is freed after rejected, broken and abandoned requests", async () => {
     const { memory, session, infer } = await open();
     expect((await infer(Buffer.from("no message"))).grpcStatus).toBe(status.INTERNAL);
     expect((await infer(Buffer.from("no gzip"), { "grpc-encoding": "gzip" })).grpcStatus).toBe(
@@ -149,7 +149,7 @@ overEachTransport("the memory of requests", () => {
       status.UNIMPLEMENTED,
     );
     expect((await infer(messageOf(3000, "unknown"))).grpcStatus).toBe(status.NOT_FOUND);
-    // A stream tells of it in a message, and goes on.
+    // A stream reports the error in a message and continues.
     expect((await infer(messageOf(3000, "unknown"), STREAM)).grpcStatus).toBe(status.OK);
     expect(memory.usedBytes).toBe(0);
     const half = openRaw(session, {});
@@ -159,7 +159,7 @@ overEachTransport("the memory of requests", () => {
     await vi.waitUntil(() => memory.usedBytes === 0);
   });
 
-  test("is free again when a client leaves its request at the model", async () => {
+  test("is freed when a client abandons its running request", async () => {
     const { memory, session, arrived } = await open();
     for (const path of [{}, STREAM]) {
       const call = openRaw(session, path);
@@ -173,8 +173,8 @@ overEachTransport("the memory of requests", () => {
   });
 });
 
-overEachTransport("unpacking", () => {
-  test("waits for its turn, and a server that stops waits for it", async () => {
+overEachTransport("decompression", () => {
+  test("waits in line, and a stopping server waits for it", async () => {
     const { service, memory, requests, frontend, infer, arrived, takeTurn } = await open(oneTurn);
     const endTurn = takeTurn();
     const before = memory.usedBytes;
@@ -189,7 +189,7 @@ overEachTransport("unpacking", () => {
     expect(service.requestMemory.usedBytes).toBe(0);
   });
 
-  test("is refused when no more may wait", async () => {
+  test("is rejected when no more requests may wait", async () => {
     const { infer, takeTurn } = await open({ ...oneTurn, maxWaitingDecompressions: 0 });
     const endTurn = takeTurn();
     const refused = await infer(gzipSync("x"), { "grpc-encoding": "gzip" });
@@ -200,7 +200,7 @@ overEachTransport("unpacking", () => {
     await endTurn();
   });
 
-  test("ends at once when the client leaves", async () => {
+  test("stops at once when the client leaves", async () => {
     const { memory, requests, session } = await open(oneTurn);
     const call = openRaw(session, { "grpc-encoding": "gzip" });
     const body = Buffer.concat(Array<Buffer>(60).fill(gzipSync(Buffer.alloc(1 << 20))));
@@ -230,7 +230,7 @@ overEachTransport("unpacking", () => {
     expect(memory.usedBytes).toBe(0);
   });
 
-  test("of a bomb is refused for its ratio", async () => {
+  test("rejects a bomb for its ratio", async () => {
     const { memory, infer } = await open({});
     const refused = await infer(gzipSync(Buffer.alloc(16 << 20)), { "grpc-encoding": "gzip" });
     expect(refused.grpcStatus).toBe(status.RESOURCE_EXHAUSTED);
@@ -248,7 +248,7 @@ overEachTransport("the largest message", () => {
   test.each([
     ["ModelInfer", {}],
     ["ModelStreamInfer", STREAM],
-  ])("is that of maxReceiveMessageSize, packed or not, of %s", async (_method, path) => {
+  ])("follows maxReceiveMessageSize, compressed or not, for %s", async (_method, path) => {
     const { memory, requests, infer, arrived } = await open({}, 5000);
     const plain = await infer(messageOf(5001), path);
     expect(plain.grpcStatus).toBe(status.RESOURCE_EXHAUSTED);
@@ -269,7 +269,7 @@ overEachTransport("the largest message", () => {
     expect((await Promise.all(fitting)).map(({ grpcStatus }) => grpcStatus)).toEqual([status.OK, status.OK]);
   });
 
-  test("is 64 MiB and 64 KiB unless told otherwise", async () => {
+  test("defaults to 64 MiB and 64 KiB", async () => {
     const { session } = await open();
     const header = Buffer.alloc(5);
     header.writeUInt32BE(64 * 2 ** 20 + 64 * 2 ** 10 + 1, 1);

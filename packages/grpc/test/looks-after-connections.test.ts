@@ -16,7 +16,7 @@ import { serve } from "./support/serve.js";
 const INFER = "/inference.GRPCInferenceService/ModelInfer";
 const message = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
 
-/** A call that is open and says nothing. */
+/** An open call that sends nothing. */
 function openCall(session: ClientHttp2Session) {
   const headers = { ":method": "POST", ":path": INFER, "content-type": "application/grpc", te: "trailers" };
   const stream = session.request(headers);
@@ -25,7 +25,7 @@ function openCall(session: ClientHttp2Session) {
   return stream;
 }
 
-/** A way to `port` that counts its connections, and that can be cut so that neither side is told. */
+/** A relay to `port` that counts its connections and can be cut without telling either side. */
 async function relayTo(port: number): Promise<{ url: string; cut: () => void; connections: () => number }> {
   let cut = (): void => {};
   let connections = 0;
@@ -47,7 +47,7 @@ async function relayTo(port: number): Promise<{ url: string; cut: () => void; co
   return { url, cut: () => cut(), connections: () => connections };
 }
 
-/** Timers and the monotonic clock stand still until the test moves them; sockets work as ever. */
+/** Timers and the monotonic clock stand still until the test advances them; sockets are not affected. */
 function holdTime(): void {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -74,7 +74,7 @@ overEachTransport("keepalive", () => {
     await expect.poll(() => service.requests[0]!.settled).toBe(true);
   });
 
-  test("leaves the connection of a client that answers", async () => {
+  test("keeps the connection of a client that answers", async () => {
     const service = new FakeService({}, () => {});
     holdTime();
     const { address } = await serve(service, keepalive);
@@ -91,8 +91,8 @@ overEachTransport("keepalive", () => {
   });
 });
 
-overEachTransport("a connection", () => {
-  test("takes no calls beyond its age, and ends those at hand after the grace", async () => {
+overEachTransport("the age and limits of a connection", () => {
+  test("ends calls at the age limit after the grace time, and accepts no new ones", async () => {
     const service = new FakeService({}, () => {});
     const { address } = await serve(service, { maxConnectionAgeMs: 100, maxConnectionAgeGraceMs: 100 });
     const session = rawSession(address.url);
@@ -104,7 +104,7 @@ overEachTransport("a connection", () => {
     await closed;
   });
 
-  test("too old does not hold the stop up", async () => {
+  test("does not delay a stop for an aged connection", async () => {
     const service = new FakeService({}, () => {});
     const { address, frontend } = await serve(service, { maxConnectionAgeMs: 50 });
     const session = rawSession(address.url);
@@ -114,7 +114,7 @@ overEachTransport("a connection", () => {
     await expect.poll(() => service.requests[0]!.settled).toBe(true);
   });
 
-  test("too old is replaced by clients without an error", async () => {
+  test("lets clients replace an aged connection without an error", async () => {
     const { address } = await serve(new FakeService(), { maxConnectionAgeMs: 50 });
     const relay = await relayTo(address.port);
     const client = new GrpcClient(relay.url);
@@ -122,7 +122,7 @@ overEachTransport("a connection", () => {
     while (relay.connections() < 4) await client.infer({ modelName: "m" });
   });
 
-  test("has no more calls at a time than it may", async () => {
+  test("limits concurrent calls", async () => {
     const { client, address } = await serve(new FakeService(), { maxConcurrentStreams: 3 });
     const session = rawSession(address.url);
     const [settings] = await once(session, "remoteSettings");
@@ -132,8 +132,8 @@ overEachTransport("a connection", () => {
   });
 });
 
-describe("over http2, a connection", () => {
-  test("is closed on a client that pings without end", async () => {
+describe("an HTTP/2 connection", () => {
+  test("is closed when its client pings without end", async () => {
     const { address } = await serve(new FakeService());
     const session = connectHttp2(`http://${address.url}`, { maxOutstandingPings: 10 });
     session.on("error", () => {});
@@ -149,7 +149,7 @@ describe("over http2, a connection", () => {
     next.close();
   });
 
-  test("is not kept alive without a call, unless that is permitted", async () => {
+  test("gets keepalive pings without calls only when they are permitted", async () => {
     const options = { keepaliveTimeMs: 20, keepaliveTimeoutMs: 100, http2MaxPingStrikes: 0 };
     holdTime();
     const pingsOf = async (keepalivePermitWithoutCalls: boolean) => {
@@ -170,10 +170,10 @@ describe("over http2, a connection", () => {
     expect(await pingsOf(true)).toBe(2);
   });
 
-  test("refuses calls with more headers than it may", async () => {
+  test("rejects calls whose headers exceed the limit", async () => {
     const { client, address } = await serve(new FakeService(), { maxMetadataSize: 2000 });
     const session = rawSession(address.url);
-    // The limit holds from when the client has acknowledged it.
+    // The limit applies once the client has acknowledged it.
     await rawCall(session, message);
     const { reset } = await rawCall(session, message, { "x-large": "x".repeat(3000) });
     expect(reset).toBe(11);
@@ -187,24 +187,24 @@ describe("over http2, a connection", () => {
   });
 });
 
-describe("a ping", () => {
+describe("a client ping", () => {
   const rules = {
     http2MinRecvPingIntervalWithoutDataMs: 1000,
     http2MaxPingStrikes: 2,
     keepalivePermitWithoutCalls: false,
   };
 
-  test("is one too many after two that came too early", () => {
+  test("is one too many after two early pings", () => {
     const abuse = new PingAbuse(rules);
     expect([0, 1, 2, 3].map((now) => abuse.isOneTooMany(now, 1))).toEqual([false, false, false, true]);
   });
 
-  test("is never too many at intervals", () => {
+  test("is never too many at the allowed interval", () => {
     const abuse = new PingAbuse(rules);
     for (let now = 0; now < 10_000; now += 1000) expect(abuse.isOneTooMany(now, 1)).toBe(false);
   });
 
-  test("has to leave two hours without a call", () => {
+  test("needs an interval of two hours without calls", () => {
     const abuse = new PingAbuse(rules);
     const times = [0, 7_200_000, 7_201_000, 7_202_000, 7_203_000];
     expect(times.map((now) => abuse.isOneTooMany(now, 0))).toEqual([false, false, false, false, true]);
@@ -212,7 +212,7 @@ describe("a ping", () => {
     for (const now of times) expect(permitted.isOneTooMany(now, 0)).toBe(false);
   });
 
-  test("is pardoned by data", () => {
+  test("is forgiven when data is sent", () => {
     const abuse = new PingAbuse(rules);
     for (let now = 0; now < 10; now++) {
       expect(abuse.isOneTooMany(now, 1)).toBe(false);
@@ -220,7 +220,7 @@ describe("a ping", () => {
     }
   });
 
-  test("may come as often as it likes without strikes", () => {
+  test("may come at any rate when strikes are off", () => {
     const abuse = new PingAbuse({ ...rules, http2MaxPingStrikes: 0 });
     for (let now = 0; now < 100; now++) expect(abuse.isOneTooMany(now, 1)).toBe(false);
   });
@@ -231,7 +231,7 @@ test.each([
   ["http2MaxPingStrikes", 1],
   ["maxMetadataSize", 100],
   ["inferResponseCompressionLevel", "low"],
-] as const)("grpc-js does not have the option %s", (name, value) => {
+] as const)("the transport grpc-js rejects the option %s", (name, value) => {
   expect(() => grpc({ transport: "grpc-js", [name]: value })).toThrow(
     `the transport grpc-js does not have the option ${name}`,
   );

@@ -5,8 +5,8 @@ import { FrameReader, frame } from "../src/transport/http2/frames.js";
 const framed = (...messages: string[]) =>
   Buffer.concat(messages.flatMap((message) => frame([Buffer.from(message)])));
 
-describe("frames", () => {
-  test("are put together however they are cut", () => {
+describe("message frames", () => {
+  test("are put together whatever the chunks", () => {
     const bytes = framed("one", "", "three", "x".repeat(300));
     for (const size of [1, 2, 3, 4, 5, 6, 7, 100, bytes.length]) {
       const reader = new FrameReader(1000);
@@ -19,7 +19,7 @@ describe("frames", () => {
     }
   });
 
-  test("that come in pieces end where elements of any size are aligned", () => {
+  test("that arrive in chunks end at an address aligned for elements of any size", () => {
     const bytes = framed("x".repeat(1000), "next");
     const reader = new FrameReader(2000);
     expect(reader.push(bytes.subarray(0, 400))).toEqual([]);
@@ -28,20 +28,20 @@ describe("frames", () => {
     expect(next!.bytes.toString()).toBe("next");
   });
 
-  test("above the limit are refused before they have come", () => {
+  test("above the limit are rejected from their header", () => {
     const reader = new FrameReader(10);
     expect(() => reader.push(Buffer.of(0, 0xff, 0xff, 0xff, 0xff))).toThrow(
       "Received message larger than max (4294967295 vs. 10)",
     );
   });
 
-  test.each([2, 3, 128, 255])("with the flag %i are refused", (flag) => {
+  test.each([2, 3, 128, 255])("with the flag %i are rejected", (flag) => {
     const reader = new FrameReader(10);
     const hex = flag.toString(16).padStart(2, "0");
     expect(() => reader.push(Buffer.of(flag, 0, 0, 0, 0))).toThrow(`Bad GRPC frame type 0x${hex}`);
   });
 
-  test("leave large parts as they are", () => {
+  test("are written without copying large parts", () => {
     const large = Buffer.alloc(600_000);
     const pieces = frame([Buffer.from("head"), large, Buffer.from("tail")]);
     expect(pieces).toHaveLength(3);
@@ -63,7 +63,7 @@ describe("grpc-timeout", () => {
     expect(timeoutOf(header)).toBe(milliseconds);
   });
 
-  test.each(["", "S", "1", "-1S", "1x", "123456789m"])("%j is refused", (header) => {
+  test.each(["", "S", "1", "-1S", "1x", "123456789m"])("%j is rejected", (header) => {
     expect(() => timeoutOf(header)).toThrow("Invalid grpc-timeout value");
   });
 });

@@ -23,7 +23,7 @@ function forms(requested: ReturnType<typeof outputs>) {
 }
 
 describe("request parameters", () => {
-  test("of every kind reach the model, wide integers exactly", () => {
+  test("of every type reach the model, wide integers exactly", () => {
     const { parameters } = decode({
       i: { int64Param: 7 },
       wide: { int64Param: -(2n ** 63n) },
@@ -44,7 +44,7 @@ describe("request parameters", () => {
     });
   });
 
-  test("called as properties of objects are parameters like any other", () => {
+  test("may have names of object properties", () => {
     const { parameters } = decode({ constructor: { int64Param: 1 }, toString: { stringParam: "t" } });
     expect(Object.entries(parameters)).toEqual([
       ["constructor", 1],
@@ -52,7 +52,7 @@ describe("request parameters", () => {
     ]);
   });
 
-  test("with a meaning of their own do not reach the model", () => {
+  test("with a protocol meaning do not reach the model", () => {
     expect(
       decode({
         sequence_id: { int64Param: -1 },
@@ -121,11 +121,11 @@ describe("request parameters", () => {
     ],
     ["triton_final_response", { boolParam: true }, reserved],
     ["triton_foo", { int64Param: 1 }, reserved],
-  ])("%s of a wrong kind is refused", (key, parameter, text) => {
+  ])("reject %s of a wrong type", (key, parameter, text) => {
     expect(() => decode({ [key]: parameter })).toThrow(text);
   });
 
-  test("lose against headers of the same name", () => {
+  test("are overridden by headers of the same name", () => {
     const forwarded = { "my-a": "header" };
     expect(
       decode({ "my-a": { stringParam: "request" }, k: { int64Param: 1 } }, forwarded).parameters,
@@ -138,11 +138,11 @@ describe("request parameters", () => {
 });
 
 describe("requested outputs", () => {
-  test("are named once each", () => {
+  test("are listed once each", () => {
     expect(requestedOutputNames([{ name: "B" }, { name: "A" }, { name: "B" }])).toEqual(["B", "A"]);
   });
 
-  test("may ask for classes", () => {
+  test("may request classes", () => {
     expect(forms(outputs({ classification: { int64Param: 2 } }))).toEqual(new Map([["Y", { classes: 2 }]]));
     expect(forms(outputs({ binary_data: { boolParam: true } }))).toEqual(new Map());
   });
@@ -152,11 +152,11 @@ describe("requested outputs", () => {
     [{ int64Param: -1 }, "invalid value for 'classification' parameter, expected >= 0"],
     [{ stringParam: "2" }, "invalid value type for 'classification' parameter, expected int64_param"],
     [{ uint64Param: 2 }, "invalid value type for 'classification' parameter, expected int64_param"],
-  ])("refuse a classification of %o", (parameter, text) => {
+  ])("reject a classification of %o", (parameter, text) => {
     expect(() => forms(outputs({ classification: parameter }))).toThrow(text);
   });
 
-  test("do not take classes and shared memory together", () => {
+  test("reject classes together with shared memory", () => {
     const parameters = {
       classification: { int64Param: 2 },
       shared_memory_region: { stringParam: "r" },

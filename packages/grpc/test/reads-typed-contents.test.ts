@@ -52,7 +52,7 @@ describe("typed contents", () => {
       { bytesContents: [Buffer.from("a"), new Uint8Array(0)] },
       [Uint8Array.of(97), new Uint8Array(0)],
     ],
-  ])("of %s are exact, and cut where an element has no room", (datatype, contents, elements) => {
+  ])("of %s are exact, and are truncated to the size of an element", (datatype, contents, elements) => {
     expect(decode(datatype, contents).elements).toEqual(elements);
   });
 
@@ -66,13 +66,13 @@ describe("typed contents", () => {
     ["UINT32", { uint64Contents: [1] }, "of type 'UINT64', expected datatype 'UINT32'"],
     ["FP32", { bytesContents: [Buffer.from("a")] }, "of type 'BYTES', expected datatype 'FP32'"],
     ["int32", { intContents: [1] }, "of type 'INT32', expected datatype '<invalid>'"],
-  ])("of %s are refused in the field of another data type", (datatype, contents, text) => {
+  ])("of %s are rejected in the field of another data type", (datatype, contents, text) => {
     expect(() => decode(datatype, contents)).toThrow(
       `unexpected explicit tensor data for input tensor 'X' for model 'm' ${text}`,
     );
   });
 
-  test("are refused in two fields", () => {
+  test("are rejected in two fields", () => {
     expect(() => decode("BYTES", { bytesContents: [Buffer.from("a")], intContents: [1] })).toThrow(
       "of type 'INT32', expected datatype 'BYTES'",
     );
@@ -81,12 +81,12 @@ describe("typed contents", () => {
     );
   });
 
-  test("without a value make a tensor of no bytes", () => {
+  test("without a value form a tensor without bytes", () => {
     expect(decode("INT32", {}).byteLength).toBe(0);
     expect(decode("BYTES", {}).byteLength).toBe(0);
   });
 
-  test("do not mix with raw contents, not even when they are empty", () => {
+  test("are rejected beside raw contents, even when they are empty", () => {
     expect(() => decode("INT32", {}, [new Uint8Array(8)])).toThrow(
       "contents field must not be specified when using raw_input_contents for 'X' for model 'm'",
     );
@@ -94,13 +94,13 @@ describe("typed contents", () => {
 });
 
 describe("inputs", () => {
-  test("need data", () => {
+  test("are rejected without data", () => {
     expect(() => decode("INT32", undefined)).toThrow(
       "unable to find data for input tensor 'X' for model 'm' in request.",
     );
   });
 
-  test("keep all digits of a dimension, for the validation to refuse", () => {
+  test("keep all digits of a dimension for validation", () => {
     const message = decodeMessage(
       inference.ModelInferRequest,
       encodeMessage(inference.ModelInferRequest, {
@@ -113,11 +113,11 @@ describe("inputs", () => {
     expect(shapeToString(shape)).toBe("[9223372036854775807]");
   });
 
-  test("keep negative dimensions for the validation", () => {
+  test("keep negative dimensions for validation", () => {
     expect(decode("INT32", undefined, [new Uint8Array(8)], [-1, -2]).shape).toEqual([-1, -2]);
   });
 
-  test("of one name are refused", async () => {
+  test("are rejected when two have one name", async () => {
     const { client } = await serve(new FakeService());
     const input = { name: "X", datatype: "INT32", shape: [1] };
     const rawInputContents = [new Uint8Array(4), new Uint8Array(4)];
@@ -181,7 +181,7 @@ describe("shared-memory parameters", () => {
       { shared_memory_region: region, shared_memory_byte_size: size },
       "Unable to find shared memory region: 'r'",
     ],
-  ])("are refused with %s", (_, values, text) => {
+  ])("are rejected with %s", (_, values, text) => {
     expect(parameters(values)).toThrow(text);
   });
 });

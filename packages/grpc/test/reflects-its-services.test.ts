@@ -14,7 +14,7 @@ type Request = grpc.reflection.v1.ServerReflectionRequest.$Properties;
 
 const VERSIONS = ["v1", "v1alpha"];
 
-/** Asks over one stream. */
+/** Sends requests over one stream. */
 async function ask(client: GrpcClient, version: string, ...requests: Request[]) {
   const call = client.makeBidiStreamRequest(
     `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
@@ -28,8 +28,8 @@ async function ask(client: GrpcClient, version: string, ...requests: Request[]) 
   return responses;
 }
 
-overEachTransport("reflection", () => {
-  test.each(VERSIONS)("%s lists the services", async (version) => {
+overEachTransport("server reflection", () => {
+  test.each(VERSIONS)("lists the services with %s", async (version) => {
     const { client } = await serve(new FakeService(), { reflection: true });
     const [response] = await ask(client, version, { listServices: "", host: "h" });
     expect(response).toMatchObject({ validHost: "h", originalRequest: { listServices: "" } });
@@ -74,7 +74,7 @@ overEachTransport("reflection", () => {
     expect(decoded).toMatchObject({ modelName: "m", parameters: { k: { int64Param: 1 } } });
   });
 
-  test("tells what it does not know", async () => {
+  test("reports unknown symbols and files", async () => {
     const { client } = await serve(new FakeService(), { reflection: true });
     const requests = [
       { fileContainingSymbol: "nosuch.Service" },
@@ -96,7 +96,7 @@ overEachTransport("reflection", () => {
     );
   });
 
-  test("is off unless it is asked for, and restricted with the metadata", async () => {
+  test("is off by default and restricted together with the metadata", async () => {
     const { client } = await serve(new FakeService());
     await expect(ask(client, "v1", { listServices: "" })).rejects.toMatchObject({
       code: status.UNIMPLEMENTED,

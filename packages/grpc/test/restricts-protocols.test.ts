@@ -48,13 +48,13 @@ function inService(protocol: string, methods: readonly string[]): Record<string,
   return Object.fromEntries(methods.map((name) => [`/inference.GRPCInferenceService/${name}`, protocol]));
 }
 
-test("every method belongs to its protocol", () => {
+test("every gRPC method belongs to the same protocol as in tritonserver", () => {
   const methods = protocolMethods(new FakeService(), { reflection: true }, new Shutdown());
   expect(Object.fromEntries(methods.map(({ path, protocol }) => [path, protocol]))).toEqual(protocols);
 });
 
 overEachTransport("a restricted protocol", () => {
-  test("needs its header with the prefix and exactly its value", async () => {
+  test("requires its header with the prefix and the exact value", async () => {
     const { client } = await serve(new FakeService(), { restrictedProtocols });
     const index = (headers: [string, string][] = []) =>
       client.call(
@@ -91,14 +91,14 @@ overEachTransport("a restricted protocol", () => {
     expect(error).toMatchObject(refused("infer-key"));
   });
 
-  test("leaves the others open", async () => {
+  test("leaves other protocols open", async () => {
     const { client } = await serve(new FakeService(), { restrictedProtocols });
     await expect(
       client.call("ServerMetadata", inference.ServerMetadataRequest, inference.ServerMetadataResponse, {}),
     ).resolves.toMatchObject({ name: "triton" });
   });
 
-  test("is asked for by each of its methods", async () => {
+  test("is enforced by each of its methods", async () => {
     const everything = ENDPOINT_GROUPS.map((group) => ({
       protocols: [group],
       key: `${group}-key`,
@@ -120,7 +120,7 @@ overEachTransport("a restricted protocol", () => {
     }
   });
 
-  test("is what the service restricts, unless the frontend has restrictions of its own", async () => {
+  test("comes from the service unless the frontend has restrictions of its own", async () => {
     const restrictions = { health: { header: "triton-access-token", value: "secret" } };
     const service = () => Object.assign(new FakeService(), { restrictions });
     const isLive = async (options: { restrictedProtocols?: [] }) => {
@@ -131,7 +131,7 @@ overEachTransport("a restricted protocol", () => {
     await expect(isLive({ restrictedProtocols: [] })).resolves.toMatchObject({ live: true });
   });
 
-  test("is restricted once", async () => {
+  test("may be restricted only once", async () => {
     const twice = frontend({
       port: 0,
       restrictedProtocols: [...restrictedProtocols, restrictedProtocols[0]],

@@ -5,7 +5,7 @@ import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
-/** What a client hears of a request that is refused like this. */
+/** The error that a client gets for a request rejected with this retry time. */
 async function refusal(retryAfterMs?: number): Promise<ServiceError> {
   const options = retryAfterMs === undefined ? {} : { retryAfterMs };
   const { client } = await serve(
@@ -19,14 +19,14 @@ async function refusal(retryAfterMs?: number): Promise<ServiceError> {
   );
 }
 
-overEachTransport("a refused request", () => {
-  test("tells clients when to try again", async () => {
+overEachTransport("a rejected request", () => {
+  test("tells the client when to retry", async () => {
     const { code, details, metadata } = await refusal(120);
     expect([code, details]).toEqual([status.UNAVAILABLE, "too late"]);
     expect(metadata.get("grpc-retry-pushback-ms")).toEqual(["120"]);
   });
 
-  test("promises nothing where the server cannot tell", async () => {
+  test("has no retry time when the server does not know one", async () => {
     const { code, metadata } = await refusal();
     expect(code).toBe(status.UNAVAILABLE);
     expect(metadata.get("grpc-retry-pushback-ms")).toEqual([]);

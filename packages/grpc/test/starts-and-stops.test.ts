@@ -14,7 +14,7 @@ import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
 import { answer, manualService } from "./support/stream-reader.js";
 
-overEachTransport("start", () => {
+overEachTransport("starting the frontend", () => {
   test("names the port and the option when the port is taken on any address of the host", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
@@ -26,13 +26,13 @@ overEachTransport("start", () => {
     await new Promise((resolve) => taken.close(resolve));
   });
 
-  test("fails for a host that is not here", async () => {
+  test("fails for an unknown host", async () => {
     await expect(grpc({ address: "host.invalid", port: 0 }).start(new FakeService())).rejects.toMatchObject({
       code: "UNAVAILABLE",
     });
   });
 
-  test("tells where it listens", async () => {
+  test("returns the address", async () => {
     const { address } = await serve(new FakeService());
     expect(address).toEqual({
       host: "localhost",
@@ -42,19 +42,22 @@ overEachTransport("start", () => {
     expect(address.port).toBeGreaterThan(0);
   });
 
-  test.each(["0.0.0.0", "::"])("at %s listens on IPv4, and on IPv6 where there is any", async (address) => {
-    const { address: at } = await serve(new FakeService(), { address });
-    const hosts = ["127.0.0.1"];
-    if (Object.values(networkInterfaces()).some((all) => all!.some((one) => one.address === "::1")))
-      hosts.push("::1");
-    for (const host of hosts) {
-      const socket = connect(at.port, host);
-      await once(socket, "connect");
-      socket.destroy();
-    }
-  });
+  test.each(["0.0.0.0", "::"])(
+    "at %s listens on IPv4, and on IPv6 if the machine has it",
+    async (address) => {
+      const { address: at } = await serve(new FakeService(), { address });
+      const hosts = ["127.0.0.1"];
+      if (Object.values(networkInterfaces()).some((all) => all!.some((one) => one.address === "::1")))
+        hosts.push("::1");
+      for (const host of hosts) {
+        const socket = connect(at.port, host);
+        await once(socket, "connect");
+        socket.destroy();
+      }
+    },
+  );
 
-  test("is one of the default frontends unless gRPC is off", () => {
+  test("adds gRPC to the default frontends unless it is off", () => {
     const options = {
       allowHttp: true,
       httpAddress: "localhost",
@@ -73,9 +76,9 @@ overEachTransport("start", () => {
   });
 });
 
-overEachTransport("stop", () => {
+overEachTransport("stopping the frontend", () => {
   test.each([30_000, Number.POSITIVE_INFINITY])(
-    "lets the calls at hand finish within %d ms and refuses new ones",
+    "lets running calls finish within %d ms and rejects new ones",
     async (stopGraceMs) => {
       let waiting: InferenceRequest | undefined;
       let arrived = (): void => {};
@@ -98,7 +101,7 @@ overEachTransport("stop", () => {
     },
   );
 
-  test("cuts off what does not finish in time", async () => {
+  test("cuts off calls that exceed the grace time", async () => {
     let arrived = (): void => {};
     const arrival = new Promise<void>((resolve) => (arrived = resolve));
     const service = new FakeService({}, () => arrived());
@@ -113,7 +116,7 @@ overEachTransport("stop", () => {
     expect(service.requests[0]!.settled).toBe(true);
   });
 
-  test("tells every connection to go, and closes it when its calls are over", async () => {
+  test("sends GOAWAY to every connection and closes it after its calls", async () => {
     const { service, arrived } = manualService();
     const { frontend, address } = await serve(service, { stopGraceMs: 30_000 });
     const session = rawSession(address.url);
@@ -129,7 +132,7 @@ overEachTransport("stop", () => {
     await expect.poll(() => session.destroyed).toBe(true);
   });
 
-  test("does nothing before a start", async () => {
+  test("does nothing before the start", async () => {
     await expect(grpc().stop()).resolves.toBeUndefined();
   });
 });

@@ -8,7 +8,7 @@ import { answer, manualService, ok, reader } from "./support/stream-reader.js";
 const final = { parameters: { triton_final_response: { boolParam: true } } };
 const notFinal = { parameters: { triton_final_response: { boolParam: false } } };
 
-overEachTransport("a stream of requests to a model with one response each", () => {
+overEachTransport("ModelStreamInfer with one response for each request", () => {
   test("marks every response as final and ends after the client has closed its side", async () => {
     const { client } = await serve(new FakeService());
     const stream = client.stream();
@@ -44,7 +44,7 @@ overEachTransport("a stream of requests to a model with one response each", () =
     expect(await ended).toEqual(ok);
   });
 
-  test("tells of a refused request with its id, in its turn, and goes on", async () => {
+  test("reports a rejected request with its id, in order, and continues", async () => {
     const { service, arrived } = manualService();
     const { client } = await serve(service);
     const stream = client.stream();
@@ -69,7 +69,7 @@ overEachTransport("a stream of requests to a model with one response each", () =
     expect(await ended).toEqual(ok);
   });
 
-  test("tells of an error of the model with the names of the request", async () => {
+  test("reports an error of the model with names and id of the request", async () => {
     const service = new FakeService({}, (request) => {
       request.respondError(new TritonError("NOT_FOUND", request.id === "quiet" ? "" : "gone"));
     });
@@ -90,7 +90,7 @@ overEachTransport("a stream of requests to a model with one response each", () =
     expect(await ended).toEqual(ok);
   });
 
-  test("tells of a response that cannot be made", async () => {
+  test("reports a response that cannot be built", async () => {
     const service = new FakeService({}, (request) => {
       const scores = Tensor.fromElements("BYTES", [1], [Buffer.from("a")]);
       request.respond(responseTo(request, new Map([["Y", scores]])));
@@ -119,8 +119,8 @@ overEachTransport("a stream of requests to a model with one response each", () =
   });
 });
 
-overEachTransport("a stream of requests to a decoupled model", () => {
-  test("sends responses as they are made, across requests", async () => {
+overEachTransport("ModelStreamInfer with a decoupled model", () => {
+  test("sends responses of several requests as they are produced", async () => {
     const { service, arrived } = manualService(true);
     const { client } = await serve(service);
     const stream = client.stream();
@@ -139,7 +139,7 @@ overEachTransport("a stream of requests to a decoupled model", () => {
     expect(await ended).toEqual(ok);
   });
 
-  test("tells of the bare end of a request when asked to", async () => {
+  test("sends the empty final response when requested", async () => {
     const { service, arrived } = manualService(true);
     const { client } = await serve(service);
     const stream = client.stream();
@@ -160,8 +160,8 @@ overEachTransport("a stream of requests to a decoupled model", () => {
   });
 });
 
-overEachTransport("a stream whose client does not read", () => {
-  test("holds the model back until it does", async () => {
+overEachTransport("ModelStreamInfer with a client that does not read", () => {
+  test("holds the model back until the client reads", async () => {
     const count = 2000;
     let made = 0;
     let blocked = (): void => {};

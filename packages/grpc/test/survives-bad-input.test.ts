@@ -18,7 +18,7 @@ const good = encodeMessage(inference.ModelInferRequest, {
   rawInputContents: [Uint8Array.of(1, 2, 3)],
 });
 
-/** Numbers that look random and are the same in every run. */
+/** Pseudo-random numbers, the same in every run. */
 function* pseudoRandom(seed: number): Generator<number> {
   for (let state = seed; ; state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) yield state >>> 24;
 }
@@ -27,7 +27,7 @@ const works = (client: GrpcClient) =>
   expect(client.infer({ modelName: "m", id: "next" })).resolves.toMatchObject({ id: "next" });
 
 overEachTransport("bad input", () => {
-  test("that is no message is told so, and the next call works", async () => {
+  test("that is not a message is rejected, and the next call works", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     const random = pseudoRandom(7);
@@ -46,7 +46,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("that is not even framed, or ends inside a message", async () => {
+  test("that is not framed or ends inside a message is rejected", async () => {
     const { client, address } = await serve(new FakeService(), { maxReceiveMessageSize: 1000 });
     const session = rawSession(address.url);
     const tooLarge = await rawCall(session, Buffer.concat([Buffer.of(0), Buffer.alloc(99, 0xff)]));
@@ -60,7 +60,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("that unpacks to more than a request may be", async () => {
+  test("that unpacks to more than the largest request is rejected", async () => {
     const { client, address } = await serve(new FakeService(), { maxReceiveMessageSize: 100_000 });
     const session = rawSession(address.url);
     const bomb = gzipSync(Buffer.alloc(50_000_000));
@@ -75,7 +75,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("for a method that is not there, or of another protocol", async () => {
+  test("for an unknown method or with a wrong content type is rejected", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     const path = "/inference.GRPCInferenceService/Nothing";
@@ -85,7 +85,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("with a deadline that has passed, or is none", async () => {
+  test("with an expired or invalid deadline is rejected", async () => {
     const { client, address } = await serve(new FakeService({}, () => {}));
     const session = rawSession(address.url);
     for (const timeout of ["1n", "0S", "0n"]) {
@@ -99,7 +99,7 @@ overEachTransport("bad input", () => {
     ).resolves.toMatchObject({ live: true });
   });
 
-  test("with a path, an encoding, a timeout or a name too long to quote", async () => {
+  test("with a path, encoding, timeout or name too long to quote is rejected", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     const long = ["x".repeat(20_000), "\u00e4".repeat(20_000)];
@@ -122,7 +122,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("of tensors that contradict themselves", async () => {
+  test("of contradictory tensors is rejected", async () => {
     const { client } = await serve(new FakeService());
     const input = { name: "X", datatype: "UINT8", shape: [1] };
     const typed = { ...input, contents: { uintContents: [1] } };
@@ -139,7 +139,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("of pings without end", async () => {
+  test("of endless pings does not stop the server", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     await once(session, "connect");
@@ -160,7 +160,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("that is no HTTP/2", async () => {
+  test("that is not HTTP/2 does not stop the server", async () => {
     const { client, address } = await serve(new FakeService());
     const socket = connect(address.port, "localhost");
     socket.on("error", () => {});
@@ -170,7 +170,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("with a megabyte of headers", async () => {
+  test("with a megabyte of headers is rejected", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     const { grpcStatus } = await rawCall(session, framed(good), { "x-large": "x".repeat(1024 * 1024) });
@@ -178,7 +178,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("of calls that are reset as soon as they are made", async () => {
+  test("of calls that are reset at once does not stop the server", async () => {
     const service = new FakeService({}, () => {});
     const { client, address } = await serve(service);
     const session = rawSession(address.url);

@@ -35,8 +35,8 @@ const aborted = (signal: AbortSignal) =>
     else signal.addEventListener("abort", () => resolve());
   });
 
-overEachTransport("a stream ends with a status, and the next call works,", () => {
-  test("after a message above the limit, packed or not", async () => {
+overEachTransport("a bad stream ends with a status, and the next call works", () => {
+  test("after a message above the limit, compressed or not", async () => {
     const service = new FakeService();
     const { client, address } = await serve(service, { maxReceiveMessageSize: LIMIT });
     const session = rawSession(address.url);
@@ -49,7 +49,7 @@ overEachTransport("a stream ends with a status, and the next call works,", () =>
     await expect(client.infer({ modelName: "m" })).resolves.toBeDefined();
   });
 
-  test("after frames that are cut off by the end of the client's side", async () => {
+  test("after frames that the client cuts short", async () => {
     const service = new FakeService();
     const { client, address } = await serve(service);
     const whole = framed(requestOf(100));
@@ -59,11 +59,11 @@ overEachTransport("a stream ends with a status, and the next call works,", () =>
     await expect(client.infer({ modelName: "m" })).resolves.toBeDefined();
   });
 
-  test("when its deadline passes, and cancels all that it runs", async () => {
+  test("when its deadline passes, and its requests are cancelled", async () => {
     const { service, arrived } = manualService();
     const { address } = await serve(service);
     const session = rawSession(address.url);
-    // The client has no clock of its own: what it gets is what the server sends.
+    // The client has no clock of its own: it gets only what the server sends.
     const stream = session.request({
       ":method": "POST",
       "content-type": "application/grpc",
@@ -96,8 +96,8 @@ overEachTransport("a stream ends with a status, and the next call works,", () =>
   });
 });
 
-overEachTransport("a client that cancels", () => {
-  test("in the middle of its message has asked for nothing", async () => {
+overEachTransport("a cancelled call", () => {
+  test("requests nothing when it was cancelled in the middle of its message", async () => {
     const service = new FakeService();
     const { client, address } = await serve(service);
     const session = rawSession(address.url);
@@ -112,7 +112,7 @@ overEachTransport("a client that cancels", () => {
     expect(service.requests.map(({ id }) => id)).toEqual(["next"]);
   });
 
-  test("after its answer changes nothing", async () => {
+  test("changes nothing when it was cancelled after its answer", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
     let cancel = (): void => {};

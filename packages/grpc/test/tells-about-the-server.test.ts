@@ -5,8 +5,8 @@ import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
-overEachTransport("health", () => {
-  test("is told for the server and its models", async () => {
+overEachTransport("health calls", () => {
+  test("report liveness and readiness of the server and its models", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
     const live = () =>
@@ -23,7 +23,7 @@ overEachTransport("health", () => {
     expect(await ready()).toMatchObject({ ready: false });
   });
 
-  test("follows the health checking protocol, whatever service is asked for", async () => {
+  test("follow the health checking protocol for any service name", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
     const { HealthCheckRequest, HealthCheckResponse } = grpc.health.v1;
@@ -36,8 +36,8 @@ overEachTransport("health", () => {
   });
 });
 
-overEachTransport("metadata", () => {
-  test("of the server", async () => {
+overEachTransport("metadata calls", () => {
+  test("describe the server", async () => {
     const { client } = await serve(new FakeService());
     expect(
       await client.call(
@@ -49,7 +49,7 @@ overEachTransport("metadata", () => {
     ).toMatchObject({ name: "triton", version: "1.2.3", extensions: ["classification", "sequence"] });
   });
 
-  test("of a model", async () => {
+  test("describe a model", async () => {
     const { client } = await serve(new FakeService());
     const metadata = (name: string) =>
       client.call("ModelMetadata", inference.ModelMetadataRequest, inference.ModelMetadataResponse, { name });
@@ -66,7 +66,7 @@ overEachTransport("metadata", () => {
     });
   });
 
-  test("holds the configuration with its enums, maps and wide integers", async () => {
+  test("return the configuration with its enums, maps and wide integers", async () => {
     const { client } = await serve(
       new FakeService({
         maxBatchSize: 8,
@@ -153,8 +153,8 @@ overEachTransport("metadata", () => {
   });
 });
 
-overEachTransport("statistics and repository", () => {
-  test("count exactly", async () => {
+overEachTransport("statistics and repository calls", () => {
+  test("return exact counts", async () => {
     const { client } = await serve(new FakeService());
     const { modelStats } = await client.call(
       "ModelStatistics",
@@ -175,7 +175,7 @@ overEachTransport("statistics and repository", () => {
     ]);
   });
 
-  test("list the models, and only the ready ones when asked to", async () => {
+  test("list the models, or only the ready ones", async () => {
     const { client } = await serve(new FakeService());
     const index = (request: inference.RepositoryIndexRequest.$Properties) =>
       client.call(

@@ -9,8 +9,8 @@ import { serve } from "./support/serve.js";
 const { HealthCheckRequest, HealthCheckResponse } = grpc.health.v1;
 const { SERVING, NOT_SERVING } = HealthCheckResponse.ServingStatus;
 
-overEachTransport("health", () => {
-  test("a watcher is told the state, and its changes", async () => {
+overEachTransport("Health/Watch", () => {
+  test("sends the state to a watcher, and each change", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
     const watch = client.makeServerStreamRequest(

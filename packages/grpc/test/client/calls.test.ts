@@ -5,8 +5,8 @@ import { FakeService } from "../support/fake-service.js";
 import { openClient } from "../support/open-client.js";
 import { overEachTransport } from "../support/over-each-transport.js";
 
-overEachTransport("a client asks", () => {
-  test("how the server and its models are", async () => {
+overEachTransport("the client calls the server", () => {
+  test("to ask for liveness and readiness", async () => {
     const service = new FakeService();
     const { client } = await openClient(service);
     expect(await client.isServerLive()).toBe(true);
@@ -18,7 +18,7 @@ overEachTransport("a client asks", () => {
     expect(await client.isServerReady()).toBe(false);
   });
 
-  test("what the server and its models are", async () => {
+  test("to read metadata and configuration", async () => {
     const config: Partial<ModelConfig> = {
       maxBatchSize: 8,
       modelTransactionPolicy: { decoupled: true },
@@ -49,7 +49,7 @@ overEachTransport("a client asks", () => {
     });
   });
 
-  test("for the repository", async () => {
+  test("to list and control the repository", async () => {
     const { client } = await openClient(new FakeService());
     expect(await client.getModelRepositoryIndex()).toEqual([
       { name: "m", version: "1", state: "READY" },
@@ -64,7 +64,7 @@ overEachTransport("a client asks", () => {
     await expect(client.unloadModel("m", { unloadDependents: true })).rejects.toMatchObject(refused);
   });
 
-  test("for settings and shared memory", async () => {
+  test("to change settings and register shared memory", async () => {
     const { client } = await openClient(new FakeService());
     const noTrace = { code: "UNAVAILABLE", message: "the server does not support trace" };
     await expect(client.getTraceSettings()).rejects.toMatchObject(noTrace);
@@ -86,7 +86,7 @@ overEachTransport("a client asks", () => {
   });
 });
 
-describe("an address", () => {
+describe("a server url", () => {
   test.each([
     "localhost",
     "localhost:8001",
@@ -102,7 +102,7 @@ describe("an address", () => {
     (url) => expect(() => new InferenceServerClient(url)).toThrow(/invalid url/),
   );
 
-  test("of a plain connection is not encrypted", () => {
+  test("of a plain connection cannot be combined with TLS options", () => {
     expect(() => new InferenceServerClient("grpc://h:1", { tls: true })).toThrow(/grpcs:/);
   });
 });

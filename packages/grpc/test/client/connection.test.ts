@@ -18,8 +18,8 @@ async function freePort(): Promise<{ port: number; taken: Server }> {
   return { port: (taken.address() as { port: number }).port, taken };
 }
 
-overEachTransport("a call of the client", () => {
-  test("ends with the error that the server answers", async () => {
+overEachTransport("a client call", () => {
+  test("rejects with the error that the server answers", async () => {
     const service = new FakeService({}, (request) => {
       request.respondError(new TritonError("ALREADY_EXISTS", "text of the model"));
     });
@@ -32,7 +32,7 @@ overEachTransport("a call of the client", () => {
     });
   });
 
-  test("is cancelled by its signal: before, while, and after it runs", async () => {
+  test("is cancelled by its signal before, during, and after it runs", async () => {
     const service = silent();
     const { client } = await openClient(service);
     const before = client.infer("m", { ...nothing, signal: AbortSignal.abort("early") });
@@ -52,10 +52,10 @@ overEachTransport("a call of the client", () => {
     after.abort();
   });
 
-  test("ends when its time is over, and so does the request", async () => {
+  test("ends when its timeout passes, and its request ends too", async () => {
     const service = silent();
     const { client } = await openClient(service, { timeoutMs: 60 });
-    // On a busy machine the time of a call may be over before the server has its request.
+    // On a busy machine the timeout of a call may pass before the server has its request.
     while (service.requests.length === 0) {
       await expect(client.infer("m", nothing)).rejects.toMatchObject({
         code: "UNAVAILABLE",
@@ -81,7 +81,7 @@ overEachTransport("a call of the client", () => {
     });
   });
 
-  test("carries headers and the access token", async () => {
+  test("sends headers and the access token", async () => {
     const key = "triton-access-token";
     const restrictedProtocols = [{ protocols: ["inference"], key, value: "secret" }] as const;
     const service = new FakeService();
@@ -97,7 +97,7 @@ overEachTransport("a call of the client", () => {
     await expect(wrong).rejects.toMatchObject({ code: "INVALID_ARG" });
   });
 
-  test("can be encrypted, on both sides", async () => {
+  test("can use TLS with certificates on both sides", async () => {
     const { ca, server, client: mine } = await makeCertificates();
     const { client, url } = await openClient(
       new FakeService(),
@@ -110,7 +110,7 @@ overEachTransport("a call of the client", () => {
     nobody.close();
   });
 
-  test("waits for a server that is about to come", async () => {
+  test("waits for a server that starts later", async () => {
     const { port, taken } = await freePort();
     const channelOptions = { "grpc.initial_reconnect_backoff_ms": 20, "grpc.max_reconnect_backoff_ms": 20 };
     const client = new InferenceServerClient(`localhost:${port}`, {
@@ -127,7 +127,7 @@ overEachTransport("a call of the client", () => {
     await expect(called).resolves.toMatchObject({ id: "late" });
   });
 
-  test("is not made again when the server may have seen it", async () => {
+  test("is not retried when the server may have seen it", async () => {
     const requests: InferenceRequest[] = [];
     const service = new FakeService({}, (request) => {
       requests.push(request);
@@ -143,7 +143,7 @@ overEachTransport("a call of the client", () => {
   });
 });
 
-describe("a failure", () => {
+describe("failureOf", () => {
   test.each([
     [14, "No connection established. Last error: connect ECONNREFUSED", "not-sent"],
     [14, "Name resolution failed for target dns:nowhere", "not-sent"],
@@ -152,7 +152,7 @@ describe("a failure", () => {
     [13, "Received RST_STREAM with code 2", "lost"],
     [13, "text", undefined],
     [3, "No connection established", undefined],
-  ])("is about what failed: %d %s", (code, details, failure) => {
+  ])("classifies %d %s", (code, details, failure) => {
     expect(failureOf({ code, details })).toBe(failure);
   });
 });

@@ -10,7 +10,7 @@ import { overEachTransport } from "../support/over-each-transport.js";
 
 const nothing = { inputs: {} };
 
-/** A client of a server that refuses the first request like this. */
+/** A client of a server that rejects the first request with this retry time. */
 async function refusing(retryAfterMs: number, options: ClientOptions = {}) {
   const service: FakeService = new FakeService({}, (request) => {
     if (service.requests.length === 1) {
@@ -22,20 +22,20 @@ async function refusing(retryAfterMs: number, options: ClientOptions = {}) {
   return { client, requests: service.requests };
 }
 
-overEachTransport("a refused call of the client", () => {
-  test("says when the server wants to be asked again", async () => {
+overEachTransport("a rejected client call", () => {
+  test("reports when the server asks for a retry", async () => {
     const { client } = await refusing(120);
     const call = client.infer("m", nothing);
     await expect(call).rejects.toMatchObject({ code: "UNAVAILABLE", message: "too late", retryAfterMs: 120 });
   });
 
-  test("says so on a stream that ends with it", async () => {
+  test("reports the retry time of a stream that it ends", async () => {
     const { client } = await refusing(120);
     const responses = client.streamInfer([{ modelName: "m", inputs: {} }], { endOnError: true });
     await expect(responses.next()).rejects.toMatchObject({ message: "too late", retryAfterMs: 120 });
   });
 
-  test("is made again no sooner than that", async () => {
+  test("is retried no sooner than the server asks", async () => {
     const timers = vi.spyOn(globalThis, "setTimeout");
     onTestFinished(() => timers.mockRestore());
     const { client, requests } = await refusing(37, { retryUnavailable: true, retryDelayMs: 1 });
@@ -44,7 +44,7 @@ overEachTransport("a refused call of the client", () => {
     expect(timers).toHaveBeenCalledWith(expect.any(Function), 37);
   });
 
-  test("is not made again when that is too late", async () => {
+  test("is not retried when the timeout would pass first", async () => {
     const { client, requests } = await refusing(60_000, { retryUnavailable: true, timeoutMs: 50_000 });
     const call = client.infer("m", nothing);
     await expect(call).rejects.toMatchObject({ message: "too late", retryAfterMs: 60_000 });
@@ -52,24 +52,24 @@ overEachTransport("a refused call of the client", () => {
   });
 });
 
-describe("the trailer of a status", () => {
+describe("the grpc-retry-pushback-ms trailer", () => {
   const ended = (...values: string[]) => {
     const metadata = new Metadata();
     for (const value of values) metadata.set("grpc-retry-pushback-ms", value);
     return callStatus({ code: 14, details: "no", metadata } as ServiceError);
   };
 
-  test("need not be there", () => {
+  test("is optional", () => {
     expect(ended()).toEqual({ code: 14, details: "no" });
   });
 
-  test.each(["-1", "soon", ""])("'%s' means never", (value) => {
+  test.each(["-1", "soon", ""])("'%s' means that no retry is welcome", (value) => {
     const status = ended(value);
     expect(status.retryAfterMs).toBe(Number.POSITIVE_INFINITY);
     expect(callError(status)).not.toHaveProperty("retryAfterMs");
   });
 
-  test("is milliseconds", () => {
+  test("is read as milliseconds", () => {
     expect(ended("7").retryAfterMs).toBe(7);
     expect(callError(ended("7")).retryAfterMs).toBe(7);
   });

@@ -8,8 +8,8 @@ import { FakeService, responseTo } from "../support/fake-service.js";
 import { openClient } from "../support/open-client.js";
 import { overEachTransport } from "../support/over-each-transport.js";
 
-overEachTransport("an inference of the client", () => {
-  test("takes arrays of every kind and gives ndarrays back", async () => {
+overEachTransport("client infer", () => {
+  test("accepts arrays of every kind and returns ndarrays", async () => {
     const { client } = await openClient(new FakeService());
     const result = await client.infer("m", {
       requestId: "r",
@@ -46,7 +46,7 @@ overEachTransport("an inference of the client", () => {
     expect(() => result.tensor("typed", "FP32")).toThrow("output 'typed' is INT32, not FP32");
   });
 
-  test("tells the server all that can be said of a request", async () => {
+  test("sends all options of a request", async () => {
     const service = new FakeService();
     const { client } = await openClient(service);
     await client.infer("m", {
@@ -72,7 +72,7 @@ overEachTransport("an inference of the client", () => {
     });
   });
 
-  test("can ask for classes, and for compression", async () => {
+  test("requests classes and compression", async () => {
     const { client } = await openClient(new FakeService(), {}, { maxReceiveMessageSize: 10_000 });
     const call = { inputs: { x: new Float32Array(100_000) }, outputs: [{ name: "x", classes: 1 }] };
     await expect(client.infer("m", call)).rejects.toMatchObject({ code: "UNAVAILABLE" });
@@ -83,7 +83,7 @@ overEachTransport("an inference of the client", () => {
     }
   });
 
-  test("moves large tensors", async () => {
+  test("transfers large tensors", async () => {
     const { client } = await openClient(new FakeService());
     const x = Float32Array.from({ length: 3_000_000 }, (_, i) => i);
     const result = await client.infer("m", { inputs: { x } });
@@ -97,7 +97,7 @@ overEachTransport("an inference of the client", () => {
       { x: { shape: [3], data: Float32Array.of(1) } },
       "input 'x': an array of 1 elements does not fill shape [3]",
     ],
-  ])("is refused before it is sent when its inputs make no tensor", async (inputs, message) => {
+  ])("rejects inputs that do not form a tensor before sending them", async (inputs, message) => {
     const service = new FakeService();
     const { client } = await openClient(service);
     await expect(client.infer("m", { inputs: inputs as never })).rejects.toMatchObject({
@@ -107,7 +107,7 @@ overEachTransport("an inference of the client", () => {
     expect(service.requests).toEqual([]);
   });
 
-  test("may not use reserved parameters", async () => {
+  test("rejects reserved parameters", async () => {
     const { client } = await openClient(new FakeService());
     for (const name of ["timeout", "triton_final_response"]) {
       await expect(client.infer("m", { inputs: {}, parameters: { [name]: 1 } })).rejects.toMatchObject({
@@ -118,18 +118,18 @@ overEachTransport("an inference of the client", () => {
   });
 });
 
-describe("an answer", () => {
+describe("an inference response", () => {
   const decoded = (message: inference.ModelInferResponse.$Properties) =>
     decodeInferResponse(
       decodeMessage(inference.ModelInferResponse, encodeMessage(inference.ModelInferResponse, message)),
     );
 
-  test("may have typed contents, as those of other servers", () => {
+  test("may have typed contents, as other servers send them", () => {
     const output = { name: "y", datatype: "INT64", shape: [2], contents: { int64Contents: [1, 2] } };
     expect([...decoded({ outputs: [output] }).elements("y", "INT64")]).toEqual([1n, 2n]);
   });
 
-  test("leaves outputs in shared memory out", () => {
+  test("omits outputs in shared memory", () => {
     const shared = {
       name: "y",
       datatype: "FP32",
@@ -147,7 +147,7 @@ describe("an answer", () => {
     [{ datatype: "FP31", shape: [1] }, "has datatype 'FP31'"],
     [{ datatype: "FP32", shape: [-1] }, "has shape [-1]"],
     [{ datatype: "FP32", shape: [2] }, "of shape [2] has 4 bytes"],
-  ])("is refused when it contradicts itself: %j", (output, message) => {
+  ])("is rejected when it contradicts itself: %j", (output, message) => {
     const response = { outputs: [{ name: "y", ...output }], rawOutputContents: [new Uint8Array(4)] };
     expect(() => decoded(response)).toThrow(message);
   });

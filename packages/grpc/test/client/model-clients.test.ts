@@ -40,8 +40,8 @@ async function decoupledClient(service: FakeService, options?: Options) {
   return client;
 }
 
-overEachTransport("a client of a model", () => {
-  test("adds the batch axis to a sample, and takes it off the results", async () => {
+overEachTransport("ModelClient", () => {
+  test("adds the batch axis to a sample and removes it from the results", async () => {
     const client = await modelClient(new FakeService(batching));
     const { x } = await client.inferSample({ x: [1, 2] });
     expect(x!.shape).toEqual([2]);
@@ -59,14 +59,14 @@ overEachTransport("a client of a model", () => {
     expect(await client.isBatchingSupported()).toBe(true);
   });
 
-  test("of a model without a batch axis infers samples alone", async () => {
+  test("sends only samples to a model without a batch axis", async () => {
     const client = await modelClient(new FakeService({ ...batching, maxBatchSize: 0 }));
     expect((await client.inferSample({ x: [1, 2] })).x!.shape).toEqual([2]);
     await expect(client.inferBatch({ x: [[1, 2]] })).rejects.toMatchObject({ code: "INVALID_ARG" });
     expect(await client.isBatchingSupported()).toBe(false);
   });
 
-  test("refuses inputs that do not fit before it sends them", async () => {
+  test("rejects inputs that do not match before sending them", async () => {
     const service = new FakeService(batching);
     const client = await modelClient(service);
     await expect(client.inferSample({})).rejects.toThrow("model 'm': missing input 'x'");
@@ -75,7 +75,7 @@ overEachTransport("a client of a model", () => {
     expect(service.requests).toEqual([]);
   });
 
-  test("reads the configuration once, waits for the model, and gives up in time", async () => {
+  test("reads the configuration once, waits for the model, and stops at its init timeout", async () => {
     const service = new FakeService(batching);
     let asked = 0;
     let readyAfter = Number.POSITIVE_INFINITY;
@@ -97,7 +97,7 @@ overEachTransport("a client of a model", () => {
     });
   });
 
-  test("has a time limit for inferences, and ends with its signal and its close", async () => {
+  test("limits the time of inferences, and ends them on abort and close", async () => {
     const service = new FakeService(batching, () => {});
     const client = await modelClient(service, { inferenceTimeoutMs: 50, lazyInit: false });
     await expect(client.inferSample({ x: [1, 2] })).rejects.toMatchObject({ code: "UNAVAILABLE" });
@@ -110,7 +110,7 @@ overEachTransport("a client of a model", () => {
     });
   });
 
-  test("names the other client to those who have the wrong one", async () => {
+  test("names the matching client class for the other kind of model", async () => {
     const wrong = await modelClient(new FakeService(streaming));
     await expect(wrong.inferSample({ x: [1, 2] })).rejects.toMatchObject({
       code: "UNSUPPORTED",
@@ -123,7 +123,7 @@ overEachTransport("a client of a model", () => {
     });
   });
 
-  test("answers what is under way when it is closed", async () => {
+  test("answers calls in flight when it is closed", async () => {
     const requests: InferenceRequest[] = [];
     const client = await modelClient(new FakeService(batching, (request) => void requests.push(request)));
     const answer = client.inferSample({ x: [1, 2] });
@@ -134,7 +134,7 @@ overEachTransport("a client of a model", () => {
     await closed;
   });
 
-  test("lets so many inferences be under way at once, and so many wait", async () => {
+  test("limits the number of calls in flight and of waiting calls", async () => {
     const service = new FakeService(batching, () => {});
     const client = await modelClient(service, { maxConcurrency: 2, maxQueueSize: 1 });
     await client.modelConfig();
@@ -156,7 +156,7 @@ overEachTransport("a client of a model", () => {
     await Promise.all(calls.slice(0, 3));
   });
 
-  test("leaves a client that it was given open", async () => {
+  test("does not close a client that it was given", async () => {
     const { address } = await serve(new FakeService(batching));
     const server = new InferenceServerClient(address.url);
     onTestFinished(() => server.close());
@@ -171,7 +171,7 @@ overEachTransport("a client of a model", () => {
   });
 });
 
-overEachTransport("a client of a decoupled model", () => {
+overEachTransport("DecoupledModelClient", () => {
   const counting = new FakeService(streaming, (request) => {
     for (let i = 0; i < 3; i++) {
       const y = Tensor.fromElements("INT32", [1, 1], Int32Array.of(i));
@@ -180,7 +180,7 @@ overEachTransport("a client of a decoupled model", () => {
     request.finish();
   });
 
-  test("yields the responses as they come", async () => {
+  test("yields each response as it arrives", async () => {
     const client = await decoupledClient(counting);
     const samples: unknown[] = [];
     for await (const { y } of client.inferSample({ x: [1, 2] })) samples.push([y!.shape, y!.get(0)]);
@@ -205,7 +205,7 @@ overEachTransport("a client of a decoupled model", () => {
     });
   });
 
-  test("cancels the request when the loop is left, or time is over", async () => {
+  test("cancels the request when the loop is left or the timeout passes", async () => {
     const service = new FakeService(streaming, (request) => {
       const y = Tensor.fromElements("INT32", [1, 1], Int32Array.of(1));
       request.respond(responseTo(request, new Map([["y", y]])), false);
@@ -217,7 +217,7 @@ overEachTransport("a client of a decoupled model", () => {
     const read = async () => {
       for await (const _ of client.inferSample({ x: [1, 2] }));
     };
-    // On a busy machine the time of a call may be over before the server has its request.
+    // On a busy machine the timeout of a call may pass before the server has its request.
     while (service.requests.length === 1) await expect(read()).rejects.toMatchObject({ code: "UNAVAILABLE" });
     await expect.poll(() => service.requests.every(({ settled }) => settled)).toBe(true);
   });

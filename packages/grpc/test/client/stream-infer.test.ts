@@ -23,8 +23,8 @@ async function all(responses: AsyncIterable<StreamInferResponse>): Promise<Strea
 
 const row = (value: number) => new Map([["y", Tensor.fromElements("INT32", [1], Int32Array.of(value))]]);
 
-overEachTransport("a stream of the client", () => {
-  test("brings the answers to requests that are at hand", async () => {
+overEachTransport("client streamInfer", () => {
+  test("yields the responses to a list of requests", async () => {
     const { client } = await openClient(new FakeService());
     const responses = await all(client.streamInfer([request("a"), request("b")]));
     expect(responses.map(({ id, final }) => [id, final])).toEqual([
@@ -35,7 +35,7 @@ overEachTransport("a stream of the client", () => {
     expect(await all(client.streamInfer([]))).toEqual([]);
   });
 
-  test("sends requests as they come, while answers are read", async () => {
+  test("sends further requests while responses are read", async () => {
     const { client } = await openClient(new FakeService());
     let answered = (): void => {};
     async function* requests() {
@@ -53,7 +53,7 @@ overEachTransport("a stream of the client", () => {
     expect(ids).toEqual(["a", "b", "c"]);
   });
 
-  test("tells of errors by response, and goes on", async () => {
+  test("reports errors as responses and continues", async () => {
     const service = new FakeService({}, (one) => {
       if (one.id === "bad") one.respondError(new TritonError("NOT_FOUND", "gone"));
       else one.respond(responseTo(one, new Map()));
@@ -66,14 +66,14 @@ overEachTransport("a stream of the client", () => {
     expect(good!.result!.id).toBe("good");
   });
 
-  test("ends with the error of a model when asked to", async () => {
+  test("ends with the error of a model when endOnError is set", async () => {
     const service = new FakeService({}, (one) => one.respondError(new TritonError("NOT_FOUND", "gone")));
     const { client } = await openClient(service);
     const responses = client.streamInfer([request("bad")], { endOnError: true });
     await expect(all(responses)).rejects.toMatchObject({ code: "NOT_FOUND", message: "gone" });
   });
 
-  test("brings many responses to a request, and the bare end when asked to", async () => {
+  test("yields many responses to one request, and the empty final response when requested", async () => {
     const service = decoupled((one) => {
       for (let i = 0; i < 3; i++) one.respond(responseTo(one, row(i)), false);
       one.finish();
@@ -89,7 +89,7 @@ overEachTransport("a stream of the client", () => {
     expect(await all(client.streamInfer([request("a")]))).toHaveLength(3);
   });
 
-  test("cancels what is under way when the loop is left, or its signal aborts", async () => {
+  test("cancels its requests when the loop is left or its signal aborts", async () => {
     const service = decoupled((one) => void one.respond(responseTo(one, row(1)), false));
     const { client } = await openClient(service);
     for await (const _ of client.streamInfer([request("a")])) break;
@@ -105,7 +105,7 @@ overEachTransport("a stream of the client", () => {
     expect(service.requests).toHaveLength(2);
   });
 
-  test("ends when its time is over, and with its client", async () => {
+  test("ends when its timeout passes, and when its client closes", async () => {
     const service = decoupled(() => {});
     const { client } = await openClient(service);
     await expect(all(client.streamInfer([request("a")], { timeoutMs: 50 }))).rejects.toMatchObject({
@@ -119,7 +119,7 @@ overEachTransport("a stream of the client", () => {
     await expect(open).rejects.toMatchObject({ code: "CANCELLED", message: "the client was closed" });
   });
 
-  test("ends with the fault of a request that cannot be sent, or of who makes them", async () => {
+  test("ends with the error of an invalid request or of the request iterator", async () => {
     const { client } = await openClient(new FakeService());
     const bad = { modelName: "m", inputs: { x: [1, 2] } };
     await expect(all(client.streamInfer([bad]))).rejects.toMatchObject({ code: "INVALID_ARG" });
@@ -130,7 +130,7 @@ overEachTransport("a stream of the client", () => {
     await expect(all(client.streamInfer(broken()))).rejects.toThrow("no more");
   });
 
-  test("takes requests no faster than the server does", async () => {
+  test("reads requests no faster than the server does", async () => {
     const service = new FakeService({}, () => {});
     const { client } = await openClient(service);
     let made = 0;
@@ -140,7 +140,7 @@ overEachTransport("a stream of the client", () => {
     }
     const abort = new AbortController();
     const reading = all(client.streamInfer(endless(), { signal: abort.signal })).catch(() => {});
-    // The client is ahead of the server by what the connection holds, however long it goes on.
+    // The client stays ahead of the server only by what the connection buffers.
     await expect.poll(() => service.requests.length).toBeGreaterThan(50);
     const ahead = made - service.requests.length;
     abort.abort();

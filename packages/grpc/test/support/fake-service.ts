@@ -12,7 +12,7 @@ import {
   TritonError,
 } from "@tritonjs/core";
 
-/** A configuration with nothing but what a test gives it. */
+/** A configuration with only the fields that a test gives it. */
 export function modelConfig(name: string, config: Partial<ModelConfig> = {}): ModelConfig {
   return {
     name,
@@ -44,7 +44,7 @@ export function responseTo(
   return { modelName: request.modelName, modelVersion: "1", id: request.id, parameters, outputs };
 }
 
-/** A service with one model, `m`, that keeps its requests; by default it answers with its inputs. */
+/** A service with one model, `m`, that records its requests; by default it answers with its inputs. */
 export class FakeService implements InferenceService {
   readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
   readonly sharedMemory = new SharedMemory(false);

@@ -18,11 +18,11 @@ import {
 
 const MESSAGE_SIZE = { "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 };
 
-/** What a test can add to a call. */
+/** Additional options of a call. */
 export interface CallExtras {
   readonly headers?: readonly (readonly [string, string])[];
   readonly options?: Partial<CallOptions>;
-  /** Takes the call, to cancel it. */
+  /** Receives the call, for cancelling it. */
   readonly started?: (call: ClientUnaryCall) => void;
 }
 

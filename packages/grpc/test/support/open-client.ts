@@ -4,7 +4,7 @@ import { type ClientOptions, InferenceServerClient } from "../../src/client/inde
 import type { GrpcOptions } from "../../src/index.js";
 import { serve } from "./serve.js";
 
-/** Serves `service` for the length of a test, with a client of the package. */
+/** Serves `service` until the end of the test, and opens a client of the package. */
 export async function openClient(
   service: InferenceService,
   options: ClientOptions = {},

@@ -7,14 +7,14 @@ const TRANSPORTS: readonly TransportName[] = ["http2", "grpc-js"];
 
 let current: TransportName = "http2";
 
-/** The transport that the test at hand is about. */
+/** The transport that the current test uses. */
 export function currentTransport(): TransportName {
   return current;
 }
 
-/** The same tests over each transport. */
+/** Runs the same tests over each transport. */
 export function overEachTransport(name: string, tests: () => void): void {
-  describe.each(TRANSPORTS)(`over %s, ${name}`, (transport) => {
+  describe.each(TRANSPORTS)(`${name} over %s`, (transport) => {
     beforeEach(() => {
       current = transport;
     });

@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders } from "node:http2";
 import { onTestFinished } from "vitest";
 
-/** What a call on a bare HTTP/2 stream came to. */
+/** The answer to a call on a bare HTTP/2 stream. */
 export interface RawAnswer {
   readonly httpStatus: number | undefined;
   readonly grpcStatus: number | undefined;
@@ -10,7 +10,7 @@ export interface RawAnswer {
   readonly reset: number;
 }
 
-/** A bare HTTP/2 connection for the length of a test. */
+/** A bare HTTP/2 connection that is closed at the end of the test. */
 export function rawSession(url: string): ClientHttp2Session {
   const session = connect(`http://${url}`);
   session.on("error", () => {});
@@ -18,7 +18,7 @@ export function rawSession(url: string): ClientHttp2Session {
   return session;
 }
 
-/** Sends bytes as they are to a method. */
+/** Sends bytes unchanged to a method. */
 export function rawCall(
   session: ClientHttp2Session,
   body: Uint8Array,

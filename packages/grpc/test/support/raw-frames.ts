@@ -5,14 +5,14 @@ import { onTestFinished } from "vitest";
 /** Types of HTTP/2 frames. */
 export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, GOAWAY: 7 } as const;
 
-/** A frame as it came. */
+/** A received frame. */
 export interface RawFrame {
   readonly type: number;
   readonly stream: number;
   readonly payload: Buffer;
 }
 
-/** An HTTP/2 connection that keeps to no rule, for the length of a test. */
+/** An HTTP/2 connection without any rules, closed at the end of the test. */
 export async function rawConnection(port: number) {
   const socket = connect(port, "localhost");
   socket.on("error", () => {});
@@ -26,7 +26,7 @@ export async function rawConnection(port: number) {
   return { socket, frames, closed };
 }
 
-/** A frame; `length` may claim another length than that of `payload`. */
+/** A frame; `length` may differ from that of `payload`. */
 export function frameOf(type: number, stream: number, payload: Buffer, length = payload.length): Buffer {
   const header = Buffer.alloc(9);
   header.writeUIntBE(length, 0, 3);
@@ -36,9 +36,9 @@ export function frameOf(type: number, stream: number, payload: Buffer, length = 
   return Buffer.concat([header, payload]);
 }
 
-/** Opens a call of `path`, and leaves it open. */
+/** Opens a call of `path` and leaves it open. */
 export function openFrame(stream: number, path: string): Buffer {
-  // Each field without indexing: name by its index, value as it is.
+  // Each field without indexing: the name as an index, the value as text.
   const block = Buffer.concat([
     Buffer.of(0x83, 0x86),
     field(4, path),

@@ -4,7 +4,7 @@ import { type GrpcOptions, grpc } from "../../src/index.js";
 import { GrpcClient } from "./grpc-client.js";
 import { currentTransport } from "./over-each-transport.js";
 
-/** Serves `service` on a free port for the length of a test. */
+/** Serves `service` on a free port until the end of the test. */
 export async function serve(service: InferenceService, options: GrpcOptions = {}) {
   const frontend = grpc({ port: 0, stopGraceMs: 0, transport: currentTransport(), ...options });
   const address = await frontend.start(service);

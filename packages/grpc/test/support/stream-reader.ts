@@ -6,7 +6,7 @@ import { FakeService, responseTo } from "./fake-service.js";
 type Received = inference.ModelStreamInferResponse;
 type Stream = ClientDuplexStream<inference.ModelInferRequest.$Properties, Received>;
 
-/** Reads a stream: messages one by one, and its status. */
+/** Reads the messages of a stream one by one, and its status. */
 export function reader(stream: Stream) {
   const messages: Received[] = [];
   const waiting: ((message: Received) => void)[] = [];
@@ -31,7 +31,7 @@ export function reader(stream: Stream) {
   };
 }
 
-/** A service whose requests are answered by hand. */
+/** A service whose requests the test answers. */
 export function manualService(decoupled = false) {
   const requests: InferenceRequest[] = [];
   let wake = (): void => {};
@@ -50,5 +50,5 @@ export function manualService(decoupled = false) {
 export const answer = (request: InferenceRequest, final = true) =>
   request.respond(responseTo(request, new Map()), final);
 
-/** The status of a stream that ended well. */
+/** The status of a stream that ended without an error. */
 export const ok = { code: 0, details: "" };
