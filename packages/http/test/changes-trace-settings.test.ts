@@ -26,8 +26,8 @@ async function traced(options: TraceOptions = {}) {
   };
 }
 
-describe("trace settings", () => {
-  it("are texts, in Triton's order", async () => {
+describe("trace settings over HTTP", () => {
+  it("are returned as texts, in Triton's order", async () => {
     const { get } = await traced();
     const answer = await get();
     expect([answer.status, answer.headers["content-type"]]).toEqual([200, "application/json"]);
@@ -35,7 +35,7 @@ describe("trace settings", () => {
     expect((await get("m")).text).toBe(answer.text);
   });
 
-  it("change as they are told, and are answered with what they are then", async () => {
+  it("are changed and returned with their new values", async () => {
     const { get, post } = await traced();
     const levels = { trace_level: ["TIMESTAMPS", "TENSORS"] };
     expect(JSON.parse((await post(levels)).text)).toEqual({ ...initial, ...levels });
@@ -46,7 +46,7 @@ describe("trace settings", () => {
     expect(JSON.parse((await post({ trace_level: ["OFF"] })).text)).toMatchObject({ trace_level: ["OFF"] });
   });
 
-  it("go back with null", async () => {
+  it("are reset by null", async () => {
     const { get, post } = await traced();
     await post({ trace_rate: "12", log_frequency: "34", trace_count: "2", trace_level: ["TENSORS"] }, "m");
     const rest = await post({ trace_rate: null, trace_count: null }, "m");
@@ -63,7 +63,7 @@ describe("trace settings", () => {
     '{"trace_level":["MIN"]}',
     '{"trace_level":[]}',
     '{"trace_mode":"x"}',
-  ])("are left alone by %j", async (body) => {
+  ])("are kept by %j", async (body) => {
     const { post } = await traced();
     expect((await post(body)).text).toBe(JSON.stringify(initial));
   });
@@ -87,7 +87,7 @@ describe("trace settings", () => {
       "Unable to parse 'log_frequency', value is out of range [ 0, 4294967295 ], got: 2147483648",
     ],
     ["{", 500, "failed to parse the request JSON buffer: Missing a name for object member. at 1"],
-  ])("are not changed by %j", async (body, status, error) => {
+  ])("are not changed by the invalid body %j", async (body, status, error) => {
     const { get, post } = await traced();
     const answer = await post(body);
     expect([answer.status, answer.headers["content-type"]]).toEqual([status, "application/json"]);
@@ -95,7 +95,7 @@ describe("trace settings", () => {
     expect((await get()).text).toBe(JSON.stringify(initial));
   });
 
-  it.each(["GET", "POST"])("of an unknown model there are none (%s)", async (method) => {
+  it.each(["GET", "POST"])("of an unknown model are an error (%s)", async (method) => {
     const { get, post } = await traced();
     const answer = method === "GET" ? await get("none") : await post({ trace_rate: "2" }, "none");
     expect([answer.status, answer.text]).toEqual([400, '{"error":"Request for unknown model : none"}']);

@@ -20,8 +20,8 @@ function decode(request: unknown, binary: Uint8Array = new Uint8Array(0)) {
   return decodeInferRequest(anyModel, Buffer.concat([json, binary]), json.length, LIMIT, noRegions);
 }
 
-describe("parameters", () => {
-  it("gives those with a meaning their meaning and the rest to the model", () => {
+describe("decoding parameters", () => {
+  it("applies protocol parameters and passes the rest to the model", () => {
     const { init, outputs } = decode(
       '{"id":"r","parameters":{"sequence_id":18446744073709551615,"sequence_start":true,"sequence_end":false,' +
         '"priority":2,"timeout":5,"binary_data_output":true,"__proto__":1,"s":"x","big":9007199254740993,' +
@@ -58,13 +58,13 @@ describe("parameters", () => {
       "Unable to parse 'sequence_start': attempt to access JSON non-boolean as boolean",
     ],
     [[], "failed to get request params.: attempt to get members for non-object"],
-  ])("refuses %j", (parameters, fault) => {
+  ])("rejects %j", (parameters, fault) => {
     expect(() => decode({ parameters, inputs: [input] })).toThrow(fault);
   });
 });
 
-describe("inputs", () => {
-  it("come from the JSON and from the bytes behind it, in their order", () => {
+describe("decoding inputs", () => {
+  it("reads them from the JSON and from the bytes behind it, in order", () => {
     const { init } = decode(
       {
         inputs: [
@@ -103,19 +103,19 @@ describe("inputs", () => {
       { inputs: [{ ...input, data: undefined, parameters: { binary_data_size: -4 } }] },
       "Unable to parse 'binary_data_size'",
     ],
-  ])("refuses %j", (request, fault) => {
+  ])("rejects %j", (request, fault) => {
     expect(() => decode(request)).toThrow(fault);
   });
 
-  it("must use up all bytes", () => {
+  it("rejects surplus bytes", () => {
     expect(() => decode({ inputs: [input] }, Uint8Array.of(1))).toThrow(
       "unexpected additional input data for model 'm'",
     );
   });
 });
 
-describe("requested outputs", () => {
-  it("have a form each; of duplicates the first counts", () => {
+describe("decoding requested outputs", () => {
+  it("gives each a form, and the first of duplicates counts", () => {
     const { init, outputs } = decode({
       parameters: { binary_data_output: true },
       inputs: [input],
@@ -157,7 +157,7 @@ describe("the inference header length", () => {
 });
 
 describe("a raw request", () => {
-  it("has the shape that its size asks for", () => {
+  it("gets its shape from its size", () => {
     const raw = (ready: ReadyModel, bytes: number) =>
       decodeRawRequest(ready, new Uint8Array(bytes), LIMIT).init.inputs.get("IN")?.shape;
     expect(raw(model("m", "INT32"), 12)).toEqual([3]);
@@ -165,7 +165,7 @@ describe("a raw request", () => {
     expect(raw(model("m", "BYTES", [1], 8), 5)).toEqual([1, 1]);
   });
 
-  it("is refused when its shape cannot be told", () => {
+  it("is rejected when its shape cannot be derived", () => {
     const raw = (ready: ReadyModel) => () => decodeRawRequest(ready, new Uint8Array(5), LIMIT);
     expect(raw(model("m", "INT32"))).toThrow(
       "[request id: <id_unknown>] input byte size mismatch for input 'raw_input' for model 'm'. Expected 4, got 5",
@@ -175,7 +175,7 @@ describe("a raw request", () => {
   });
 });
 
-it("answers any request with an error that it knows", () => {
+it("decoding any request returns a request or throws a typed error", () => {
   const odd = fc.oneof(
     fc.jsonValue(),
     fc.constantFrom("IN", "INT32", 1, -1, 1.5, [1], { binary_data_size: 1 }),

@@ -28,7 +28,7 @@ const operations = Object.entries(paths).flatMap(([path, { parameters = [], ...m
 );
 
 describe("the OpenAPI document", () => {
-  it.each(operations)("$method $path is a route", ({ path, method, operation, parameters }) => {
+  it.each(operations)("lists $method $path, which is a route", ({ path, method, operation, parameters }) => {
     const match = matchRoute(fill(path));
     expect(match?.route.methods).toContain(method.toUpperCase());
     expect(operation.tags).toEqual([match?.route.group]);
@@ -42,7 +42,7 @@ describe("the OpenAPI document", () => {
     expect(new Set(methods)).toEqual(new Set(route.methods));
   });
 
-  it("names each operation once, and only schemas that there are", () => {
+  it("names each operation once, and refers only to existing schemas", () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     const text = JSON.stringify({ paths, components });
@@ -51,14 +51,14 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("tells that refusals of inferences may say when to try again", () => {
+  it("declares the retry-after header of rejected inferences", () => {
     const saying = operations.filter(
       ({ operation }) => operation.responses.default?.headers?.["Retry-After"],
     );
     expect(new Set(saying.map(({ operation }) => operation.tags[0]))).toEqual(new Set(["inference"]));
   });
 
-  it("is served where that is asked for", async () => {
+  it("is served when the option is on", async () => {
     const service = () => new IdentityService(identityConfig("m", "INT32"));
     const get = { method: "GET", path: "/v2/openapi.json" };
     expect((await send(await startHttp(service()), get)).status).toBe(404);

@@ -38,7 +38,7 @@ describe("TLS", () => {
     await expect(fetch(`http://localhost:${port}/v2`)).rejects.toThrow();
   });
 
-  it("asks for certificates that its roots have signed: mutual TLS", async () => {
+  it("requires certificates signed by its roots for mutual TLS", async () => {
     const { ca, server, client, stranger } = certificates;
     const { port } = await start({ ...server, ca });
     expect(await get(port, "/v2/health/live", { ca, ...client })).toBe(200);
@@ -46,7 +46,7 @@ describe("TLS", () => {
     await expect(get(port, "/v2/health/live", { ca, ...stranger })).rejects.toThrow();
   });
 
-  it("may ask for a certificate without insisting", async () => {
+  it("may request a certificate without requiring it", async () => {
     const { ca, server } = certificates;
     const { port } = await start({ ...server, ca, rejectUnauthorized: false });
     expect(await get(port, "/v2/health/live", { ca })).toBe(200);
@@ -60,14 +60,14 @@ describe("TLS", () => {
     expect(await get(port, "/metrics", { ca })).toBe(200);
   });
 
-  it("refuses certificates that are none, and a key of another certificate", async () => {
+  it("rejects invalid certificates and keys of another certificate", async () => {
     const { server, client } = certificates;
     const code = "INVALID_ARG";
     await expect(start({ cert: "x", key: server.key })).rejects.toMatchObject({ code });
     await expect(start({ cert: server.cert, key: client.key })).rejects.toMatchObject({ code });
   });
 
-  it("stops with connections that are open, idle, and not yet encrypted", async () => {
+  it("stops with connections that are open, idle, or in their handshake", async () => {
     const { ca, server } = certificates;
     const { port, frontend } = await start(server);
     const silent = connect(port, "localhost");

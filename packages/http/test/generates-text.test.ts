@@ -29,7 +29,7 @@ function text(request: InferenceRequest, value: string): InferenceResponse {
 }
 
 describe("a generate request", () => {
-  it("has inputs by name, and parameters otherwise", () => {
+  it("has inputs by name, and all other members are parameters", () => {
     const { id, inputs, parameters } = decode(model("m", "BYTES", [1]), {
       id: "i",
       IN: "hello",
@@ -61,13 +61,13 @@ describe("a generate request", () => {
     ['{"IN":1,"p":1,"p":2,"IN":1}', ""],
     ['{"parameters":{"IN":1,"IN":2}}', "Converting keyword: 'parameters': "],
     ['{"parameters":{"IN":1},"parameters":{}}', "Converting keyword: 'parameters': "],
-  ])("is refused when it gives an input twice: %s", (request, prefix) => {
+  ])("is rejected when it gives an input twice: %s", (request, prefix) => {
     expect(() => decode(model("m", "INT32", [1]), request)).toThrow(
       `${prefix}[request id: <id_unknown>] input 'IN' already exists in request`,
     );
   });
 
-  it("may give a parameter twice: the first counts", () => {
+  it("may give a parameter twice; the first one counts", () => {
     const { parameters } = decode(model("m", "INT32", [1]), '{"IN":1,"p":1,"p":2}');
     expect({ ...parameters }).toEqual({ p: 1 });
   });
@@ -85,12 +85,12 @@ describe("a generate request", () => {
       { IN: [1, 2], parameters: { IN: [1, 2] } },
       "Converting keyword: 'parameters': [request id: <id_unknown>] input 'IN' already exists in request",
     ],
-  ] as const)("of a model of %s is refused as %j", (datatype, request, fault) => {
+  ] as const)("of a model of %s is rejected as %j", (datatype, request, fault) => {
     expect(() => decode(model("m", datatype, [2]), request)).toThrow(fault);
   });
 });
 
-describe("generate", () => {
+describe("POST generate", () => {
   it("answers with one flat object, sorted by name", async () => {
     const service = new IdentityService(identityConfig("m", "FP32"));
     const port = await startHttp(service);
@@ -103,7 +103,7 @@ describe("generate", () => {
     expect((await send(port, { path, body: '{"IN":5}' })).text).toContain('"OUT":5.0,');
   });
 
-  it.each([0, 2])("asks for the stream when there are %i responses", async (count) => {
+  it.each([0, 2])("rejects %i responses and names generate_stream", async (count) => {
     const service = new IdentityService(identityConfig("m", "BYTES", [1]));
     service.onRequest = (request) => {
       for (let i = 0; i < count; i++) request.respond(text(request, "x"), false);
@@ -113,14 +113,14 @@ describe("generate", () => {
     expect(answer.text).toContain("generate expects model to produce exactly 1 response");
   });
 
-  it("answers the error of the model with its status", async () => {
+  it("answers an error of the model with its status", async () => {
     const service = new IdentityService(identityConfig("m", "BYTES", [1]));
     service.onRequest = (request) => void request.respondError(new TritonError("NOT_FOUND", "no"));
     const answer = await send(await startHttp(service), { path, body: '{"IN":"x"}' });
     expect([answer.status, answer.text]).toEqual([404, '{"error":"no"}']);
   });
 
-  it("takes no compressed body", async () => {
+  it("rejects a compressed body", async () => {
     const service = new IdentityService(identityConfig("m", "BYTES", [1]));
     const headers = { "content-encoding": "gzip" };
     const answer = await send(await startHttp(service), { path, headers, body: "x" });
@@ -129,10 +129,10 @@ describe("generate", () => {
   });
 });
 
-describe("generate_stream", () => {
+describe("POST generate_stream", () => {
   const stream = `${path}_stream`;
 
-  it("sends an event for each response, and goes on after an error", async () => {
+  it("sends an event for each response and continues after an error", async () => {
     const service = new IdentityService(identityConfig("m", "BYTES", [1]));
     service.onRequest = (request) => {
       request.respond(text(request, "a"), false);
@@ -157,13 +157,13 @@ describe("generate_stream", () => {
     expect(answer.headers["transfer-encoding"]).toBe("chunked");
   });
 
-  it("answers a refusal with plain JSON", async () => {
+  it("answers a rejected request with plain JSON", async () => {
     const service = new IdentityService(identityConfig("m", "BYTES", [1]));
     const answer = await send(await startHttp(service), { path: stream, body: "{" });
     expect([answer.status, answer.headers["content-type"]]).toEqual([500, "application/json"]);
   });
 
-  it("holds the model back while the client does not read, and cancels when it leaves", async () => {
+  it("pauses the model while the client does not read, and cancels when it leaves", async () => {
     const service = new IdentityService(identityConfig("m", "BYTES", [1]));
     const large = "x".repeat(1 << 20);
     let sent = 0;

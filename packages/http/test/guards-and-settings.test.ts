@@ -10,7 +10,7 @@ function identity() {
   return new IdentityService(identityConfig("m", "INT32"));
 }
 
-describe("restricted groups", () => {
+describe("restricted endpoint groups", () => {
   const restrictions = {
     metadata: { header: "Admin-Key", value: "s3cret" },
     inference: { header: "infer-key", value: "a=b" },
@@ -52,14 +52,14 @@ describe("forwarded headers", () => {
     expect(answer.text).toContain('"parameters":{"own":1,"MY-b":"2","x-my-a":"1"}');
   });
 
-  it.each(["timeout", "triton_x"])("are refused as %s", async (name) => {
+  it.each(["timeout", "triton_x"])("are rejected as %s", async (name) => {
     const answer = await parametersOf({ [name]: "5" });
     expect([answer.status, answer.headers["content-type"]]).toEqual([400, "application/json"]);
     expect(answer.text).toContain(`Header '${name}' is reserved for Triton usage and cannot be forwarded.`);
   });
 });
 
-describe("log settings", () => {
+describe("log settings over HTTP", () => {
   it("are read and changed", async () => {
     const port = await startHttp(identity());
     const post = (settings: string) => send(port, { path: "/v2/logging", body: settings });

@@ -3,8 +3,8 @@ import { BodyBuffer } from "../src/exchange/body-buffer.js";
 
 const MIB = 1024 * 1024;
 
-describe("memory for a body", () => {
-  it("is not there for its announcement alone", () => {
+describe("the memory for a body", () => {
+  it("is not allocated for the announced size alone", () => {
     const body = new BodyBuffer(64 * MIB, 60 * MIB, undefined);
     body.add(Uint8Array.of(1));
     expect(body.bytes().buffer.byteLength).toBeLessThanOrEqual(MIB);
@@ -14,12 +14,12 @@ describe("memory for a body", () => {
     [undefined, "request JSON size of 65601 bytes exceeds the maximum allowed input size of 65600 bytes."],
     [0, "Raw input has a byte_size (65601 bytes) that exceeds the maximum allowed value of 8 bytes."],
     [4, "request body size of 65601 bytes exceeds the maximum allowed input size of 65600 bytes."],
-  ])("is not there for more than is allowed: tensors at %s", (tensorsAt, text) => {
+  ])("is not allocated beyond the limit: tensors at %s", (tensorsAt, text) => {
     const hint = " Use --http-max-input-size to increase the limit.";
     expect(() => new BodyBuffer(8, 8 * 8 + 64 * 1024 + 1, tensorsAt)).toThrow(text + hint);
   });
 
-  it("is one piece for all of it once a part has come, and as aligned as was asked for", () => {
+  it("is one aligned piece once a part has arrived", () => {
     const body = new BodyBuffer(64 * MIB, 3 * MIB, 5);
     for (let i = 0; i < 6; i++) body.add(new Uint8Array(MIB / 2).fill(i));
     const { buffer, byteOffset, length } = body.bytes();

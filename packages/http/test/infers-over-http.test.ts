@@ -14,15 +14,15 @@ function identity() {
   return new IdentityService(identityConfig("m", "INT32"));
 }
 
-describe("tensors", () => {
-  it("go in and out as JSON", async () => {
+describe("tensors over HTTP", () => {
+  it("are sent and returned as JSON", async () => {
     const answer = await send(await startHttp(identity()), { path, body: JSON.stringify(request) });
     expect(answer).toMatchObject({ status: 200, text: answered });
     expect(answer.headers).toMatchObject({ "content-type": "application/json" });
     expect(answer.headers["inference-header-content-length"]).toBeUndefined();
   });
 
-  it("go in and out in binary, small and large, at any alignment", async () => {
+  it("are sent and returned in binary, small and large, at any alignment", async () => {
     const port = await startHttp(identity());
     for (const count of [1, 3, 1_000_000]) {
       const tensor = Buffer.from(Int32Array.from({ length: count }, (_, i) => i).buffer);
@@ -48,7 +48,7 @@ describe("tensors", () => {
     }
   });
 
-  it("without a byte need no binary answer", async () => {
+  it("without bytes are returned as JSON", async () => {
     const body = Buffer.from(
       '{"parameters":{"binary_data_output":true},"inputs":[{"name":"IN","datatype":"INT32","shape":[0],"data":[]}]}',
     );
@@ -57,7 +57,7 @@ describe("tensors", () => {
     expect(answer.text).toContain('"shape":[0],"parameters":{"binary_data_size":0}');
   });
 
-  it("go in raw, and then come out in binary", async () => {
+  it("sent raw are returned in binary", async () => {
     const body = Buffer.from(Int32Array.of(7, 8).buffer);
     const headers = { "Inference-Header-Content-Length": 0 };
     const answer = await send(await startHttp(identity()), { path, headers, body });
@@ -73,13 +73,13 @@ describe("tensors", () => {
   });
 });
 
-it("classifies the outputs that ask for it", async () => {
+it("POST infer classifies the outputs on request", async () => {
   const body = JSON.stringify({ ...request, outputs: [{ name: "OUT", parameters: { classification: 1 } }] });
   const answer = await send(await startHttp(identity()), { path, body });
   expect(answer.text).toContain('{"name":"OUT","datatype":"BYTES","shape":[1],"data":["6:1:one"]}');
 });
 
-describe("content types of errors", () => {
+describe("the content type of an error", () => {
   const failing = (refuse: boolean) => {
     const service = identity();
     service.onRequest = (queued) => {
@@ -101,7 +101,7 @@ describe("content types of errors", () => {
     expect(JSON.parse(answer.text)).toHaveProperty("error");
   });
 
-  it("an output that JSON cannot hold", async () => {
+  it("is text/plain for an output that JSON cannot hold", async () => {
     const service = new IdentityService(identityConfig("m", "FP16"));
     const body = '{"inputs":[{"name":"IN","datatype":"FP16","shape":[0],"data":[]}]}';
     const answer = await send(await startHttp(service), { path, body });
@@ -109,7 +109,7 @@ describe("content types of errors", () => {
     expect(answer.text).toContain("sending FP16 data via JSON is not supported");
   });
 
-  it("an error that is not meant for clients is not shown", async () => {
+  it("belongs to a generic text for an internal error", async () => {
     const service = identity();
     service.onRequest = () => {
       throw new TypeError("secret");
@@ -145,7 +145,7 @@ describe("compression", () => {
     expect(plain.toString()).toBe(answered);
   });
 
-  it("of the request is told from the body", async () => {
+  it("of a deflate request is detected from the body", async () => {
     const port = await startHttp(identity());
     for (const compressed of [body, Buffer.concat([body, Buffer.from("garbage")])]) {
       const headers = { "content-encoding": "deflate" };
@@ -159,7 +159,7 @@ describe("compression", () => {
     ["gzip", Buffer.alloc(0), 400, "nothing to be decompressed"],
     ["gzip", body.subarray(0, 20), 400, "request body is not valid gzip data"],
     ["deflate", Buffer.from("no"), 400, "request body is not valid deflate data"],
-  ])("%s of a bad request is refused", async (encoding, bad, status, message) => {
+  ])("%s of a bad request is rejected", async (encoding, bad, status, message) => {
     const answer = await send(await startHttp(identity()), {
       path,
       headers: { "content-encoding": encoding },

@@ -26,8 +26,8 @@ function decode(model: ReadyModel, json: string, ...elements: number[]) {
 const isKnown = (model: ReadyModel, json: string): boolean =>
   knownHeader(model, headerKey(Buffer.from(json)) ?? "") !== undefined;
 
-describe("a header that came before", () => {
-  it("says what it said, of other tensors", () => {
+describe("a repeated inference header", () => {
+  it("gives the same request with other tensors", () => {
     const model = newModel();
     const json = header({
       parameters: { priority: 2, binary_data_output: true },
@@ -51,21 +51,21 @@ describe("a header that came before", () => {
   it.each([
     ["few", [3], "unexpected size for input 'IN', expecting 4 additional bytes for model 'm'"],
     ["many", [3, 4, 5], "unexpected additional input data for model 'm'"],
-  ])("is refused with too %s bytes in the same words", (_, elements, message) => {
+  ])("is rejected for too %s bytes with the same text", (_, elements, message) => {
     const [fresh, model] = [newModel(), newModel()];
     decode(model, header(), 1, 2);
     expect(() => decode(fresh, header(), ...elements)).toThrow(message);
     expect(() => decode(model, header(), ...elements)).toThrow(message);
   });
 
-  it("is known to one model, and to those of its name no more when they are loaded again", () => {
+  it("is remembered for one loaded model only", () => {
     const model = newModel();
     decode(model, header(), 1, 2);
     expect(isKnown(newModel(), header())).toBe(false);
   });
 });
 
-describe("a header is not kept", () => {
+describe("an inference header is not remembered", () => {
   it.each([
     ["an id", header({ id: "7" })],
     ["parameters for the model", header({ parameters: { temperature: 1 } })],
@@ -83,7 +83,7 @@ describe("a header is not kept", () => {
     expect(isKnown(model, header())).toBe(false);
   });
 
-  it("for ever: new ones take the places of all before", () => {
+  it("forever: when the memory is full, new headers replace all older ones", () => {
     const model = newModel();
     const headers = Array.from({ length: 65 }, (_, i) => header({ note: i }));
     for (const json of headers) decode(model, json, 1, 2);

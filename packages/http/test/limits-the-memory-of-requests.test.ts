@@ -14,17 +14,17 @@ const path = "/v2/models/m/infer";
 const raw = { "inference-header-content-length": "0" };
 const LIMIT = 10_000;
 
-/** A gzip of many members, which takes long to unpack. */
+/** A gzip body of many members, which takes long to unpack. */
 const long = Buffer.concat(Array<Buffer>(512).fill(gzipSync(Buffer.alloc(1 << 20))));
 
 type Memory = ConstructorParameters<typeof RequestMemory>[0];
 
-/** A server whose requests wait until they are answered by the test. */
+/** A server whose requests wait until the test answers them. */
 async function open(options: Memory = { byteSize: LIMIT }) {
   const service = new IdentityService(identityConfig("m", "UINT8"));
   const memory = new RequestMemory(options);
   service.requestMemory = memory;
-  /** Shares of requests in the order of their coming. */
+  /** Shares of requests in order of arrival. */
   const shares: RequestShare[] = [];
   const makeShare = memory.share.bind(memory);
   memory.share = () => {
@@ -35,7 +35,7 @@ async function open(options: Memory = { byteSize: LIMIT }) {
   const port = await startHttp(service);
   const infer = (body: Uint8Array | readonly Uint8Array[], headers = {}) =>
     send(port, { path, headers: { ...raw, ...headers }, body });
-  /** The next request that reaches the model, which has to be answered. */
+  /** The next request that reaches the model; the test has to answer it. */
   const held = () =>
     new Promise<InferenceRequest>((resolve) => {
       service.onRequest = (request) => {
@@ -44,7 +44,7 @@ async function open(options: Memory = { byteSize: LIMIT }) {
       };
     });
   const used = () => service.requestMemory.usedBytes;
-  /** Takes the only turn to unpack until it is given up. */
+  /** Occupies the only decompression until it is cancelled. */
   const takeTurn = () => {
     const abort = new AbortController();
     const share = makeShare();
@@ -61,12 +61,12 @@ async function open(options: Memory = { byteSize: LIMIT }) {
   return { service, port, infer, held, used, shares, takeTurn };
 }
 
-/** The only turn is taken, and there is a gibibyte of memory. */
+/** One decompression at a time, with a gibibyte of memory. */
 const oneTurn: Memory = { byteSize: 2 ** 30, maxDecompressions: 1, maxCompressionRatio: 0 };
 
 const gone = (socket: Socket) => new Promise<void>((resolve) => void socket.once("close", () => resolve()));
 
-test("requests have their bytes until they are answered, and more than fit are refused", async () => {
+test("requests hold their bytes until they are answered, and requests beyond the budget are rejected", async () => {
   const { service, infer, held, used } = await open();
   const atModel = held();
   const first = infer(Buffer.alloc(6000));
@@ -86,7 +86,7 @@ test("requests have their bytes until they are answered, and more than fit are r
   expect(service.requestMemory.refusals.BUDGET).toBe(1);
 });
 
-test("a body in chunks is refused when the chunk comes that does not fit", async () => {
+test("a chunked body is rejected at the chunk that exceeds the budget", async () => {
   const { service, infer, held, used } = await open();
   const atModel = held();
   const first = infer(Buffer.alloc(6000));
@@ -98,13 +98,13 @@ test("a body in chunks is refused when the chunk comes that does not fit", async
   await first;
 });
 
-test("a request that is alone may be larger than the memory for all", async () => {
+test("a single request may exceed the budget", async () => {
   const { infer, used } = await open();
   expect((await infer(Buffer.alloc(3 * LIMIT))).status).toBe(200);
   expect(used()).toBe(0);
 });
 
-test("a compressed body has its unpacked bytes", async () => {
+test("a compressed body is counted by its unpacked bytes", async () => {
   const { service, infer, held, used } = await open();
   const atModel = held();
   const answer = infer(gzipSync(Buffer.alloc(9000)), { "content-encoding": "gzip" });
@@ -119,7 +119,7 @@ test("a compressed body has its unpacked bytes", async () => {
 test.each([
   ["gzip", gzipSync],
   ["deflate", deflateSync],
-])("a bomb of %s is refused for its ratio", async (encoding, compress) => {
+])("a bomb of %s is rejected for its ratio", async (encoding, compress) => {
   const { service, infer, used } = await open({});
   const bomb = compress(Buffer.alloc(16 << 20));
   const { status, text } = await infer(bomb, { "content-encoding": encoding });
@@ -131,7 +131,7 @@ test.each([
   expect(used()).toBe(0);
 });
 
-test("a compressed body waits for its turn, and a server that stops waits for it", async () => {
+test("a compressed body waits in line, and a stopping server waits for it", async () => {
   const { service, used, shares, takeTurn } = await open(oneTurn);
   const frontend = http({ port: 0 });
   const { port } = await frontend.start(service);
@@ -147,7 +147,7 @@ test("a compressed body waits for its turn, and a server that stops waits for it
   expect(service.requestMemory.refusals).toEqual({ BUDGET: 0, QUEUE: 0, RATIO: 0 });
 });
 
-test("a compressed body that cannot even wait is refused", async () => {
+test("a compressed body is rejected when no more may wait", async () => {
   const { infer, takeTurn } = await open({ ...oneTurn, maxWaitingDecompressions: 0 });
   const endTurn = takeTurn();
   const { status, headers, text } = await infer(gzipSync("x"), { "content-encoding": "gzip" });
@@ -184,13 +184,13 @@ it.each<[string, Uint8Array, Record<string, string>]>([
   ["has a bad header", Buffer.from("{}"), { "inference-header-content-length": "100" }],
   ["is broken gzip", Buffer.from("no gzip"), { "content-encoding": "gzip" }],
   ["is half a gzip", gzipSync(randomBytes(5000)).subarray(0, 3000), { "content-encoding": "gzip" }],
-])("keeps nothing of a body that %s", async (_what, body, headers) => {
+])("no bytes stay reserved for a body that %s", async (_what, body, headers) => {
   const { infer, used } = await open();
   expect((await infer(body, headers)).status).toBeGreaterThanOrEqual(400);
   expect(used()).toBe(0);
 });
 
-it("keeps nothing of a client that leaves while it sends", async () => {
+it("no bytes stay reserved when a client leaves while it sends", async () => {
   const { port, used } = await open();
   const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n`;
   const socket = connect(port, "localhost", () => void socket.write(`${head}${"x".repeat(1000)}`));
@@ -199,7 +199,7 @@ it("keeps nothing of a client that leaves while it sends", async () => {
   await vi.waitUntil(() => used() === 0);
 });
 
-it("keeps the bytes of a stream of responses until the last one", async () => {
+it("a stream of responses holds its bytes until the last response", async () => {
   const { port, held, used } = await open();
   const atModel = held();
   const body = '{"IN":[1,2]}';
@@ -220,7 +220,7 @@ it("keeps the bytes of a stream of responses until the last one", async () => {
   expect(used()).toBe(0);
 });
 
-it("counts requests of the web platform too", async () => {
+it("the budget covers requests of the fetch handler", async () => {
   const service = new IdentityService(identityConfig("m", "UINT8"));
   service.requestMemory = new RequestMemory({ byteSize: LIMIT });
   const other = service.requestMemory.share();

@@ -8,17 +8,20 @@ vi.mock("node:dns/promises", () => ({
   lookup: async () => [{ address: "127.0.0.1" }, { address: "127.0.0.2" }],
 }));
 
-// Elsewhere than on Linux only the first address of the loopback network is there.
-it.skipIf(process.platform !== "linux")("answers on every address of its host, and leaves none", async () => {
-  const frontend = http({ port: 0 });
-  const { port } = await frontend.start(new IdentityService());
-  for (const host of ["127.0.0.1", "127.0.0.2"]) {
-    expect((await fetch(`http://${host}:${port}/v2/health/live`)).status).toBe(200);
-  }
-  const silent = connect(port, "127.0.0.2");
-  await once(silent, "connect");
-  const gone = once(silent, "close");
-  await frontend.stop();
-  await gone;
-  await expect(fetch(`http://127.0.0.2:${port}/v2/health/live`)).rejects.toThrow();
-});
+// Only Linux has more than the first address of the loopback network.
+it.skipIf(process.platform !== "linux")(
+  "the HTTP frontend answers on every address of its host and closes all of them",
+  async () => {
+    const frontend = http({ port: 0 });
+    const { port } = await frontend.start(new IdentityService());
+    for (const host of ["127.0.0.1", "127.0.0.2"]) {
+      expect((await fetch(`http://${host}:${port}/v2/health/live`)).status).toBe(200);
+    }
+    const silent = connect(port, "127.0.0.2");
+    await once(silent, "connect");
+    const gone = once(silent, "close");
+    await frontend.stop();
+    await gone;
+    await expect(fetch(`http://127.0.0.2:${port}/v2/health/live`)).rejects.toThrow();
+  },
+);

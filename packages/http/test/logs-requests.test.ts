@@ -7,7 +7,7 @@ import { startHttp } from "./support/start-http.js";
 const path = "/v2/models/m/infer";
 const body = '{"inputs":[{"name":"IN","datatype":"INT32","shape":[1],"data":[1]}]}';
 
-/** A server with a logger, and what it has logged. */
+/** A server with a logger, and its log lines. */
 async function startLogged() {
   const lines: string[] = [];
   const stream = new Writable({
@@ -21,7 +21,7 @@ async function startLogged() {
 }
 
 describe("a server with a logger", () => {
-  it("answers like one without, whatever it is asked", async () => {
+  it("answers like one without a logger", async () => {
     const plain = await startHttp(new IdentityService(identityConfig("m", "INT32")));
     const { port } = await startLogged();
     for (const request of [
@@ -38,7 +38,7 @@ describe("a server with a logger", () => {
     }
   });
 
-  it("writes each request down", async () => {
+  it("logs each request", async () => {
     const { port, lines } = await startLogged();
     await send(port, { path, body });
     const [first] = lines.map((line) => JSON.parse(line));

@@ -31,7 +31,7 @@ function respond(request: InferenceRequest, id: string, final: boolean): void {
 }
 
 describe("the fetch handler", () => {
-  it("answers like the server does", async () => {
+  it("answers like the server", async () => {
     const handler = fetchHandler({ service: identity() });
     const answer = await handler(post(infer, good));
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/json"]);
@@ -44,13 +44,13 @@ describe("the fetch handler", () => {
     expect([broken.status, broken.headers.get("content-type")]).toEqual([500, "application/json"]);
   });
 
-  it("stands under a prefix", async () => {
+  it("serves under a prefix", async () => {
     const handler = fetchHandler({ service: identity() }, { prefix: "/ml" });
     expect((await handler(new Request("http://host/ml/v2/health/live"))).status).toBe(200);
     expect((await handler(new Request("http://host/mlv2/health/live"))).status).toBe(404);
   });
 
-  it("takes tensors behind the JSON, also in many pieces, and sends large ones back", async () => {
+  it("accepts tensors behind the JSON, even in many pieces, and returns large ones", async () => {
     const handler = fetchHandler({ service: identity() });
     const values = Int32Array.from({ length: 1 << 19 }, (_, index) => index);
     const json = JSON.stringify({
@@ -74,7 +74,7 @@ describe("the fetch handler", () => {
     expect(new Int32Array(bytes.slice(headerLength))).toEqual(values);
   });
 
-  it("refuses a body over the limit without reading on", async () => {
+  it("rejects a body over the limit without reading all of it", async () => {
     const handler = fetchHandler({ service: identity() }, { maxInputSize: 10 });
     const pull = vi.fn((controller: ReadableStreamDefaultController) =>
       controller.enqueue(new Uint8Array(65_536)),
@@ -85,7 +85,7 @@ describe("the fetch handler", () => {
     expect(pull.mock.calls.length).toBeLessThan(10);
   });
 
-  it("shows nothing of internal errors, and reports them", async () => {
+  it("hides internal errors from clients and reports them to onError", async () => {
     const service = identity();
     service.onRequest = () => {
       throw new Error("secret");
@@ -96,7 +96,7 @@ describe("the fetch handler", () => {
     expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: "secret" }));
   });
 
-  it("cancels a request whose signal is aborted", async () => {
+  it("cancels a request when its signal aborts", async () => {
     const service = identity();
     const abort = new AbortController();
     service.onRequest = (request) => {
@@ -109,7 +109,7 @@ describe("the fetch handler", () => {
   });
 });
 
-describe("a stream", () => {
+describe("a stream of the fetch handler", () => {
   const stream = `${base}/models/m/generate_stream`;
 
   it("begins with the first event", async () => {
@@ -125,7 +125,7 @@ describe("a stream", () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  it("that nobody reads any more cancels its request", async () => {
+  it("cancels its request when its body is cancelled", async () => {
     const service = identity();
     service.onRequest = (request) => {
       request.startExecution();
@@ -136,7 +136,7 @@ describe("a stream", () => {
     expect(service.requests[0]?.signal.aborted).toBe(true);
   });
 
-  it("that is read slowly pauses its request", async () => {
+  it("pauses its request while it is read slowly", async () => {
     const service = identity();
     service.onRequest = (request) => {
       request.startExecution();
@@ -155,7 +155,7 @@ describe("a stream", () => {
   });
 });
 
-describe("as a listener of node:http", () => {
+describe("the listener for node:http", () => {
   async function listen(service: IdentityService, options: FetchHandlerOptions = {}): Promise<number> {
     const server = createServer(toNodeListener(fetchHandler({ service }, options)));
     await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
@@ -163,18 +163,18 @@ describe("as a listener of node:http", () => {
     return (server.address() as AddressInfo).port;
   }
 
-  it.each(["GET", "HEAD", "DELETE", "TRACE", "OPTIONS"])("it answers %s", async (method) => {
+  it.each(["GET", "HEAD", "DELETE", "TRACE", "OPTIONS"])("answers %s", async (method) => {
     const answer = await send(await listen(identity()), { method, path: "/v2/health/live" });
     expect(answer.status).toBe(method === "GET" ? 200 : 405);
   });
 
-  it.each(["//evil/v2", "/v2/%zz", "/v2/../v2", "*", "/v2/%ff"])("it survives the path %s", async (path) => {
+  it.each(["//evil/v2", "/v2/%zz", "/v2/../v2", "*", "/v2/%ff"])("survives the path %s", async (path) => {
     const port = await listen(identity());
     expect((await send(port, { path, body: "x", headers: { host: "a b/\\@" } })).status).toBeLessThan(500);
     expect((await send(port, { path: "/v2/models/m/infer", body: good })).status).toBe(200);
   });
 
-  it("it cancels the request of a client that leaves", async () => {
+  it("cancels the request of a client that leaves", async () => {
     const service = identity();
     const port = await listen(service);
     const cancelled = new Promise<void>((resolve) => {
@@ -192,7 +192,7 @@ describe("as a listener of node:http", () => {
     await cancelled;
   });
 
-  it("it keeps the connection after a body that was refused", async () => {
+  it("keeps the connection open after a rejected body", async () => {
     const port = await listen(identity(), { maxInputSize: 10 });
     const refused = await send(port, { path: "/v2/models/m/infer", body: Buffer.alloc(70 << 10) });
     expect(refused.status).toBe(400);
@@ -200,7 +200,7 @@ describe("as a listener of node:http", () => {
   });
 });
 
-it("needs no fastify", () => {
+it("the fetch handler does not import fastify", () => {
   const seen = new Set<string>();
   const visit = (path: string): void => {
     if (seen.has(path)) return;

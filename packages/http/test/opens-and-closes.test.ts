@@ -17,7 +17,7 @@ describe("a port that is taken", () => {
   it.each([
     [http, "choose another with the option httpPort (or http({ port }))"],
     [metrics, "choose another with the option metricsPort (or metrics({ port }))"],
-  ])("is named with the option for it", async (frontend, hint) => {
+  ])("is named together with its option", async (frontend, hint) => {
     const port = await startHttp(identity());
     await expect(frontend({ port }).start(identity())).rejects.toMatchObject({
       code: "UNAVAILABLE",
@@ -26,7 +26,7 @@ describe("a port that is taken", () => {
   });
 });
 
-it("says where it listens", async () => {
+it("start returns the address of the server", async () => {
   const frontend = http({ port: 0, address: "127.0.0.1" });
   onTestFinished(() => frontend.stop());
   const { host, port, url } = await frontend.start(identity());
@@ -34,8 +34,8 @@ it("says where it listens", async () => {
   expect(url).toBe(`http://127.0.0.1:${port}`);
 });
 
-describe("stopping", () => {
-  it("answers what it has begun, closes idle connections, and takes nothing new", async () => {
+describe("stopping the HTTP frontend", () => {
+  it("answers running requests, closes idle connections, and accepts no new ones", async () => {
     const service = identity();
     const frontend = http({ port: 0 });
     const { port } = await frontend.start(service);
@@ -100,7 +100,7 @@ describe("stopping", () => {
 });
 
 describe("the metrics port", () => {
-  it("serves the metrics page, and an empty one on every other path", async () => {
+  it("serves the metrics page, and an empty page on other paths", async () => {
     const frontend = metrics({ port: 0 });
     onTestFinished(() => frontend.stop());
     const { port } = await frontend.start(identity());
@@ -117,7 +117,7 @@ describe("the metrics port", () => {
   });
 });
 
-it("opens the default frontends that are allowed", () => {
+it("defaultFrontends opens those that are allowed", () => {
   const options = {
     allowHttp: true,
     httpAddress: "localhost",
@@ -135,7 +135,7 @@ it("opens the default frontends that are allowed", () => {
   expect(defaultFrontends({ ...options, allowHttp: false, allowMetrics: false })).toEqual([]);
 });
 
-it("mounts in an application under a prefix, next to its own routes", async () => {
+it("v2Plugin mounts in an application under a prefix, next to its own routes", async () => {
   const app = fastify();
   onTestFinished(() => app.close());
   app.get("/own", () => "mine");

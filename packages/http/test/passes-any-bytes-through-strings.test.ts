@@ -5,7 +5,7 @@ import { doubleText } from "../src/json/number-text.js";
 import { parseJson } from "../src/json/parse-json.js";
 import { decodeText, encodeText } from "../src/json/text.js";
 
-it("turns bytes into strings and back, UTF-8 or not", () => {
+it("text decoding turns any bytes into strings and back", () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       expect(new Uint8Array(encodeText(decodeText(bytes)))).toEqual(bytes);
@@ -13,7 +13,7 @@ it("turns bytes into strings and back, UTF-8 or not", () => {
   );
 });
 
-it("leaves valid text alone", () => {
+it("text decoding keeps valid text unchanged", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       expect(decodeText(Buffer.from(text))).toBe(text);
@@ -22,7 +22,7 @@ it("leaves valid text alone", () => {
   );
 });
 
-it("writes strings that read back as the same bytes", () => {
+it("ByteWriter writes strings that read back as the same bytes", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 3000 }), (bytes) => {
       const written = new ByteWriter().stringBytes(bytes).bytes();
@@ -31,12 +31,12 @@ it("writes strings that read back as the same bytes", () => {
   );
 });
 
-it("escapes what Triton escapes, in upper case", () => {
+it("ByteWriter escapes the characters that Triton escapes, in upper case", () => {
   const written = new ByteWriter().string('"\\/\b\f\n\r\t\u0001\u001f\u007f\u2028é').bytes();
   expect(written.toString()).toBe('"\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001F\u007f\u2028é"');
 });
 
-it("prints doubles that read back as the same double", () => {
+it("doubleText prints doubles that read back as the same double", () => {
   fc.assert(
     fc.property(fc.double(), (value) => {
       expect(Number(doubleText(value))).toEqual(value);
@@ -55,6 +55,6 @@ it.each([
   [1e21, "1e21"],
   [Number.NaN, "NaN"],
   [-Infinity, "-Infinity"],
-])("prints %d as %s", (value, text) => {
+])("doubleText prints %d as %s", (value, text) => {
   expect(doubleText(value)).toBe(text);
 });

@@ -12,7 +12,7 @@ const exponent = fc.option(fc.tuple(fc.constantFrom("e", "E", "e+", "e-"), fc.in
   freq: 8,
 });
 
-/** Numbers as JSON may write them. */
+/** Numbers in every form that JSON allows. */
 const numbers = fc
   .tuple(fc.constantFrom("", "-"), integer, fraction, exponent)
   .map(
@@ -42,8 +42,8 @@ function outcome<T>(read: () => T): T | "refused" {
   }
 }
 
-describe("arrays of numbers", () => {
-  it("come packed, equal to those of JSON.parse", () => {
+describe("arrays of numbers in JSON", () => {
+  it("are read as packed numbers equal to those of JSON.parse", () => {
     fc.assert(
       fc.property(arrays, (text) => {
         const packed = parse(text);
@@ -53,7 +53,7 @@ describe("arrays of numbers", () => {
           ?.some((token) => !Number.isSafeInteger(+token));
         if (unsafe) return expect(packed).not.toBeInstanceOf(PackedNumbers);
         if (!(packed instanceof PackedNumbers)) throw new Error(`not packed: ${text}`);
-        // The integer -0 is 0 here.
+        // The integer -0 is read as 0.
         const values = [...packed.values].map((value, i) =>
           value === 0 && expected[i] === 0 ? expected[i] : value,
         );
@@ -71,7 +71,7 @@ describe("arrays of numbers", () => {
     expect([...values]).toEqual([-0, 0, -0, 0]);
   });
 
-  it("that are cut or changed anywhere are refused where JSON.parse refuses them", () => {
+  it("that are cut or changed anywhere are rejected where JSON.parse rejects them", () => {
     const changed = fc
       .tuple(arrays, fc.nat(), fc.constantFrom("", ...'[],0-.eE x"'))
       .map(([text, place, put]) => {
@@ -81,7 +81,7 @@ describe("arrays of numbers", () => {
     fc.assert(
       fc.property(changed, (text) => {
         const expected = outcome(() => JSON.parse(text).flat(9).length as number);
-        // Exponents that are too large are refused whatever they apply to; JSON.parse takes them.
+        // Exponents that are too large are always rejected here; JSON.parse accepts them.
         if (text.includes('"') || /[eE]\+?\d{3}/.test(text)) return;
         const packed = outcome(() => parse(text));
         if (expected === "refused") expect(packed).toBe("refused");
@@ -92,7 +92,7 @@ describe("arrays of numbers", () => {
     );
   });
 
-  it("of one document do not disturb each other", () => {
+  it("of one document do not share memory", () => {
     const json = parse(`{"a":[1,2,3],"b":[${"7,".repeat(5000)}8],"c":[[4],[5]]}`) as Map<
       string,
       PackedNumbers

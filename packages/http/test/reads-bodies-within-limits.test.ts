@@ -19,7 +19,7 @@ describe("a body over the limit", () => {
   it.each([
     ["declared", Buffer.alloc(1 << 20)],
     ["in chunks", Array.from({ length: 64 }, () => Buffer.alloc(1 << 14))],
-  ])("%s is refused, and the next request on its connection is served", async (_how, body) => {
+  ])("%s is rejected, and its connection serves the next request", async (_how, body) => {
     const port = await startHttp(identity(), { maxInputSize });
     const agent = oneConnection();
     const refused = await send(port, { path, body, agent });
@@ -31,7 +31,7 @@ describe("a body over the limit", () => {
     agent.destroy();
   });
 
-  it("is refused before it is sent", async () => {
+  it("is rejected before it is sent", async () => {
     const port = await startHttp(identity(), { maxInputSize });
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n`;
     expect(await speak(port, head, "exceeds")).toMatch(/^HTTP\/1\.1 400 /);
@@ -42,7 +42,7 @@ describe("a tensor in JSON", () => {
   const tensor = (count: number, element: string) =>
     `{"inputs":[{"name":"IN","datatype":"INT32","shape":[${count}],"data":[${Array(count).fill(element).join(", ")}]}]}`;
 
-  it("may have as many bytes as the limit says, however long its JSON is", async () => {
+  it("may have as many bytes as the limit, however long its JSON is", async () => {
     const port = await startHttp(new IdentityService(identityConfig("m", "INT32", [-1])), {
       maxInputSize: 1 << 20,
     });
@@ -51,7 +51,7 @@ describe("a tensor in JSON", () => {
     expect((await send(port, { path, body })).status).toBe(200);
   });
 
-  it("of more bytes is refused by its size, not that of its JSON", async () => {
+  it("of more bytes is rejected for its own size, not that of its JSON", async () => {
     const port = await startHttp(identity(), { maxInputSize });
     const answer = await send(port, { path, body: tensor(251, "1") });
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
@@ -88,13 +88,13 @@ it.each([
   expect([answer.status, answer.text.includes(reason)]).toEqual([400, true]);
 });
 
-describe("a body in chunks", () => {
+describe("a chunked body", () => {
   it("is put together", async () => {
     const chunks = [...Buffer.from(good)].map((byte) => Buffer.of(byte));
     expect((await send(await startHttp(identity()), { path, body: chunks })).status).toBe(200);
   });
 
-  it("of too many chunks is refused", async () => {
+  it("of too many chunks is rejected", async () => {
     const port = await startHttp(identity());
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const answer = await speak(port, head + "1\r\n \r\n".repeat(65_537), "}");
@@ -103,7 +103,7 @@ describe("a body in chunks", () => {
   });
 });
 
-it("serves requests that were sent ahead of the answers", async () => {
+it("pipelined requests are served", async () => {
   const port = await startHttp(identity());
   const one = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n{`;
   const two = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${good.length}\r\n\r\n${good}`;
@@ -112,7 +112,7 @@ it("serves requests that were sent ahead of the answers", async () => {
   expect(answers).toContain("HTTP/1.1 200");
 });
 
-it("waits for a client that asks before it sends", async () => {
+it("Expect: 100-continue is answered before the body", async () => {
   const port = await startHttp(identity());
   const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${good.length}\r\n\r\n`;
   expect(await speak(port, head, "\r\n\r\n")).toMatch(/^HTTP\/1\.1 100 /);
@@ -132,7 +132,7 @@ describe("a client that leaves", () => {
     expect(service.requests).toHaveLength(1);
   });
 
-  it("while it waits has its request cancelled", async () => {
+  it("while it waits gets its request cancelled", async () => {
     const service = identity();
     const port = await startHttp(service);
     const cancelled = new Promise<void>((resolve) => {

@@ -21,7 +21,7 @@ const halves = fc
     return `${exact / 10n ** 12n}.${String(exact % 10n ** 12n).padStart(12, "0")}`;
   });
 
-it("finds the nearest double, or leaves it to others", () => {
+it("nearestDouble returns the nearest double or undefined", () => {
   fc.assert(
     fc.property(fc.oneof(decimals, halves), (text) => {
       const found = nearestDouble(Buffer.from(text), 0, text.length, text.length - text.indexOf(".") - 1);
@@ -31,7 +31,7 @@ it("finds the nearest double, or leaves it to others", () => {
   );
 });
 
-it("finds it for what programs print", () => {
+it("nearestDouble reads the doubles that programs print", () => {
   fc.assert(
     fc.property(fc.double({ min: 1e-5, max: 1e15, noNaN: true }), (value) => {
       const text = String(value);
@@ -44,7 +44,7 @@ it("finds it for what programs print", () => {
   );
 });
 
-it("reads the same in an array as alone", () => {
+it("a decimal has the same value in an array and alone", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(decimals, fc.boolean()), { minLength: 1 }), (numbers) => {
       const texts = numbers.map(([text, minus]) => (minus ? `-${text}` : text));

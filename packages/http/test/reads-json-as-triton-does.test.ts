@@ -4,7 +4,7 @@ import { JsonDouble, type JsonValue, PackedNumbers } from "../src/json/json-valu
 import { elementsOf, parseJson } from "../src/json/parse-json.js";
 import { decodeText } from "../src/json/text.js";
 
-/** A value as `JSON.parse` would give it. */
+/** A value as `JSON.parse` would return it. */
 function plain(value: JsonValue): unknown {
   if (value instanceof JsonDouble) return value.value;
   if (typeof value === "bigint") return Number(value);
@@ -22,8 +22,8 @@ const texts = fc
   .tuple(fc.jsonValue({ noUnicodeString: false }), fc.constantFrom("", " ", "\t"))
   .map(([value, space]) => JSON.stringify(value, undefined, space));
 
-describe("the JSON reader", () => {
-  it("agrees with JSON.parse on every document", () => {
+describe("the JSON reader of requests", () => {
+  it("agrees with JSON.parse on every valid document", () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(plain(parse(text))).toEqual(plainNumbers(JSON.parse(text)));
@@ -31,7 +31,7 @@ describe("the JSON reader", () => {
     );
   });
 
-  it("agrees with JSON.parse on which documents there are", () => {
+  it("agrees with JSON.parse on which documents are valid", () => {
     const mutated = fc
       .tuple(texts, fc.nat(), fc.constantFrom(...'{}[]",:0-.eE \\x'))
       .map(([text, at, put]) => {
@@ -42,7 +42,7 @@ describe("the JSON reader", () => {
       fc.property(mutated, (text) => {
         const expected = attempt(() => JSON.parse(text));
         const got = attempt(() => plain(parse(text)));
-        // A lone high surrogate and a number that is too large are refused here, JSON.parse takes both.
+        // Lone high surrogates and numbers that are too large are rejected here; JSON.parse accepts both.
         if (got.fault?.includes("surrogate") || got.fault?.includes("too big")) return;
         expect(got.fault === undefined).toBe(expected.fault === undefined);
       }),
@@ -92,11 +92,11 @@ describe("the JSON reader", () => {
     ['["\\u12g4"]', "Incorrect hex digit after \\u escape in string. at 2"],
     ['["\\ud83d"]', "The surrogate pair in string is invalid. at 2"],
     ['["abc', "Missing a closing quotation mark in string. at 5"],
-  ])("says what is wrong with %j", (text, fault) => {
+  ])("explains what is wrong with %j", (text, fault) => {
     expect(() => parse(text)).toThrow(`failed to parse the request JSON buffer: ${fault}`);
   });
 
-  it("takes NaN, Inf and Infinity", () => {
+  it("accepts NaN, Inf and Infinity", () => {
     expect(plain(parse("[NaN,-NaN,Inf,-Inf,Infinity,-Infinity]"))).toEqual([
       Number.NaN,
       Number.NaN,
@@ -107,7 +107,7 @@ describe("the JSON reader", () => {
     ]);
   });
 
-  it("tells integers of 64 bits from doubles", () => {
+  it("distinguishes 64-bit integers from doubles", () => {
     expect(parse("18446744073709551615")).toBe(18446744073709551615n);
     expect(parse("-9223372036854775808")).toBe(-9223372036854775808n);
     expect(parse("18446744073709551616")).toBeInstanceOf(JsonDouble);
@@ -124,17 +124,17 @@ describe("the JSON reader", () => {
     ]);
   });
 
-  it("accepts a byte order mark and a NUL at the end", () => {
+  it("accepts a byte order mark and a final NUL", () => {
     expect(parse("\ufeff[1]\0")).toBeInstanceOf(PackedNumbers);
   });
 
-  it("reads any depth without running out of stack", () => {
+  it("reads any depth without exhausting the stack", () => {
     const depth = 100_000;
     expect(() => parse("[".repeat(depth) + "]".repeat(depth))).not.toThrow();
     expect(() => parse('{"a":'.repeat(depth))).toThrow("Invalid value.");
   });
 
-  it("refuses more values than memory should hold", () => {
+  it("rejects more values than memory should hold", () => {
     expect(() => parse(`[${"{},".repeat(2 ** 21)}1]`)).toThrow(
       "the request JSON holds more than 2097152 values",
     );
@@ -142,14 +142,14 @@ describe("the JSON reader", () => {
     expect(numbers.values).toHaveLength(2 ** 21 + 1);
   });
 
-  it("reads an array of many kinds in linear time", () => {
+  it("reads a mixed array in linear time", () => {
     const numbers = "1,".repeat(20_000);
     const text = `${"[".repeat(90)}${numbers}"x"${"]".repeat(90)}`;
     expect(() => parse(text)).not.toThrow();
   });
 });
 
-/** The integer -0 is 0. */
+/** The integer -0 is read as 0. */
 function unsigned(value: number): number {
   return value === 0 ? 0 : value;
 }

@@ -29,8 +29,8 @@ const arrays = {
   FP64: [Float64Array, fc.float64Array()],
 } as const;
 
-describe.each(Object.entries(arrays))("%s", (datatype, [, arbitrary]) => {
-  it("reads back what is written", () => {
+describe.each(Object.entries(arrays))("a JSON tensor of %s", (datatype, [, arbitrary]) => {
+  it("reads back what was written", () => {
     fc.assert(
       fc.property(arbitrary as fc.Arbitrary<Float64Array>, (elements) => {
         const tensor = Tensor.fromElements(datatype as "FP64", [elements.length], elements as never);
@@ -43,11 +43,11 @@ describe.each(Object.entries(arrays))("%s", (datatype, [, arbitrary]) => {
     );
   });
 
-  it("reads the same from packed and from scattered numbers", () => {
+  it("is the same from packed and from scattered numbers", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 40 }), { minLength: 1 }), (numbers) => {
         const packed = read(datatype, [numbers.length], JSON.stringify(numbers));
-        // An empty array keeps the numbers from being packed.
+        // An empty array prevents packing.
         const scattered = read(datatype, [numbers.length], `[${numbers.join(",[],")}]`);
         expect(scattered.elements).toEqual(packed.elements);
       }),
@@ -55,22 +55,22 @@ describe.each(Object.entries(arrays))("%s", (datatype, [, arbitrary]) => {
   });
 });
 
-it("does not care how data is nested", () => {
+it("JSON data may be nested in any way", () => {
   expect(read("FP32", [2, 3], "[1,[2,[3,4]],[[5]],[],6]").elements).toEqual(
     Float32Array.of(1, 2, 3, 4, 5, 6),
   );
 });
 
-it("wraps integers that are outside the type", () => {
+it("integers outside the type wrap around", () => {
   expect(read("INT8", [3], "[128,-129,300]").elements).toEqual(Int8Array.of(-128, 127, 44));
   expect(read("UINT32", [1], "[18446744073709551615]").elements).toEqual(Uint32Array.of(2 ** 32 - 1));
 });
 
-it("turns doubles that are too large for FP32 into infinity", () => {
+it("doubles too large for FP32 become infinity", () => {
   expect(read("FP32", [1], "[1e39]").elements).toEqual(Float32Array.of(Infinity));
 });
 
-it("does not look at the data of a tensor without elements", () => {
+it("the data of a tensor without elements is not checked", () => {
   expect(read("INT32", [0], '[1,"x"]').byteLength).toBe(0);
 });
 
@@ -84,11 +84,11 @@ it.each([
   ["FP32", "[1,2]", "Shape does not match true shape of 'data' field"],
   ["FP32", "[]", "Shape does not match true shape of 'data' field"],
   ["FP32", "5", "attempt to access JSON non-array as array"],
-])("refuses %s data %s", (datatype, data, fault) => {
+])("JSON data of %s is rejected when it is %s", (datatype, data, fault) => {
   expect(() => read(datatype, [1], data)).toThrow(`Unable to parse 'data': ${fault}`);
 });
 
-it("refuses what has no JSON form, what is unknown, and what is too large", () => {
+it("types without a JSON form, unknown types and oversized tensors are rejected", () => {
   expect(() => read("FP16", [1], "[1]")).toThrow(
     "receiving FP16 data via JSON is not supported. Please use the binary data format for input X",
   );
@@ -98,7 +98,7 @@ it("refuses what has no JSON form, what is unknown, and what is too large", () =
   expect(() => read("INT32", [2n ** 62n, 4], "[1]")).toThrow("causes total element count to exceed");
 });
 
-it.each(["INT32", "BYTES"])("refuses %s data nested 100 deep and takes 99", (datatype) => {
+it.each(["INT32", "BYTES"])("%s data nested 100 deep is rejected, and 99 deep is accepted", (datatype) => {
   const nested = (depth: number) =>
     "[".repeat(depth) + (datatype === "BYTES" ? '"x"' : "7") + "]".repeat(depth);
   expect(read(datatype, [1], nested(99)).shape).toEqual([1]);
@@ -110,7 +110,7 @@ it.each(["INT32", "BYTES"])("refuses %s data nested 100 deep and takes 99", (dat
   );
 });
 
-it("reads strings as the bytes that they are", () => {
+it("strings are read as their bytes", () => {
   const tensor = readJsonTensor(
     { name: "X", datatype: "BYTES", shape: [2], scalar: false },
     parseJson(Buffer.from([...Buffer.from('{"data":["\\u0000a","'), 0xff, 0xfe, ...Buffer.from('"]}')])),

@@ -5,7 +5,7 @@ import { IdentityService, identityConfig } from "./support/identity-service.js";
 import { send } from "./support/send.js";
 import { startHttp } from "./support/start-http.js";
 
-/** A path of each route, and the group that it belongs to in tritonserver. */
+/** One path of each route, and its group in tritonserver. */
 const paths: Readonly<Record<string, EndpointGroup>> = {
   "/v2/models/m/infer": "inference",
   "/v2/models/m/versions/1/generate": "inference",
@@ -41,12 +41,12 @@ const restrictions: Restrictions = Object.fromEntries(
 const identity = () => new IdentityService(identityConfig("m", "INT32"));
 
 describe("a restricted route", () => {
-  it("is any of the routes", () => {
+  it("exists in the test's table for every route", () => {
     for (const { path } of routes)
       expect(Object.keys(paths).filter((text) => path.test(text))).not.toEqual([]);
   });
 
-  it.each(Object.entries(paths))("%s asks for the header of %s, whatever the method", async (path, group) => {
+  it.each(Object.entries(paths))("%s requires the header of %s for every method", async (path, group) => {
     const port = await startHttp(identity(), { restrictions });
     const others = Object.fromEntries(
       ENDPOINT_GROUPS.filter((other) => other !== group).map((other) => [`${other}-key`, "secret"]),
@@ -64,7 +64,7 @@ describe("a restricted route", () => {
     }
   });
 
-  it("is one that the service restricts, unless the frontend has restrictions of its own", async () => {
+  it("is restricted by the service unless the frontend has restrictions of its own", async () => {
     const service = Object.assign(identity(), { restrictions });
     const get = { method: "GET", path: "/v2/health/live" };
     expect(await send(await startHttp(service), get)).toMatchObject({ status: 403 });

@@ -58,7 +58,7 @@ it.each([
   if (status === 405 && method !== "HEAD") expect(answer.text).toBe('{"error":"Method Not Allowed"}');
 });
 
-it("answers a method that HTTP does not know", async () => {
+it("a method unknown to HTTP is answered", async () => {
   const { connect } = await import("node:net");
   const port = await startHttp(service);
   const received = await new Promise<string>((resolve, reject) => {
@@ -75,7 +75,7 @@ it("answers a method that HTTP does not know", async () => {
   expect(received).toContain('{"error":"Method Not Allowed"}');
 });
 
-it("does not look at the content type of a request", async () => {
+it("the content type of a request is ignored", async () => {
   const port = await startHttp(service);
   for (const contentType of [
     "\t",
@@ -92,7 +92,7 @@ it("does not look at the content type of a request", async () => {
   }
 });
 
-it("says when it is not ready", async () => {
+it("the ready route answers 400 when the server is not ready", async () => {
   const waiting = new IdentityService();
   waiting.ready = false;
   const answer = await send(await startHttp(waiting), { method: "GET", path: "/v2/health/ready" });

@@ -9,7 +9,7 @@ const outgoing = {
   body: JSON.stringify({ inputs: [{ name: "IN", datatype: "INT32", shape: [1], data: [1] }] }),
 };
 
-/** The header of the answer to a request that is refused like this. */
+/** The retry-after header of a request rejected with this time. */
 async function retryAfter(retryAfterMs?: number): Promise<string | undefined> {
   const service = new IdentityService(identityConfig("m", "INT32"));
   service.onRequest = () => {
@@ -24,10 +24,13 @@ it.each([
   [1, "1"],
   [1000, "1"],
   [1001, "2"],
-])("a refusal that is over in %d ms says so in whole seconds", async (milliseconds, seconds) => {
-  expect(await retryAfter(milliseconds)).toBe(seconds);
-});
+])(
+  "a rejection that ends in %d ms has a retry-after header in whole seconds",
+  async (milliseconds, seconds) => {
+    expect(await retryAfter(milliseconds)).toBe(seconds);
+  },
+);
 
-it("other refusals promise nothing", async () => {
+it("other rejections have no retry-after header", async () => {
   expect(await retryAfter()).toBeUndefined();
 });

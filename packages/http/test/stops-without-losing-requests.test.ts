@@ -8,7 +8,7 @@ import { send } from "./support/send.js";
 const body = '{"inputs":[{"name":"IN","datatype":"FP32","shape":[1,1],"data":[1]}]}';
 const infer = { path: "/v2/models/slow/infer", body };
 
-/** A server of a model that computes when it is let to. */
+/** A server of a model that computes when the test allows it. */
 async function serve() {
   const triton = new Triton();
   onTestFinished(() => triton.close());
@@ -30,8 +30,8 @@ async function serve() {
   return { triton, port: addresses.http!.port, model, events };
 }
 
-describe("closing", () => {
-  it("turns ready false first, answers who comes with 503, and finishes what it has begun", async () => {
+describe("closing a server under HTTP requests", () => {
+  it("turns ready false, rejects new requests with 503, and finishes running ones", async () => {
     const { triton, port, model, events } = await serve();
     let release = () => {};
     model.gate = new Promise((resolve) => {
@@ -52,7 +52,7 @@ describe("closing", () => {
     await expect(send(port, infer)).rejects.toMatchObject({ code: "ECONNREFUSED" });
   });
 
-  it("answers every request that it has begun, under load", async () => {
+  it("answers every request that has begun, under load", async () => {
     const { triton, port, model } = await serve();
     const agent = new Agent({ keepAlive: true, maxSockets: 40 });
     onTestFinished(() => agent.destroy());
@@ -60,7 +60,7 @@ describe("closing", () => {
     const answers = new EventEmitter();
     const client = async (): Promise<void> => {
       for (;;) {
-        // A connection may end under a request that has not been read yet: the client can send it again.
+        // A connection may end with a request that has not been read yet: the client can send it again.
         const answer = await send(port, { ...infer, agent }).catch(() => undefined);
         if (answer === undefined) return;
         statuses.push(answer.status);

@@ -7,8 +7,8 @@ import { http } from "../src/index.js";
 const body = '{"inputs":[{"name":"IN","datatype":"FP32","shape":[1,1],"data":[1]}]}';
 const infer = `POST /v2/models/slow/infer HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
-describe("a client that leaves with requests on their way, one behind the other", () => {
-  it("has all of them cancelled, and keeps nobody from closing", async () => {
+describe("a client that leaves with pipelined requests", () => {
+  it("has all of them cancelled and does not delay closing", async () => {
     const triton = new Triton();
     onTestFinished(() => triton.close());
     const events = new EventEmitter();

@@ -3,7 +3,7 @@ import { ByteWriter } from "../src/json/byte-writer.js";
 import { doubleText } from "../src/json/number-text.js";
 import { MAX_DOUBLE_BYTES, writeDouble } from "../src/json/write-double.js";
 
-/** Numbers that look random and are the same in each run. */
+/** Pseudo-random numbers, the same in each run. */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -14,7 +14,7 @@ function randomNumbers(seed: number): () => number {
 
 const random = randomNumbers(5);
 
-/** Texts of those that `writeDouble` takes, and how many it takes. */
+/** Texts of the values that `writeDouble` accepts, and the share that it accepts. */
 function written(values: readonly number[]): { texts: Map<number, string>; share: number } {
   const bytes = Buffer.alloc(2 * MAX_DOUBLE_BYTES);
   const texts = new Map<number, string>();
@@ -53,8 +53,8 @@ const kinds: Record<string, { values: number[]; least: number }> = {
   "few digits": { values: many((i) => i / 10 ** (i % 9)), least: 0 },
 };
 
-describe("a double as text", () => {
-  it.each(Object.keys(kinds))("is the shortest that reads back: %s", (kind) => {
+describe("writeDouble", () => {
+  it.each(Object.keys(kinds))("writes the shortest text that reads back: %s", (kind) => {
     const { values, least } = kinds[kind]!;
     const { texts, share } = written(values);
     expect(share).toBeGreaterThanOrEqual(least);
@@ -64,7 +64,7 @@ describe("a double as text", () => {
     );
   });
 
-  it("is left to others where it is not plain", () => {
+  it("declines values that have no plain form", () => {
     const others = [
       0,
       -0,
@@ -83,7 +83,7 @@ describe("a double as text", () => {
   });
 });
 
-it("writes tensors of any doubles", () => {
+it("ByteWriter writes tensors of any doubles", () => {
   const values = [0, -0, 0.1, 1 / 3, -1e300, Number.NaN, Infinity, ...many(() => random() * 100)];
   const writer = new ByteWriter().ascii("[").doubles(Float64Array.from(values)).ascii("]");
   expect(writer.bytes().toString()).toBe(`[${values.map(doubleText).join(",")}]`);

@@ -18,20 +18,20 @@ const DATA_TYPES = [
   "BOOL",
   "BYTES",
 ] as const;
-/** Memory that may be taken after a group of bad inputs more than before. */
+/** How much a group of bad inputs may raise memory use. */
 const MAX_GROWTH_BYTES = 48 << 20;
 
-/** What a server makes of one bad input. */
+/** One bad input, and the answer that the server must give. */
 export interface BadInput {
-  /** What is sent: JSON is written out. */
+  /** The request body; objects are sent as JSON. */
   readonly body?: string | Uint8Array | object;
-  /** Of the model, in lower case: each data type has an identity model of its own. */
+  /** Data type of the model, in lower case: each data type has an identity model. */
   readonly model?: string;
   readonly path?: string;
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly status: number;
-  /** In the text of the answer. */
+  /** Part of the text of the answer. */
   readonly text?: string | RegExp;
 }
 
@@ -57,7 +57,7 @@ export function useServer(options: HttpOptions = {}): { port: number } {
   return server;
 }
 
-/** Each input is answered as it says, and the next good request is served. */
+/** Expects the given answer for each input, and that the next good request works. */
 export function refusesEach(server: { port: number }, inputs: Readonly<Record<string, BadInput>>): void {
   it.each(Object.entries(inputs))("%s", async (_name, input) => {
     const { body, model = "fp32", path = `/v2/models/${model}/infer`, status, text = "", ...rest } = input;
@@ -74,7 +74,7 @@ export function refusesEach(server: { port: number }, inputs: Readonly<Record<st
   leavesMemoryBounded();
 }
 
-/** A good request is served. */
+/** Expects that a good request works. */
 export async function expectGoodRequestToWork(port: number): Promise<void> {
   const answer = await send(port, { path: "/v2/models/fp32/infer", body: input("FP32", [2], [1, 2]) });
   expect(answer.text).toContain('"data":[1.0,2.0]');
@@ -90,7 +90,7 @@ function leavesMemoryBounded(): void {
   beforeAll(() => {
     before = memoryInUse();
   });
-  it("and takes no memory to keep", () => {
+  it("all of them together do not raise memory use", () => {
     expect(memoryInUse() - before).toBeLessThan(MAX_GROWTH_BYTES);
   });
 }

@@ -4,7 +4,7 @@ import { type BadInput, refusesEach, useServer } from "./bad-inputs.js";
 
 const server = useServer();
 
-/** A request whose only input stands behind the JSON; the size is that of the bytes unless told otherwise. */
+/** A request whose only input follows the JSON; the stated size is that of the bytes unless given. */
 function binary(
   datatype: string,
   shape: readonly number[],
@@ -31,7 +31,7 @@ const prefixed = (length: number, text: string) => {
   return bytes;
 };
 
-describe("sizes", () => {
+describe("wrong binary sizes", () => {
   refusesEach(server, {
     "-1": {
       ...binary("FP32", [1], zeros(4), -1),
@@ -92,7 +92,7 @@ describe("sizes", () => {
   });
 });
 
-describe("strings", () => {
+describe("broken binary strings", () => {
   refusesEach(server, {
     "a length past the end": {
       ...binary("BYTES", [1], prefixed(9, "abc")),
@@ -132,7 +132,7 @@ describe("strings", () => {
   });
 });
 
-describe("header lengths", () => {
+describe("wrong header lengths", () => {
   const good = binary("FP32", [1], zeros(4));
   const length = (good.headers as Record<string, number>)["inference-header-content-length"]!;
   const withLength = (header: string | readonly string[]): Omit<BadInput, "status"> => ({
@@ -200,7 +200,7 @@ describe("header lengths", () => {
   });
 });
 
-describe("bytes pass as they are", () => {
+describe("binary tensors with unusual bytes", () => {
   const bitsOf = async (datatype: string, bytes: Uint8Array, elementSize: number) => {
     const { body, headers, model } = binary(datatype, [bytes.length / elementSize], bytes);
     const answer = await send(server.port, {
@@ -223,7 +223,7 @@ describe("bytes pass as they are", () => {
     expect([...(await bitsOf(datatype, bytes, size))]).toEqual([...bytes]);
   });
 
-  it("for 8-byte types behind JSON of any length", async () => {
+  it("8-byte types behind JSON of any length", async () => {
     for (let pad = 0; pad < 8; pad++) {
       const json = JSON.stringify({
         id: "x".repeat(pad),

@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import { input, refusesEach, useServer } from "./bad-inputs.js";
 
 const server = useServer();
-describe("data", () => {
+describe("wrong tensor data", () => {
   const typed = (datatype: string, data: unknown, length = 1) => ({
     body: input(datatype, [length], data),
     model: datatype.toLowerCase(),
@@ -135,7 +135,7 @@ describe("data", () => {
   });
 });
 
-describe("data that is odd, and accepted as Triton does", () => {
+describe("unusual tensor data that is accepted as Triton accepts it", () => {
   refusesEach(server, {
     "out of range for INT8 wraps": {
       model: "int8",

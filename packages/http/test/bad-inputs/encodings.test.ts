@@ -7,7 +7,7 @@ const server = useServer();
 const good = input("FP32", [1], [1]);
 const gzip = { "content-encoding": "gzip" };
 
-describe("compressed bodies", () => {
+describe("broken compressed bodies", () => {
   refusesEach(server, {
     "half a gzip": {
       headers: gzip,
@@ -68,7 +68,7 @@ describe("compressed bodies", () => {
     },
   });
 
-  it("that blow up a thousandfold are given up at the limit", async () => {
+  it("bodies that grow a thousandfold are rejected at the limit", async () => {
     const bomb = gzipSync(Buffer.alloc(512 << 20));
     const before = process.memoryUsage().rss;
     const answer = await send(server.port, { path: "/v2/models/fp32/infer", headers: gzip, body: bomb });
@@ -79,7 +79,7 @@ describe("compressed bodies", () => {
   });
 });
 
-describe("content types are not looked at", () => {
+describe("content types are ignored", () => {
   refusesEach(server, {
     "with a TAB": {
       headers: { "content-type": "application/json\t;charset=x" },

@@ -5,15 +5,15 @@ import { speak, speakToTheEnd } from "../support/speak.js";
 import { expectGoodRequestToWork, input, useServer } from "./bad-inputs.js";
 
 const server = useServer({ limits: { headersTimeoutMs: 400, requestTimeoutMs: 800 } });
-/** For requests that take their time on a busy machine. */
+/** For requests that are slow on a busy machine. */
 const patientServer = useServer();
 const path = "/v2/models/fp32/infer";
 const good = input("FP32", [2], [1, 2]);
 const head = (headers: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`;
 const goodRequest = head(`Content-Length: ${good.length}`) + good;
 
-describe("bodies", () => {
-  it("over the limit are refused, declared or not, and the connection goes on", async () => {
+describe("request bodies", () => {
+  it("over the limit are rejected, declared or not, and the connection stays open", async () => {
     const large = "x".repeat(9 << 20);
     const declared = head(`Content-Length: ${large.length}`) + large;
     const chunked = `${head("Transfer-Encoding: chunked")}${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`;
@@ -24,7 +24,7 @@ describe("bodies", () => {
     }
   });
 
-  it("longer than declared leave what the server takes for another request, which it refuses", async () => {
+  it("longer than declared leave bytes that the server rejects as another request", async () => {
     const answers = await speakToTheEnd(server.port, `${head("Content-Length: 2")}{}rest of it\r\n\r\n`);
     expect(answers).toMatch(/^HTTP\/1\.1 (?:405|500) .*Connection: close/s);
     await expectGoodRequestToWork(server.port);
@@ -37,7 +37,7 @@ describe("bodies", () => {
     await expectGoodRequestToWork(server.port);
   });
 
-  it("that go on slowly after the time is over end with their connection", async () => {
+  it("that continue slowly after the time limit end with their connection", async () => {
     const client = connect({ port: server.port, host: "localhost", allowHalfOpen: true });
     const closed = new Promise((resolve) => client.once("close", resolve));
     client.on("error", () => {});
@@ -51,7 +51,7 @@ describe("bodies", () => {
     await expectGoodRequestToWork(server.port);
   });
 
-  it("in 100 000 chunks of one byte are refused", async () => {
+  it("in 100 000 chunks of one byte are rejected", async () => {
     const answer = await speakToTheEnd(
       patientServer.port,
       head("Transfer-Encoding: chunked") + "1\r\n \r\n".repeat(100_000),
@@ -67,7 +67,7 @@ describe("bodies", () => {
     await expectGoodRequestToWork(server.port);
   });
 
-  it("with a length and chunks are refused, as they are used to smuggle requests", async () => {
+  it("with a length and chunks are rejected, because they can smuggle requests", async () => {
     const answer = await speakToTheEnd(
       server.port,
       `${head("Content-Length: 5\r\nTransfer-Encoding: chunked")}0\r\n\r\n`,
@@ -77,7 +77,7 @@ describe("bodies", () => {
   });
 
   it.each(["-1", "1e3", "5, 6", "x", "99999999999999999999"])(
-    "of declared length %s are refused",
+    "of declared length %s are rejected",
     async (length) => {
       expect(await speakToTheEnd(server.port, `${head(`Content-Length: ${length}`)}{}`)).toMatch(
         /^HTTP\/1\.1 400 /,
@@ -87,7 +87,7 @@ describe("bodies", () => {
   );
 });
 
-describe("heads", () => {
+describe("request heads", () => {
   it.each([
     ["that never come", ""],
     ["that stop half way", `POST ${path} HTTP/1.1\r\nHost:`],
@@ -103,25 +103,25 @@ describe("heads", () => {
     ["with a NUL", head("a: b\0c"), 400],
     ["with a method that there is not", `NOTHING ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, 405],
     ["of HTTP/3.7", `GET /v2 HTTP/3.7\r\nHost: x\r\n\r\n`, 400],
-  ])("%s are refused", async (_what, text, status) => {
+  ])("%s are rejected", async (_what, text, status) => {
     expect(await speakToTheEnd(server.port, text)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     await expectGoodRequestToWork(server.port);
   });
 
-  it("are the first of those that were sent twice", async () => {
+  it("with a duplicate header use its first value", async () => {
     const headers = `Content-Length: ${good.length}\r\nContent-Encoding: identity\r\nContent-Encoding: br`;
     expect(await speak(server.port, head(headers) + good, "}]}")).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 
 describe("connections", () => {
-  it("go on after an error, with requests that were already sent", async () => {
+  it("stay open after an error and serve requests that were already sent", async () => {
     const bad = `${head("Content-Length: 1")}{`;
     const answers = await speak(server.port, bad + bad + goodRequest, '"data":[1.0,2.0]');
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 500", "HTTP/1.1 500", "HTTP/1.1 200"]);
   });
 
-  it("go on after a client asked before it sent", async () => {
+  it("stay open after Expect: 100-continue", async () => {
     const asking = head(`Expect: 100-continue\r\nContent-Length: ${good.length}`);
     const answers = await speak(server.port, asking + good, '"data":[1.0,2.0]');
     expect(answers).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
@@ -143,7 +143,7 @@ describe("connections", () => {
     await expectGoodRequestToWork(server.port);
   });
 
-  it("are many at a time without one disturbing the other", async () => {
+  it("do not disturb each other when there are many", async () => {
     const all = await Promise.all(
       Array.from({ length: 60 }, (_, i) =>
         i % 3 === 0

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { answerClientError } from "../../src/client-error.js";
 
-it("hangs up on a client that was told of its error and stays", async () => {
+it("the server closes the connection of a client that stays after a parse error", async () => {
   const server = createServer();
   onTestFinished(() => void server.close());
   server.on("clientError", answerClientError);

@@ -4,7 +4,7 @@ import { refusesEach, useServer } from "./bad-inputs.js";
 const server = useServer();
 const one = { name: "IN", datatype: "FP32", shape: [1], data: [1] };
 
-describe("inputs and outputs", () => {
+describe("wrong inputs and outputs", () => {
   refusesEach(server, {
     "the same input twice": {
       body: { inputs: [one, one] },
@@ -95,7 +95,7 @@ describe("inputs and outputs", () => {
   });
 });
 
-describe("parameters", () => {
+describe("wrong parameters", () => {
   const parameters = (value: unknown) => ({ body: { inputs: [one], parameters: value } });
   refusesEach(server, {
     "no object": {

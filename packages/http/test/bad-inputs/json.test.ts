@@ -5,7 +5,7 @@ const server = useServer();
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 const withInput = (members: string) => `{"inputs":[{"name":"IN","datatype":"FP32","shape":[1],${members}}]}`;
 
-describe("JSON that is none", () => {
+describe("invalid JSON", () => {
   refusesEach(server, {
     "no body": { body: "", status: 200 },
     "a body of nulls": {
@@ -101,7 +101,7 @@ describe("JSON that is none", () => {
   });
 });
 
-describe("JSON of another form", () => {
+describe("JSON of the wrong structure", () => {
   refusesEach(server, {
     null: {
       body: "null",
@@ -171,7 +171,7 @@ describe("JSON of another form", () => {
   });
 });
 
-describe("names that mean something to JavaScript", () => {
+describe("names of JavaScript object properties", () => {
   refusesEach(server, {
     "__proto__ as input": {
       body: input("FP32", [1], [1]).replace("IN", "__proto__"),
@@ -218,7 +218,7 @@ describe("names that mean something to JavaScript", () => {
   });
 });
 
-describe("JSON that is odd, and accepted as Triton does", () => {
+describe("unusual JSON that is accepted as Triton accepts it", () => {
   refusesEach(server, {
     "a byte order mark": { body: `\ufeff${input("FP32", [1], [1])}`, status: 200, text: '"data":[1.0]' },
     "a negative zero": { body: withInput('"data":[-0]'), status: 200, text: '"data":[0.0]' },

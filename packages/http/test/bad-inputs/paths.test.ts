@@ -10,7 +10,7 @@ const get = (path: string, status: number, text?: string): BadInput => ({
   text,
 });
 
-describe("paths", () => {
+describe("wrong paths", () => {
   refusesEach(server, {
     "/v2/models/%2e%2e%2fetc": get(
       "/v2/models/%2e%2e%2fetc",
@@ -81,7 +81,7 @@ describe("paths", () => {
       headers: { "x-long": "x".repeat(20_000) },
     },
     "five hundred headers": {
-      // Of many more, newer versions of Node refuse all and older ones leave some out.
+      // Newer versions of Node reject all other methods; older versions let some through.
       ...get("/v2", 200),
       headers: Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`x-${i}`, "1"])),
     },

@@ -8,7 +8,7 @@ const request = (members: object, more: object = {}) => ({
 });
 const shape = (value: unknown) => request({ shape: value, data: [1] });
 
-describe("shapes", () => {
+describe("wrong shapes", () => {
   refusesEach(server, {
     missing: {
       body: { inputs: [{ name: "IN", datatype: "FP32", data: [1] }] },

@@ -5,7 +5,7 @@ import { bindIdentity, serve } from "./support/serve.js";
 
 type Call = (client: InferenceServerClient) => Promise<unknown>;
 
-describe("each call", () => {
+describe("each client call", () => {
   it.each<[string, string, Call, unknown?]>([
     ["GET", "v2/health/live", (c) => c.isServerLive()],
     ["GET", "v2/health/ready", (c) => c.isServerReady()],
@@ -59,7 +59,7 @@ describe("each call", () => {
     ],
     ["POST", "v2/cudasharedmemory/region/r/unregister", (c) => c.unregisterCudaSharedMemory("r"), {}],
     ["POST", "v2/models/m/generate", (c) => c.generate("m", { a: "b", n: 1n }), { a: "b", n: 1 }],
-  ])("%s %s", async (method, path, call, body) => {
+  ])("sends %s %s", async (method, path, call, body) => {
     const { fetch, sent } = fakeFetch(json({}));
     await call(new InferenceServerClient("host:8000", { fetch }));
     expect(sent).toHaveLength(1);
@@ -82,7 +82,7 @@ describe("each call", () => {
     });
   });
 
-  it.each(["", ".", "..", "\ud800"])("refuses the model name %j", async (name) => {
+  it.each(["", ".", "..", "\ud800"])("rejects the model name %j", async (name) => {
     const { fetch, sent } = fakeFetch(json({}));
     const client = new InferenceServerClient("host:1", { fetch });
     expect(() => client.getModelMetadata(name)).toThrow(/invalid model name/);
@@ -90,13 +90,13 @@ describe("each call", () => {
     expect(sent).toHaveLength(0);
   });
 
-  it("refuses headers that are none", async () => {
+  it("rejects invalid headers", async () => {
     const client = new InferenceServerClient("host:1", { headers: { "x-a": "a\nb" } });
     await expect(client.getServerMetadata()).rejects.toMatchObject({ code: "INVALID_ARG" });
   });
 });
 
-describe("an address", () => {
+describe("a server url", () => {
   it.each([
     ["localhost", "http://localhost:8000/"],
     ["localhost:80", "http://localhost/"],
@@ -124,8 +124,8 @@ describe("an address", () => {
   );
 });
 
-describe("a server", () => {
-  it("tells what it is", async () => {
+describe("a real server", () => {
+  it("answers health, metadata and configuration calls", async () => {
     const client = new InferenceServerClient(await serve((triton) => bindIdentity(triton, "m", "FP32", [2])));
     expect(await client.isServerLive()).toBe(true);
     expect(await client.isServerReady()).toBe(true);
@@ -145,7 +145,7 @@ describe("a server", () => {
     expect(await client.getLogSettings()).toHaveProperty("log_verbose_level");
   });
 
-  it("asks for its access token", async () => {
+  it("requires its access token", async () => {
     const restrictions = { metadata: { header: "triton-access-token", value: "secret" } };
     const url = await serve((triton) => bindIdentity(triton, "m", "FP32", [2]), { restrictions } as object);
     await expect(new InferenceServerClient(url).getServerMetadata()).rejects.toMatchObject({

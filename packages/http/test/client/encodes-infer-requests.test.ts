@@ -60,7 +60,7 @@ describe("an input", () => {
     expect(error.message).toContain(message);
   });
 
-  it("can lie in shared memory", () => {
+  it("can be in shared memory", () => {
     const sharedMemory = { region: "r", byteSize: 8, offset: 4 };
     expect(encode({ inputs: { x: { datatype: "FP32", shape: [2], sharedMemory } } })).toMatchObject({
       inputs: [
@@ -72,7 +72,7 @@ describe("an input", () => {
     });
   });
 
-  it("can be left out by undefined, and called anything", () => {
+  it("is left out when it is undefined, and may have any name", () => {
     const odd = Object.fromEntries([["__proto__", Int8Array.of(1)]]);
     expect(encode({ inputs: { ...odd, x: undefined as unknown as InferInput } })).toMatchObject({
       inputs: [{ name: "__proto__" }],
@@ -107,25 +107,25 @@ describe("JSON tensors", () => {
     expect(data(['"\ud800'])).toBe('["\\"\ufffd"]');
   });
 
-  it("cannot hold halves and bytes that are no text", () => {
+  it("cannot hold half floats or bytes that are not UTF-8", () => {
     const halves = { inputs: { x: { datatype: "FP16" as const, data: [1] } }, binary: false };
     expect(refusal(halves).message).toBe("input 'x': FP16 cannot be sent as JSON, use binary");
     expect(refusal({ inputs: { x: [Uint8Array.of(0xff)] }, binary: false }).message).toContain("not UTF-8");
   });
 
-  it("ask for JSON back, and need no header", () => {
+  it("request JSON outputs and need no header", () => {
     expect(encodeInferRequest({ inputs, binary: false }).jsonLength).toBeUndefined();
     expect(encode({ inputs, binary: false })).not.toHaveProperty("parameters");
   });
 });
 
-describe("outputs", () => {
-  it("are all asked for in binary unless named", () => {
+describe("requested outputs", () => {
+  it("are all binary when none is named", () => {
     expect(encode({ inputs })).toMatchObject({ parameters: { binary_data_output: true } });
     expect(encode({ inputs })).not.toHaveProperty("outputs");
   });
 
-  it("say for themselves how they come", () => {
+  it("each choose their own form", () => {
     const sharedMemory = { region: "r", byteSize: 8 };
     const outputs = [
       "a",
@@ -145,8 +145,8 @@ describe("outputs", () => {
   });
 });
 
-describe("parameters", () => {
-  it("hold what the protocol has words for", () => {
+describe("request parameters", () => {
+  it("include those that the protocol defines", () => {
     const call = {
       inputs,
       binary: false,
@@ -162,7 +162,7 @@ describe("parameters", () => {
   });
 
   it.each(["sequence_id", "priority", "timeout", "headers", "binary_data_output", "triton_x"])(
-    "cannot be called %s",
+    "cannot be named %s",
     (name) => {
       expect(refusal({ inputs, parameters: { [name]: 1 } }).message).toBe(
         `Parameter "${name}" is a reserved parameter and cannot be specified.`,

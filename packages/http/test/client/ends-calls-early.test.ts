@@ -7,7 +7,7 @@ import { serve, serveByHand } from "./support/serve.js";
 
 const inputs = { IN: Float32Array.of(1, 2) };
 
-/** A server that takes requests and never answers; with `head`, nothing but the head of an answer. */
+/** A server that takes requests and never answers; with `head`, it sends only the head of an answer. */
 async function silent({ head = false } = {}) {
   const { url, server } = await serveByHand((request, response) => {
     request.resume();
@@ -19,7 +19,7 @@ async function silent({ head = false } = {}) {
   return { url, arrived: once(server, "request") as Promise<[IncomingMessage]> };
 }
 
-describe("a signal", () => {
+describe("an abort signal", () => {
   it("ends a call before it begins", async () => {
     const { fetch, sent } = fakeFetch(json({}));
     const client = new InferenceServerClient("host:1", { fetch });
@@ -31,20 +31,17 @@ describe("a signal", () => {
     expect(sent).toHaveLength(0);
   });
 
-  it.each([false, true])(
-    "ends a call under way, and its connection (head of the answer: %s)",
-    async (head) => {
-      const { url, arrived } = await silent({ head });
-      const controller = new AbortController();
-      const client = new InferenceServerClient(url);
-      const pending = client.infer("m", { inputs, signal: controller.signal });
-      const [request] = await arrived;
-      const closed = new Promise((resolve) => request.socket.once("close", resolve).on("error", () => {}));
-      controller.abort();
-      await expect(pending).rejects.toMatchObject({ code: "CANCELLED" });
-      await closed;
-    },
-  );
+  it.each([false, true])("ends a running call and its connection (answer head sent: %s)", async (head) => {
+    const { url, arrived } = await silent({ head });
+    const controller = new AbortController();
+    const client = new InferenceServerClient(url);
+    const pending = client.infer("m", { inputs, signal: controller.signal });
+    const [request] = await arrived;
+    const closed = new Promise((resolve) => request.socket.once("close", resolve).on("error", () => {}));
+    controller.abort();
+    await expect(pending).rejects.toMatchObject({ code: "CANCELLED" });
+    await closed;
+  });
 
   it("cancels the request at the server", async () => {
     let started: (signal: AbortSignal) => void;
@@ -85,7 +82,7 @@ describe("a signal", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("may be shared by many calls, and is forgotten after them", async () => {
+  it("may be shared by calls, which remove their listeners", async () => {
     const { fetch } = fakeFetch(json({}));
     const client = new InferenceServerClient("host:1", { fetch });
     const { signal } = new AbortController();
@@ -113,8 +110,8 @@ describe("a signal", () => {
   });
 });
 
-describe("time", () => {
-  it.each([false, true])("ends a call, with UNAVAILABLE (head of the answer: %s)", async (head) => {
+describe("the timeout", () => {
+  it.each([false, true])("ends a call with UNAVAILABLE (answer head sent: %s)", async (head) => {
     const { url } = await silent({ head });
     const client = new InferenceServerClient(url, { timeoutMs: 30 });
     await expect(client.infer("m", { inputs })).rejects.toMatchObject({
@@ -123,7 +120,7 @@ describe("time", () => {
     });
   });
 
-  it("counts for all attempts together", async () => {
+  it("covers all attempts together", async () => {
     const { fetch } = fakeFetch(json({}, 503));
     const options = { fetch, retryUnavailable: true, retries: Number.POSITIVE_INFINITY, retryDelayMs: 0 };
     const client = new InferenceServerClient("host:1", options);
@@ -132,13 +129,13 @@ describe("time", () => {
     });
   });
 
-  it("can be without end", async () => {
+  it("can be infinite", async () => {
     const { fetch } = fakeFetch(json({ name: "x" }));
     const client = new InferenceServerClient("host:1", { fetch, timeoutMs: Number.POSITIVE_INFINITY });
     expect(await client.getServerMetadata()).toEqual({ name: "x" });
   });
 
-  it("ends a stream that goes silent", async () => {
+  it("ends a silent stream", async () => {
     const { url } = await silent({ head: true });
     const client = new InferenceServerClient(url, { timeoutMs: 30 });
     await expect(client.generateStream("m", {}).next()).rejects.toMatchObject({
@@ -148,8 +145,8 @@ describe("time", () => {
   });
 });
 
-describe("closing", () => {
-  it("ends the calls under way and refuses others", async () => {
+describe("closing the client", () => {
+  it("ends running calls and rejects new ones", async () => {
     const { url, arrived } = await silent();
     let pending: Promise<unknown>;
     let closedClient: InferenceServerClient;

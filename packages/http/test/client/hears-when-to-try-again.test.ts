@@ -9,11 +9,11 @@ import { fakeFetch, json } from "./support/fake-fetch.js";
 const inputs = { IN: Int32Array.of(1) };
 const answer = json({ outputs: [{ name: "OUT", datatype: "FP32", shape: [1], data: [1] }] });
 
-/** A refusal with this header. */
+/** A rejection with this header. */
 const refusal = (retryAfter: string, status: number) => () =>
   new Response('{"error":"too late"}', { status, headers: { "retry-after": retryAfter } });
 
-describe("the header of an answer", () => {
+describe("the retry-after header", () => {
   const now = Date.UTC(2026, 0, 1);
 
   it.each([
@@ -26,17 +26,17 @@ describe("the header of an answer", () => {
     expect(retryAfterOf(new Headers({ "retry-after": value }), now)).toBe(milliseconds);
   });
 
-  it.each(["", "-1", "1.5", "soon", "2026-01-01", "1e3"])("'%s' is none", (value) => {
+  it.each(["", "-1", "1.5", "soon", "2026-01-01", "1e3"])("'%s' is not a time", (value) => {
     expect(retryAfterOf(new Headers({ "retry-after": value }), now)).toBeUndefined();
   });
 
-  it("need not be there", () => {
+  it("is optional", () => {
     expect(retryAfterOf(new Headers(), now)).toBeUndefined();
   });
 });
 
-describe("an error that the client throws", () => {
-  it("says when a server wants to be asked again", async () => {
+describe("an error thrown by the client", () => {
+  it("carries the retry time that the server gives", async () => {
     const service = new IdentityService(identityConfig("m", "INT32"));
     service.onRequest = () => {
       throw new TritonError("UNAVAILABLE", "too late", { retryAfterMs: 1200 });
@@ -46,7 +46,7 @@ describe("an error that the client throws", () => {
     expect(error).toMatchObject({ code: "UNAVAILABLE", message: "too late", retryAfterMs: 2000 });
   });
 
-  it("says nothing of the kind where it would come again", async () => {
+  it("carries no retry time when a retry cannot help", async () => {
     const { fetch } = fakeFetch(refusal("1", 400));
     const error = await new InferenceServerClient("host:1", { fetch })
       .infer("m", { inputs })
@@ -57,7 +57,7 @@ describe("an error that the client throws", () => {
 });
 
 describe("a retry", () => {
-  it("comes no sooner than the server says", async () => {
+  it("waits as long as the server asks", async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const { fetch, sent } = fakeFetch(refusal("2", 503), answer);
@@ -71,7 +71,7 @@ describe("a retry", () => {
   });
 
   it.each([{ timeoutMs: 2000 }, { timeoutMs: Number.POSITIVE_INFINITY, retryAfter: "9999999999" }])(
-    "does not come when that is too late: $timeoutMs ms",
+    "is skipped when it would come too late: $timeoutMs ms",
     async ({ timeoutMs, retryAfter = "2" }) => {
       const { fetch, sent } = fakeFetch(refusal(retryAfter, 503), answer);
       const client = new InferenceServerClient("host:1", { fetch, retryUnavailable: true, timeoutMs });

@@ -32,8 +32,8 @@ async function sumClient(options: ModelClientOptions = {}) {
   return new ModelClient<typeof inputs, typeof outputs>(await serve(bindSum), "sum", options);
 }
 
-describe("a model with a batch axis", () => {
-  it("gets a sample as one row, and its result without the axis", async () => {
+describe("ModelClient with a batch axis", () => {
+  it("sends a sample as one row and returns its result without the axis", async () => {
     await using client = await sumClient();
     const { sum } = await client.inferSample({ a: [1, 2] });
     expectTypeOf(sum.data).toEqualTypeOf<Float32Array>();
@@ -42,7 +42,7 @@ describe("a model with a batch axis", () => {
     expect((await client.modelConfig()).max_batch_size).toBe(4);
   });
 
-  it("gets a batch as it is", async () => {
+  it("sends a batch unchanged", async () => {
     await using client = await sumClient();
     const { sum } = await client.inferBatch({
       a: ndarray(Float32Array.of(1, 2, 3, 4), [2, 2]),
@@ -58,7 +58,7 @@ describe("a model with a batch axis", () => {
   });
 });
 
-it("gives a model without a batch axis its samples as they are, and no batches", async () => {
+it("ModelClient without a batch axis sends samples unchanged and rejects batches", async () => {
   const url = await serve((triton) => bindIdentity(triton, "m", "INT32", [2]));
   await using client = new ModelClient(url, "m", { modelVersion: 1, lazyInit: false });
   expect((await client.inferSample({ IN: [1, 2] })).OUT!.shape).toEqual([2]);
@@ -69,7 +69,7 @@ it("gives a model without a batch axis its samples as they are, and no batches",
   });
 });
 
-it("has no use for decoupled models", async () => {
+it("ModelClient rejects decoupled models", async () => {
   const decoupled = { ...config, model_transaction_policy: { decoupled: true } };
   const { fetch, sent } = fakeFetch(json({}), json(decoupled));
   const client = new ModelClient("host:1", "m", { fetch });
@@ -81,7 +81,7 @@ it("has no use for decoupled models", async () => {
   expect(sent).toHaveLength(2);
 });
 
-describe("inputs are checked before they are sent:", () => {
+describe("ModelClient checks inputs before sending them:", () => {
   it.each<[string, "inferSample" | "inferBatch", Record<string, unknown>, string]>([
     ["unknown ones", "inferSample", { a: [1, 2], x: 1 }, "model 'sum' has no input 'x'; it has 'a', 'b'"],
     ["missing ones", "inferSample", { b: [1, 2] }, "model 'sum': missing input 'a'"],
@@ -112,7 +112,7 @@ describe("inputs are checked before they are sent:", () => {
   });
 });
 
-it("carries every data type", async () => {
+it("ModelClient handles every data type", async () => {
   const samples: Partial<Record<DataType, unknown>> = {
     BOOL: [true, false],
     INT64: [1, 2n ** 60n],
@@ -128,7 +128,7 @@ it("carries every data type", async () => {
   }
 });
 
-it("asks for the configuration once, for all calls", async () => {
+it("ModelClient reads the configuration once for all calls", async () => {
   const { fetch, sent } = fakeFetch(json({}), json(config), json(answer));
   const client = new ModelClient("host:1", "m", { fetch, modelVersion: 2, accessToken: "secret" });
   expect(sent).toHaveLength(0);
@@ -143,13 +143,13 @@ it("asks for the configuration once, for all calls", async () => {
   expect(sent.every(({ headers }) => headers.get("triton-access-token") === "secret")).toBe(true);
 });
 
-it("asks at once when it is not lazy", () => {
+it("ModelClient reads the configuration at once with lazyInit: false", () => {
   const { fetch, sent } = fakeFetch(json({}), json(config));
   new ModelClient("host:1", "m", { fetch, lazyInit: false });
   expect(sent).toHaveLength(1);
 });
 
-it("asks again after a failure, and after the model was loaded", async () => {
+it("ModelClient reads the configuration again after a failure and after loading the model", async () => {
   const { fetch, sent } = fakeFetch(
     json({}),
     json({}, 500),
@@ -177,7 +177,7 @@ it("asks again after a failure, and after the model was loaded", async () => {
   ]);
 });
 
-it("passes what a call says of its request", async () => {
+it("ModelClient sends the options of a call", async () => {
   const { fetch, sent } = fakeFetch(json({}), json(config), json(answer));
   const client = new ModelClient("host:1", "m", { fetch, binary: false });
   await client.inferSample({ IN: [1] }, { parameters: { k: 1 }, headers: { "x-a": "b" }, requestId: "r" });
@@ -188,7 +188,7 @@ it("passes what a call says of its request", async () => {
 it.each([
   ["no inputs", {}],
   ["odd data types", { ...config, input: [{ name: "IN", data_type: "TYPE_X", dims: [1] }] }],
-])("refuses a configuration with %s", async (_case, odd) => {
+])("ModelClient rejects a configuration with %s", async (_case, odd) => {
   const { fetch } = fakeFetch(json({}), json(odd));
   const error = await failure(new ModelClient("host:1", "m", { fetch }).modelConfig());
   expect(error.code).toBe("INTERNAL");

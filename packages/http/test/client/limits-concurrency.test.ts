@@ -4,7 +4,7 @@ import { json } from "./support/fake-fetch.js";
 
 const settled = () => new Promise(setImmediate);
 
-it("bounds the requests of a client of one model", async () => {
+it("ModelClient limits the number of requests in flight", async () => {
   const config = {
     name: "m",
     max_batch_size: 0,

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { parseJson } from "../../src/client/json/parse-json.js";
 import { toJson } from "../../src/client/json/write-json.js";
 
-/** Makes the reader take the way that is its own, and not `JSON.parse`. */
+/** Makes the reader use its own parser instead of `JSON.parse`. */
 const slowly = (text: string) => (parseJson(`[${text},NaN]`) as unknown[])[0];
 
-/** Bigints as the doubles that `JSON.parse` makes of them. */
+/** Converts bigints to the doubles that `JSON.parse` returns. */
 function rounded(value: unknown): unknown {
   if (typeof value === "bigint") return Number(value);
   if (Array.isArray(value)) return value.map(rounded);
@@ -14,7 +14,7 @@ function rounded(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, rounded(member)]));
 }
 
-describe("the reader", () => {
+describe("parseJson", () => {
   it("agrees with JSON.parse", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
@@ -24,7 +24,7 @@ describe("the reader", () => {
     );
   });
 
-  it("refuses what JSON.parse refuses", () => {
+  it("rejects what JSON.parse rejects", () => {
     const spoiled = fc
       .tuple(fc.json(), fc.nat(), fc.constantFrom("", "{", "}", "[", "]", '"', ",", ":", "\\", "0", "-", "."))
       .map(([text, at, piece]) => {
@@ -68,15 +68,15 @@ describe("the reader", () => {
     "NaN 1",
     '"NaN',
     '["Inf\n"]',
-  ])("refuses %s", (text) => {
+  ])("rejects %s", (text) => {
     expect(() => parseJson(text)).toThrow(SyntaxError);
   });
 
-  it("does not follow nesting without end", () => {
+  it("rejects very deep nesting", () => {
     expect(() => parseJson(`${"[".repeat(100_000)}NaN`)).toThrow(SyntaxError);
   });
 
-  it("makes members of any name", () => {
+  it("accepts any member name", () => {
     const object = parseJson('{"__proto__":NaN,"a":1}');
     expect(Object.entries(object as object)).toEqual([
       ["__proto__", Number.NaN],
@@ -85,8 +85,8 @@ describe("the reader", () => {
   });
 });
 
-describe("the writer", () => {
-  it("writes what the reader reads", () => {
+describe("writeJson", () => {
+  it("writes text that parseJson reads back", () => {
     const values = {
       a: [1n, 2.5, Number.NaN, 2n ** 64n - 1n],
       b: { c: "ä\n", d: null, e: true },

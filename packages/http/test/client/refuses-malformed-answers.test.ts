@@ -18,7 +18,7 @@ function binary(size: unknown, more: object = {}) {
   return { outputs: [{ ...output, parameters: { binary_data_size: size }, ...more }] };
 }
 
-describe("an answer", () => {
+describe("the answer to an inference", () => {
   it.each<[string, () => unknown, string]>([
     ["is not JSON", () => decode("<html>no</html>"), "not JSON: <html>no</html>"],
     ["is cut off", () => decode('{"outputs":[{"name"'), "not JSON"],
@@ -47,7 +47,7 @@ describe("an answer", () => {
       "expected a number",
     ],
     ["has no array as data", () => decode({ outputs: [{ ...output, data: "x" }] }), "no array as data"],
-  ])("that %s is an error of the server", (_case, read, message) => {
+  ])("is an error of the server when it %s", (_case, read, message) => {
     let error: unknown;
     try {
       read();
@@ -60,21 +60,21 @@ describe("an answer", () => {
     expect((error as Error).message.length).toBeLessThan(400);
   });
 
-  it("may nest its data in any way, and print integers where doubles are meant", () => {
+  it("may nest its data in any way and print doubles as integers", () => {
     const text =
       '{"outputs":[{"name":"y","datatype":"FP64","shape":[2,2],"data":[[1,12345678901234567890],[NaN,-Infinity]]}]}';
     const values = decode(text).elements("y", "FP64");
     expect([...values]).toEqual([1, Number("12345678901234567890"), Number.NaN, Number.NEGATIVE_INFINITY]);
   });
 
-  it("may have outputs in shared memory, which are not here", () => {
+  it("may have outputs in shared memory, which the result omits", () => {
     const result = decode({ outputs: [output] });
     expect([...result.tensors.keys()]).toEqual([]);
     expect(result.json.outputs).toEqual([output]);
     expect(() => result.array("y")).toThrow("the answer has no output 'y'; it has none");
   });
 
-  it("is asked for the data type that it has", () => {
+  it("rejects reading an output as another data type", () => {
     const result = decode({ outputs: [{ ...output, data: [1, 2] }] });
     expect(() => result.array("y", "INT8")).toThrow("output 'y' is FP32, not INT8");
     expect(result.array("y", "FP32").get(1)).toBe(2);

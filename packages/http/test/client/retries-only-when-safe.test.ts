@@ -6,7 +6,7 @@ import { bindIdentity, deadUrl, serve, serveByHand } from "./support/serve.js";
 const inputs = { IN: Float32Array.of(1, 2) };
 const answer = { outputs: [{ name: "OUT", datatype: "FP32", shape: [1], data: [1] }] };
 
-/** A client whose first requests end as `failures` say. */
+/** A client whose first requests end with these `failures`. */
 function failing(failures: (() => Response | Promise<Response>)[], options: ClientOptions = {}) {
   const { fetch, sent } = fakeFetch(...failures, json(answer));
   return { client: new InferenceServerClient("host:1", { fetch, retryDelayMs: 0, ...options }), sent };
@@ -20,7 +20,7 @@ const cut = () =>
 const busy = json({ error: "Exceeds maximum queue size" }, 503);
 
 describe("an inference", () => {
-  it("that was never sent is sent again", async () => {
+  it("is retried when it was never sent", async () => {
     const { client, sent } = failing([refused, refused]);
     expect((await client.infer("m", { inputs })).elements("OUT")).toEqual(Float32Array.of(1));
     expect(sent).toHaveLength(3);
@@ -32,51 +32,51 @@ describe("an inference", () => {
     ["of which nothing is known", untold],
     ["whose answer was cut off", cut],
     ["that is refused with 503", busy],
-  ])("%s is not", async (_case, failure) => {
+  ])("is not retried after %s", async (_case, failure) => {
     const { client, sent } = failing([failure]);
     await expect(client.infer("m", { inputs })).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(sent).toHaveLength(1);
   });
 
-  it("that is refused with 503 is sent again on request", async () => {
+  it("is retried after status 503 on request", async () => {
     const { client, sent } = failing([busy], { retryUnavailable: true });
     await client.infer("m", { inputs });
     expect(sent).toHaveLength(2);
   });
 
-  it("that is refused for another reason never is", async () => {
+  it("is never retried after another status", async () => {
     const { client, sent } = failing([json({ error: "no" }, 400)], { retryUnavailable: true });
     await expect(client.infer("m", { inputs })).rejects.toMatchObject({ message: "no" });
     expect(sent).toHaveLength(1);
   });
 });
 
-describe("a question", () => {
+describe("a read-only call", () => {
   it.each([
     ["GET", refused, (c: InferenceServerClient) => c.getServerMetadata()],
     ["GET", reset, (c: InferenceServerClient) => c.getServerMetadata()],
     ["GET", cut, (c: InferenceServerClient) => c.getServerMetadata()],
     ["POST", reset, (c: InferenceServerClient) => c.getModelRepositoryIndex()],
-  ])("by %s is asked again", async (_method, failure, ask) => {
+  ])("by %s is retried", async (_method, failure, ask) => {
     const { client, sent } = failing([failure]);
     expect(await ask(client)).toEqual(answer);
     expect(sent).toHaveLength(2);
   });
 
-  it("is asked so often and no more", async () => {
+  it("is retried up to the limit", async () => {
     const { client, sent } = failing([reset, reset, reset], { retries: 1 });
     await expect(client.getServerMetadata()).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(sent).toHaveLength(2);
   });
 });
 
-it("does not repeat what changes something", async () => {
+it("a call that changes the server is not retried", async () => {
   const { client, sent } = failing([reset]);
   await expect(client.loadModel("m")).rejects.toMatchObject({ code: "UNAVAILABLE" });
   expect(sent).toHaveLength(1);
 });
 
-it("tells a refused connection from a broken one", async () => {
+it("the client distinguishes a refused connection from a broken one", async () => {
   const alive = await serve((triton) => bindIdentity(triton, "m", "FP32", [2]));
   const dead = await deadUrl();
   const addresses = [dead, alive];
@@ -89,7 +89,7 @@ it("tells a refused connection from a broken one", async () => {
   expect(addresses).toHaveLength(0);
 });
 
-it("uses connections again, also after an error and a retry", async () => {
+it("the client reuses connections, even after an error and a retry", async () => {
   let connections = 0;
   let requests = 0;
   const { url, server } = await serveByHand((request, response) => {

@@ -39,8 +39,8 @@ async function identity(datatype: DataType, shape: number[]): Promise<InferenceS
   return new InferenceServerClient(await serve((triton) => bindIdentity(triton, "m", datatype, shape)));
 }
 
-describe.each(datatypes)("%s", (datatype) => {
-  it("goes out and comes back in binary", async () => {
+describe.each(datatypes)("a %s tensor in binary", (datatype) => {
+  it("goes out and comes back unchanged", async () => {
     const client = await identity(datatype, [2, 3]);
     const inputs = { IN: { datatype, shape: [2, 3], data: samples[datatype] } };
     const result = await client.infer("m", { inputs });
@@ -60,8 +60,8 @@ describe.each(datatypes)("%s", (datatype) => {
   });
 });
 
-describe.each(inJson)("%s", (datatype) => {
-  it("goes out and comes back as JSON", async () => {
+describe.each(inJson)("a %s tensor in JSON", (datatype) => {
+  it("goes out and comes back unchanged", async () => {
     const client = await identity(datatype, [2, 3]);
     const inputs = { IN: { datatype, shape: [2, 3], data: samples[datatype] } };
     const result = await client.infer("m", { inputs, binary: false });
@@ -70,7 +70,7 @@ describe.each(inJson)("%s", (datatype) => {
     expect(result.elements("OUT")).toEqual(samples[datatype]);
   });
 
-  it("may go one way in binary and the other as JSON", async () => {
+  it("may go one way in binary and the other way as JSON", async () => {
     const client = await identity(datatype, [6]);
     for (const binary of [true, false]) {
       const result = await client.infer("m", {
@@ -82,21 +82,21 @@ describe.each(inJson)("%s", (datatype) => {
   });
 });
 
-it("keeps the bits of every NaN", async () => {
+it("an inference keeps the bits of every NaN", async () => {
   const client = await identity("FP32", [-1]);
   const bits = Uint32Array.of(0x7fc0_0001, 0xff80_0001, 0x7f81_2345);
   const result = await client.infer("m", { inputs: { IN: new Float32Array(bits.buffer) } });
   expect(result.tensor("OUT").bytes).toEqual(new Uint8Array(bits.buffer));
 });
 
-it("keeps bytes that are no text", async () => {
+it("an inference keeps bytes that are not text", async () => {
   const client = await identity("BYTES", [-1]);
   const data = [Uint8Array.of(0xff, 0, 0xfe), Uint8Array.of(0)];
   const result = await client.infer("m", { inputs: { IN: { datatype: "BYTES", data } } });
   expect(result.elements("OUT", "BYTES")).toEqual(data);
 });
 
-it("turns numbers into FP16 and BF16 and back", async () => {
+it("an inference converts numbers to FP16 and BF16 and back", async () => {
   const halves = await (await identity("FP16", [2])).infer("m", {
     inputs: { IN: { datatype: "FP16", data: [0.5, -2] } },
   });
@@ -107,7 +107,7 @@ it("turns numbers into FP16 and BF16 and back", async () => {
   expect([...bfloat16ToFloat32(brains.elements("OUT", "BF16"))]).toEqual([0.5, -2]);
 });
 
-it("takes the shape of ndarrays, also of turned ones", async () => {
+it("an inference takes the shape of ndarrays, including transposed ones", async () => {
   const client = await identity("INT32", [-1, -1]);
   const turned = ndarray(Int32Array.of(1, 2, 3, 4, 5, 6), [2, 3]).transpose(1, 0);
   const result = await client.infer("m", { inputs: { IN: turned } });
@@ -115,13 +115,13 @@ it("takes the shape of ndarrays, also of turned ones", async () => {
   expect([...result.elements("OUT", "INT32")]).toEqual([1, 4, 2, 5, 3, 6]);
 });
 
-it("reads text as strings", async () => {
+it("text outputs are read as strings", async () => {
   const client = await identity("BYTES", [-1]);
   const result = await client.infer("m", { inputs: { IN: ["ä", "😀"] } });
   expect(result.strings("OUT")).toEqual(["ä", "😀"]);
 });
 
-it("passes id, version and parameters", async () => {
+it("an inference sends id, version and parameters", async () => {
   const client = await identity("INT32", [1]);
   const result = await client.infer("m", {
     inputs: { IN: Int32Array.of(7) },
@@ -131,7 +131,7 @@ it("passes id, version and parameters", async () => {
   expect([result.id, result.modelName, result.modelVersion]).toEqual(["id \u2028 ä", "m", "1"]);
 });
 
-it("takes inputs as they are at the time of the call", async () => {
+it("inputs are read at the time of the call", async () => {
   const client = await identity("INT32", [1]);
   const data = Int32Array.of(7);
   const pending = client.infer("m", { inputs: { IN: data }, requestCompression: "gzip" });
@@ -139,22 +139,25 @@ it("takes inputs as they are at the time of the call", async () => {
   expect([...(await pending).elements("OUT", "INT32")]).toEqual([7]);
 });
 
-it.each(["gzip", "deflate"] as const)("compresses with %s both ways", async (compression) => {
-  const client = await identity("FP32", [-1]);
-  const data = Float32Array.from({ length: 10_000 }, (_, i) => i % 7);
-  for (const binary of [true, false]) {
-    const result = await client.infer("m", {
-      inputs: { IN: data },
-      binary,
-      requestCompression: compression,
-      responseCompression: compression,
-    });
-    expect(result.headers.get("content-encoding")).toBe(compression);
-    expect(result.elements("OUT")).toEqual(data);
-  }
-});
+it.each(["gzip", "deflate"] as const)(
+  "an inference compresses request and response with %s",
+  async (compression) => {
+    const client = await identity("FP32", [-1]);
+    const data = Float32Array.from({ length: 10_000 }, (_, i) => i % 7);
+    for (const binary of [true, false]) {
+      const result = await client.infer("m", {
+        inputs: { IN: data },
+        binary,
+        requestCompression: compression,
+        responseCompression: compression,
+      });
+      expect(result.headers.get("content-encoding")).toBe(compression);
+      expect(result.elements("OUT")).toEqual(data);
+    }
+  },
+);
 
-it("asks for no compression by itself", async () => {
+it("the client does not request compression by default", async () => {
   const client = await identity("INT32", [1]);
   const result = await client.infer("m", { inputs: { IN: Int32Array.of(7) } });
   expect(result.headers.get("content-encoding")).toBeNull();

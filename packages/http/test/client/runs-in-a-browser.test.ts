@@ -3,13 +3,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
-/** What the client takes from the core. */
+/** The parts of core that the client uses. */
 const partsOfCore = ["client", "tensor"].map((part) =>
   fileURLToPath(new URL(`../../../core/src/${part}/index.ts`, import.meta.url)),
 );
 const entry = fileURLToPath(new URL("../../src/client/index.ts", import.meta.url));
 
-/** The files that a file leads to by imports that are there at run time, and the packages that they name. */
+/** Files reachable from a file through runtime imports, and the packages that they import. */
 function reachable(file: string, files = new Map<string, string>(), packages = new Set<string>()) {
   if (files.has(file)) return { files, packages };
   const code = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
@@ -31,13 +31,13 @@ const { files } = client;
 const packages = new Set<string>();
 for (const part of partsOfCore) reachable(part, files, packages);
 
-it("imports nothing of Node.js", () => {
+it("the client imports no Node.js module", () => {
   expect(files.size).toBeGreaterThan(20);
   expect([...client.packages]).toEqual(["@tritonjs/core/client", "@tritonjs/core/tensor"]);
   expect([...packages]).toEqual(["ndarray"]);
 });
 
-it("names no globals of Node.js", () => {
+it("the client uses no Node.js global", () => {
   const named = [...files].filter(([, code]) =>
     /\b(Buffer|process|global|require|__dirname|__filename|setImmediate)\b\s*[.([]/.test(code),
   );

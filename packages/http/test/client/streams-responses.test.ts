@@ -25,7 +25,7 @@ async function* inChunks(bytes: Uint8Array, cuts: readonly number[]): AsyncGener
 const encode = (text: string) => new TextEncoder().encode(text);
 
 describe("server-sent events", () => {
-  it("are the same however they are cut into chunks", async () => {
+  it("are the same whatever the chunks", async () => {
     const line = fc.string({ unit: fc.constantFrom("a", " ", ":", "ä", "😀", "{", '"') });
     await fc.assert(
       fc.asyncProperty(
@@ -56,12 +56,12 @@ describe("server-sent events", () => {
     ["data: cut", ["cut"]],
     ["data: a\r\n\r\ndata: b\r\r", ["a", "b"]],
     ["", []],
-  ])("%j", async (text, expected) => {
+  ])("%j is parsed", async (text, expected) => {
     expect(await collect(readEvents(inChunks(encode(text), [])))).toEqual(expected);
   });
 });
 
-/** A model that counts to `N`, and fails at 13. */
+/** A model that counts to `N` and fails at 13. */
 function bindCounter(triton: Triton, onSignal?: (signal: AbortSignal) => void): void {
   triton.bind({
     modelName: "count",
@@ -108,7 +108,7 @@ describe("a decoupled model", () => {
     expect(seen).toHaveLength(13);
   });
 
-  it("stops when the loop is left", async () => {
+  it("is cancelled when the loop is left", async () => {
     const signals: AbortSignal[] = [];
     const url = await serve((triton) => {
       triton.bind({
@@ -131,7 +131,7 @@ describe("a decoupled model", () => {
     if (!signal!.aborted) await once(signal!, "abort");
   });
 
-  it("is ended by a signal", async () => {
+  it("is cancelled by a signal", async () => {
     const url = await serve((triton) => bindCounter(triton));
     const controller = new AbortController();
     const client = new InferenceServerClient(url);
@@ -142,7 +142,7 @@ describe("a decoupled model", () => {
     await expect(collect(responses)).rejects.toMatchObject({ code: "CANCELLED" });
   });
 
-  it("does not answer infer and generate", async () => {
+  it("rejects infer and generate", async () => {
     const { client } = counterOf(await serve((triton) => bindCounter(triton)));
     await expect(client.infer("count", { inputs: { N: Int32Array.of(1) } })).rejects.toMatchObject({
       code: "UNSUPPORTED",
@@ -153,13 +153,13 @@ describe("a decoupled model", () => {
     expect(await client.generate("count", { N: 1 })).toMatchObject({ I: 0 });
   });
 
-  it("that is not there is NOT_FOUND", async () => {
+  it("is reported as NOT_FOUND when it is unknown", async () => {
     const { client } = counterOf(await serve((triton) => bindCounter(triton)));
     await expect(client.generateStream("none", {}).next()).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 });
 
-describe("a stream", () => {
+describe("a response stream", () => {
   it("that begins with an error has its code", async () => {
     const { fetch } = fakeFetch(
       () =>
@@ -175,7 +175,7 @@ describe("a stream", () => {
     });
   });
 
-  it("of something else is an internal error", async () => {
+  it("with another content type is an internal error", async () => {
     const { fetch } = fakeFetch(
       () => new Response("{}", { headers: { "content-type": "application/json" } }),
     );
@@ -186,7 +186,7 @@ describe("a stream", () => {
     });
   });
 
-  it.each(["{", "5", "null", "[]"])("of %s is one too", async (data) => {
+  it.each(["{", "5", "null", "[]"])("with the event %s is an internal error", async (data) => {
     const headers = { "content-type": "text/event-stream" };
     const { fetch } = fakeFetch(() => new Response(`data: ${data}\n\n`, { headers }));
     const client = new InferenceServerClient("host:1", { fetch });

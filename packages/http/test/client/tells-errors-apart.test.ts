@@ -5,7 +5,7 @@ import { bindIdentity, deadUrl, serve, serveByHand } from "./support/serve.js";
 
 const inputs = { IN: Float32Array.of(1, 2) };
 
-describe("an error that the server answers", () => {
+describe("an error answer", () => {
   it.each([
     [400, "INVALID_ARG"],
     [401, "UNAVAILABLE"],
@@ -40,13 +40,13 @@ describe("an error that the server answers", () => {
     ["", "HTTP status 502"],
     ['{"error":5}', 'HTTP status 502: {"error":5}'],
     ["x".repeat(10_000), `HTTP status 502: ${"x".repeat(200)}...`],
-  ])("in other words than those of the protocol is quoted in short", async (body, message) => {
+  ])("in another form than the protocol's is quoted in short", async (body, message) => {
     const { fetch } = fakeFetch(() => new Response(body, { status: 502 }));
     const client = new InferenceServerClient("host:1", { fetch });
     await expect(client.getServerMetadata()).rejects.toMatchObject({ code: "UNAVAILABLE", message });
   });
 
-  it("comes from a real one", async () => {
+  it("of a real server has its code and text", async () => {
     const client = new InferenceServerClient(await serve((triton) => bindIdentity(triton, "m", "FP32", [2])));
     await expect(client.infer("none", { inputs })).rejects.toMatchObject({
       code: "NOT_FOUND",
@@ -60,8 +60,8 @@ describe("an error that the server answers", () => {
   });
 });
 
-describe("an answer that is none", () => {
-  it("is an internal error", async () => {
+describe("an invalid answer", () => {
+  it("that is not JSON is an internal error", async () => {
     const { fetch } = fakeFetch(() => new Response("<html>hello</html>"));
     const client = new InferenceServerClient("host:1", { fetch });
     await expect(client.getServerMetadata()).rejects.toMatchObject({
@@ -71,7 +71,7 @@ describe("an answer that is none", () => {
     await expect(client.infer("m", { inputs })).rejects.toMatchObject({ code: "INTERNAL" });
   });
 
-  it("of the wrong encoding is one too", async () => {
+  it("with the wrong encoding is UNAVAILABLE", async () => {
     const { url } = await serveByHand((_request, response) => {
       response.writeHead(200, { "content-encoding": "gzip" }).end("{}");
     });
@@ -81,7 +81,7 @@ describe("an answer that is none", () => {
 });
 
 describe("a connection", () => {
-  it("that does not come about is UNAVAILABLE", async () => {
+  it("that cannot be opened is UNAVAILABLE", async () => {
     const url = await deadUrl();
     const client = new InferenceServerClient(url, { retries: 0 });
     await expect(client.isServerLive()).rejects.toMatchObject({
@@ -90,7 +90,7 @@ describe("a connection", () => {
     });
   });
 
-  it("that breaks before or in the answer is UNAVAILABLE", async () => {
+  it("that breaks before or during the answer is UNAVAILABLE", async () => {
     let status: number | undefined;
     const { url } = await serveByHand(async (request, response) => {
       request.resume();

@@ -4,8 +4,8 @@ import { fakeFetch, json } from "./support/fake-fetch.js";
 import { answer, config, failure } from "./support/int-model.js";
 import { bindIdentity, deadUrl, serve, serveByHand } from "./support/serve.js";
 
-describe("waiting", () => {
-  it("goes on until the server is there and the model is ready", async () => {
+describe("waiting for a model", () => {
+  it("continues until the server is up and the model is ready", async () => {
     const { fetch, sent } = fakeFetch(
       () => Promise.reject(new TypeError("fetch failed")),
       json({ error: "unknown model" }, 404),
@@ -16,7 +16,7 @@ describe("waiting", () => {
     expect(sent).toHaveLength(4);
   });
 
-  it("ends when the time is over, and says why", async () => {
+  it("ends at its timeout and names the reason", async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const { fetch } = fakeFetch(() => Promise.reject(new TypeError("fetch failed")));
@@ -34,14 +34,14 @@ describe("waiting", () => {
     }
   });
 
-  it("ends at once for what waiting does not change", async () => {
+  it("ends at once on an error that waiting cannot change", async () => {
     const { fetch, sent } = fakeFetch(json({ error: "This API is restricted" }, 500));
     const client = new ModelClient("host:1", "m", { fetch });
     expect(await failure(client.waitForServer())).toMatchObject({ code: "INTERNAL" });
     expect(sent).toHaveLength(1);
   });
 
-  it("ends with a signal, but only for the call that has it", async () => {
+  it("is aborted only for the call with the signal", async () => {
     const waiting: ((response: Response) => void)[] = [];
     const fetch = (url: string) =>
       url.endsWith("/ready")
@@ -59,8 +59,8 @@ describe("waiting", () => {
   });
 });
 
-describe("a closed client", () => {
-  it("refuses calls, those that wait for the model too, and lets the others end", async () => {
+describe("a closed model client", () => {
+  it("rejects new calls and calls that wait for the model, and finishes the others", async () => {
     let release: (() => void) | undefined;
     const { url } = await serveByHand((request, response) => {
       const body = request.url!.endsWith("/infer") ? answer : config;
@@ -88,7 +88,7 @@ describe("a closed client", () => {
     expect(await waiting).toMatchObject({ code: "UNAVAILABLE", message: "the client is closed" });
   });
 
-  it("leaves a client open that it was given", async () => {
+  it("does not close a client that it was given", async () => {
     const url = await serve((triton) => bindIdentity(triton, "m", "INT32", [2]));
     const server = new InferenceServerClient(url);
     {

@@ -46,7 +46,7 @@ export function identityConfig(
   };
 }
 
-/** A service of identity models. What it is asked to infer can be held back, to be answered by the test. */
+/** A service of identity models. A test can hold requests back and answer them itself. */
 export class IdentityService implements InferenceService {
   readonly log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
   readonly sharedMemory = new SharedMemory(false);

@@ -8,7 +8,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** What to send; the body may be given in chunks, which then travel as such. */
+/** A request to send; a body given in chunks is sent as chunks. */
 export interface Outgoing {
   readonly method?: string;
   readonly path: string;

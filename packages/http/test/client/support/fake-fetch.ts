@@ -1,6 +1,6 @@
 import type { Fetch } from "../../../src/client/index.js";
 
-/** A request as it was given to `fetch`. */
+/** A request as it was passed to `fetch`. */
 export interface Sent {
   readonly url: string;
   readonly method: string;
@@ -8,7 +8,7 @@ export interface Sent {
   readonly body: string;
 }
 
-/** A `fetch` that keeps what it is asked, and answers with `answers`, the last one again and again. */
+/** A `fetch` that records its calls and returns `answers`, repeating the last one. */
 export function fakeFetch(...answers: (() => Response | Promise<Response>)[]): {
   fetch: Fetch;
   sent: Sent[];

@@ -9,10 +9,10 @@ export const config = {
   output: [{ name: "OUT", data_type: "TYPE_INT32", dims: [1] }],
 };
 
-/** What it answers. */
+/** The answer of that model. */
 export const answer = { outputs: [{ name: "OUT", datatype: "INT32", shape: [1], data: [1] }] };
 
-/** The error that a call rejects with. */
+/** The error with which a call rejects. */
 export async function failure(promise: Promise<unknown>): Promise<TritonError> {
   const error = await promise.then(
     () => undefined,

@@ -4,7 +4,7 @@ import { type DataType, Triton } from "@tritonjs/core";
 import { onTestFinished } from "vitest";
 import { type HttpOptions, http } from "../../../src/index.js";
 
-/** Serves what `bind` binds until the test is over, and tells where. */
+/** Serves what `bind` binds until the end of the test, and returns the address. */
 export async function serve(bind: (triton: Triton) => void, options: HttpOptions = {}): Promise<string> {
   const triton = new Triton({ security: { restrictedEndpoints: [] } });
   bind(triton);
@@ -24,7 +24,7 @@ export function bindIdentity(triton: Triton, modelName: string, dtype: DataType,
   });
 }
 
-/** Serves requests by hand until the test is over, and tells where. */
+/** Serves requests by hand until the end of the test, and returns the address. */
 export async function serveByHand(
   listener: RequestListener,
 ): Promise<{ readonly url: string; readonly server: Server }> {
@@ -37,7 +37,7 @@ export async function serveByHand(
   return { url: `http://localhost:${(server.address() as AddressInfo).port}`, server };
 }
 
-/** The address of a server that is no longer there. */
+/** The address of a server that has closed. */
 export async function deadUrl(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
