@@ -7,11 +7,11 @@ const FIXED_MS = 10;
 const PER_ROW_MS = 1;
 const TARGET_MS = 50;
 
-/** A model whose batches take 10 ms and 1 ms a row, to be answered within 50 ms. */
+/** A model whose batches take 10 ms plus 1 ms a row, with a target of 50 ms. */
 class Bench {
   readonly clock = new VirtualClock();
   readonly triton = new Triton({ clock: this.clock, allowCpuMetrics: false });
-  /** Rows of each batch, and when it began. */
+  /** Rows and start time of each batch. */
   readonly batches: { rows: number; at: number }[] = [];
   readonly latenciesMs: number[] = [];
   handle!: EchoHandle;
@@ -34,7 +34,7 @@ class Bench {
     return this;
   }
 
-  /** Lets the batcher see batches of several sizes, and an even flow of requests; leaves it idle. */
+  /** Teaches the batcher with batches of several sizes and an even flow of requests; leaves it idle. */
   async teach(everyMs = 4): Promise<this> {
     for (const rows of [1, 8, 2, 12, 4, 16, 3, 10]) {
       const sent = this.handle.inferBatch({ x: Array.from({ length: rows }, (_, i) => [i]) });
@@ -48,7 +48,7 @@ class Bench {
     return this;
   }
 
-  /** Sends a request, and lets time pass. */
+  /** Sends a request and advances the time. */
   async send(value: number, thenMs: number, options = {}): Promise<void> {
     const start = this.clock.now();
     void echo(this.handle, value, options).then(
@@ -58,14 +58,14 @@ class Bench {
     await this.clock.advance(thenMs);
   }
 
-  /** Sends requests all at once, and resolves with what each led to. */
+  /** Sends requests all at once and resolves with their outcomes. */
   sendAll(count: number, options = {}): Promise<string[]> {
     return Promise.all(Array.from({ length: count }, (_, i) => outcomeOf(echo(this.handle, i, options))));
   }
 }
 
-describe("with a target latency", () => {
-  it("requests that come to an idle instance wait for each other, and are answered in time", async () => {
+describe("a target latency", () => {
+  it("lets requests to an idle instance wait for each other, and answers them in time", async () => {
     const bench = await (await new Bench().bind()).teach();
     for (let i = 0; i < 50; i++) await bench.send(i, 4);
     await bench.clock.advance(100);
@@ -75,19 +75,19 @@ describe("with a target latency", () => {
     expect(bench.handle.queue().cuts.POLICY).toBeGreaterThan(0);
   });
 
-  it("nobody waits before anything is known", async () => {
+  it("lets no request wait before durations are known", async () => {
     const bench = await new Bench().bind();
     await bench.send(1, 0);
     expect(bench.batches).toEqual([{ rows: 1, at: 0 }]);
   });
 
-  it("nobody waits when requests are rare", async () => {
+  it("lets no request wait when requests are rare", async () => {
     const bench = await (await new Bench().bind()).teach(1000);
     await bench.send(1, 100);
     expect(bench.latenciesMs).toEqual([FIXED_MS + PER_ROW_MS]);
   });
 
-  it("a request that has to be answered earlier ends the wait of the others", async () => {
+  it("ends the wait of others for a request with an earlier deadline", async () => {
     const bench = await (await new Bench().bind()).teach();
     const start = bench.clock.now();
     await bench.send(1, 2);
@@ -97,7 +97,7 @@ describe("with a target latency", () => {
     expect(bench.latenciesMs).toHaveLength(2);
   });
 
-  it("those who wait run at once when the model is stopped", async () => {
+  it("runs waiting requests at once when the model is stopped", async () => {
     const bench = await (await new Bench().bind()).teach();
     const sent = echo(bench.handle, 7);
     await bench.clock.settle();
@@ -111,7 +111,7 @@ describe("with a target latency", () => {
     await closed;
   });
 
-  it("one that is given up while it waits leaves nothing behind", async () => {
+  it("leaves nothing behind when a waiting request is cancelled", async () => {
     const bench = await (await new Bench().bind()).teach();
     const controller = new AbortController();
     const sent = outcomeOf(echo(bench.handle, 1, { signal: controller.signal }));
@@ -124,8 +124,8 @@ describe("with a target latency", () => {
   });
 });
 
-describe("at the door", () => {
-  it("requests that would come too late are refused, and say when to come again", async () => {
+describe("admission with a target latency", () => {
+  it("rejects requests that would be late, with a retry time", async () => {
     const bench = await (await new Bench().bind()).teach();
     const errors: TritonError[] = [];
     for (let i = 0; i < 100; i++) {
@@ -145,7 +145,7 @@ describe("at the door", () => {
     }
   });
 
-  it("those who are let in are answered in time, once the batcher has seen what overload does", async () => {
+  it("answers admitted requests in time once the batcher has seen overload", async () => {
     const bench = await (await new Bench().bind()).teach();
     for (let i = 0; i < 1000; i++) await bench.send(i, 0.5);
     bench.latenciesMs.length = 0;
@@ -158,7 +158,7 @@ describe("at the door", () => {
     expect(Math.max(...bench.latenciesMs)).toBeLessThan(1.5 * TARGET_MS);
   });
 
-  it("the deadline that a request brings counts in the place of the target", async () => {
+  it("uses a request's own deadline instead of the target", async () => {
     const bench = await (await new Bench().bind()).teach();
     const first = bench.sendAll(100);
     const patient = bench.sendAll(1, { timeoutMicroseconds: 5_000_000 });
@@ -169,14 +169,14 @@ describe("at the door", () => {
     expect((await hasty)[0]).toMatch(/UNAVAILABLE .* but has 5 ms/);
   });
 
-  it("one that finds the instance idle is let in, whatever is expected of it", async () => {
+  it("always admits a request to an idle instance", async () => {
     const bench = await (await new Bench().bind({ batcher: { targetLatencyMs: 5 } })).teach();
     const sent = bench.sendAll(1);
     await bench.clock.advance(20);
     expect(await sent).toEqual(["done"]);
   });
 
-  it("refusals count as rejected", async () => {
+  it("counts rejected requests as rejected", async () => {
     const bench = await (await new Bench().bind()).teach();
     const outcomes = bench.sendAll(100);
     await bench.clock.advance(300);
@@ -186,7 +186,7 @@ describe("at the door", () => {
     expect(page).toMatch(new RegExp(`nv_inference_request_failure\\{.*reason="REJECTED".*\\} ${refused}\n`));
   });
 
-  it("a level is not kept out by what waits in lower ones", async () => {
+  it("does not count lower priority levels against a request", async () => {
     const batcher = { priorityLevels: 2, defaultPriorityLevel: 2 };
     const bench = await (await new Bench().bind({ batcher })).teach();
     const low = bench.sendAll(100, { priority: 2 });
@@ -196,7 +196,7 @@ describe("at the door", () => {
     expect(await high).toEqual(["done"]);
   });
 
-  it("several instances let more requests in than one", async () => {
+  it("admits more requests with several instances", async () => {
     const letIn = async (instances: number): Promise<number> => {
       const bench = await (await new Bench().bind({}, instances)).teach();
       const outcomes = bench.sendAll(200);
@@ -206,7 +206,7 @@ describe("at the door", () => {
     expect(await letIn(3)).toBeGreaterThan(2 * (await letIn(1)));
   });
 
-  it("a size limit of the queue still holds", async () => {
+  it("keeps the size limit of the queue", async () => {
     const batcher = { defaultQueuePolicy: { maxQueueSize: 4 } };
     const bench = await (await new Bench().bind({ batcher })).teach();
     const outcomes = bench.sendAll(10);
@@ -215,7 +215,7 @@ describe("at the door", () => {
   });
 });
 
-describe("the configuration", () => {
+describe("the target latency option", () => {
   const problems = (config: ModelOptions): string => {
     try {
       new Triton().bind({
@@ -231,7 +231,7 @@ describe("the configuration", () => {
     }
   };
 
-  it("shows the target as a parameter, and takes it from there", async () => {
+  it("is shown as a parameter and read from it", async () => {
     const bench = await new Bench().bind({ parameters: { other: "1" } });
     expect(bench.handle.config().parameters).toEqual({
       other: { stringValue: "1" },
@@ -242,7 +242,7 @@ describe("the configuration", () => {
     );
   });
 
-  it("is refused with all that is wrong at once", () => {
+  it("is rejected with all problems at once", () => {
     const text = problems({
       decoupled: true,
       batcher: { targetLatencyMs: 0, maxQueueDelayMicroseconds: 100, preferredBatchSize: [2] },
@@ -256,7 +256,7 @@ describe("the configuration", () => {
     }
   });
 
-  it("is refused for a model without the dynamic batcher", () => {
+  it("is rejected for a model without the dynamic batcher", () => {
     expect(problems({ batcher: false, parameters: { target_latency_ms: "5" } })).toContain(
       "target latency needs the dynamic batcher for m",
     );

@@ -14,7 +14,7 @@ const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as co
 const unbatched = { ...specs, config: { batching: false } } as const;
 
 describe("the asynchronous context of the caller", () => {
-  it("is that of each request of a batch in runInContext, and no caller's outside of it", async () => {
+  it("is that of each request inside runInContext, and of no caller outside", async () => {
     const seen: unknown[] = [];
     const handle = triton.bind({
       ...specs,
@@ -30,7 +30,7 @@ describe("the asynchronous context of the caller", () => {
     expect(seen).toEqual([undefined, "a", "b", "c"]);
   });
 
-  it("is there for each request of a plain callback, and lasts through what it awaits", async () => {
+  it("is set for each request of a plain callback, and lasts through its awaits", async () => {
     const handle = triton.bind({
       ...specs,
       inferFunc: (requests) =>
@@ -48,7 +48,7 @@ describe("the asynchronous context of the caller", () => {
     expect(await Promise.all(sent)).toEqual([5, 7]);
   });
 
-  it("is where a callback made with sample runs, each step of a generator included", async () => {
+  it("is set for a sample callback, including each step of a generator", async () => {
     const one = triton.bind({
       ...unbatched,
       inferFunc: sample(async () => ({ y: [Number(tenant.getStore())] })),
@@ -71,7 +71,7 @@ describe("the asynchronous context of the caller", () => {
     expect(values).toEqual([4, 5]);
   });
 
-  it("is where a stepwise callback starts a request, and no caller's in its steps", async () => {
+  it("is set when a stepwise callback starts a request, but not in its steps", async () => {
     const seen: unknown[] = [];
     const handle = triton.bind({
       ...specs,
@@ -93,7 +93,7 @@ describe("the asynchronous context of the caller", () => {
     expect(seen.every((store) => store === undefined)).toBe(true);
   });
 
-  it("goes with a request from model to model, and through the steps of an ensemble", async () => {
+  it("follows a request from model to model and through the steps of an ensemble", async () => {
     triton.bind({
       ...unbatched,
       modelName: "who",
@@ -119,7 +119,7 @@ describe("the asynchronous context of the caller", () => {
     });
   });
 
-  it("is a plain call in a worker", async () => {
+  it("is not set in a worker, where runInContext is a plain call", async () => {
     const handle = triton.bind({
       ...specs,
       inferFunc: new URL("./fixtures/runs-in-context.mjs", import.meta.url),

@@ -50,7 +50,7 @@ const thrown = (value: unknown) => () => {
   throw value;
 };
 
-/** What a callback does when it is called for the first time, and what its request ends with. */
+/** What a callback does on its first call, and the outcome of its request. */
 const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
   ["returns undefined", () => undefined, /^INTERNAL model 'm' must return an object .* got undefined$/],
   ["returns null", () => null, /^INTERNAL model 'm' must return an object .* got null$/],
@@ -150,7 +150,7 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
   ],
 ];
 
-/** A callback that does it once, and behaves from then on. */
+/** A callback that does `act` on its first call and behaves from then on. */
 function bindOnce(act: () => unknown): EchoHandle {
   let calls = 0;
   return triton.bind({
@@ -160,7 +160,7 @@ function bindOnce(act: () => unknown): EchoHandle {
 }
 
 describe("a callback that", () => {
-  it.each(cases)("%s fails its request at most, and is called again", async (_what, act, outcome) => {
+  it.each(cases)("%s fails its own request at most and is called again", async (_what, act, outcome) => {
     const handle = bindOnce(act);
     expect(await outcomeOf(echo(handle, 1))).toMatch(outcome);
     expect(await echo(handle, 2)).toBe(2);
@@ -168,7 +168,7 @@ describe("a callback that", () => {
     expect(success.count + fail.count).toBe(2);
   });
 
-  it("never settles loses its requests to their deadlines and its model to close", async () => {
+  it("never settles loses its requests to their deadlines and lets the model close", async () => {
     const clock = new VirtualClock();
     const own = new Triton({ clock, exitTimeoutSecs: 1 });
     const handle = own.bind({ ...specs, inferFunc: batch(() => new Promise<never>(() => {})) });
@@ -205,7 +205,7 @@ describe("bytes next to an output", () => {
         inferFunc: new URL("./fixtures/pooled-buffer.mjs", import.meta.url),
       }),
   };
-  it.each(Object.entries(models))("in a pool are not sent with it, from %s", async (_where, bind) => {
+  it.each(Object.entries(models))("in a Buffer pool are not sent with it, from %s", async (_where, bind) => {
     const handle = bind();
     await handle.ready();
     for (const value of [1, 2]) {
@@ -237,7 +237,7 @@ describe("a callback of a decoupled model that", () => {
     return values;
   };
 
-  it("sends after the end is heard by nobody", async () => {
+  it("sends after the final response is ignored", async () => {
     let sendMore = () => {};
     const handle = triton.bind({
       ...specs,
@@ -260,7 +260,7 @@ describe("a callback of a decoupled model that", () => {
     expect([success.count, fail.count]).toEqual([2, 0]);
   });
 
-  it("goes on yielding after it was ended is not asked again", async () => {
+  it("keeps yielding after its end is not asked again", async () => {
     let asked = 0;
     const stubborn = {
       [Symbol.asyncIterator]: () => stubborn,
@@ -279,7 +279,7 @@ describe("a callback of a decoupled model that", () => {
     expect(asked).toBe(askedThen);
   });
 
-  it("throws in the middle ends its stream with the error, after what it sent", async () => {
+  it("throws after some responses ends its stream with the error", async () => {
     const handle = triton.bind({
       ...specs,
       inferFunc: batch(async function* () {

@@ -11,22 +11,22 @@ async function served(config: ModelOptions = {}) {
   return { clock, model, triton, handle, reasons };
 }
 
-describe("the reason for which a batch was cut", () => {
-  it("is INSTANCE when an instance took what there was", async () => {
+describe("the reason for cutting a batch", () => {
+  it("is INSTANCE when an instance took all waiting requests", async () => {
     const { clock, handle, reasons } = await served();
     for (const value of [1, 2]) void echo(handle, value);
     await clock.settle();
     expect(reasons()).toEqual(["INSTANCE 2"]);
   });
 
-  it("is SIZE for full batches, the latest first", async () => {
+  it("is SIZE for full batches, listed latest first", async () => {
     const { clock, handle, reasons } = await served();
     for (let value = 0; value < 9; value++) void echo(handle, value);
     await clock.settle();
     expect(reasons()).toEqual(["INSTANCE 1", "SIZE 4", "SIZE 4"]);
   });
 
-  it("is PREFERRED, and DELAY for what is left", async () => {
+  it("is PREFERRED, and DELAY for the rest", async () => {
     const batcher = { preferredBatchSize: [2], maxQueueDelayMicroseconds: 5000 };
     const { clock, handle, reasons } = await served({ batcher });
     for (const value of [1, 2, 3]) void echo(handle, value);
@@ -72,7 +72,7 @@ describe("the reason for which a batch was cut", () => {
 });
 
 describe("a snapshot of the queue", () => {
-  it("tells who waits where, since when, and what runs, and changes nothing", async () => {
+  it("shows waiting requests with their place and time, and running ones, without changing anything", async () => {
     const batcher = { priorityLevels: 2, defaultPriorityLevel: 2 };
     const { clock, model, triton, handle } = await served({ batcher, maxBatchSize: 2 });
     model.held = true;

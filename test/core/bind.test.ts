@@ -7,7 +7,7 @@ const inferFunc = batch<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: 
 const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs, inferFunc } as const;
 
 describe("bind", () => {
-  it("tells everything that is wrong in one error", () => {
+  it("reports all problems in one error", () => {
     const problems = thrownBy(() =>
       new Triton().bind({
         modelName: "no spaces",
@@ -35,11 +35,11 @@ describe("bind", () => {
     ]);
   });
 
-  it.each(["", ".", "..", "a b", "a/b", "ä"])("refuses the model name %j", (modelName) => {
+  it.each(["", ".", "..", "a b", "a/b", "ä"])("rejects the model name %j", (modelName) => {
     expect(thrownBy(() => new Triton().bind({ ...specs, modelName }))).toContain("Model name");
   });
 
-  it("refuses a second model of the same name and version, and takes another version", async () => {
+  it("rejects a second model of the same name and version, and accepts another version", async () => {
     await using triton = new Triton();
     triton.bind(specs);
     expect(thrownBy(() => triton.bind(specs))).toContain("model 'm' version 1 is bound already");
@@ -48,15 +48,15 @@ describe("bind", () => {
     expect((await triton.service.repositoryIndex(true)).map(({ version }) => version)).toEqual(["1", "2"]);
   });
 
-  it("refuses after close", async () => {
+  it("fails after close", async () => {
     const triton = new Triton();
     await triton.close();
     expect(thrownBy(() => triton.bind(specs))).toBe("UNAVAILABLE this Triton has been closed");
   });
 });
 
-describe("a model by its name", () => {
-  it("is its highest version that is ready, or the version that is asked for", async () => {
+describe("a model requested by name", () => {
+  it("is its highest ready version, or the requested version", async () => {
     await using triton = new Triton();
     for (const modelVersion of [1, 3]) {
       triton.bind({
@@ -77,8 +77,8 @@ describe("a model by its name", () => {
   });
 });
 
-describe("requests in process", () => {
-  it("are checked with the texts of the protocol", async () => {
+describe("in-process requests", () => {
+  it("are validated with the error texts of the protocol", async () => {
     await using triton = new Triton();
     const handle = triton.bind(specs);
     const prefix = "INVALID_ARG [request id: r] ";
@@ -101,7 +101,7 @@ describe("requests in process", () => {
     expect(handle.statistics().inferenceStats.fail.count).toBe(0);
   });
 
-  it("of one sample get their row without the batch axis, also from a model without one", async () => {
+  it("of one sample get results without the batch axis, even from a model without one", async () => {
     await using triton = new Triton();
     const batched = triton.bind(specs);
     const whole = triton.bind({ ...specs, modelName: "whole", config: { batching: false } });
@@ -115,7 +115,7 @@ describe("requests in process", () => {
 });
 
 describe("unbind", () => {
-  it("lets requests at hand finish, refuses new ones, and frees the name", async () => {
+  it("finishes running requests, rejects new ones, and frees the name", async () => {
     const clock = new VirtualClock();
     const triton = new Triton({ clock });
     const model = new EchoModel();

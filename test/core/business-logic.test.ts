@@ -31,15 +31,15 @@ function bindLogic(
   });
 }
 
-/** A callback that answers with what another model makes of its input. */
+/** A callback that answers with another model's answer to its input. */
 const delegate = (modelName: string) =>
   sample<typeof pipelineInputs, typeof pipelineOutputs>(async ({ x }, { infer }) => {
     const { y } = await infer<Outputs>(modelName, { x: Int32Array.of(x.data[0]!) });
     return { y: [y.data[0]!] };
   });
 
-describe("a callback", () => {
-  it("calls other models, with branches and loops", async () => {
+describe("a callback that calls models", () => {
+  it("uses them in branches and loops", async () => {
     const triton = new Triton();
     bindStage(triton, "double", (x) => adds(x.data[0]!)(x, AbortSignal.any([])));
     const logic = bindLogic(
@@ -55,7 +55,7 @@ describe("a callback", () => {
     await triton.close();
   });
 
-  it("calls ensembles, and is a member of them", async () => {
+  it("calls ensembles and is a member of them", async () => {
     const triton = new Triton();
     bindStage(triton, "a", adds(1));
     bindPipeline(triton, [stage("a", "x", "m"), stage("a", "m", "y")], {}, "inner");
@@ -68,7 +68,7 @@ describe("a callback", () => {
     await triton.close();
   });
 
-  it("reads the responses of a decoupled model, and ends it by leaving the loop", async () => {
+  it("reads the responses of a decoupled model and ends it by leaving the loop", async () => {
     const triton = new Triton();
     const progress = bindCounter(triton, "count");
     const logic = bindLogic(
@@ -89,7 +89,7 @@ describe("a callback", () => {
     await triton.close();
   });
 
-  it("passes cancellation and what is left of its time on", async () => {
+  it("passes on cancellation and the time left", async () => {
     const clock = new VirtualClock();
     const triton = new Triton({ clock });
     const held = heldStage();
@@ -110,7 +110,7 @@ describe("a callback", () => {
     held.release();
   });
 
-  it("gets the errors of what it calls, and may handle them", async () => {
+  it("gets the errors of its calls and may handle them", async () => {
     const triton = new Triton();
     bindStage(triton, "bad", () => {
       throw new TritonError("UNAVAILABLE", "no luck");
@@ -129,7 +129,7 @@ describe("a callback", () => {
     await triton.close();
   });
 
-  it("calls its own model while an instance of it is idle", async () => {
+  it("calls its own model while another instance is idle", async () => {
     const triton = new Triton();
     const sum = bindLogic(
       triton,
@@ -150,7 +150,7 @@ describe("a callback", () => {
     await triton.close();
   });
 
-  it("that calls its own model fails instead of waiting for ever", async () => {
+  it("fails instead of waiting forever for its own model", async () => {
     const triton = new Triton();
     const self = bindLogic(triton, "self", delegate("self"));
     expect(await outcomeOf(self.infer({ x: [1] }))).toBe(
@@ -162,7 +162,7 @@ describe("a callback", () => {
     await triton.close();
   });
 
-  it("that waits for a model which waits for it fails instead of waiting for ever", async () => {
+  it("fails instead of waiting forever for a model that waits for it", async () => {
     const clock = new VirtualClock();
     const triton = new Triton({ clock });
     const call = (model: string) =>
@@ -183,7 +183,7 @@ describe("a callback", () => {
     ]);
   });
 
-  it("gets its answers also while the server closes", async () => {
+  it("gets its answers even while the server closes", async () => {
     const clock = new VirtualClock();
     const triton = new Triton({ clock });
     const first = heldStage();
@@ -258,7 +258,7 @@ describe("a callback in a worker", () => {
     held.release();
   });
 
-  it("that calls its own model fails instead of waiting for ever", async () => {
+  it("fails instead of waiting forever for its own model", async () => {
     const calls = await bindCalls();
     expect(await outcomeOf(calls.infer({ x: [1] }, { parameters: { model: "calls" } }))).toBe(
       "INTERNAL circular call of models, which could wait forever: 'calls/1' -> 'calls/1'",

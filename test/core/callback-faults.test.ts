@@ -11,7 +11,7 @@ afterEach(async () => {
 
 const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
 
-/** A batch callback that returns what no type would allow. */
+/** A batch callback that returns a value of a wrong type. */
 function bindReturning(result: (values: readonly number[]) => unknown): EchoHandle {
   return triton.bind({
     ...specs,
@@ -20,7 +20,7 @@ function bindReturning(result: (values: readonly number[]) => unknown): EchoHand
 }
 
 describe("a callback that throws", () => {
-  it("fails its batch with its message, and goes on with the next", async () => {
+  it("fails its batch with its message, and the next batch runs", async () => {
     let calls = 0;
     const handle = bindReturning((values) => {
       if (calls++ === 0) throw new RangeError("out of cheese");
@@ -34,7 +34,7 @@ describe("a callback that throws", () => {
     expect(await echo(handle, 3)).toBe(3);
   });
 
-  it("decides the code by throwing a TritonError, and may throw anything", async () => {
+  it("sets the error code with a TritonError, and may throw any value", async () => {
     const thrown: unknown[] = [new TritonError("NOT_FOUND", "no such user"), "text", undefined];
     const handle = bindReturning(() => {
       throw thrown.shift();
@@ -44,12 +44,12 @@ describe("a callback that throws", () => {
     expect(await outcomeOf(echo(handle, 1))).toBe("INTERNAL undefined");
   });
 
-  it("may do so later, in its promise", async () => {
+  it("may reject its promise", async () => {
     const handle = bindReturning(() => Promise.reject(new Error("later")));
     expect(await outcomeOf(echo(handle, 1))).toBe("INTERNAL later");
   });
 
-  it("leaves other models and other instances alone", async () => {
+  it("does not affect other models and instances", async () => {
     const bad = bindReturning(() => {
       throw new Error("broken");
     });
@@ -89,7 +89,7 @@ describe("a plain callback", () => {
     ]);
   });
 
-  it("that returns another number of results is told what is wrong", async () => {
+  it("gets an error when it returns another number of results", async () => {
     const handle = triton.bind({ ...specs, inferFunc: () => [] });
     expect(await outcomeOf(echo(handle, 1))).toBe(
       "INTERNAL Number of outputs returned by `m` inference callable (0) does not match number of requests (1) " +
@@ -117,7 +117,7 @@ describe("wrong outputs of a batch callback", () => {
     "too few rows": [{ y: [] }, "returned output 'y' with shape [0], declared is [-1,1]"],
   };
   for (const [name, [result, message]] of Object.entries(cases)) {
-    it(`${name}: says what was declared and what came`, async () => {
+    it(`${name}: the error names the declared and the returned value`, async () => {
       expect(
         await outcomeOf(
           echo(

@@ -76,7 +76,7 @@ describe("a callback made with sample()", () => {
     expect([sum.shape, sum.data[0]]).toEqual([[1], 10]);
   });
 
-  it("cannot be bound with batching", () => {
+  it("is rejected for a model with batching", () => {
     const inferFunc = sample<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: x }));
     for (const options of [{ config: { maxBatchSize: 4 } }, { modelConfig: { maxBatchSize: 4 } }]) {
       expect(thrownBy(() => triton.bind({ ...echoSpecs, inferFunc, ...options }))).toContain(
@@ -87,7 +87,7 @@ describe("a callback made with sample()", () => {
 });
 
 describe("a plain callback", () => {
-  it("gets the list of requests and returns as many results", async () => {
+  it("gets the list of requests and returns one result for each", async () => {
     const sizes: number[] = [];
     const handle = triton.bind({
       ...echoSpecs,
@@ -106,7 +106,7 @@ describe("a plain callback", () => {
     expect([sizes, [...one.y.data], [...two.y.data]]).toEqual([[2], [101], [202, 203]]);
   });
 
-  it("sees of each request what its client said", async () => {
+  it("gets id, parameters, priority, size and requested outputs of each request", async () => {
     const seen: unknown[] = [];
     const handle = triton.bind({
       ...echoSpecs,
@@ -128,8 +128,8 @@ describe("a plain callback", () => {
   });
 });
 
-describe("the context", () => {
-  it("tells model, version, configuration, instance and device", async () => {
+describe("the callback context", () => {
+  it("names model, version, configuration, instance and device", async () => {
     const contexts: unknown[] = [];
     const handle = triton.bind({
       ...echoSpecs,
@@ -164,7 +164,7 @@ describe("the context", () => {
 });
 
 describe("decorated methods", () => {
-  it("are callbacks that know their object", async () => {
+  it("are callbacks bound to their object", async () => {
     interface Fixture {
       readonly DecoratedModel: new (
         factor: number,

@@ -13,8 +13,8 @@ async function served(config: Parameters<EchoModel["bind"]>[1] = {}) {
 const pending = async (triton: Triton) =>
   /nv_inference_pending_request_count\{.*\} (\d+)/.exec(await triton.service.metrics())?.[1];
 
-describe("a request that is cancelled", () => {
-  it("while it waits is over at once, and its batch runs without it", async () => {
+describe("a cancelled request", () => {
+  it("ends at once while it waits, and its batch runs without it", async () => {
     const { clock, triton, model, handle } = await served();
     model.held = true;
     void echo(handle, 1);
@@ -32,14 +32,14 @@ describe("a request that is cancelled", () => {
     expect(model.batches).toEqual([[1], [3]]);
   });
 
-  it("before it is sent is never queued", async () => {
+  it("is never queued when it is cancelled before it is sent", async () => {
     const { clock, model, handle } = await served();
     const sent = outcomeOf(echo(handle, 1, { signal: AbortSignal.abort() }));
     await clock.settle();
     expect([await sent, model.batches]).toEqual(["CANCELLED the request was cancelled", []]);
   });
 
-  it("while it runs is over at once; the rest of its batch goes on", async () => {
+  it("ends at once while it runs, and the rest of its batch continues", async () => {
     const { clock, model, handle } = await served();
     model.held = true;
     const giveUp = new AbortController();
@@ -53,7 +53,7 @@ describe("a request that is cancelled", () => {
     expect(model.batches).toEqual([[1, 2]]);
   });
 
-  it("after its answer has come changes nothing", async () => {
+  it("keeps an answer that has come before", async () => {
     const { handle, clock } = await served();
     const giveUp = new AbortController();
     const answer = echo(handle, 1, { signal: giveUp.signal });
@@ -64,7 +64,7 @@ describe("a request that is cancelled", () => {
     expect(handle.statistics().inferenceStats.fail.count).toBe(0);
   });
 
-  it("makes room in the batch that it was to be in", async () => {
+  it("frees its place in the next batch", async () => {
     const { clock, model, handle } = await served({ maxBatchSize: 2 });
     model.held = true;
     void echo(handle, 1);
@@ -82,7 +82,7 @@ describe("a request that is cancelled", () => {
 });
 
 describe("the signal of a batch", () => {
-  it("aborts when every request of the batch has been given up, and not before", async () => {
+  it("aborts only when every request of the batch is cancelled", async () => {
     const clock = new VirtualClock();
     const contexts: InferContext[] = [];
     let finish = () => {};
@@ -153,7 +153,7 @@ describe("a request with a timeout", () => {
     expect(model.batches).toEqual([[1]]);
   });
 
-  it("ends when it runs longer, while its batch goes on", async () => {
+  it("ends when it runs longer, while its batch continues", async () => {
     const { clock, model, handle } = await served();
     model.held = true;
     const first = outcomeOf(echo(handle, 1, { timeoutMicroseconds: 3000 }));
@@ -164,7 +164,7 @@ describe("a request with a timeout", () => {
     expect(await second).toBe(2);
   });
 
-  it("is answered when it is answered in time", async () => {
+  it("is answered when it is in time", async () => {
     const { clock, handle } = await served();
     const answer = echo(handle, 1, { timeoutMicroseconds: 3000 });
     await clock.advance(10);
@@ -174,7 +174,7 @@ describe("a request with a timeout", () => {
 });
 
 describe("100 000 waiting requests that are cancelled at once", () => {
-  it("all end, leave nothing behind, and the model goes on", async () => {
+  it("all end and leave nothing behind, and the model continues", async () => {
     const { clock, triton, model, handle } = await served();
     model.held = true;
     void echo(handle, -1);

@@ -13,11 +13,11 @@ function classes(tensor: Tensor, count: number, batched = false, labels?: readon
 describe("classification", () => {
   const scores = Tensor.fromElements("FP32", [4], Float32Array.of(0.25, 3.5, -1, 2));
 
-  test("names the largest elements, largest first", () => {
+  test("returns the largest elements, largest first", () => {
     expect(classes(scores, 2)).toEqual({ shape: [2], texts: ["3.500000:1", "2.000000:3"] });
   });
 
-  test("gives no more classes than there are elements", () => {
+  test("returns no more classes than there are elements", () => {
     expect(classes(scores, 10).shape).toEqual([4]);
   });
 
@@ -25,7 +25,7 @@ describe("classification", () => {
     expect(classes(scores, 2, false, ["cat", "", "", "cow"]).texts).toEqual(["3.500000:1", "2.000000:3:cow"]);
   });
 
-  test("adds labels as far as there are any", () => {
+  test("adds labels as far as they exist", () => {
     expect(classes(scores, 3, false, ["cat", "dog"]).texts).toEqual([
       "3.500000:1:dog",
       "2.000000:3",
@@ -33,7 +33,7 @@ describe("classification", () => {
     ]);
   });
 
-  test("goes row by row along a batch axis", () => {
+  test("works row by row along a batch axis", () => {
     const batch = Tensor.fromElements("INT32", [2, 2], Int32Array.of(1, 2, 4, 3));
     expect(classes(batch, 1, true)).toEqual({ shape: [2, 1], texts: ["2:1", "4:0"] });
     expect(classes(batch, 1, false)).toEqual({ shape: [1], texts: ["4:2"] });
@@ -44,7 +44,7 @@ describe("classification", () => {
     expect(classes(wide, 2).texts).toEqual(["18446744073709551615:1", "1:0"]);
   });
 
-  test("keeps the order of equal elements and puts what is no number last", () => {
+  test("keeps the order of equal elements and puts NaN last", () => {
     const ties = Tensor.fromElements(
       "FP64",
       [4],
@@ -53,25 +53,25 @@ describe("classification", () => {
     expect(classes(ties, 4).texts).toEqual(["inf:2", "1.000000:1", "1.000000:3", "nan:0"]);
   });
 
-  test("of nothing is nothing", () => {
+  test("of an empty tensor is empty", () => {
     const empty = Tensor.fromElements("FP32", [0], new Float32Array(0));
     expect(classes(empty, 3)).toEqual({ shape: [0], texts: [] });
   });
 
-  test.each(["BOOL", "FP16", "BF16", "BYTES"] as const)("refuses %s", (datatype) => {
+  test.each(["BOOL", "FP16", "BF16", "BYTES"] as const)("rejects %s", (datatype) => {
     const tensor = Tensor.fromBytes(datatype, [1], new Uint8Array(4));
     expect(() => classify(tensor, 1, false, undefined)).toThrow(
       `class result not available for output due to unsupported type '${datatype}'`,
     );
   });
 
-  test("refuses more than a million elements", () => {
+  test("rejects more than a million elements", () => {
     const tensor = Tensor.fromElements("INT8", [1_000_001], new Int8Array(1_000_001));
     expect(() => classify(tensor, 1, false, undefined)).toThrow("classification output tensor too large");
   });
 });
 
-describe("the value of a class", () => {
+describe("the printed value of a class", () => {
   // As printf("%f") prints them.
   test.each([
     [0, "0.000000"],

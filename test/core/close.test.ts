@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../support/outcome.js";
 
-describe("close", () => {
-  it("lets everything at hand finish under load, batches that form meanwhile included", async () => {
+describe("closing a server", () => {
+  it("finishes all accepted requests under load, including batches that still form", async () => {
     const clock = new VirtualClock();
     const triton = new Triton({ clock });
     const model = new EchoModel();
@@ -23,7 +23,7 @@ describe("close", () => {
     expect(clock.now()).toBe(0);
   });
 
-  it("does not wait for a delay that nobody will fill", async () => {
+  it("skips a queue delay that no request can end", async () => {
     const clock = new VirtualClock();
     const triton = new Triton({ clock });
     const handle = await new EchoModel().bind(triton, { batcher: { maxQueueDelayMicroseconds: 5_000_000 } });
@@ -33,7 +33,7 @@ describe("close", () => {
     expect([await answer, clock.now()]).toEqual([1, 0]);
   });
 
-  it("ends requests that never come to an end after the time it was given", async () => {
+  it("ends requests that do not finish within the exit timeout", async () => {
     const clock = new VirtualClock();
     const triton = new Triton({ clock, exitTimeoutSecs: 2 });
     const model = new EchoModel();
@@ -53,7 +53,7 @@ describe("close", () => {
     );
   });
 
-  it("tells the callback through its signal that nobody waits any more", async () => {
+  it("aborts the signal of the callback when no caller waits any more", async () => {
     const clock = new VirtualClock();
     const triton = new Triton({ clock, exitTimeoutSecs: 1 });
     const signals: AbortSignal[] = [];
@@ -76,14 +76,14 @@ describe("close", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
-  it("is the same when it is called twice, or by `await using`", async () => {
+  it("works the same when it is called twice or by `await using`", async () => {
     const triton = new Triton();
     await new EchoModel().bind(triton);
     expect(triton.close()).toBe(triton.close());
     await triton[Symbol.asyncDispose]();
   });
 
-  it("waits for models that are loading and for nothing of those that failed to", async () => {
+  it("waits for models that load, and not for models that failed to load", async () => {
     const triton = new Triton();
     const handle = triton.bind({
       modelName: "broken",
@@ -99,7 +99,7 @@ describe("close", () => {
 });
 
 describe("requests of many callers", () => {
-  it("end with an answer or an error when the model is closed among them", async () => {
+  it("end with an answer or an error when the model closes meanwhile", async () => {
     const triton = new Triton();
     const handle = await new EchoModel().bind(triton, { maxBatchSize: 8 });
     const outcomes: Promise<string[]>[] = [];

@@ -39,13 +39,13 @@ function product({ x, t }: Inputs): OutputsOf<typeof outputs> {
 const rowsOf = (array: NdArray<Float64Array> | undefined) =>
   array && Array.from({ length: array.shape[0]! }, (_, row) => [...array.pick(row, null).data.subarray(0)]);
 
-describe("batch", () => {
-  it("takes a list of outputs in the order of the model's", async () => {
+describe("the batch decorator", () => {
+  it("accepts a list of outputs in the model's order", async () => {
     const handle = triton.bind({ ...specs, inferFunc: batch(({ x }) => [Float64Array.from(x.data)]) });
     expect((await handle.infer({ x: [[1], [2]] })).y.data).toEqual(Float64Array.of(1, 2));
   });
 
-  it("refuses a list of another length, and outputs of another number of rows, with PyTriton's texts", async () => {
+  it("rejects lists of another length and outputs of another row count with PyTriton's texts", async () => {
     const returned: unknown[] = [[1, 2], { y: [[1], [2]] }];
     const handle = triton.bind({ ...specs, inferFunc: batch(() => returned.shift() as { y: number[] }) });
     expect(await outcomeOf(handle.infer({ x: [[1]] }))).toBe(
@@ -57,14 +57,14 @@ describe("batch", () => {
   });
 });
 
-describe("fillOptionals", () => {
-  it("gives each row of a request that lacks an input the default, and leaves others alone", async () => {
+describe("the fillOptionals decorator", () => {
+  it("adds the default to each row of a request without the input", async () => {
     const handle = triton.bind({ ...specs, inferFunc: fillOptionals({ t: [0.5] })(batch(product)) });
     expect((await handle.infer({ x: [[2], [4]] })).y.data).toEqual(Float64Array.of(1, 2));
     expect((await handle.infer({ x: [[2]], t: [[3]] })).y.data).toEqual(Float64Array.of(6));
   });
 
-  it("works without a batch axis, with BYTES, and around a callback that takes requests", async () => {
+  it("works without a batch axis, with BYTES, and around a plain callback", async () => {
     const handle = triton.bind({
       modelName: "greet",
       inputs: [
@@ -88,7 +88,7 @@ describe("fillOptionals", () => {
     expect((await plain.infer({ x: [[2], [3]] })).y.data).toEqual(Float64Array.of(4, 6));
   });
 
-  it("hands each request a default of its own: what a callback does to it is not seen again", async () => {
+  it("gives each request its own copy of the default", async () => {
     const handle = triton.bind({
       ...specs,
       inferFunc: fillOptionals({ t: [1] })(
@@ -101,7 +101,7 @@ describe("fillOptionals", () => {
     for (let i = 0; i < 2; i++) expect((await handle.infer({ x: [[0]] })).y.data).toEqual(Float64Array.of(2));
   });
 
-  it("is refused at bind for defaults that are none of their input, all at once", () => {
+  it("is rejected at bind for defaults that do not match their inputs, all at once", () => {
     const bind = (defaults: Record<string, Float64Array | Float32Array | number[]>) => () =>
       triton.bind({ ...specs, inferFunc: fillOptionals(defaults)(batch(product as () => never)) });
     expect(bind({ nope: [1], t: Float32Array.of(1) })).toThrow(
@@ -113,7 +113,7 @@ describe("fillOptionals", () => {
   });
 });
 
-describe("groupByKeys", () => {
+describe("the groupByKeys decorator", () => {
   const seen: unknown[] = [];
   const watched = ({ x, t }: Inputs) => {
     seen.push([[...x.data], t && [...t.data]]);
@@ -127,7 +127,7 @@ describe("groupByKeys", () => {
     ]);
   afterEach(() => seen.splice(0));
 
-  it("lets requests with other inputs share a batch, and calls once for each set of them", async () => {
+  it("lets requests with different inputs share a batch, and calls once for each set of inputs", async () => {
     const handle = triton.bind({ ...specs, inferFunc: groupByKeys(batch(watched)) });
     await handle.ready();
     const answers = await sentTogether(handle);
@@ -142,7 +142,7 @@ describe("groupByKeys", () => {
     expect(handle.statistics().executionCount).toBe(1);
   });
 
-  it("fails the requests of one group alone", async () => {
+  it("fails only the requests of one group", async () => {
     const handle = triton.bind({
       ...specs,
       inferFunc: groupByKeys(
@@ -158,7 +158,7 @@ describe("groupByKeys", () => {
     expect(handle.statistics().executionCount).toBe(1);
   });
 
-  it("has one group after fillOptionals, which makes the batch whole", async () => {
+  it("sees one group after fillOptionals", async () => {
     const handle = triton.bind({
       ...specs,
       inferFunc: fillOptionals({ t: [5] })(groupByKeys(batch(watched))),
@@ -173,7 +173,7 @@ describe("groupByKeys", () => {
     ]);
   });
 
-  it("divides a batch of a decoupled model too", async () => {
+  it("also divides batches of a decoupled model", async () => {
     const handle = triton.bind({
       ...specs,
       inferFunc: groupByKeys(
@@ -204,8 +204,8 @@ describe("groupByKeys", () => {
   });
 });
 
-describe("groupByValues", () => {
-  it("calls the callback once for each value and puts the rows back in order", async () => {
+describe("the groupByValues decorator", () => {
+  it("calls the callback once for each value and restores the order of rows", async () => {
     const calls: unknown[] = [];
     const handle = triton.bind({
       ...specs,
@@ -230,7 +230,7 @@ describe("groupByValues", () => {
     ]);
   });
 
-  it("pads outputs whose shapes differ between groups, and says what to do without a padder", async () => {
+  it("pads outputs whose shapes differ between groups; without a padder it fails with a hint", async () => {
     const widen = ({ x, t }: Inputs) => {
       const [rows, width] = [x.shape[0]!, t!.data[0]!];
       return { y: ndarray(new Float64Array(rows * width).fill(width), [rows, width]) };
@@ -269,7 +269,7 @@ describe("groupByValues", () => {
     ).toThrow("All input arrays for given input name must have the same dtype.");
   });
 
-  it("is refused around batch, around generators, and without batch", () => {
+  it("is rejected around batch, around generators, and without batch", () => {
     expect(() => groupByValues("t")(batch(product as () => never) as never)).toThrow(
       "The @groupByValues decorator must be used after the @batch decorator.",
     );
@@ -286,7 +286,7 @@ describe("groupByValues", () => {
   });
 });
 
-describe("firstValue", () => {
+describe("the firstValue decorator", () => {
   const first = (options: { strict?: boolean; squeezeSingleValues?: boolean } = {}) => {
     const seen: unknown[] = [];
     const handle = triton.bind({
@@ -304,14 +304,14 @@ describe("firstValue", () => {
     return { handle, seen };
   };
 
-  it("gives the callback one scalar for all rows, and nothing for an input that is not there", async () => {
+  it("gives the callback one scalar for all rows, and nothing for a missing input", async () => {
     const { handle, seen } = first();
     await handle.infer({ x: [[1], [2]], t: [[7], [7]] });
     await handle.infer({ x: [[1]] });
     expect(seen).toEqual([7, undefined]);
   });
 
-  it("refuses values that differ, unless it is not strict", async () => {
+  it("rejects differing values in strict mode", async () => {
     const { handle } = first();
     expect(await outcomeOf(handle.infer({ x: [[1], [2]], t: [[7], [8]] }))).toBe(
       "INTERNAL The values on the 't' input are not equal. To proceed, either disable strict mode in @firstValue " +
@@ -324,13 +324,13 @@ describe("firstValue", () => {
     expect(loose.seen).toEqual([7]);
   });
 
-  it("keeps the array when told not to squeeze", async () => {
+  it("keeps the array when squeezing is off", async () => {
     const { handle, seen } = first({ squeezeSingleValues: false });
     await handle.infer({ x: [[1]], t: [[7]] });
     expect((seen[0] as NdArray).shape).toEqual([1]);
   });
 
-  it("is refused without a batch axis, and for the name of the context", () => {
+  it("is rejected without a batch axis, and for the name of the context", () => {
     expect(() =>
       triton.bind({
         ...specs,
@@ -345,8 +345,8 @@ describe("firstValue", () => {
   });
 });
 
-describe("padBatch", () => {
-  it("repeats the last row up to the next preferred size, or the largest, and takes the rows off the outputs", async () => {
+describe("the padBatch decorator", () => {
+  it("repeats the last row up to the next preferred size, and removes the added rows from the outputs", async () => {
     const seen: number[][] = [];
     const handle = triton.bind({
       ...specs,
@@ -372,7 +372,7 @@ describe("padBatch", () => {
     ]);
   });
 
-  it("takes the rows off each response of a decoupled model", async () => {
+  it("removes the added rows from each response of a decoupled model", async () => {
     const handle = triton.bind({
       ...specs,
       inferFunc: batch(
@@ -391,8 +391,8 @@ describe("padBatch", () => {
   });
 });
 
-describe("tritonContext", () => {
-  it("puts the context among the inputs", async () => {
+describe("the tritonContext decorator", () => {
+  it("adds the context to the inputs", async () => {
     const handle = triton.bind({
       ...specs,
       inferFunc: batch(
@@ -426,7 +426,7 @@ describe("decorators of methods", () => {
     expect(one.seen).toEqual([]);
   });
 
-  it("are refused in an order that cannot work", () => {
+  it("are rejected in an order that cannot work", () => {
     const fn = product as () => never;
     expect(() => batch(groupByKeys(batch(fn)) as never)).toThrow("@batch and @batch cannot decorate");
     expect(() => batch(groupByKeys(fn) as never)).toThrow(
@@ -460,7 +460,7 @@ describe("strict result checks", () => {
     ],
   };
   for (const [name, [returned, text]] of Object.entries(cases)) {
-    it(`refuse ${name}`, async () => {
+    it(`reject ${name}`, async () => {
       const handle = triton.bind({
         ...specs,
         outputs: [{ name: "y", dtype: "FP64", shape: [1] }],
@@ -471,7 +471,7 @@ describe("strict result checks", () => {
     });
   }
 
-  it("take ndarrays of the declared type and shape", async () => {
+  it("accept ndarrays of the declared type and shape", async () => {
     const handle = triton.bind({
       ...specs,
       strict: true,

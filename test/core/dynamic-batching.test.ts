@@ -21,14 +21,14 @@ describe("the dynamic batcher without a delay", () => {
     expect(await Promise.all(answers)).toEqual([1, 2, 3]);
   });
 
-  it("lets nobody wait while an instance is idle", async () => {
+  it("lets no request wait while an instance is idle", async () => {
     const { clock, model, handle } = await served();
     await Promise.all([echo(handle, 1), clock.settle()]);
     await Promise.all([echo(handle, 2), clock.settle()]);
     expect([model.batches, clock.now()]).toEqual([[[1], [2]], 0]);
   });
 
-  it("grows the next batch until an instance takes it", async () => {
+  it("extends the next batch until an instance takes it", async () => {
     const { clock, model, handle } = await served();
     model.held = true;
     for (const value of [1, 2, 3, 4]) {
@@ -41,7 +41,7 @@ describe("the dynamic batcher without a delay", () => {
     expect(model.batches).toEqual([[1], [2, 3, 4]]);
   });
 
-  it("never makes a batch larger than the largest size", async () => {
+  it("never exceeds the largest batch size", async () => {
     const { clock, model, handle } = await served({ maxBatchSize: 3 });
     model.held = true;
     for (let value = 0; value < 20; value++) void echo(handle, value);
@@ -52,7 +52,7 @@ describe("the dynamic batcher without a delay", () => {
     expect(model.batches.flat()).toEqual(Array.from({ length: 20 }, (_, value) => value));
   });
 
-  it("keeps the rows of one request together and cuts before the one that does not fit", async () => {
+  it("keeps the rows of one request together and cuts before a request that does not fit", async () => {
     const { clock, model, handle } = await served({ maxBatchSize: 4 });
     const three = handle.inferBatch({ x: [[1], [2], [3]] });
     const two = handle.inferBatch({ x: [[4], [5]] });
@@ -84,7 +84,7 @@ describe("the dynamic batcher without a delay", () => {
     expect(model.batches).toEqual([[1], [2], [3, 4]]);
   });
 
-  it("waits for as many requests as it was told to before its first batch", async () => {
+  it("waits for the given number of requests before its first batch", async () => {
     const clock = new VirtualClock();
     const model = new EchoModel();
     const handle = await model.bind(new Triton({ clock, delayScheduler: 3 }));
@@ -98,7 +98,7 @@ describe("the dynamic batcher without a delay", () => {
     expect(model.batches).toEqual([[1, 2, 3], [4]]);
   });
 
-  it("does not wait for others in place of requests that were given up or expired meanwhile", async () => {
+  it("counts cancelled and expired requests towards that number", async () => {
     const clock = new VirtualClock();
     const model = new EchoModel();
     const handle = await model.bind(new Triton({ clock, delayScheduler: 3 }));
@@ -116,7 +116,7 @@ describe("the dynamic batcher without a delay", () => {
     expect(model.batches).toEqual([[3]]);
   });
 
-  it("waits for as many as TRITONSERVER_DELAY_SCHEDULER says, where the program says nothing", async () => {
+  it("takes the number from TRITONSERVER_DELAY_SCHEDULER when the option is unset", async () => {
     vi.stubEnv("TRITONSERVER_DELAY_SCHEDULER", "2");
     const { clock, model, handle } = await served();
     const told = new EchoModel();
@@ -130,7 +130,7 @@ describe("the dynamic batcher without a delay", () => {
     expect(model.batches).toEqual([[1, 2]]);
   });
 
-  it("waits for nobody when the variable is no number", async () => {
+  it("does not wait when that variable is not a number", async () => {
     vi.stubEnv("TRITONSERVER_DELAY_SCHEDULER", "many");
     const { clock, model, handle } = await served();
     void echo(handle, 1);
@@ -153,7 +153,7 @@ describe("a queue delay", () => {
     expect(model.batches).toEqual([[1, 2]]);
   });
 
-  it("ends when a batch of the largest size has come together", async () => {
+  it("ends when a batch of the largest size is complete", async () => {
     const { clock, model, handle } = await served(delayed);
     for (const value of [1, 2, 3]) {
       void echo(handle, value);
@@ -165,7 +165,7 @@ describe("a queue delay", () => {
     expect([model.batches, clock.now()]).toEqual([[[1, 2, 3, 4]], 3]);
   });
 
-  it("ends when a batch of a preferred size has come together", async () => {
+  it("ends when a batch of a preferred size is complete", async () => {
     const { clock, model, handle } = await served({
       batcher: { ...delayed.batcher, preferredBatchSize: [2] },
     });
@@ -187,7 +187,7 @@ describe("a queue delay", () => {
     expect(model.batches).toEqual([[1], [2]]);
   });
 
-  it("is that of the requests that are left when the oldest is given up", async () => {
+  it("restarts from the next oldest request when the oldest is cancelled", async () => {
     const { clock, model, handle } = await served(delayed);
     const giveUp = new AbortController();
     const first = echo(handle, 1, { signal: giveUp.signal });
@@ -202,8 +202,8 @@ describe("a queue delay", () => {
   });
 });
 
-describe("answers in order", () => {
-  it("wait for those of earlier requests, which run in another instance", async () => {
+describe("ordered responses", () => {
+  it("wait for earlier requests that run in another instance", async () => {
     for (const preserveOrdering of [true, false]) {
       const { clock, model, handle } = await served({ maxBatchSize: 1, batcher: { preserveOrdering } }, 2);
       const answered: number[] = [];
@@ -222,8 +222,8 @@ describe("answers in order", () => {
   });
 });
 
-describe("an answer that is held back until earlier ones are out", () => {
-  /** The first request runs for ever, the second is answered in another instance. */
+describe("a response held back by earlier requests", () => {
+  /** The first request runs forever, the second is answered in another instance. */
   async function held(options: InferOptions) {
     const config = { maxBatchSize: 1, batcher: { preserveOrdering: true } };
     const { clock, model, handle } = await served(config, 2);
@@ -248,7 +248,7 @@ describe("an answer that is held back until earlier ones are out", () => {
     expect(handle.statistics().inferenceStats).toMatchObject({ success: { count: 1 }, fail: { count: 1 } });
   });
 
-  it("still runs out of time", async () => {
+  it("can still time out", async () => {
     const { clock, model, first, second } = await held({ timeoutMicroseconds: 5000 });
     await clock.advance(5);
     expect(await second).toBe("UNAVAILABLE Request timeout expired");
@@ -257,7 +257,7 @@ describe("an answer that is held back until earlier ones are out", () => {
     expect(await first).toBe("done");
   });
 
-  it("is waited for when the model stops", async () => {
+  it("is awaited when the model stops", async () => {
     const { clock, model, handle, first, second } = await held({});
     const unbound = handle.unbind();
     await clock.settle();
@@ -269,7 +269,7 @@ describe("an answer that is held back until earlier ones are out", () => {
 });
 
 describe("requests of different kinds", () => {
-  it("are batched only while their shapes agree, in the order in which they came", async () => {
+  it("share a batch only while their shapes match, in order of arrival", async () => {
     const clock = new VirtualClock();
     const shapes: number[][] = [];
     const handle = new Triton({ clock }).bind({
@@ -298,7 +298,7 @@ describe("requests of different kinds", () => {
     expect((await Promise.all(answers)).map(({ y }) => [...y.data])).toEqual(rows);
   });
 
-  it("are batched only while they bring the same optional inputs", async () => {
+  it("share a batch only while they have the same optional inputs", async () => {
     const clock = new VirtualClock();
     const batches: string[] = [];
     const handle = new Triton({ clock }).bind({

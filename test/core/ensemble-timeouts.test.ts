@@ -1,7 +1,7 @@
 import { batch, Triton, VirtualClock } from "@tritonjs/core";
 import { expect, it } from "vitest";
 
-it("a step that takes longer than its request may ends that request, and the ensemble goes on", async () => {
+it("a step that exceeds the timeout of its request ends that request, and the ensemble keeps working", async () => {
   const clock = new VirtualClock();
   const triton = new Triton({ clock });
   const number = { dtype: "INT32", shape: [1] } as const;

@@ -22,7 +22,7 @@ const infer = async (handle: Stage, value: number, options = {}) =>
   (await handle.infer({ x: [[value]] }, options)).y.data[0];
 
 describe("an ensemble", () => {
-  it("goes through its steps, whatever their order in the list", async () => {
+  it("runs its steps in the order of their tensors", async () => {
     const triton = new Triton();
     bindStage(triton, "a", adds(1));
     bindStage(triton, "b", adds(10));
@@ -33,7 +33,7 @@ describe("an ensemble", () => {
     await triton.close();
   });
 
-  it("is typed as any model, and batches in its members", async () => {
+  it("is called like any model, and its members batch", async () => {
     const { clock, triton } = open();
     const member = bindStage(triton, "a", adds(1), { maxBatchSize: 8 });
     const ensemble = bindPipeline(triton, [stage("a", "x", "y")]);
@@ -45,7 +45,7 @@ describe("an ensemble", () => {
     expect(ensemble.statistics()).toMatchObject({ inferenceCount: 3, executionCount: 3 });
   });
 
-  it("runs steps that do not wait for each other at the same time", async () => {
+  it("runs independent steps at the same time", async () => {
     const { clock, triton } = open();
     const held = ["a", "b"].map((name) => {
       const one = heldStage();
@@ -78,7 +78,7 @@ describe("an ensemble", () => {
     expect(await answer).toBe(8);
   });
 
-  it("hands tensors on without a copy, and lets no reader see another's changes", async () => {
+  it("passes tensors on without a copy, and hides one reader's changes from others", async () => {
     const triton = new Triton();
     const seen: ArrayBufferLike[] = [];
     const watch = (amount: number) => (x: Parameters<ReturnType<typeof adds>>[0]) => {
@@ -102,7 +102,7 @@ describe("an ensemble", () => {
     await triton.close();
   });
 
-  it("passes id, priority, parameters and what is left of the time on", async () => {
+  it("passes on id, priority, parameters and the time left", async () => {
     const { clock, triton } = open();
     const seen: unknown[] = [];
     for (const modelName of ["a", "b"]) {
@@ -135,7 +135,7 @@ describe("an ensemble", () => {
     expect(await late).toBe("UNAVAILABLE Request timeout expired");
   });
 
-  it("reports the error of a step under its own name, once, and gives the other steps up", async () => {
+  it("reports the error of a step once under its own name and cancels the other steps", async () => {
     const { clock, triton } = open();
     const held = heldStage();
     const slow = bindStage(triton, "slow", held.run);
@@ -158,7 +158,7 @@ describe("an ensemble", () => {
     held.release();
   });
 
-  it("gives its steps up when it is given up itself", async () => {
+  it("cancels its steps when it is cancelled", async () => {
     const { clock, triton } = open();
     const held = heldStage();
     bindStage(triton, "a", held.run);
@@ -176,7 +176,7 @@ describe("an ensemble", () => {
     expect(after.statistics().executionCount).toBe(0);
   });
 
-  it("may be a member of another, and gives outputs that another step reads", async () => {
+  it("may be a member of another, and returns outputs that another step reads", async () => {
     const triton = new Triton();
     bindStage(triton, "a", adds(1));
     bindPipeline(triton, [stage("a", "x", "m"), stage("a", "m", "y")], {}, "inner");
@@ -191,7 +191,7 @@ describe("an ensemble", () => {
     await triton.close();
   });
 
-  it("answers with the sequence of the request, as Triton does", async () => {
+  it("answers with the sequence id of the request, as Triton does", async () => {
     const { clock, triton } = open();
     bindStage(triton, "a", adds(1));
     bindPipeline(triton, [stage("a", "x", "y")]);
@@ -231,7 +231,7 @@ describe("the members of an ensemble", () => {
     expect(await answer).toBe(12);
   });
 
-  it("make it unavailable when they go, and ready when they come back", async () => {
+  it("make it unavailable when they are unbound, and ready when they return", async () => {
     const { clock, triton } = open();
     const member = bindStage(triton, "a", adds(1));
     const ensemble = bindPipeline(triton, [stage("a", "x", "y")]);
@@ -250,7 +250,7 @@ describe("the members of an ensemble", () => {
     expect(await answer).toBe(3);
   });
 
-  it("that go while a request is inside fail that request and no other", async () => {
+  it("fail only requests inside when they are unbound", async () => {
     const { clock, triton } = open();
     const held = heldStage();
     bindStage(triton, "a", held.run);
@@ -274,7 +274,7 @@ describe("the members of an ensemble", () => {
     expect(await next).toBe(6);
   });
 
-  it("that do not fit are refused at once when they are there, and when they come", async () => {
+  it("are rejected when they do not match, at bind and when they are bound later", async () => {
     const { clock, triton } = open();
     const steps = [stage("a", "x", "y")];
     const ensemble = bindPipeline(triton, steps);
@@ -295,7 +295,7 @@ describe("the members of an ensemble", () => {
     );
   });
 
-  it("that fail to load make it fail", async () => {
+  it("make it fail when they fail to load", async () => {
     const { triton } = open();
     const ensemble = bindPipeline(triton, [stage("a", "x", "y")]);
     const member = triton.bind({
@@ -311,7 +311,7 @@ describe("the members of an ensemble", () => {
     );
   });
 
-  it("cannot lead back to it", () => {
+  it("may not form a circle with it", () => {
     const { triton } = open();
     bindPipeline(triton, [stage("second", "x", "y")], {}, "first");
     expect(thrownBy(() => bindPipeline(triton, [stage("first", "x", "y")], {}, "second"))).toContain(
@@ -322,7 +322,7 @@ describe("the members of an ensemble", () => {
     );
   });
 
-  it("all answer what was accepted when the server closes", async () => {
+  it("answer all accepted requests when the server closes", async () => {
     const { clock, triton } = open();
     const held = heldStage();
     bindStage(triton, "a", held.run);
@@ -340,7 +340,7 @@ describe("the members of an ensemble", () => {
   });
 });
 
-describe("a decoupled member", () => {
+describe("a decoupled member of an ensemble", () => {
   const read = async (handle: Stage, value: number, limit = Number.POSITIVE_INFINITY) => {
     const values: number[] = [];
     for await (const { y } of handle.stream({ x: [[value]] })) {
@@ -350,7 +350,7 @@ describe("a decoupled member", () => {
     return values;
   };
 
-  it("makes the ensemble decoupled: the steps after it run for each response", async () => {
+  it("makes the ensemble decoupled, and later steps run for each response", async () => {
     const triton = new Triton();
     bindCounter(triton, "count");
     bindStage(triton, "a", adds(100));
@@ -363,7 +363,7 @@ describe("a decoupled member", () => {
     await triton.close();
   });
 
-  it("makes no more than the reader takes, and ends when the reader leaves", async () => {
+  it("produces no more responses than are read, and ends when the reader leaves", async () => {
     const triton = new Triton();
     const progress = bindCounter(triton, "count");
     bindStage(triton, "a", adds(0));
@@ -375,7 +375,7 @@ describe("a decoupled member", () => {
     expect(progress.ended).toBe(true);
   });
 
-  it("waits while the step after it has as many requests as it may", async () => {
+  it("waits while the next step has its maximum of requests", async () => {
     const { clock, triton } = open();
     const progress = bindCounter(triton, "count");
     const held = heldStage();
@@ -393,7 +393,7 @@ describe("a decoupled member", () => {
     expect((await values).sort()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it("that fails ends the request", async () => {
+  it("ends the request when it fails", async () => {
     const triton = new Triton();
     bindCounter(triton, "count");
     bindStage(triton, "a", (x) => {
@@ -408,7 +408,7 @@ describe("a decoupled member", () => {
 });
 
 describe("many requests to an ensemble", () => {
-  it("settle once each, whatever fails or is given up", async () => {
+  it("settle once each, even when steps fail or requests are cancelled", async () => {
     const triton = new Triton();
     bindStage(triton, "a", adds(1), { maxBatchSize: 8 });
     bindStage(triton, "b", async (x) => {

@@ -7,7 +7,7 @@ const outputs = [{ name: "i", dtype: "INT32", shape: [1] }] as const;
 let triton: Triton;
 afterEach(() => triton.close());
 
-/** A model `count` whose requests are answered by a generator. */
+/** A model `count` that answers its requests with a generator. */
 function bind(
   generator: (n: number, context: InferContext) => AsyncGenerator<{ i: readonly number[] }>,
   options = {},
@@ -25,7 +25,7 @@ function bind(
 
 type Handle = ReturnType<typeof bind>;
 
-/** What a request is answered, the error last. */
+/** The responses to a request; an error comes last. */
 async function read(
   handle: Handle,
   n: number,
@@ -41,7 +41,7 @@ async function read(
   return seen;
 }
 
-/** Counts for ever, and tells when it is ended. */
+/** Counts forever and records when it is ended. */
 function endless() {
   let end = () => {};
   const ended = new Promise<void>((resolve) => {
@@ -62,7 +62,7 @@ function endless() {
 }
 
 describe("a generator that never ends", () => {
-  it("ends with its reader, and makes no more than is read", async () => {
+  it("ends with its reader and makes no more responses than are read", async () => {
     const { told, generator } = endless();
     const handle = bind(generator);
     expect(await read(handle, 0, 3)).toEqual([0, 1, 2]);
@@ -71,7 +71,7 @@ describe("a generator that never ends", () => {
     expect(told.made).toBeLessThan(20);
   });
 
-  it("ends with the time of its request", async () => {
+  it("ends at the timeout of its request", async () => {
     const { told, generator } = endless();
     const handle = bind(generator);
     const seen = await read(handle, 0, Number.POSITIVE_INFINITY, { timeoutMicroseconds: 20_000 });
@@ -80,7 +80,7 @@ describe("a generator that never ends", () => {
     await told.ended;
   });
 
-  it("ends when the server closes, and its reader hears of it", async () => {
+  it("ends when the server closes, and its reader gets an error", async () => {
     const { told, generator } = endless();
     const handle = bind(generator, { exitTimeoutSecs: 0 });
     const stream = handle.stream({ n: [0] });
@@ -115,7 +115,7 @@ describe("a generator that outlives its client", () => {
 });
 
 describe("a generator that fails", () => {
-  it("after its first response: the client has that one, then the error, and the next request runs", async () => {
+  it("after its first response: the client gets that response, then the error, and the next request runs", async () => {
     const handle = bind(async function* (n) {
       yield { i: [n] };
       if (n > 0) throw new TritonError("UNAVAILABLE", "the source is dry");
@@ -124,7 +124,7 @@ describe("a generator that fails", () => {
     expect(await read(handle, 0)).toEqual([0]);
   });
 
-  it("with wrong tensors: the client has what was right, then the error", async () => {
+  it("with wrong tensors: the client gets the correct responses, then the error", async () => {
     let ended = false;
     const handle = bind(async function* (n) {
       try {
@@ -145,7 +145,7 @@ describe("a generator that fails", () => {
 });
 
 describe("a generator for a whole batch", () => {
-  it("answers each request with its own rows, and goes on for those that are left", async () => {
+  it("answers each request with its own rows, and continues for the requests that are left", async () => {
     triton = new Triton();
     let ended = false;
     const handle = triton.bind({
@@ -173,7 +173,7 @@ describe("a generator for a whole batch", () => {
     expect(ended).toBe(true);
   });
 
-  it("of plain lists ends each request on its own", async () => {
+  it("of plain lists ends each request separately", async () => {
     triton = new Triton();
     const handle = triton.bind({
       modelName: "count",

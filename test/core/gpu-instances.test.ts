@@ -19,7 +19,7 @@ function keeping(warnings: string[]): Logger {
 }
 
 describe.skipIf(process.platform === "win32")("on a machine with two GPUs", () => {
-  it("instances are placed on each that their group lists, with Triton's names, and told where they are", async () => {
+  it("instances run on each listed GPU, with Triton's names, and know their device", async () => {
     await using _ = await fakeNvidiaSmi(gpuList(2));
     await using triton = new Triton();
     const handle = triton.bind({
@@ -39,7 +39,7 @@ describe.skipIf(process.platform === "win32")("on a machine with two GPUs", () =
     expect([...seen].sort()).toEqual(["0,0", "1,1"]);
   });
 
-  it("a group that lists none has all", async () => {
+  it("a group without a list uses all GPUs", async () => {
     await using _ = await fakeNvidiaSmi(gpuList(2));
     await using triton = new Triton();
     const handle = triton.bind({ ...device, config: { instanceGroup: { kind: "KIND_GPU", count: 2 } } });
@@ -51,7 +51,7 @@ describe.skipIf(process.platform === "win32")("on a machine with two GPUs", () =
     ]);
   });
 
-  it("a GPU that is not there is refused with Triton's text", async () => {
+  it("a missing GPU is rejected with Triton's text", async () => {
     await using _ = await fakeNvidiaSmi(gpuList(2));
     await using triton = new Triton();
     const bind = () => triton.bind({ ...device, config: { instanceGroup: { kind: "KIND_GPU", gpus: [2] } } });
@@ -62,7 +62,7 @@ describe.skipIf(process.platform === "win32")("on a machine with two GPUs", () =
 });
 
 describe.skipIf(process.platform === "win32")("on a machine without a GPU", () => {
-  it("KIND_GPU is refused with Triton's text, and the log has the reason", async () => {
+  it("KIND_GPU is rejected with Triton's text, and the reason is logged", async () => {
     await using _ = await fakeNvidiaSmi('echo "No devices were found"; exit 6');
     const warnings: string[] = [];
     await using triton = new Triton({ logger: keeping(warnings) });
@@ -76,7 +76,7 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
     ]);
   });
 
-  it("KIND_AUTO runs on the CPU, and nobody looks for GPUs unless a group lists some", async () => {
+  it("KIND_AUTO runs on the CPU, and GPUs are not looked for unless a group lists some", async () => {
     await using _ = await fakeNvidiaSmi("exit 3");
     const warnings: string[] = [];
     await using triton = new Triton({ logger: keeping(warnings) });
@@ -92,7 +92,7 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
     expect(warnings).toEqual([]);
   });
 
-  it("a model of a repository that asks for one is not loaded, and the others are", async () => {
+  it("a repository model that needs a GPU is not loaded, and the others are", async () => {
     await using models = await RepositoryOnDisk.create({
       "wants/config.pbtxt": identityConfig("instance_group [ { kind: KIND_GPU } ]"),
       "wants/1/": "",
@@ -123,7 +123,7 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
 });
 
 describe("an ONNX model on a GPU", () => {
-  it("runs with CUDA where that works, and else on the CPU, with a warning that says why", async () => {
+  it("runs with CUDA where it works, and otherwise on the CPU with a warning that names the reason", async () => {
     const warnings: string[] = [];
     await using triton = new Triton({ gpus: [0, 1] });
     const handle = triton.bind({
@@ -146,7 +146,7 @@ describe("an ONNX model on a GPU", () => {
     );
   });
 
-  it("that insists on CUDA is not loaded where that does not work", async () => {
+  it("that requires CUDA is not loaded where CUDA does not work", async () => {
     await using triton = new Triton({ gpus: [0] });
     const handle = triton.bind({
       modelName: "m",

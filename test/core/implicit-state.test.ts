@@ -35,7 +35,7 @@ function bindAdder(state: SequenceStateOption) {
 }
 
 describe("implicit state", () => {
-  it("of an ONNX model stays between the batcher and the model, as controls do", async () => {
+  it("of an ONNX model stays between batcher and model, as control inputs do", async () => {
     const handle = bindAdder({ input: "past", output: "present", dtype: "FP32", shape: [1], initial: [10] });
     expect(handle.metadata().inputs.map(({ name }) => name)).toEqual(["x"]);
     expect(handle.metadata().outputs.map(({ name }) => name)).toEqual(["sum"]);
@@ -47,7 +47,7 @@ describe("implicit state", () => {
     expect(await add(5, 1, { sequenceStart: true })).toBe(16);
   });
 
-  it("that an ONNX model does not have is told at bind, all at once", () => {
+  it("missing from an ONNX model is reported at bind, all at once", () => {
     const bind = () => bindAdder({ input: "before", output: "after", dtype: "FP32", shape: [1] });
     expect(bind).toThrow(TritonError);
     expect(bind).toThrow("the model file has no state input 'before'; it has 'x', 'past', 'start'");

@@ -10,8 +10,8 @@ const tensor = <D extends DataType>(dtype: D, shape: readonly number[]) =>
 /** A worker module that never finishes loading. */
 const neverLoads = new URL("data:text/javascript,await new Promise(() => setInterval(() => {}, 1000))");
 
-describe("an inference in process", () => {
-  it("takes a flat list of byte arrays for BYTES of any rank", async () => {
+describe("an in-process inference", () => {
+  it("accepts a flat list of byte arrays for BYTES of any rank", async () => {
     triton = new Triton();
     const model = triton.bind({
       modelName: "bytes",
@@ -26,7 +26,7 @@ describe("an inference in process", () => {
     ]);
   });
 
-  it("refuses parameters that are no plain values, before anything else is done", async () => {
+  it("rejects parameters that are not plain values before any other step", async () => {
     triton = new Triton();
     const model = triton.bind({
       modelName: "m",
@@ -40,7 +40,7 @@ describe("an inference in process", () => {
     });
   });
 
-  it("can be given up while the model loads", async () => {
+  it("can be cancelled while the model loads", async () => {
     triton = new Triton({ exitTimeoutSecs: 0 });
     const model = triton.bind({ modelName: "m", ...tensor("FP32", [1]), inferFunc: neverLoads });
     const controller = new AbortController();
@@ -51,7 +51,7 @@ describe("an inference in process", () => {
     await expect(aborted).rejects.toMatchObject({ code: "CANCELLED" });
   });
 
-  it("streams what its arrays held when it was called", async () => {
+  it("streams the values that its arrays had at the call", async () => {
     triton = new Triton();
     const model = triton.bind({
       modelName: "m",
@@ -69,8 +69,8 @@ describe("an inference in process", () => {
   });
 });
 
-describe("a binding", () => {
-  it("names each specification that cannot be read", () => {
+describe("bind", () => {
+  it("names each specification that is malformed", () => {
     triton = new Triton();
     const inputs = [
       { name: "x", dtype: "FP32" },
@@ -82,7 +82,7 @@ describe("a binding", () => {
   });
 });
 
-describe("closing", () => {
+describe("close", () => {
   it("does not wait for a model that never finishes loading", async () => {
     triton = new Triton({ exitTimeoutSecs: 0 });
     const model = triton.bind({ modelName: "m", ...tensor("FP32", [1]), inferFunc: neverLoads });

@@ -34,7 +34,7 @@ async function served(
   return handle;
 }
 
-/** What becomes of a request that misbehaves, and of the one behind it. */
+/** Outcomes of a request that misbehaves and of the next one. */
 async function outcomes(handle: EchoHandle, value: number): Promise<string[]> {
   return outcomesOf([value, 1].map((one) => echo(handle, one)));
 }
@@ -42,12 +42,12 @@ async function outcomes(handle: EchoHandle, value: number): Promise<string[]> {
 const crashed = "INTERNAL instance 'm_0_0' of model 'm' crashed: ";
 
 describe.each(["inline", "worker", "process"] as const)("a callback of isolation '%s'", (isolation) => {
-  it("that throws what is no error fails its batch with it", async () => {
+  it("that throws a value other than an error fails its batch with it", async () => {
     const handle = await served(isolation);
     expect(await outcomes(handle, THROWS_A_SYMBOL)).toEqual(["INTERNAL Symbol(no error)", "done"]);
   });
 
-  it("that never settles holds its own requests until their time is over, and does not keep close() from ending", async () => {
+  it("that never settles holds its requests until their timeout and does not stop close()", async () => {
     const clock = new VirtualClock();
     const handle = await served(isolation, {}, { clock, exitTimeoutSecs: 5 });
     const sent = outcomesOf([
@@ -68,24 +68,24 @@ describe.each(["inline", "worker", "process"] as const)("a callback of isolation
 });
 
 describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (isolation) => {
-  it("that exits fails its batch, and comes back", async () => {
+  it("that exits fails its batch and restarts", async () => {
     const handle = await served(isolation);
     expect(await outcomes(handle, EXITS)).toEqual([`${crashed}exited with code 7`, "done"]);
   });
 
-  it("that leaves a rejection unheard fails its batch with it, and comes back", async () => {
+  it("with an unhandled rejection fails its batch with it and restarts", async () => {
     const handle = await served(isolation);
     expect(await outcomes(handle, REJECTS_UNHEARD)).toEqual([`${crashed}nobody hears this`, "done"]);
   });
 
-  it("that exhausts its heap fails its batch, and comes back", async () => {
+  it("that exhausts its heap fails its batch and restarts", async () => {
     const handle = await served(isolation, { heapLimitMb: 32 });
     const [failed, next] = await outcomes(handle, EXHAUSTS_THE_HEAP);
     expect(failed).toMatch(isolation === "worker" ? /memory limit/ : /crashed: (was ended by SIG|exited)/);
     expect(next).toBe("done");
   });
 
-  it("that blocks holds up neither the instance beside it nor this thread", async () => {
+  it("that blocks delays neither another instance nor this thread", async () => {
     const handle = await served(isolation, { count: 2 }, { exitTimeoutSecs: 0 });
     const blocked = outcomeOf(echo(handle, LOOPS));
     expect(await outcomesOf([1, 2, 3].map((value) => echo(handle, value)))).toEqual(["done", "done", "done"]);
@@ -94,7 +94,7 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
     expect(await blocked).toBe("UNAVAILABLE model 'm' was stopped before the request was done");
   });
 
-  it("is ended when a batch runs for too long", async () => {
+  it("is ended when a batch exceeds its time limit", async () => {
     const clock = new VirtualClock();
     const handle = await served(isolation, { executionTimeoutMs: 1000 }, { clock });
     const [loop, next] = [LOOPS, 1].map((value) => outcomeOf(echo(handle, value)));
@@ -104,7 +104,7 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
     expect(await next).toBe("done");
   });
 
-  it("is ended when a batch runs on though nobody waits for it", async () => {
+  it("is ended when a batch keeps running after all its requests were cancelled", async () => {
     const clock = new VirtualClock();
     const handle = await served(isolation, { abandonedTimeoutMs: 500 }, { clock });
     const loop = outcomeOf(echo(handle, LOOPS, { timeoutMicroseconds: 100_000 }));
@@ -128,25 +128,25 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
   });
 });
 
-describe("a process", () => {
+describe("a process instance", () => {
   it.each([
     ["aborts", ABORTS, "was ended by SIGABRT"],
     ["is killed", KILLS_ITSELF, "was ended by SIGKILL"],
     ["breaks down in native code", FAULTS, "was ended by SIGSEGV"],
-  ])("that %s fails its batch, and nothing else", async (_, value, how) => {
+  ])("that %s fails its batch and nothing else", async (_, value, how) => {
     const handle = await served("process", { count: 2 });
     const sent = [value, 1, 2, 3].map((one) => echo(handle, one));
     expect(await outcomesOf(sent)).toEqual([`${crashed}${how}`, "done", "done", "done"]);
   });
 
-  it("cannot send answers of its own, and ends when it cuts the line", async () => {
+  it("cannot send forged answers, and ends when it closes its channel", async () => {
     const handle = await served("process");
     const [failed, next] = await outcomes(handle, CUTS_THE_LINE);
     expect(failed).toContain(crashed);
     expect(next).toBe("done");
   });
 
-  it("is another one after each crash, and gone after close()", async () => {
+  it("is replaced after each crash and gone after close()", async () => {
     const handle = await served("process");
     const pid = () => Number(handle.instances()[0]!.details.pid);
     const first = pid();
@@ -158,8 +158,8 @@ describe("a process", () => {
   });
 });
 
-describe("limits that nothing could keep", () => {
-  it("are refused by bind, all at once", () => {
+describe("limits that cannot be enforced", () => {
+  it("are rejected by bind, all at once", () => {
     triton = new Triton();
     const bind = () =>
       triton.bind({

@@ -6,7 +6,7 @@ import { outcomeOf, outcomesOf } from "../support/outcome.js";
 
 const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
 
-/** A model of which each batch waits to be let go, on a virtual clock. */
+/** A model whose batches wait for the test, on a virtual clock. */
 async function held(count: number) {
   const clock = new VirtualClock();
   const triton = new Triton({ clock });
@@ -23,7 +23,7 @@ async function held(count: number) {
 }
 
 describe("the number of instances", () => {
-  it("grows while they work, and what waits gets the new ones at once", async () => {
+  it("grows while they work, and waiting requests use the new ones at once", async () => {
     const { clock, model, handle, names } = await held(1);
     const answers = [1, 2, 3].map((value) => echo(handle, value));
     await clock.settle();
@@ -39,13 +39,13 @@ describe("the number of instances", () => {
     expect(await Promise.all(answers)).toEqual([1, 2, 3]);
   });
 
-  it("shrinks when those that are too many have finished, and they take nothing new meanwhile", async () => {
+  it("shrinks as surplus instances finish, without giving them new batches", async () => {
     const { clock, model, handle, names } = await held(3);
     const answers = [1, 2, 3, 4, 5].map((value) => echo(handle, value));
     await clock.settle();
     await handle.updateInstances(1);
     expect(names()).toEqual(["m_0_0", "m_0_1", "m_0_2"]);
-    // The first has the next request; the others have none, and go.
+    // The first instance takes the next request; the others have none and end.
     for (const left of [3, 2, 1]) {
       model.release();
       await clock.settle();
@@ -59,7 +59,7 @@ describe("the number of instances", () => {
     expect(names()).toEqual(["m_0_0"]);
   });
 
-  it("changes by groups too, of which those that fit keep their instances", async () => {
+  it("changes by groups, and instances of unchanged groups stay", async () => {
     const { handle, names } = await held(2);
     await handle.updateInstances([{ count: 1 }, { name: "spare", passive: true }]);
     await turn();
@@ -67,7 +67,7 @@ describe("the number of instances", () => {
     expect(handle.instances().map(({ passive }) => passive)).toEqual([false, true]);
   });
 
-  it("stays when a new instance cannot be loaded", async () => {
+  it("stays the same when a new instance fails to load", async () => {
     const triton = new Triton();
     onTestFinished(() => triton.close());
     const handle = triton.bind({
@@ -85,7 +85,7 @@ describe("the number of instances", () => {
     expect(handle.instances()).toHaveLength(2);
   });
 
-  it("cannot be what the model cannot have", async () => {
+  it("cannot be changed to a number that the model does not allow", async () => {
     const { handle } = await held(1);
     const list = new Triton().bind({ ...specs, inferFunc: [new EchoModel().callback()] });
     await list.ready();
@@ -98,7 +98,7 @@ describe("the number of instances", () => {
     expect(await outcomeOf(handle.updateInstances(2))).toMatch(/^UNAVAILABLE/);
   });
 
-  it("changes under sequences: each stays where it is until its end, new ones go elsewhere", async () => {
+  it("changes under sequences: each stays in its instance, and new ones use the others", async () => {
     const seen: string[] = [];
     const triton = new Triton();
     onTestFinished(() => triton.close());
@@ -133,7 +133,7 @@ describe("the number of instances", () => {
 });
 
 describe("passive instances", () => {
-  it("are loaded, and take no requests", async () => {
+  it("are loaded and take no requests", async () => {
     const seen = new Set<string>();
     const triton = new Triton();
     onTestFinished(() => triton.close());
@@ -159,7 +159,7 @@ describe("passive instances", () => {
 });
 
 it.each(["worker", "process"] as const)(
-  "no instance (%s) is left when close comes amid changes",
+  "no instance (%s) is left when close interrupts changes",
   async (isolation) => {
     const kind = isolation === "process" ? "ProcessWrap" : "MessagePort";
     const alive = () => process.getActiveResourcesInfo().filter((resource) => resource === kind).length;
@@ -173,7 +173,7 @@ it.each(["worker", "process"] as const)(
     await handle.ready();
     const changes = Promise.all([2, 3, 1, 2].map((count) => outcomeOf(handle.updateInstances(count))));
     await triton.close();
-    // Node counts the handle of a process that has ended until the end of the turn.
+    // Node counts the handle of an ended process until the end of the turn.
     await turn();
     await turn();
     expect(alive()).toBe(before);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { thrownBy } from "../support/outcome.js";
 
-/** A plain callback that writes down which instance it runs as. */
+/** A plain callback that records the instance it runs in. */
 function namedEcho(seen: string[]) {
   return async (
     requests: readonly { readonly inputs: { readonly x: { readonly data: Int32Array } } }[],
@@ -15,7 +15,7 @@ function namedEcho(seen: string[]) {
 }
 
 describe("instances", () => {
-  it("run at the same time, each one batch", async () => {
+  it("run at the same time, one batch each", async () => {
     const clock = new VirtualClock();
     const model = new EchoModel();
     const handle = await model.bind(new Triton({ clock }), { maxBatchSize: 1 }, 2);
@@ -29,7 +29,7 @@ describe("instances", () => {
     expect(model.batches).toEqual([[1], [2], [3]]);
   });
 
-  it("are as many as the instance group says for one function, all of which call it", async () => {
+  it("are as many as the instance group says for one function, which they all call", async () => {
     const seen: string[] = [];
     const clock = new VirtualClock();
     const handle = new Triton({ clock }).bind({
@@ -74,7 +74,7 @@ describe("instances", () => {
     expect(seen).toEqual(["a as m_0", "b as m_1"]);
   });
 
-  it("cannot be of another number than the functions of a list", () => {
+  it("must be as many as the functions of a list", () => {
     const bind = () =>
       new Triton().bind({
         modelName: "m",
@@ -88,7 +88,7 @@ describe("instances", () => {
     );
   });
 
-  it("take the oldest batch when they become idle, whichever of them it is", async () => {
+  it("take the oldest batch when they become idle", async () => {
     const clock = new VirtualClock();
     const model = new EchoModel();
     const handle = await model.bind(new Triton({ clock }), { maxBatchSize: 1 }, 3);

@@ -22,7 +22,7 @@ async function run(handle: Handle, value: number): Promise<number> {
   return y.data[0]!;
 }
 
-describe("a callback that asks to see a request again", () => {
+describe("a callback that reschedules a request", () => {
   it("gets it in its next batch", async () => {
     triton = new Triton();
     const batches: number[][] = [];
@@ -45,7 +45,7 @@ describe("a callback that asks to see a request again", () => {
     expect(batches).toEqual([[2, 4, 1], [2, 4], [4], [4]]);
   });
 
-  it("may look at the signal of each batch, which leaves nothing behind at the request's", async () => {
+  it("may read the signal of each batch, which removes its listeners from the request", async () => {
     triton = new Triton();
     const left = sequenceState(() => ({ runs: 0 }));
     const handle = triton.bind({
@@ -79,7 +79,7 @@ describe("a callback that asks to see a request again", () => {
     expect(await Promise.all([3, 1, 2].map((times) => run(handle, times)))).toEqual([3, 1, 2]);
   });
 
-  it("may answer in between, when it is decoupled", async () => {
+  it("may respond in between when it is decoupled", async () => {
     triton = new Triton();
     const sent = sequenceState(() => ({ count: 0 }));
     const steps: number[] = [];
@@ -106,7 +106,7 @@ describe("a callback that asks to see a request again", () => {
     expect(steps).toEqual([3, 2, 1]);
   });
 
-  it("is told when its model has no iterative sequences", async () => {
+  it("gets an error when its model has no iterative sequences", async () => {
     triton = new Triton();
     const inferFunc = () => [RESCHEDULE] as const;
     const handle: Handle = triton.bind({ modelName: "m", inputs, outputs, inferFunc });

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { batch, Triton } from "@tritonjs/core";
 import { expect, it } from "vitest";
 
-it("a model that has nothing to do keeps no request of its last batch", async () => {
+it("an idle model keeps no reference to the requests of its last batch", async () => {
   setFlagsFromString("--expose-gc");
   const collectGarbage = runInNewContext("gc") as () => void;
   await using triton = new Triton();

@@ -22,7 +22,7 @@ describe("a caller that changes its arrays after infer()", () => {
     "strided ndarray": (data) => ndarray(data, [1, 2], [2, 1]),
   };
   for (const [name, form] of Object.entries(forms)) {
-    it(`changes nothing of what it sent as a ${name}, also while the model still loads`, async () => {
+    it(`does not change the ${name} that it sent, even while the model loads`, async () => {
       for (const loaded of [true, false]) {
         await using triton = new Triton();
         const handle = triton.bind({ modelName: "m", ...pair, inferFunc: batch(({ x }) => ({ y: x })) });
@@ -37,7 +37,7 @@ describe("a caller that changes its arrays after infer()", () => {
     });
   }
 
-  it("changes nothing of the bytes that it sent, Buffers of the pool included", async () => {
+  it("does not change the bytes that it sent, including pooled Buffers", async () => {
     await using triton = new Triton();
     const handle = triton.bind({ modelName: "m", ...words, inferFunc: batch(({ x }) => ({ y: x })) });
     await handle.ready();
@@ -60,7 +60,7 @@ describe("a caller that changes its arrays after infer()", () => {
 });
 
 describe("a callback that changes its inputs", () => {
-  it("changes nothing of the caller's arrays", async () => {
+  it("does not change the caller's arrays", async () => {
     await using triton = new Triton();
     const handle = triton.bind({
       modelName: "m",
@@ -75,7 +75,7 @@ describe("a callback that changes its inputs", () => {
     expect([...data]).toEqual([1, 2]);
   });
 
-  it("changes nothing of other requests, in its batch or in other models", async () => {
+  it("does not change other requests in its batch or in other models", async () => {
     await using triton = new Triton();
     const handle = triton.bind({
       modelName: "m",
@@ -98,7 +98,7 @@ describe("a callback that changes its inputs", () => {
     ]);
   });
 
-  it("changes nothing of the bytes of other requests", async () => {
+  it("does not change the bytes of other requests", async () => {
     await using triton = new Triton();
     const handle = triton.bind({
       modelName: "m",
@@ -116,7 +116,7 @@ describe("a callback that changes its inputs", () => {
 });
 
 describe("a caller that changes its result", () => {
-  it("changes nothing of a constant that the callback returns each time", async () => {
+  it("does not change a constant that the callback returns each time", async () => {
     await using triton = new Triton();
     const constant = Int32Array.of(5, 6);
     const handle = triton.bind({ modelName: "m", ...pair, inferFunc: batch(() => ({ y: constant })) });
@@ -129,7 +129,7 @@ describe("a caller that changes its result", () => {
     ]);
   });
 
-  it("changes nothing of constant bytes", async () => {
+  it("does not change constant bytes", async () => {
     await using triton = new Triton();
     const constant = [Buffer.from("fixed")];
     const handle = triton.bind({
@@ -143,7 +143,7 @@ describe("a caller that changes its result", () => {
     expect(text((await handle.infer({ x: ["a"] })).y.data[0])).toBe("fixed");
   });
 
-  it("changes nothing of the results of its neighbours in the batch, nor sees their bytes", async () => {
+  it("does not change other results of the batch, and does not see their bytes", async () => {
     const clock = new VirtualClock();
     const model = new EchoModel();
     const handle = await model.bind(new Triton({ clock }));

@@ -11,7 +11,7 @@ const specs = {
   ],
 } as const;
 
-/** Rows of whole numbers: their products are exact, in whatever order they are added. */
+/** Rows of whole numbers: their products are exact, whatever the order of additions. */
 const rows = Array.from({ length: 64 }, (_, i) => [i, 64 - i, (i * 7) % 13, -i]);
 
 let triton: Triton;
@@ -22,7 +22,7 @@ afterEach(() => triton.close());
 
 describe("64 single requests to an ONNX model at once", () => {
   for (const count of [1, 2]) {
-    it(`are merged for ${count} instance(s), and each answer is that of the request alone`, async () => {
+    it(`run in merged batches on ${count} instance(s), and each answer equals that of the request alone`, async () => {
       const handle = triton.bind({
         modelName: "matrix",
         ...specs,
@@ -43,7 +43,7 @@ describe("64 single requests to an ONNX model at once", () => {
     });
   }
 
-  it("are merged with requests of several rows", async () => {
+  it("share batches with requests of several rows", async () => {
     const handle = triton.bind({
       modelName: "matrix",
       ...specs,
@@ -66,8 +66,8 @@ describe("64 single requests to an ONNX model at once", () => {
   });
 });
 
-describe("what the model file says", () => {
-  it("stands where bind was not told: inputs, outputs and that it can batch", async () => {
+describe("a bound model file", () => {
+  it("provides inputs, outputs and batching when bind does not name them", async () => {
     const handle = triton.bind({ modelName: "matrix", inferFunc: onnxruntime({ model: matrixOnnx() }) });
     expect(handle.config()).toMatchObject({
       maxBatchSize: 4,
@@ -83,7 +83,7 @@ describe("what the model file says", () => {
     expect(handle.instances()[0]!.details).toEqual({ executionProvider: "cpu" });
   });
 
-  it("may offer more outputs than are served", async () => {
+  it("may have more outputs than are served", async () => {
     const handle = triton.bind({
       modelName: "matrix",
       inputs: specs.inputs,

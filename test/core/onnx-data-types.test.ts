@@ -7,7 +7,7 @@ import { outcomeOf, outcomesOf, thrownBy } from "../support/outcome.js";
 const triton = new Triton();
 afterAll(() => triton.close());
 
-/** Two rows of two elements each, at the edges of what the data type holds. */
+/** Two rows of two elements each, at the limits of the data type. */
 const values: Record<Exclude<DataType, "BF16">, readonly unknown[]> = {
   BOOL: [true, false, false, true],
   UINT8: [0, 1, 128, 255],
@@ -42,11 +42,11 @@ describe("an ONNX model", () => {
     });
   });
 
-  it("passes every data type but BF16", () => {
+  it("is tested with every data type but BF16", () => {
     expect([...Object.keys(values), "BF16"].sort()).toEqual([...DATA_TYPES].sort());
   });
 
-  it("with bfloat16 is refused by bind", () => {
+  it("with bfloat16 is rejected by bind", () => {
     const inferFunc = onnxruntime({ model: identityOnnx("BFLOAT16", ["n"]) });
     expect(thrownBy(() => triton.bind({ modelName: "bf16", inferFunc }))).toMatch(
       /^UNSUPPORTED .* input 'x' of type bfloat16, which onnxruntime-node cannot pass/,
@@ -54,7 +54,7 @@ describe("an ONNX model", () => {
   });
 });
 
-/** What the same values are after passing through a callback. */
+/** The same values after they pass through a callback. */
 async function throughCallback(datatype: DataType, x: unknown): Promise<unknown> {
   const { name } = triton.bind({
     modelName: `callback-${datatype}`,
@@ -66,7 +66,7 @@ async function throughCallback(datatype: DataType, x: unknown): Promise<unknown>
 }
 
 describe("BYTES that an ONNX string cannot hold", () => {
-  it("fail their own request of a batch and no other", async () => {
+  it("fail only their own request of a batch", async () => {
     const handle = triton.bind({
       modelName: "strings",
       inputs: [{ name: "x", dtype: "BYTES", shape: [1] }],

@@ -26,7 +26,7 @@ const refusal = (options: OnnxRuntimeOptions, config: ModelOptions = {}) =>
   thrownBy(() => bind(options, config));
 
 describe("a model file", () => {
-  it("may be given by path, by URL and as bytes", async () => {
+  it("may be given as a path, a URL or bytes", async () => {
     const path = join(folder, "identity.onnx");
     const bytes = identityOnnx("FLOAT", ["n"]);
     await writeFile(path, bytes);
@@ -43,7 +43,7 @@ describe("a model file", () => {
     );
   });
 
-  it("that is cut off is INVALID_ARG at bind, wherever it is cut", async () => {
+  it("that is cut short at any byte is INVALID_ARG at bind", async () => {
     const path = join(folder, "cut.onnx");
     const bytes = matrixOnnx();
     for (const length of [0, 1, 20, bytes.byteLength >> 1, bytes.byteLength - 1]) {
@@ -65,7 +65,7 @@ describe("a model file", () => {
     }
   });
 
-  it("that is whole but no graph that can run is INVALID_ARG when it is loaded, in ONNX Runtime's words", async () => {
+  it("with a graph that cannot run is INVALID_ARG when it is loaded, with ONNX Runtime's text", async () => {
     const model = onnxModel({
       name: "unknown",
       opset: 17,
@@ -81,22 +81,22 @@ describe("a model file", () => {
   });
 });
 
-describe("the first axis", () => {
-  it("that is fixed turns batching off when nobody asks for it", async () => {
+describe("the first dimension of a model file", () => {
+  it("turns batching off by default when it is fixed", async () => {
     const handle = bind({ model: identityOnnx("FLOAT", [2, 3]) });
     expect(handle.config()).toMatchObject({ maxBatchSize: 0, input: [{ dims: [2, 3] }] });
     const { y } = await triton.infer(handle.name, { x: new Float32Array(6) });
     expect(y!.shape).toEqual([2, 3]);
   });
 
-  it("that is fixed is an error when batching is asked for", () => {
+  it("is an error when it is fixed and batching is requested", () => {
     expect(refusal({ model: identityOnnx("FLOAT", [2, 3]) }, { maxBatchSize: 8 })).toContain(
       "config asks for batches of 8, but the first dimension of input 'x' in the model file is not variable: its shape " +
         "is [2,3]; set config.batching to false or export the model with a variable first dimension",
     );
   });
 
-  it("that is written as -1 is variable", () => {
+  it("is variable when it is written as -1", () => {
     expect(bind({ model: identityOnnx("FLOAT", [-1, 3]) }).config()).toMatchObject({
       maxBatchSize: 4,
       input: [{ dims: [3] }],
@@ -104,8 +104,8 @@ describe("the first axis", () => {
   });
 });
 
-describe("specifications that the file contradicts", () => {
-  it("are all told at once", () => {
+describe("specifications that contradict the model file", () => {
+  it("are all reported at once", () => {
     const problems = thrownBy(() =>
       triton.bind({
         modelName: "contradiction",
@@ -128,7 +128,7 @@ describe("specifications that the file contradicts", () => {
 });
 
 describe("execution providers", () => {
-  it("that cannot be used are left out with a warning, and the live one is told", async () => {
+  it("that cannot be used are skipped with a warning, and the active one is reported", async () => {
     const warnings: string[] = [];
     const handle = bind({
       model: identityOnnx("FLOAT", ["n"]),
@@ -144,7 +144,7 @@ describe("execution providers", () => {
     ]);
   });
 
-  it("fall back to the CPU also when it is not listed", async () => {
+  it("fall back to the CPU even when it is not listed", async () => {
     const warnings: string[] = [];
     const handle = bind({
       model: identityOnnx("FLOAT", ["n"]),
@@ -155,7 +155,7 @@ describe("execution providers", () => {
     expect([handle.instances()[0]!.details.executionProvider, warnings.length]).toEqual(["cpu", 1]);
   });
 
-  it("with WebGPU make the instance a process, and are left out in a thread that somebody insists on", async () => {
+  it("with WebGPU put the instance into a process, and are skipped when a thread is required", async () => {
     const options = { model: identityOnnx("FLOAT", ["n"]), executionProviders: ["webgpu"] };
     const process = bind({ ...options, onWarning() {} });
     await process.ready();
@@ -176,7 +176,7 @@ describe("execution providers", () => {
     ]);
   });
 
-  it("fail the model when they are strict", async () => {
+  it("fail the model in strict mode", async () => {
     const handle = bind({
       model: identityOnnx("FLOAT", ["n"]),
       executionProviders: ["no-such-provider", "cpu"],

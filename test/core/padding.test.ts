@@ -21,7 +21,7 @@ const length = {
 const cut = { ...y, batchOutput: { kind: "CUT_TO_INPUT_SHAPE", sourceInput: "x" } } as const;
 
 describe("padding", () => {
-  it("brings requests of other lengths into one batch, with a mask and the true lengths", async () => {
+  it("joins requests of different lengths in one batch, with a mask and the true lengths", async () => {
     const clock = new VirtualClock();
     const seen: unknown[] = [];
     const handle = new Triton({ clock }).bind({
@@ -90,7 +90,7 @@ describe("padding", () => {
   });
 });
 
-describe("options that contradict each other", () => {
+describe("contradicting padding options", () => {
   const bind = (batcher: object, inputs: readonly object[] = [x], outputs: readonly object[] = [y]) =>
     thrownBy(() =>
       new Triton().bind({
@@ -113,11 +113,11 @@ describe("options that contradict each other", () => {
     [{ pad: { z: 0 } }, "config.batcher.pad names input 'z', which the model does not have"],
     [{ pad: { x: "a" } }, "config.batcher.pad of input 'x'"],
     [{ pad: 5 }, "config.batcher.pad must be values by input name, or a function, got number"],
-  ])("are refused: %o", (batcher, text) => {
+  ])("are rejected: %o", (batcher, text) => {
     expect(bind(batcher)).toContain(text);
   });
 
-  it("are refused where there is nothing to pad", () => {
+  it("are rejected when there is no dimension to pad", () => {
     const fixed = { ...x, shape: [2] };
     expect(bind({ pad: { x: 0 } }, [fixed])).toContain("'x', which has no variable dimension");
     expect(bind({ pad: { x: 0 } }, [{ ...x, allowRaggedBatch: true }])).toContain(

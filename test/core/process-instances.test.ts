@@ -12,7 +12,7 @@ const fixture = (name: string) => new URL(`./fixtures/${name}.mjs`, import.meta.
 let triton: Triton;
 afterEach(() => triton.close());
 
-/** Binds a module that runs in a process, or another isolation. */
+/** Binds a module that runs in a process or in another isolation. */
 function bind(name: string, config: ModelOptions = {}, instanceGroup: object = { isolation: "process" }) {
   return triton.bind({
     modelName: name,
@@ -26,7 +26,7 @@ function bind(name: string, config: ModelOptions = {}, instanceGroup: object = {
 describe.each(["process", "worker", "inline"] as const)("a module of isolation '%s'", (isolation) => {
   const group = { isolation };
 
-  it("runs batches, and says where it does", async () => {
+  it("runs batches and reports where it runs", async () => {
     triton = new Triton();
     const handle = bind("batch-double", {}, group);
     await handle.ready();
@@ -38,7 +38,7 @@ describe.each(["process", "worker", "inline"] as const)("a module of isolation '
     expect(pid === process.pid).toBe(isolation !== "process");
   });
 
-  it("answers with streams, of which it makes no more than are read", async () => {
+  it("streams no more responses than are read", async () => {
     triton = new Triton();
     const handle = bind("counts-up", { batching: false, decoupled: true }, group);
     const all: number[] = [];
@@ -48,7 +48,7 @@ describe.each(["process", "worker", "inline"] as const)("a module of isolation '
     for await (const { y } of handle.stream({ x: [0] })) expect(y.data[0]).toBeLessThan(200);
   });
 
-  it("calls other models, once and for all of their responses", async () => {
+  it("calls other models for one response and for all of their responses", async () => {
     triton = new Triton();
     const upTo = sample<typeof echoInputs, typeof echoOutputs>(async function* ({
       x,
@@ -75,7 +75,7 @@ describe.each(["process", "worker", "inline"] as const)("a module of isolation '
     );
   });
 
-  it("hears that its requests are given up", async () => {
+  it("is notified when its requests are cancelled", async () => {
     triton = new Triton();
     const handle = bind("waits-for-cancel", {}, group);
     await handle.ready();
@@ -89,7 +89,7 @@ describe.each(["process", "worker", "inline"] as const)("a module of isolation '
     expect((await echo(handle, 0)) - before).toBe(102);
   });
 
-  it("keeps what it knows of a sequence", async () => {
+  it("keeps the state of a sequence", async () => {
     triton = new Triton();
     const handle = bind("accumulates", { sequence: { strategy: "oldest" } }, group);
     const send = (value: number, sequenceId: number, flags: object = {}) =>
@@ -101,7 +101,7 @@ describe.each(["process", "worker", "inline"] as const)("a module of isolation '
   });
 });
 
-describe("a process", () => {
+describe("a process instance", () => {
   it("has the priority of its host policy", async () => {
     triton = new Triton({ hostPolicies: { low: { nice: 7 }, cpu: { nice: 3 } } });
     const config = { maxBatchSize: 1 };
@@ -114,7 +114,7 @@ describe("a process", () => {
     expect(pids.map((pid) => getPriority(pid))).toEqual([7, 3]);
   });
 
-  it("is told what of its host policy cannot be", async () => {
+  it("warns of host policy settings that it cannot apply", async () => {
     const warnings: string[] = [];
     const listen = ({ message }: Error) => warnings.push(message);
     process.on("warning", listen);
@@ -127,7 +127,7 @@ describe("a process", () => {
     ]);
   });
 
-  it("that is lost takes its sequences with it: the client hears of it, and can start again", async () => {
+  it("loses its sequences when it dies; the client gets an error and can start again", async () => {
     triton = new Triton();
     const handle = bind("accumulates", { sequence: { strategy: "oldest" } });
     await echo(handle, 1, { sequenceId: 1, sequenceStart: true });
@@ -138,7 +138,7 @@ describe("a process", () => {
     expect(await echo(handle, 4, { sequenceId: 1, sequenceStart: true })).toBe(4);
   });
 
-  it("that is down is no place for a new sequence while another is up", async () => {
+  it("gets no new sequence while it is down and another instance is up", async () => {
     const clock = new VirtualClock();
     triton = new Triton({ clock });
     const handle = bind(
@@ -181,7 +181,7 @@ describe("a process", () => {
     });
   });
 
-  it("that runs native code may have a limit to it, which a thread may not", () => {
+  it("may have a memory limit for native code, which a thread may not have", () => {
     triton = new Triton();
     const bindWith = (isolation: "worker" | "process") =>
       triton.bind({

@@ -5,7 +5,7 @@ import { repositoryRoot } from "../support/repository.js";
 
 const fixture = (name: string) => new URL(`./fixtures/${name}.mjs`, import.meta.url);
 
-/** The program's output is closed, and so its end told, when the processes that it has started are gone too. */
+/** The program's output closes, and so its end is reported, only when all processes that it started are gone. */
 function start(what: string, module: string): Program {
   const program = fileURLToPath(fixture("serves-in-a-process"));
   return Program.node(program, [what, fixture(module).href], repositoryRoot);
@@ -19,7 +19,7 @@ describe("a child process", () => {
     expect((await program.ended).signal).toBe("SIGKILL");
   });
 
-  it("ends when its parent is killed while it is in a loop", async () => {
+  it("in an endless loop ends when its parent is killed", async () => {
     const program = start("loop", "misbehaves");
     await program.untilItSays("serving");
     program.signal("SIGKILL");
@@ -30,7 +30,7 @@ describe("a child process", () => {
     expect((await start("exit", "misbehaves").ended).code).toBe(0);
   });
 
-  it("writes to the output of its parent, however much, and is heard all the same", async () => {
+  it("writes any amount to the output of its parent and still gets its answers through", async () => {
     const { code, stdout, stderr } = await start("flood", "floods-stdout").ended;
     expect({ code, stderr, written: stdout.length }).toEqual({
       code: 0,

@@ -29,7 +29,7 @@ async function sumsOf(handle: {
 }
 
 describe("ragged inputs", () => {
-  it("reach a callback of batches as one row of elements, with the batch inputs that were asked for", async () => {
+  it("reach a batch callback as one row of elements, with the batch inputs", async () => {
     const seen: unknown[] = [];
     const handle = triton.bind({
       modelName: "ragged",
@@ -44,7 +44,7 @@ describe("ragged inputs", () => {
     expect(seen).toEqual([[[6], [1, 2, 3, 4, 5, 6], [2, 5, 6]]]);
   });
 
-  it("reach a module in a worker alike", async () => {
+  it("reach a module in a worker in the same form", async () => {
     const handle = triton.bind({
       modelName: "ragged",
       inputs: [x, ends],
@@ -56,7 +56,7 @@ describe("ragged inputs", () => {
     expect(handle.statistics().executionCount).toBe(1);
   });
 
-  it("reach a plain callback as they came, as in Triton's Python backend", async () => {
+  it("reach a plain callback unchanged, as in Triton's Python backend", async () => {
     const seen: unknown[] = [];
     const handle = triton.bind({
       modelName: "ragged",
@@ -79,7 +79,7 @@ describe("ragged inputs", () => {
     ]);
   });
 
-  it("are reached from a model configuration of Triton's as well", async () => {
+  it("can be set up in a Triton model configuration", async () => {
     const handle = triton.bind({
       modelName: "ragged",
       outputs: [y],
@@ -98,7 +98,7 @@ describe("ragged inputs", () => {
     expect(await sumsOf(infer)).toEqual([3, 12, 6]);
   });
 
-  it("give scattered outputs back in the shape that each request had", async () => {
+  it("give scattered outputs back in the shape of each request", async () => {
     const handle = triton.bind({
       modelName: "ragged",
       inputs: [x],
@@ -132,7 +132,7 @@ describe("ragged inputs", () => {
   });
 });
 
-describe("batch inputs and outputs that make no sense", () => {
+describe("invalid batch inputs and outputs", () => {
   const bind = (inputs: readonly TensorSpec[], outputs: readonly TensorSpec[] = [y], modelConfig = {}) =>
     thrownBy(() =>
       triton.bind({
@@ -150,7 +150,7 @@ describe("batch inputs and outputs that make no sense", () => {
     batchInput: { kind, sourceInput } as BatchInputSpec,
   });
 
-  it("are refused in Triton's words, all at once", () => {
+  it("are rejected with Triton's texts, all at once", () => {
     const text = bind(
       [x, made("BATCH_SIZE", "x"), made("BATCH_ITEM_SHAPE", "z", "INT64")],
       [{ ...y, batchOutput: { kind: "BATCH_SCATTER_WITH_INPUT_SHAPE", sourceInput: "z" } }],
@@ -160,7 +160,7 @@ describe("batch inputs and outputs that make no sense", () => {
     expect(text.split("unknown source input name 'z' for bad")).toHaveLength(3);
   });
 
-  it("are refused in a model configuration, too", () => {
+  it("are rejected in a model configuration, too", () => {
     const text = bind([x], [y], {
       batchInput: [
         { kind: "BATCH_ITEM_SHAPE", targetName: ["c"], dataType: "TYPE_INT32", sourceInput: ["x", "x"] },

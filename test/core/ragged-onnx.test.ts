@@ -65,7 +65,7 @@ describe("a model file with a ragged input", () => {
     batchInput: { kind: "BATCH_ELEMENT_COUNT", sourceInput: "X" },
   };
 
-  it("is described by typed options too", async () => {
+  it("can be described by typed options", async () => {
     const handle = triton.bind({
       modelName: "count",
       inferFunc,
@@ -79,7 +79,7 @@ describe("a model file with a ragged input", () => {
     expect(answers.map(({ OUT }) => OUT?.data[0])).toEqual([2, 3, 1]);
   });
 
-  it("is refused when the file or the configuration cannot be so", () => {
+  it("is rejected when file and configuration do not match", () => {
     const text = thrownBy(() =>
       triton.bind({
         modelName: "count",

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf } from "../support/outcome.js";
 
-/** Models whose batches wait to be let go, with these instance groups, under a rate limiter. */
+/** Models with these instance groups, under a rate limiter; their batches wait for the test. */
 async function served(options: TritonOptions, ...models: readonly (readonly InstanceGroupOptions[])[]) {
   const clock = new VirtualClock();
   const triton = new Triton({ clock, rateLimit: "execution_count", ...options });
@@ -27,7 +27,7 @@ const needing = (name: string, count = 1, more: object = {}): InstanceGroupOptio
 });
 
 describe("instances under a rate limiter", () => {
-  it("of all models wait for what they share", async () => {
+  it("of all models wait for shared resources", async () => {
     const { clock, model, handles } = await served({}, [needing("other")], [needing("R")], [needing("R")]);
     const answers = handles.map((handle, i) => echo(handle, i));
     await clock.settle();
@@ -43,7 +43,7 @@ describe("instances under a rate limiter", () => {
     expect(await Promise.all(answers)).toEqual([0, 1, 2]);
   });
 
-  it("stand in one line, as in Triton: the first of it that has to wait holds up those behind it", async () => {
+  it("wait in one line, as in Triton: the first waiting instance blocks those behind it", async () => {
     const { clock, model, handles } = await served({}, [needing("R")], [needing("R")], [needing("other")]);
     for (const [i, handle] of handles.entries()) void echo(handle, i);
     await clock.settle();
@@ -58,7 +58,7 @@ describe("instances under a rate limiter", () => {
     await clock.settle();
   });
 
-  it("run together when there is enough for several", async () => {
+  it("run together when the resources suffice for several", async () => {
     const { clock, model, handles } = await served({ rateLimitResources: [{ name: "R", count: 2 }] }, [
       { ...needing("R"), count: 3 },
     ]);
@@ -70,7 +70,7 @@ describe("instances under a rate limiter", () => {
     expect(model.batches).toEqual([[1], [2], [3]]);
   });
 
-  it("have no use for a turn whose request was given up meanwhile", async () => {
+  it("skip a turn whose request was cancelled meanwhile", async () => {
     const { clock, model, handles } = await served({}, [needing("R")], [needing("R")]);
     const controller = new AbortController();
     const first = echo(handles[0]!, 1);
@@ -87,7 +87,7 @@ describe("instances under a rate limiter", () => {
     expect(model.batches).toEqual([[1], [3]]);
   });
 
-  it("that could never run keep their model from loading, and others are not touched", async () => {
+  it("that can never run keep their model from loading, and do not affect others", async () => {
     const clock = new VirtualClock();
     const resources = { rateLimitResources: [{ name: "R", count: 1 }] };
     const triton = new Triton({ clock, rateLimit: "execution_count", ...resources });
@@ -107,7 +107,7 @@ describe("instances under a rate limiter", () => {
     expect(await outcomeOf(bind("modest", needing("R")).ready())).toBe("done");
   });
 
-  it("give back what they have when they go", async () => {
+  it("release their resources when they are removed", async () => {
     const { clock, model, handles } = await served({}, [{ ...needing("R"), count: 2 }], [needing("R")]);
     model.held = false;
     await handles[0]!.updateInstances(1);
@@ -117,7 +117,7 @@ describe("instances under a rate limiter", () => {
     expect(await answer).toBe(1);
   });
 
-  it("tell the verbose log how many pieces there are, as Triton does", async () => {
+  it("log the resource counts on the verbose level, as Triton does", async () => {
     const lines: string[] = [];
     const logger = { error() {}, warn() {}, info() {}, debug: (line: string) => void lines.push(line) };
     const { clock, handles } = await served({ logVerbose: 1, logger }, [
@@ -139,7 +139,7 @@ describe("instances under a rate limiter", () => {
     expect(limits()).toBe(`${all}\t\tResource: R\t Count: 3\n`);
   });
 
-  it("do not wait at all when it is off", async () => {
+  it("do not wait when the rate limiter is off", async () => {
     const { clock, model, handles } = await served({ rateLimit: "off" }, [{ ...needing("R", 9), count: 2 }]);
     for (const value of [1, 2]) void echo(handles[0]!, value);
     await clock.settle();

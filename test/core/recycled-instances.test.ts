@@ -22,8 +22,8 @@ async function served(
 
 const pid = (handle: EchoHandle) => handle.instances()[0]!.details.pid;
 
-describe("an instance that is recycled", () => {
-  it("after so many requests is replaced while it works on, and no request is lost", async () => {
+describe("a recycled instance", () => {
+  it("is replaced after the given number of requests while it works, and no request is lost", async () => {
     const handle = await served({ isolation: "process", recycle: { afterRequests: 50 } });
     const first = pid(handle);
     const pids = new Set([first]);
@@ -43,15 +43,18 @@ describe("an instance that is recycled", () => {
     });
   });
 
-  it.each(["worker", "process"] as const)("(%s) is so when it holds too much memory", async (isolation) => {
-    const handle = await served({ isolation, recycle: { aboveMemoryMb: 1 } }, "tells-its-worker");
-    const first = await echo(handle, 1);
-    expect(handle.instances()[0]!.memoryBytes).toBeGreaterThan(1024 * 1024);
-    // Every instance is above the bound after its first batch.
-    while ((await echo(handle, 1)) === first);
-  });
+  it.each(["worker", "process"] as const)(
+    "(%s) is replaced when it uses too much memory",
+    async (isolation) => {
+      const handle = await served({ isolation, recycle: { aboveMemoryMb: 1 } }, "tells-its-worker");
+      const first = await echo(handle, 1);
+      expect(handle.instances()[0]!.memoryBytes).toBeGreaterThan(1024 * 1024);
+      // Every instance exceeds the limit after its first batch.
+      while ((await echo(handle, 1)) === first);
+    },
+  );
 
-  it("keeps its place when no other can be loaded", async () => {
+  it("keeps its place when its replacement fails to load", async () => {
     const handle = await served({ isolation: "worker", recycle: { afterRequests: 1 } }, "ends-on-demand");
     const warned = new Promise<string>((resolve) => {
       process.once("warning", ({ message }) => resolve(message));
@@ -65,7 +68,7 @@ describe("an instance that is recycled", () => {
     expect(await echo(handle, 2)).toBe(2);
   });
 
-  it("is tried to be replaced again after half a minute, and no timer waits for that", async () => {
+  it("is replaced by another attempt after half a minute, without a timer", async () => {
     let aheadMs = 0;
     const armed = new Set<object>();
     const clock: Clock = {

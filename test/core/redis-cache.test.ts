@@ -20,7 +20,7 @@ type Handle = ModelHandle<typeof inputs, typeof outputs>;
 
 const tritons: Triton[] = [];
 
-/** A process of its own, as far as the cache can tell; counts its executions. */
+/** Stands for a separate server process to the cache, and counts its executions. */
 function server(responseCache: ResponseCache): Handle {
   const triton = new Triton({ responseCache });
   tritons.push(triton);
@@ -43,7 +43,7 @@ async function ask(handle: Handle, value: number): Promise<unknown> {
 
 const executions = (handle: Handle) => handle.statistics().executionCount;
 
-/** Waits until the connection stands, which a cache does not wait for. */
+/** Waits until the connection is open, which a cache does not wait for. */
 async function untilCached(handle: Handle): Promise<void> {
   await expect
     .poll(async () => {
@@ -62,15 +62,15 @@ afterEach(async () => {
   vi.restoreAllMocks();
 });
 
-/** What holds for Redis and for its double. */
+/** Tests that hold for Redis and for its double. */
 function answersFromTheCacheOfAnother(url: () => string): void {
-  it("keeps responses for all servers that share it, bytes and all", async () => {
+  it("shares responses among all servers, byte for byte", async () => {
     const [one, two] = [server(redisCache({ url: url() })), server(redisCache({ url: url() }))];
     await untilCached(one);
     await untilCached(two);
     const [ranInOne, ranInTwo] = [executions(one), executions(two)];
     expect(await ask(one, 3)).toEqual([[1.5, -1.5], "GRÜSSE"]);
-    // Kept after the answer: the other server sees it a moment later.
+    // Stored after the answer: the other server sees it a moment later.
     await expect
       .poll(async () => {
         const before = executions(two);
@@ -83,7 +83,7 @@ function answersFromTheCacheOfAnother(url: () => string): void {
     expect(two.statistics().inferenceStats.cacheHit.count).toBeGreaterThan(0);
   });
 
-  it("keeps caches with another prefix apart", async () => {
+  it("separates caches with different prefixes", async () => {
     const one = server(redisCache({ url: url(), keyPrefix: "one:" }));
     await untilCached(one);
     const two = server(redisCache({ url: url(), keyPrefix: "two:" }));
@@ -93,7 +93,7 @@ function answersFromTheCacheOfAnother(url: () => string): void {
   });
 }
 
-describe("the response cache in Redis, its protocol played by a double", () => {
+describe("the response cache in Redis, with a test double of the server", () => {
   const double = new RedisDouble();
   let url = "";
   beforeEach(async () => {
@@ -110,7 +110,7 @@ describe("the response cache in Redis, its protocol played by a double", () => {
     expect([...double.entries.values()].map(({ expiresMs }) => expiresMs)).toEqual([1500]);
   });
 
-  it("runs requests while Redis fails, counts that, and says so once", async () => {
+  it("runs requests while Redis fails, counts the failures, and warns once", async () => {
     const handle = server(redisCache({ url }));
     await untilCached(handle);
     const warnings = vi.mocked(process.emitWarning).mock.calls.length;
@@ -124,7 +124,7 @@ describe("the response cache in Redis, its protocol played by a double", () => {
     expect(vi.mocked(process.emitWarning).mock.calls.length - warnings).toBeLessThanOrEqual(1);
   });
 
-  it("runs requests when Redis does not answer, and when there is none", async () => {
+  it("runs requests when Redis does not answer, and when it is missing", async () => {
     const handle = server(redisCache({ url, lookupTimeoutMs: 5 }));
     await untilCached(handle);
     double.fault = "silence";
@@ -133,7 +133,7 @@ describe("the response cache in Redis, its protocol played by a double", () => {
     expect(await ask(alone, 7)).toEqual([[3.5, -3.5], "GRÜSSE"]);
   });
 
-  it("takes an entry that it cannot read for none", async () => {
+  it("treats an unreadable entry as a miss", async () => {
     const handle = server(redisCache({ url }));
     await untilCached(handle);
     for (const entry of double.entries.values()) entry.value = entry.value.subarray(0, -3);
@@ -142,7 +142,7 @@ describe("the response cache in Redis, its protocol played by a double", () => {
     expect(executions(handle)).toBe(before + 1);
   });
 
-  it("works over a client of the user's, and leaves it open", async () => {
+  it("works with a client of the user and leaves it open", async () => {
     const stored = new Map<string, Buffer>();
     const client = {
       withTypeMapping: () => ({
@@ -190,7 +190,7 @@ describe.skipIf(!hasRedis)(
     });
     afterEach(() => stop());
 
-    it("keeps responses for all servers that share it, bytes and all", async () => {
+    it("shares responses among all servers, byte for byte", async () => {
       const cache = () => redisCache({ url: `unix://${join(folder, "redis.sock")}` });
       const [one, two] = [server(cache()), server(cache())];
       await untilCached(one);

@@ -56,11 +56,11 @@ function bind(
   return model.bind(triton, { responseCache: true });
 }
 
-/** Lets everything happen that waits for nothing but its turn. */
+/** Runs all work that is ready to run. */
 const settle = () => clock.advance(0);
 
-describe("a response cache that answers later", () => {
-  it("is asked once for equal requests that come meanwhile; one of them runs, all are answered", async () => {
+describe("an asynchronous response cache", () => {
+  it("is asked once for equal requests; one of them runs, and all are answered", async () => {
     const cache = new SlowCache();
     const handle = await bind(cache, { clock });
     const sent = [echo(handle, 1), echo(handle, 1), echo(handle, 1)];
@@ -74,7 +74,7 @@ describe("a response cache that answers later", () => {
     expect([cacheHit.count, cacheMiss.count, success.count]).toEqual([2, 1, 3]);
   });
 
-  it("answers from what it finds, without an execution", async () => {
+  it("answers from a hit without an execution", async () => {
     const cache = new SlowCache();
     const handle = await bind(cache, { clock });
     for (let round = 0; round < 2; round++) {
@@ -87,7 +87,7 @@ describe("a response cache that answers later", () => {
     expect(model.batches).toEqual([[1]]);
   });
 
-  it("lets requests go while it is asked; those that stay are run", async () => {
+  it("lets requests be cancelled during a lookup, and the others run", async () => {
     const cache = new SlowCache();
     const handle = await bind(cache, { clock });
     const given = new AbortController();
@@ -103,7 +103,7 @@ describe("a response cache that answers later", () => {
     expect(model.batches).toEqual([[1]]);
   });
 
-  it("that takes longer than its limit, or fails, counts as failed; requests run", async () => {
+  it("that exceeds its time limit or fails is counted as failed, and requests run", async () => {
     const cache = new SlowCache(10);
     const handle = await bind(cache, { clock });
     const slow = echo(handle, 1);
@@ -129,7 +129,7 @@ describe("a response cache that answers later", () => {
 });
 
 describe("a response cache that throws", () => {
-  it("fails no request, neither with a lookup nor with an insertion", async () => {
+  it("fails no request, neither on lookup nor on insertion", async () => {
     const handle = await bind({
       get: () => {
         throw new Error("no lookup");
@@ -147,7 +147,7 @@ describe("a response cache that throws", () => {
 });
 
 describe("the response cache in memory", () => {
-  it("does not give answers of other shapes, outputs or parameters", async () => {
+  it("keeps answers to other shapes, outputs or parameters apart", async () => {
     const handle = await bind({ byteSize: 1 << 20 });
     await echo(handle, 1);
     await echo(handle, 1, { parameters: { mode: "b" } });
@@ -156,13 +156,13 @@ describe("the response cache in memory", () => {
     expect(model.batches).toEqual([[1], [1], [1, 1]]);
   });
 
-  it("forgets what was used longest ago when it is full, and keeps no entry larger than itself", async () => {
+  it("evicts the least recently used entry when it is full, and keeps no entry larger than itself", async () => {
     const handle = await bind({ byteSize: 3 * 260 });
     for (const value of [1, 2, 3, 1, 4, 1, 2]) await echo(handle, value);
     expect(model.batches).toEqual([[1], [2], [3], [4], [2]]);
   });
 
-  it("says on the metrics page how it is used, as Triton's local cache", async () => {
+  it("reports its use on the metrics page, as Triton's local cache", async () => {
     const handle = await bind({ byteSize: 3 * 260 }, { clock });
     for (const value of [1, 2, 3, 1, 4, 1, 2]) await Promise.all([echo(handle, value), settle()]);
     const page = await triton.service.metrics();
@@ -179,13 +179,13 @@ describe("the response cache in memory", () => {
     ]);
   });
 
-  it("is not on the page of a server without it", async () => {
+  it("has no metrics on a server without it", async () => {
     triton = new Triton();
     await model.bind(triton);
     expect(await triton.service.metrics()).not.toContain("nv_cache_");
   });
 
-  it("gives the answer of an ensemble's step to a direct request, whether that names outputs or not", async () => {
+  it("shares the answer of an ensemble step with direct requests, whether or not they name outputs", async () => {
     const handle = await bind({ byteSize: 1 << 20 });
     const ensemble = triton.bindEnsemble({
       modelName: "outer",

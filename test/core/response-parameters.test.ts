@@ -22,8 +22,8 @@ const all: Parameters = { text: "é", count: 3, big: 2n ** 62n, ratio: 0.5, flag
 let triton: Triton;
 afterEach(() => triton.close());
 
-describe("parameters of a response", () => {
-  it("come from plain callbacks, one by one", async () => {
+describe("response parameters", () => {
+  it("come from plain callbacks, separately for each request", async () => {
     triton = new Triton();
     const handle = triton.bind({
       modelName: "m",
@@ -40,7 +40,7 @@ describe("parameters of a response", () => {
     expect(answers.map(({ y }) => y.get(0))).toEqual([1, 2]);
   });
 
-  it("come from callbacks for whole batches, for each request or for all", async () => {
+  it("come from batch callbacks, for each request or for all", async () => {
     triton = new Triton();
     const bind = (modelName: string, parameters: (n: number) => Parameters | Parameters[]) =>
       triton.bind({
@@ -133,7 +133,7 @@ describe("parameters of a response", () => {
     expect(responseParameters(answer)).toEqual({ heard: '{"x":7,"flag":true}' });
   });
 
-  it("are none when there are none", async () => {
+  it("are empty when a callback sets none", async () => {
     triton = new Triton();
     const handle = triton.bind({ modelName: "m", inputs, outputs, inferFunc: batch(({ x }) => ({ y: x })) });
     expect(responseParameters(await handle.inferSample({ x: [1] }))).toEqual({});
@@ -180,7 +180,7 @@ describe("parameters of a response", () => {
 });
 
 describe("an ensemble", () => {
-  /** Two members, the first of which gives its responses parameters. */
+  /** An ensemble of two members, the first of which sets response parameters. */
   async function open(parameters: Parameters) {
     triton = new Triton();
     const seen: unknown[] = [];
@@ -224,7 +224,7 @@ describe("an ensemble", () => {
     return { seen, outcome };
   }
 
-  it("passes no parameters of its members on", async () => {
+  it("does not pass on response parameters of its members", async () => {
     const { seen, outcome } = await open(all);
     expect(seen).toEqual([[5n, true, false]]);
     expect((outcome as InferenceResponse).parameters).toEqual({
@@ -234,7 +234,7 @@ describe("an ensemble", () => {
     });
   });
 
-  it("takes the sequence of the steps to come from a member's response", async () => {
+  it("takes the sequence for later steps from a member's response", async () => {
     const { seen, outcome } = await open({ sequence_id: "other", sequence_end: true });
     expect(seen).toEqual([["other", false, true]]);
     expect((outcome as InferenceResponse).parameters).toEqual({
@@ -250,7 +250,7 @@ describe("an ensemble", () => {
       "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
     ],
     [{ sequence_end: 1 }, "expect parameter 'sequence_end' to be TRITONSERVER_PARAMETER_BOOL"],
-  ])("fails when they are of another kind: %o", async (parameters, text) => {
+  ])("fails when sequence parameters have a wrong type: %o", async (parameters, text) => {
     const { outcome } = await open(parameters);
     expect(TritonError.is(outcome) && `${outcome.code} ${outcome.message}`).toBe(
       `INVALID_ARG in ensemble 'both', ${text}`,

@@ -4,7 +4,9 @@ import { describe, expect, it, onTestFinished } from "vitest";
 const none = { count: 0, ns: 0 };
 const ms = (count: number, milliseconds: number) => ({ count, ns: milliseconds * 1e6 });
 
-/** A model that answers each `steps` after 5 ms: with its number, an error for -1, and nothing more for 0. */
+/**
+ * A model that answers each of `steps` after 5 ms: with the number, an error for -1, or no further response for 0.
+ */
 async function counting() {
   const clock = new VirtualClock();
   const triton = new Triton({ clock });
@@ -28,7 +30,7 @@ async function counting() {
     return {
       next: async () => {
         const next = answers.next().catch((error: unknown) => error);
-        // A generator that was slow gives the event loop a turn before it goes on.
+        // A slow generator gives the event loop a turn before it continues.
         await clock.settle();
         await clock.advance(5);
         return next;
@@ -38,8 +40,8 @@ async function counting() {
   return { handle, infer };
 }
 
-describe("statistics of responses", () => {
-  it("are kept by their index among those to one request", async () => {
+describe("response statistics", () => {
+  it("are kept by the index of the response in its request", async () => {
     const { handle, infer } = await counting();
     for (const steps of [[7, 8], [9]]) {
       const answers = infer(steps);
@@ -57,7 +59,7 @@ describe("statistics of responses", () => {
     expect(handle.statistics().inferenceStats.success.count).toBe(2);
   });
 
-  it("tell errors and requests without a response apart", async () => {
+  it("separate errors and requests without a response", async () => {
     const { handle, infer } = await counting();
     await infer([0]).next();
     expect(handle.statistics().responseStats).toMatchObject({
@@ -67,7 +69,7 @@ describe("statistics of responses", () => {
     expect(handle.statistics().responseStats[0]).toMatchObject({ fail: ms(1, 5), computeOutput: none });
   });
 
-  it("tell of the response that a request was given up for", async () => {
+  it("record the response at which a request was cancelled", async () => {
     const { handle, infer } = await counting();
     const left = new AbortController();
     const answers = infer([1, 2, 3], left.signal);
@@ -80,7 +82,7 @@ describe("statistics of responses", () => {
     expect(third).toBeUndefined();
   });
 
-  it("count a request that is given up while it runs as an execution and a failure, not as an inference", async () => {
+  it("count a request cancelled while it runs as an execution and a failure, not as an inference", async () => {
     const { handle, infer } = await counting();
     const left = new AbortController();
     const given = infer([1, 2, 3], left.signal);
@@ -94,7 +96,7 @@ describe("statistics of responses", () => {
     expect([inferenceStats.success.count, inferenceStats.fail.count]).toEqual([1, 1]);
   });
 
-  it("are none for a model with one response to a request", async () => {
+  it("are empty for a model with one response to a request", async () => {
     const triton = new Triton();
     onTestFinished(() => triton.close());
     const handle = triton.bind({
@@ -108,7 +110,7 @@ describe("statistics of responses", () => {
     expect(handle.statistics().responseStats).toEqual({});
   });
 
-  it("are kept of the first responses of a long stream", async () => {
+  it("are kept for the first responses of a long stream", async () => {
     const triton = new Triton();
     onTestFinished(() => triton.close());
     const handle = triton.bind({

@@ -48,7 +48,7 @@ describe("the callback of a sequence model", () => {
     ]);
   });
 
-  it("of whole batches gets the rows of null requests too, and nobody sees their results", async () => {
+  it("made with batch() gets the rows of null requests too, and their results are dropped", async () => {
     triton = new Triton();
     const rows: number[][] = [];
     const handle: Handle = triton.bind({

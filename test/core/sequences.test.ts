@@ -17,7 +17,7 @@ type Handle = ModelHandle<typeof inputs, typeof outputs>;
 let triton: Triton;
 afterEach(() => triton.close());
 
-/** A model that adds up its sequences. */
+/** A model that adds up the values of its sequences. */
 async function accumulator(sequence: NonNullable<ModelOptions["sequence"]> = {}): Promise<Handle> {
   triton = new Triton();
   const totals = sequenceState(() => ({ sum: 0 }));
@@ -42,7 +42,7 @@ async function next(handle: Handle, value: number, options: InferOptions): Promi
   return y.data[0]!;
 }
 
-describe("state of a sequence", () => {
+describe("the state of a sequence", () => {
   it.each(["oldest", "direct"] as const)(
     "lives from START to END under the %s strategy",
     async (strategy) => {
@@ -62,13 +62,13 @@ describe("state of a sequence", () => {
     },
   );
 
-  it("begins anew when the sequence starts again", async () => {
+  it("begins anew when the sequence restarts", async () => {
     const handle = await accumulator();
     await next(handle, 1, { sequenceId: 1, sequenceStart: true });
     expect(await next(handle, 2, { sequenceId: 1, sequenceStart: true })).toBe(2);
   });
 
-  it("is right for many sequences at once, whatever their batches", async () => {
+  it("is correct for many sequences at once, whatever their batches", async () => {
     const handle = await accumulator({ maxCandidateSequences: 50 });
     const sums = await Promise.all(
       Array.from({ length: 200 }, async (_, id) => {
@@ -99,7 +99,7 @@ describe("state of a sequence", () => {
     expect(await next(handle, 5, { sequenceId: 3, sequenceStart: true })).toBe(5);
   });
 
-  it("is lost with its worker: the client hears of it, and can start again", async () => {
+  it("is lost with its worker; the client gets an error and can start again", async () => {
     triton = new Triton();
     const inferFunc = new URL("./fixtures/accumulates.mjs", import.meta.url);
     const config = { sequence: {}, maxBatchSize: 1 };
@@ -125,8 +125,8 @@ describe("state of a sequence", () => {
   });
 });
 
-describe("a sequence that nobody ends", () => {
-  it("is evicted when it is idle, after its last request, and its state can be let go", async () => {
+describe("a sequence that its client never ends", () => {
+  it("is evicted when it is idle after its last request, and its state is released", async () => {
     const clock = new VirtualClock();
     triton = new Triton({ clock });
     const states = sequenceState(() => ({ values: [] as number[] }));
@@ -169,8 +169,8 @@ describe("a sequence that nobody ends", () => {
   });
 });
 
-describe("what cannot be", () => {
-  it("is refused at bind, everything at once", () => {
+describe("invalid uses of sequences", () => {
+  it("are rejected at bind, all at once", () => {
     triton = new Triton({ responseCache: { byteSize: 1000 } });
     const bind = () =>
       triton.bind({
@@ -202,7 +202,7 @@ describe("what cannot be", () => {
     ]);
   });
 
-  it("is a sequence without an id", async () => {
+  it("include a sequence without an id", async () => {
     const handle = await accumulator();
     for (const sequenceId of [undefined, 0, 0n, ""]) {
       expect(await outcomeOf(next(handle, 1, { sequenceId, sequenceStart: true }))).toBe(
@@ -212,7 +212,7 @@ describe("what cannot be", () => {
     expect(await outcomeOf(next(handle, 1, { sequenceId: -1 }))).toMatch(/^INVALID_ARG sequenceId must be/);
   });
 
-  it("is a client that sends control tensors", async () => {
+  it("include a client that sends control tensors", async () => {
     const handle = await accumulator({ controls: { start: "START" } });
     const given = { x: [[1]], START: [[1]] } as never;
     const outcome = await outcomeOf(handle.infer(given, { sequenceId: 1, sequenceStart: true }));

@@ -25,11 +25,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** An instance on the CPU, as `initialize` and callbacks are told of it. */
+/** An instance on the CPU, as `initialize` and callbacks see it. */
 const instance = (): Pick<JsModelArgs, "device"> => ({ device: { kind: "KIND_CPU", id: 0 } });
 
 describe("openSession", () => {
-  it("gives a callback one session for each of its instances, which ends with the instance", async () => {
+  it("gives a callback one session for each instance, which ends with the instance", async () => {
     const sessions = new Set<OnnxSession>();
     await using triton = new Triton();
     const handle = triton.bind({
@@ -56,7 +56,7 @@ describe("openSession", () => {
     }
   });
 
-  it("works in a worker, from its initialize on", async () => {
+  it("works in a worker, starting in its initialize", async () => {
     await using triton = new Triton();
     const handle = triton.bind({
       modelName: "m",
@@ -72,7 +72,7 @@ describe("openSession", () => {
     ]);
   });
 
-  it("takes the model also as bytes, and tells sessions with other options apart", async () => {
+  it("accepts the model as bytes, and separates sessions with other options", async () => {
     const one = instance();
     const model = matrixOnnx();
     const session = await openSession(model, one);
@@ -92,7 +92,7 @@ describe("openSession", () => {
     expect(words.y.data.map((bytes) => Buffer.from(bytes).toString())).toEqual(["a", "ä"]);
   });
 
-  it("says what a model does not have, and cannot take", async () => {
+  it("reports inputs and outputs that the model does not have or cannot accept", async () => {
     const session = await openSession(file, instance());
     expect(await outcomeOf(session.run({ z: ones }))).toBe(
       "INVALID_ARG the ONNX model has inputs [x], got [z]",
@@ -101,7 +101,7 @@ describe("openSession", () => {
     expect(await outcomeOf(session.run({ x: ["a"] }))).toMatch(/^INVALID_ARG .*input 'x' of the ONNX model/);
   });
 
-  it("is tried again when it failed", async () => {
+  it("may be retried after a failure", async () => {
     const one = instance();
     const late = join(folder, "late.onnx");
     expect(await outcomeOf(openSession(late, one))).toMatch(
@@ -111,7 +111,7 @@ describe("openSession", () => {
     expect((await openSession(late, one)).provider).toBe("cpu");
   });
 
-  it("on a GPU tries CUDA first, or nothing else when it is strict", async () => {
+  it("tries CUDA first on a GPU, and only CUDA in strict mode", async () => {
     const warnings: string[] = [];
     const onGpu = (): Pick<JsModelArgs, "device"> => ({ device: { kind: "KIND_GPU", id: 0 } });
     const onWarning = (line: string) => void warnings.push(line);
@@ -124,13 +124,13 @@ describe("openSession", () => {
 });
 
 describe("openTensorflow", () => {
-  it("gives TensorFlow.js on the CPU, whichever is installed", async () => {
+  it("returns TensorFlow.js on the CPU, whichever runtime is installed", async () => {
     const tf = await openTensorflow(instance(), { runtime: "cpu" });
     const squares = tf.tidy(() => tf.tensor1d([1, 2, 3]).square().dataSync());
     expect([...squares]).toEqual([1, 4, 9]);
   });
 
-  it("says what an instance on a GPU needs", async () => {
+  it("reports what an instance on a GPU needs", async () => {
     const onGpu = { device: { kind: "KIND_GPU", id: 0 } } as const;
     expect(await outcomeOf(openTensorflow(onGpu, { runtime: "wasm" }))).toBe(
       "INVALID_ARG TensorFlow's runtime 'wasm' cannot run an instance on a GPU: only tfjs-node-gpu can",

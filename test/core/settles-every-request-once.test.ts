@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import { echoInputs, echoOutputs } from "../support/echo-model.js";
 import { SeededRandom } from "../support/seeded-random.js";
 
-/** How each request ended: with a final answer once, or refused once. */
+/** Records how each request ended: with one final answer, or with one rejection. */
 class Settlements {
   readonly ends: string[][] = [];
 
-  /** Sends one request; what becomes of it is written down. Undefined when it was refused: nobody has it then. */
+  /** Sends one request and records its outcome. Undefined when it was rejected: then no model has it. */
   send(triton: Triton, value: number, rows: number, deadline?: number): InferenceRequest | undefined {
     const ends: string[] = [];
     this.ends.push(ends);
@@ -30,7 +30,7 @@ class Settlements {
     }
   }
 
-  /** Number of requests by the way they ended. Fails when one did not end exactly once. */
+  /** Number of requests by outcome. Fails when one did not end exactly once. */
   tally(): Record<string, number> {
     const tally: Record<string, number> = {};
     for (const [i, ends] of this.ends.entries()) {
@@ -43,7 +43,7 @@ class Settlements {
 
 const KNOWN_ENDS = /^(answered|CANCELLED|UNAVAILABLE|INTERNAL|UNSUPPORTED|refused UNAVAILABLE)$/;
 
-describe("among answers, errors, cancellations, timeouts and close, every request settles once", () => {
+describe("under answers, errors, cancellations, timeouts and close, every request settles once", () => {
   it.each([1, 2, 3, 4])("with callbacks on this thread, seed %i", async (seed) => {
     const random = new SeededRandom(seed);
     const clock = new VirtualClock();

@@ -14,7 +14,7 @@ describe("shape tensors", () => {
   const size = { name: "size", dtype: "INT32", shape: [2], isShapeTensor: true } as const;
   const row = { name: "x", dtype: "FP32", shape: [1] } as const;
 
-  it("are one for the batch: no batch axis, one content", async () => {
+  it("are passed once for the batch, without a batch axis", async () => {
     const seen: unknown[] = [];
     const handle = triton.bind({
       modelName: "shaped",
@@ -39,7 +39,7 @@ describe("shape tensors", () => {
     ]);
   });
 
-  it("of another shape are refused", async () => {
+  it("of another shape are rejected", async () => {
     const handle = triton.bind({
       modelName: "shaped",
       inputs: [row, size],

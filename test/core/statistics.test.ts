@@ -57,7 +57,7 @@ describe("statistics of successful requests", () => {
     ]);
   });
 
-  it("measure waiting, computing and the whole of each request", async () => {
+  it("measure waiting, computing and total time of each request", async () => {
     const { clock, handle } = await served(1);
     for (const value of [1, 2]) void echo(handle, value);
     await clock.advance(14);
@@ -73,7 +73,7 @@ describe("statistics of successful requests", () => {
     expect(handle.statistics().lastInference).toBe(14);
   });
 
-  it("give each request of a batch the time of the batch", async () => {
+  it("count the time of the batch for each of its requests", async () => {
     const { clock, handle } = await served();
     for (const value of [1, 2, 3]) void echo(handle, value);
     await clock.advance(7);
@@ -82,7 +82,7 @@ describe("statistics of successful requests", () => {
 });
 
 describe("statistics of failed requests", () => {
-  it("count the failure and not the rows, the queue or the computing", async () => {
+  it("count the failure, and not the rows, the queue or the computation", async () => {
     const { clock, triton, handle } = await served();
     const sent = outcomesOf([-1, 2].map((value) => echo(handle, value)));
     await clock.advance(7);
@@ -100,7 +100,7 @@ describe("statistics of failed requests", () => {
     });
   });
 
-  it("tell cancelled and timed out requests from broken ones", async () => {
+  it("separate cancelled and timed out requests from other failures", async () => {
     const { clock, triton, handle } = await served(1);
     void echo(handle, 1);
     const giveUp = new AbortController();
@@ -122,7 +122,7 @@ describe("statistics of failed requests", () => {
     expect(handle.statistics().inferenceStats.fail).toEqual({ count: 2, ns: ms(4) });
   });
 
-  it("do not know requests that were refused before they were queued", async () => {
+  it("leave out requests that were rejected before they were queued", async () => {
     const { handle } = await served();
     await outcomeOf(handle.inferBatch({ x: [[1], [2], [3], [4], [5]] }));
     expect(handle.statistics().inferenceStats.fail.count).toBe(0);
@@ -130,7 +130,7 @@ describe("statistics of failed requests", () => {
 });
 
 describe("metrics", () => {
-  it("have every series of a model from the moment it is loaded, and none once it is gone", async () => {
+  it("have every series of a model once it is loaded, and none after it is removed", async () => {
     const { triton, handle } = await served();
     const families = new Set(Object.keys(await series(triton)).map((name) => name.replace(/\{.*/, "")));
     expect(families).toEqual(
@@ -166,7 +166,7 @@ describe("metrics", () => {
     });
   });
 
-  it("show as pending what waits, and not what runs", async () => {
+  it("show waiting requests as pending, and not running ones", async () => {
     const { clock, triton, handle } = await served(1);
     for (const value of [1, 2, 3]) void echo(handle, value);
     await clock.settle();

@@ -24,7 +24,7 @@ type Model = StepwiseModel<typeof inputs, typeof outputs, Count>;
 let triton: Triton;
 afterEach(() => triton.close());
 
-/** Counts down from `n`, one response a step; tells how many requests took the step together. */
+/** Counts down from `n`, one response a step, and reports how many requests shared the step. */
 const countDown: Model = {
   start: ({ n }) => ({ left: n.get(0) }),
   step: (active) =>
@@ -43,7 +43,7 @@ function bind(model: Partial<Model> = {}, maxBatchSize = 4) {
 
 type Handle = ReturnType<typeof bind>;
 
-/** All that a request is answered, `error code: text` last when it fails. */
+/** All responses to a request, with `error code: text` last when it fails. */
 async function read(handle: Handle, n: number, options: { signal?: AbortSignal } = {}): Promise<unknown[]> {
   const seen: unknown[] = [];
   try {
@@ -55,7 +55,7 @@ async function read(handle: Handle, n: number, options: { signal?: AbortSignal }
 }
 
 describe("requests of a stepwise callback", () => {
-  it("run together, and each ends on its own", async () => {
+  it("run together, and each ends separately", async () => {
     const steps: number[][] = [];
     const handle = bind({
       step: (active, instance) => {
@@ -69,7 +69,7 @@ describe("requests of a stepwise callback", () => {
     expect(handle.statistics().inferenceStats.success.count).toBe(3);
   });
 
-  it("join between two steps those that run, and leave room for those that wait", async () => {
+  it("join running ones between two steps, up to the largest batch", async () => {
     const steps: number[][] = [];
     let second: Promise<unknown[]> | undefined;
     const handle = bind(
@@ -84,12 +84,12 @@ describe("requests of a stepwise callback", () => {
     );
     expect(await read(handle, 4)).toEqual([3, 2, 1, 0]);
     expect(await second).toEqual([[1, 0], [0]]);
-    // Never more than two; the third came in when the second had left.
+    // Never more than two at once; the third joined after the second had left.
     expect(steps.map((step) => step.length)).toEqual([1, 2, 2, 2]);
     expect(steps[3]).toEqual([1, 1]);
   });
 
-  it("leave between two steps when they are given up, and what was kept for them is let go of", async () => {
+  it("leave between two steps when they are cancelled, and their state is released", async () => {
     const ended: number[] = [];
     const controller = new AbortController();
     const handle = bind({
@@ -106,7 +106,7 @@ describe("requests of a stepwise callback", () => {
     expect(ended).toEqual([996, 0]);
   });
 
-  it("whose client is slow wait for it, and hold nobody up", async () => {
+  it("wait for a slow client without delaying others", async () => {
     const handle = bind();
     const slow = handle.stream({ n: [[10_000]] });
     expect((await slow.next()).value?.left.get(0, 0)).toBe(9999);
@@ -136,7 +136,7 @@ describe("requests of a stepwise callback", () => {
 });
 
 describe("a fault of a stepwise callback", () => {
-  it("in start ends the request alone", async () => {
+  it("in start ends only that request", async () => {
     const handle = bind({
       start: async ({ n }) => {
         if (n.get(0) === 13) throw new TritonError("INVALID_ARG", "not thirteen");
@@ -161,7 +161,7 @@ describe("a fault of a stepwise callback", () => {
     expect(await read(handle, 2)).toEqual([1, 0]);
   });
 
-  it("for one request, as an error or as wrong tensors, ends that one", async () => {
+  it("for one request, as an error or as wrong tensors, ends that request", async () => {
     const handle = bind({
       step: (active, instance) => {
         const results = [...(countDown.step(active, instance) as readonly never[])] as unknown[];
@@ -180,14 +180,14 @@ describe("a fault of a stepwise callback", () => {
     ]);
   });
 
-  it("in the number of results is told", async () => {
+  it("in the number of results is reported", async () => {
     const handle = bind({ step: () => [] });
     expect(await read(handle, 1)).toEqual([
       "INTERNAL: step of model 'steps' must return a list with one result for each of 1 requests, got 0 results",
     ]);
   });
 
-  it("that never ends a step does not keep the model from closing", async () => {
+  it("that never ends a step does not stop the model from closing", async () => {
     triton = new Triton({ exitTimeoutSecs: 0 });
     const inferFunc = stepwise<typeof inputs, typeof outputs, Count>({
       ...countDown,
@@ -223,7 +223,7 @@ describe("a module with a stepwise callback", () => {
     expect(Math.max(...together)).toBe(3);
   });
 
-  it("lets given up requests leave", async () => {
+  it("removes cancelled requests", async () => {
     triton = new Triton();
     const config = { stepwise: true, maxBatchSize: 1 };
     const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
@@ -233,7 +233,7 @@ describe("a module with a stepwise callback", () => {
     expect(last).toEqual([1, 0]);
   });
 
-  it("lets requests leave that are given up on their way to the worker", async () => {
+  it("removes requests that are cancelled on their way to the worker", async () => {
     triton = new Triton();
     const config = { stepwise: true, maxBatchSize: 4 };
     const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
@@ -254,7 +254,7 @@ describe("a module with a stepwise callback", () => {
     expect(together.at(-1)).toBe(1);
   });
 
-  it.each(["worker", "inline"] as const)("has to be bound as such, %s", async (isolation) => {
+  it.each(["worker", "inline"] as const)("must be bound with config.stepwise, %s", async (isolation) => {
     triton = new Triton();
     const config = { decoupled: true, instanceGroup: { isolation } };
     const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
@@ -263,7 +263,7 @@ describe("a module with a stepwise callback", () => {
     );
   });
 
-  it("is what config.stepwise wants", async () => {
+  it("is required by config.stepwise", async () => {
     triton = new Triton();
     const other = new URL("./fixtures/counts-up.mjs", import.meta.url);
     const config = { stepwise: true };
@@ -273,7 +273,7 @@ describe("a module with a stepwise callback", () => {
     );
   });
 
-  it("is replaced when its worker holds too much", async () => {
+  it("is replaced when its worker uses too much memory", async () => {
     triton = new Triton();
     const instanceGroup = { recycle: { aboveMemoryMb: 0.001 } };
     const config = { stepwise: true, maxBatchSize: 2, instanceGroup };
@@ -283,12 +283,12 @@ describe("a module with a stepwise callback", () => {
     expect(instance).toMatchObject({ isolation: "worker", memoryBytes: undefined });
     expect(await read(handle, 2)).toEqual([1, 0]);
     expect(handle.instances()[0]!.memoryBytes).toBeGreaterThan(1000);
-    // Each is above the bound after its first batch: the next one has not been measured yet.
+    // Each instance exceeds the limit after its first batch; the next one has not been measured yet.
     while (handle.instances()[0]!.memoryBytes !== undefined) expect(await read(handle, 2)).toEqual([1, 0]);
   });
 });
 
-it("what contradicts a stepwise callback is refused at once", () => {
+it("options that contradict a stepwise callback are rejected at bind", () => {
   triton = new Triton();
   const inferFunc = stepwise<typeof inputs, typeof outputs, Count>(countDown);
   const config = { batching: false, decoupled: false, sequence: {} } as const;
@@ -311,8 +311,8 @@ it("what contradicts a stepwise callback is refused at once", () => {
   ).toThrow("config.stepwise needs a callback made with stepwise()");
 });
 
-describe.each([1, 2, 3])("among answers, errors, cancellations, timeouts and close, seed %i", (seed) => {
-  it("every request of a stepwise callback settles once, and no step has more than it may", async () => {
+describe.each([1, 2, 3])("under answers, errors, cancellations, timeouts and close, seed %i", (seed) => {
+  it("every request of a stepwise callback settles once, and no step exceeds its limit", async () => {
     const random = new SeededRandom(seed);
     const clock = new VirtualClock();
     triton = new Triton({ clock, exitTimeoutSecs: 0.02 });

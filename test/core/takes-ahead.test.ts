@@ -24,7 +24,7 @@ async function served(isolation: "worker" | "process", options: TritonOptions = 
   return { handle, ask };
 }
 
-describe("a model file whose worker has batches ahead", () => {
+describe("a model file whose worker takes batches ahead", () => {
   it("answers each request with its own rows", async () => {
     const { handle, ask } = await served("worker");
     const apart: unknown[] = [];
@@ -36,7 +36,7 @@ describe("a model file whose worker has batches ahead", () => {
   });
 
   it.skipIf(process.platform === "win32")(
-    "fails one batch when its process dies, and runs the one that was ahead once it is back",
+    "fails one batch when its process dies, and runs the other one after the restart",
     async () => {
       const { handle, ask } = await served("process");
       const expected = [await ask(2), await ask(3)];
@@ -54,12 +54,15 @@ describe("a model file whose worker has batches ahead", () => {
     },
   );
 
-  it.skipIf(process.platform === "win32")("fails both when the model is closed meanwhile", async () => {
-    const { handle, ask } = await served("process", { exitTimeoutSecs: 0 });
-    process.kill(Number(handle.instances()[0]!.details.pid), "SIGSTOP");
-    const outcomes = [0, 1, 2, 3].map((flower) => outcomeOf(ask(flower)));
-    while (handle.queue().instances[0]!.running.length < 2) await turn();
-    await triton.close();
-    for (const outcome of await Promise.all(outcomes)) expect(outcome).toMatch(/^(UNAVAILABLE|INTERNAL) /);
-  });
+  it.skipIf(process.platform === "win32")(
+    "fails both batches when the model is closed meanwhile",
+    async () => {
+      const { handle, ask } = await served("process", { exitTimeoutSecs: 0 });
+      process.kill(Number(handle.instances()[0]!.details.pid), "SIGSTOP");
+      const outcomes = [0, 1, 2, 3].map((flower) => outcomeOf(ask(flower)));
+      while (handle.queue().instances[0]!.running.length < 2) await turn();
+      await triton.close();
+      for (const outcome of await Promise.all(outcomes)) expect(outcome).toMatch(/^(UNAVAILABLE|INTERNAL) /);
+    },
+  );
 });

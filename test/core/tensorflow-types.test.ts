@@ -6,7 +6,7 @@ import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 
 const shape = { dim: [{ size: "-1" }, { size: "-1" }] };
 
-/** A graph in which each input goes through an operation of its own, to an output with the operation's name. */
+/** A graph in which each input goes through one operation to an output with the operation's name. */
 function graphOf(rows: readonly (readonly [input: string, type: string, op: string, twice?: boolean])[]) {
   const tensor = (name: string, dtype: string) => ({ name: `${name}:0`, dtype, tensorShape: shape });
   return JSON.stringify({
@@ -72,7 +72,7 @@ describe.each(["wasm", "cpu"] as const)("TensorFlow.js on %s", (runtime) => {
     ],
   };
 
-  it("takes and gives booleans, integers and strings, in the shapes that requests have", async () => {
+  it("accepts and returns booleans, integers and strings in the shapes of the requests", async () => {
     const { LogicalNot, AddV2, Identity } = await triton.infer("types", given);
     expect([LogicalNot!.dtype, AddV2!.dtype, Identity!.dtype]).toEqual(["uint8", "int32", "array"]);
     expect([LogicalNot!.shape, AddV2!.shape, Identity!.shape]).toEqual([

@@ -72,7 +72,7 @@ describe("a TensorFlow.js model that is bound", () => {
     expect(handle.statistics()).toMatchObject({ inferenceCount: 3, executionCount: 1 });
   });
 
-  it("that is not there, or of which nothing can be told, is refused by bind", () => {
+  it("is rejected by bind when it is missing or cannot be described", () => {
     const bind = (model: string, runtime?: "tfjs-node") =>
       thrownBy(() =>
         triton.bind({ modelName: "m", inferFunc: tensorflow({ model, ...(runtime && { runtime }) }) }),
@@ -222,7 +222,7 @@ describe("a TensorFlow.js model of a repository", () => {
     await end();
   });
 
-  it("takes the integers that it has, and refuses others", async () => {
+  it("accepts integers within the safe range and rejects others", async () => {
     const node = (name: string, op: string, input: string[], attr: object) => ({ name, op, input, attr });
     const shape = { dim: [{ size: "-1" }, { size: "2" }] };
     const type = { type: "DT_INT64" };

@@ -23,7 +23,7 @@ function traced(trace: TraceOptions = {}, options: TritonOptions = {}) {
   const file = traceFile();
   const triton = new Triton({ trace: { level: "TIMESTAMPS", rate: 1, file, ...trace }, ...options });
   onTestFinished(() => triton.close());
-  /** What was traced, once the server has ended. */
+  /** The traces, read after the server has ended. */
   const traces = async () => {
     await triton.close();
     return readTraces(file);
@@ -31,8 +31,8 @@ function traced(trace: TraceOptions = {}, options: TritonOptions = {}) {
   return { triton, traces };
 }
 
-describe("a request of this process", () => {
-  it("is traced from its check to its end, by the model's clock", async () => {
+describe("an in-process request", () => {
+  it("is traced from its validation to its end, by the model's clock", async () => {
     const clock = new VirtualClock();
     const { triton, traces } = traced({}, { clock });
     const model = new EchoModel();
@@ -50,7 +50,7 @@ describe("a request of this process", () => {
     expect([first!.batches, second!.batches]).toEqual([[batchOfTwo], [batchOfTwo]]);
   });
 
-  it("that is given up ends there", async () => {
+  it("is traced until it is cancelled", async () => {
     const clock = new VirtualClock();
     const { triton, traces } = traced({}, { clock });
     const handle = await new EchoModel().bind(triton, { batcher: { maxQueueDelayMicroseconds: 5000 } });
@@ -64,7 +64,7 @@ describe("a request of this process", () => {
     expect(namesOf(trace!)).toEqual(["REQUEST_START", "QUEUE_START", "REQUEST_END"]);
   });
 
-  it("that fails is traced as one that does not", async () => {
+  it("is traced the same way when it fails", async () => {
     const { triton, traces } = traced();
     const handle = triton.bind({
       modelName: "fails",
@@ -79,7 +79,7 @@ describe("a request of this process", () => {
     expect(trace!.timestamps.map(([name]) => name)).toEqual(executed);
   });
 
-  it("that is refused leaves nothing but a number", async () => {
+  it("leaves only an id in the traces when it is rejected", async () => {
     const { triton, traces } = traced();
     const handle = triton.bind({ modelName: "m", inputs: [x], outputs: [y], inferFunc: plain });
     await expect(handle.inferSample({ x: [1, 2, 3] as never })).rejects.toMatchObject({
@@ -90,7 +90,7 @@ describe("a request of this process", () => {
     expect(found.map(({ id }) => id)).toEqual([2]);
   });
 
-  it("that the cache answers was not computed", async () => {
+  it("has no computation in its trace when the cache answers it", async () => {
     const { triton, traces } = traced({}, { responseCache: { byteSize: 1 << 20 } });
     const handle = triton.bind({
       modelName: "m",
@@ -104,7 +104,7 @@ describe("a request of this process", () => {
     expect(namesOf(hit!)).toEqual(["REQUEST_START", "QUEUE_START", "REQUEST_END"]);
   });
 
-  it("is not traced when it is not its turn, or tracing is off", async () => {
+  it("is not traced when it is not sampled or tracing is off", async () => {
     const { triton, traces } = traced();
     const handle = triton.bind({
       modelName: "m",
@@ -121,8 +121,8 @@ describe("a request of this process", () => {
   });
 });
 
-describe("tensors", () => {
-  it("are those that went in, and those of each response", async () => {
+describe("traced tensors", () => {
+  it("are the inputs and the outputs of each response", async () => {
     const { triton, traces } = traced({ level: ["TIMESTAMPS", "TENSORS"] });
     const handle = triton.bind({
       modelName: "m",
@@ -145,11 +145,11 @@ describe("tensors", () => {
   });
 });
 
-describe("requests that a request leads to", () => {
+describe("child requests", () => {
   it.each([
     ["of this thread", sample(async (inputs, { infer }) => infer("leaf", { x: inputs.x }))],
     ["of a worker", new URL("./fixtures/calls-others.mjs", import.meta.url)],
-  ])("are its children: steps, and calls from models %s", async (_where, inferFunc) => {
+  ])("are traced as children: ensemble steps, and calls from models %s", async (_where, inferFunc) => {
     const { triton, traces } = traced();
     const config = { batching: false };
     const leaf = sample<typeof echoInputs, typeof echoOutputs>((inputs) => ({ y: inputs.x }));
@@ -177,7 +177,7 @@ describe("requests that a request leads to", () => {
     for (const child of found.slice(1)) expect(namesOf(child)).toEqual(executed);
   });
 
-  it("are traced only with it", async () => {
+  it("are traced only together with their parent", async () => {
     const { triton, traces } = traced();
     triton.bind({ modelName: "leaf", inputs: [x], outputs: [y], inferFunc: plain });
     const ensemble = triton.bindEnsemble({
@@ -192,14 +192,14 @@ describe("requests that a request leads to", () => {
   });
 });
 
-it("a server without the option does not trace", async () => {
+it("a server without the trace option does not trace", async () => {
   const triton = new Triton();
   onTestFinished(() => triton.close());
   expect(triton.service.tracing).toBeUndefined();
   expect(triton.service.serverMetadata().extensions).not.toContain("trace");
 });
 
-it("a server with it offers the extension, also when tracing is off", async () => {
+it("a server with the trace option offers the extension, even when tracing is off", async () => {
   const triton = new Triton({ trace: {} });
   onTestFinished(() => triton.close());
   const { extensions } = triton.service.serverMetadata();
@@ -207,7 +207,7 @@ it("a server with it offers the extension, also when tracing is off", async () =
   expect(() => new Triton({ trace: { rate: -1 } })).toThrow("trace.rate must be an integer");
 });
 
-it("requests of a batch are traced each by its turn", async () => {
+it("requests of a batch are sampled separately", async () => {
   const clock = new VirtualClock();
   const { triton, traces } = traced({}, { clock });
   triton.service.tracing!.update("", { rate: 2 });

@@ -17,7 +17,7 @@ const bucketOf: VariableLengthOptions["batchBy"] = ({ inputs }) => 4 * Math.ceil
 
 const ones = (count: number) => new Array<number>(count).fill(1);
 
-/** A model that writes down the lengths of the requests in each batch, and stops in each while it is held. */
+/** A model that records the lengths of the requests in each batch, and stops in each batch while it is held. */
 async function served(batcher: ModelOptions["batcher"], config: ModelOptions = {}) {
   const clock = new VirtualClock();
   const triton = new Triton({ clock });
@@ -44,8 +44,8 @@ async function served(batcher: ModelOptions["batcher"], config: ModelOptions = {
   return { clock, triton, handle, batches, send, state, release: () => release() };
 }
 
-describe("batchBy", () => {
-  it("joins requests of one group, also when those of others come in between", async () => {
+describe("the batchBy option", () => {
+  it("joins requests of one group, even with requests of other groups between them", async () => {
     const { clock, batches, send, handle } = await served({ batchBy: bucketOf, pad: { x: 0 } });
     for (const count of [1, 5, 2, 7, 3]) void send(count);
     await clock.settle();
@@ -56,7 +56,7 @@ describe("batchBy", () => {
     expect(handle.queue().recentCuts.map(({ reason }) => reason)).toEqual(["INSTANCE", "INSTANCE"]);
   });
 
-  it("gives each group a delay of its own: a full one does not wait for another", async () => {
+  it("gives each group its own delay: a full group does not wait for another", async () => {
     const { clock, batches, send } = await served(
       { batchBy: bucketOf, pad: { x: 0 }, maxQueueDelayMicroseconds: 5000 },
       { maxBatchSize: 2 },
@@ -70,7 +70,7 @@ describe("batchBy", () => {
     expect(batches).toEqual([[5, 6], [1]]);
   });
 
-  it("lets the group go first whose next request is first in turn, by level and by arrival", async () => {
+  it("runs the group first whose next request is first by level and arrival", async () => {
     const { clock, batches, send, state, release } = await served(
       { batchBy: bucketOf, pad: { x: 0 }, priorityLevels: 2, defaultPriorityLevel: 2 },
       {},
@@ -91,7 +91,7 @@ describe("batchBy", () => {
     expect(batches).toEqual([[1], [13], [5], [2], [9]]);
   });
 
-  it("leaves limits of the queue as they are: they count all groups together", async () => {
+  it("keeps the limits of the queue, which count all groups together", async () => {
     const { clock, send, state, release, handle } = await served({
       batchBy: bucketOf,
       defaultQueuePolicy: { maxQueueSize: 2 },
@@ -108,7 +108,7 @@ describe("batchBy", () => {
     await Promise.all(waiting);
   });
 
-  it("keeps answers in order over all groups, where that is asked for", async () => {
+  it("keeps responses in order across all groups with preserve_ordering", async () => {
     const { clock, batches, send } = await served({
       batchBy: bucketOf,
       pad: { x: 0 },
@@ -121,7 +121,7 @@ describe("batchBy", () => {
     expect(order).toEqual([1, 2, 5]);
   });
 
-  it("does not look through all groups for each batch, of which there may be thousands", async () => {
+  it("does not search all groups for each batch", async () => {
     const { clock, batches, send, state, release } = await served({ batchBy: ({ id }) => id });
     state.held = true;
     const answers = Array.from({ length: 5000 }, (_, i) => send(1, { requestId: String(i) }));
@@ -133,7 +133,7 @@ describe("batchBy", () => {
     expect(batches).toHaveLength(5000);
   });
 
-  it("sends what waited for others when an instance takes the batch before it", async () => {
+  it("sends a waiting group when an instance takes the batch before it", async () => {
     const { clock, batches, send, state, release } = await served({
       batchBy: bucketOf,
       pad: { x: 0 },
@@ -143,7 +143,7 @@ describe("batchBy", () => {
     state.held = true;
     for (const count of [9, 9]) void send(count);
     await clock.settle();
-    // A batch of two that waits for the instance, and two that wait until it is worth changing it.
+    // A batch of two that waits for the instance, and two more requests that wait for a larger batch.
     for (const count of [1, 2, 3, 4]) {
       void send(count);
       await clock.settle();
@@ -159,7 +159,7 @@ describe("batchBy", () => {
     expect(batches.at(-1)).toEqual([3, 4]);
   });
 
-  it("forgets groups that have nothing to do, however many there were", async () => {
+  it("forgets empty groups", async () => {
     const { clock, batches, send } = await served({ batchBy: ({ id }) => id });
     for (let i = 0; i < 500; i++) {
       void send(1, { requestId: String(i) });
@@ -169,8 +169,8 @@ describe("batchBy", () => {
   });
 });
 
-describe("cost", () => {
-  it("bounds what the requests of a batch cost together", async () => {
+describe("the cost option", () => {
+  it("limits the total cost of a batch", async () => {
     const { clock, batches, send, handle } = await served({
       cost: lengthOf,
       maxBatchCost: 10,
@@ -182,7 +182,7 @@ describe("cost", () => {
     expect(handle.queue().cuts).toMatchObject({ COST: 2, INSTANCE: 1 });
   });
 
-  it("ends the wait for others when nothing more can join", async () => {
+  it("ends the wait when no further request can join", async () => {
     const { clock, batches, send } = await served({
       cost: lengthOf,
       maxBatchCost: 10,
@@ -197,7 +197,7 @@ describe("cost", () => {
     expect(batches).toEqual([[6, 4]]);
   });
 
-  it("refuses a request that costs more than a batch may", async () => {
+  it("rejects a request that costs more than a batch may", async () => {
     const { send } = await served({ cost: lengthOf, maxBatchCost: 10 });
     expect(await outcomeOf(send(11, { requestId: "long" }))).toBe(
       "INVALID_ARG [request id: long] inference request cost must be <= 10 for 'lengths': got 11",
@@ -205,7 +205,7 @@ describe("cost", () => {
   });
 });
 
-describe("a function of the model that fails", () => {
+describe("a faulty function of the model", () => {
   it.each([
     [
       { batchBy: () => undefined },
@@ -223,7 +223,7 @@ describe("a function of the model that fails", () => {
       { cost: () => "1", maxBatchCost: 5 },
       "cost must return a finite number of at least 0 for 'lengths': got string",
     ],
-  ])("by what it returns fails its request alone: %o", async (options, text) => {
+  ])("fails only its request with a wrong result: %o", async (options, text) => {
     const first = Object.entries(options).find(([, value]) => typeof value === "function")!;
     const [name, fn] = first as [string, () => unknown];
     const good = name === "cost" ? 1 : "a";
@@ -237,7 +237,7 @@ describe("a function of the model that fails", () => {
     expect(await outcomeOf(others)).toBe("done");
   });
 
-  it("by throwing fails its request alone", async () => {
+  it("fails only its request when it throws", async () => {
     const { clock, send } = await served({
       batchBy: ({ id }) => {
         if (id === "bad") throw new Error("no such bucket");
@@ -252,7 +252,7 @@ describe("a function of the model that fails", () => {
     expect(await outcomeOf(others)).toBe("done");
   });
 
-  it("by padding badly fails its batch, and the next one runs", async () => {
+  it("fails its batch when it pads wrongly, and the next batch runs", async () => {
     const clock = new VirtualClock();
     let bad = true;
     const handle = new Triton({ clock }).bind({

@@ -13,7 +13,7 @@ afterEach(async () => {
 
 type Warmup = NonNullable<ModelOptions["modelWarmup"]>;
 
-/** Binds a model with warmup samples; writes down what it is given until it is ready. */
+/** Binds a model with warm-up samples and records its inputs until it is ready. */
 function bind(modelWarmup: Warmup, config: ModelOptions = {}, fail = false) {
   const seen: number[][] = [];
   const handle = triton.bind({
@@ -33,7 +33,7 @@ function bind(modelWarmup: Warmup, config: ModelOptions = {}, fail = false) {
 
 const shape = { dtype: "INT32", shape: [2] } as const;
 
-describe("warmup", () => {
+describe("warm-up", () => {
   it("runs zeros, random numbers, a file, and given values, before the model is ready", async () => {
     const folder = mkdtempSync(join(tmpdir(), "warmup-"));
     const file = join(folder, "x");
@@ -56,7 +56,7 @@ describe("warmup", () => {
     expect(seen).toHaveLength(5);
   });
 
-  it("runs a sample as often as it says, as many requests in one batch as it says, in each instance", async () => {
+  it("runs a sample count times with batchSize requests, in each instance", async () => {
     const { handle, seen } = bind(
       [
         { name: "three", batchSize: 3, count: 2, inputs: { x: { ...shape, data: Int32Array.of(1, 2) } } },
@@ -68,7 +68,7 @@ describe("warmup", () => {
     expect(seen).toEqual(Array.from({ length: 4 }, () => [1, 2, 1, 2, 1, 2]));
   });
 
-  it("that fails makes loading fail, with the name of the sample", async () => {
+  it("makes loading fail with the name of a failed sample", async () => {
     const { handle } = bind([{ name: "first", inputs: { x: shape } }], {}, true);
     expect(await outcomeOf(handle.ready())).toBe(
       "INVALID_ARG failed to run warmup sample 'first': still cold; ",
@@ -76,7 +76,7 @@ describe("warmup", () => {
     expect(await outcomeOf(handle.inferSample({ x: [1, 2] }))).toMatch(/^UNAVAILABLE .*still cold/);
   });
 
-  it("with more requests than the largest batch is refused before it runs", async () => {
+  it("rejects a sample with more requests than the largest batch before running it", async () => {
     const sample = { name: "big", batchSize: 3, inputs: { x: shape } };
     const { handle, seen } = bind([sample], { maxBatchSize: 2 });
     const text = "batch size 3 for 'm_0', max allowed is 2; ";
@@ -86,7 +86,7 @@ describe("warmup", () => {
     expect(seen).toEqual([]);
   });
 
-  it("keeps given values as they were, and refuses those that do not fit, all at once", async () => {
+  it("copies given values at bind, and rejects all invalid ones at once", async () => {
     const data = Int32Array.of(3, 4);
     const { handle, seen } = bind([{ name: "given", inputs: { x: { ...shape, data } } }]);
     data.fill(0);

@@ -31,14 +31,14 @@ const crashed = (instance: string, why: string) =>
   `INTERNAL instance '${instance}' of model 'm' crashed: ${why}`;
 
 describe("a worker that dies", () => {
-  it("by process.exit() fails its own batch; what waits runs once it is back", async () => {
+  it("by process.exit() fails its own batch; waiting requests run after the restart", async () => {
     const handle = await served();
     const sent = [1, EXIT, 2, 3].map((value) => echo(handle, value));
     expect(await outcomesOf(sent)).toEqual(["done", crashed("m_0_0", "exited with code 3"), "done", "done"]);
     expect(handle.instances()[0]!.healthy).toBe(true);
   });
 
-  it("by an error that nobody catches fails its own batch with what was thrown", async () => {
+  it("by an uncaught error fails its own batch with that error", async () => {
     const handle = await served();
     expect(await outcomesOf([THROW_IN_A_TIMER, 2].map((value) => echo(handle, value)))).toEqual([
       crashed("m_0_0", "thrown in a timer"),
@@ -46,19 +46,19 @@ describe("a worker that dies", () => {
     ]);
   });
 
-  it("leaves the other instances alone", async () => {
+  it("does not affect other instances", async () => {
     const handle = await served({}, 2);
     const sent = [EXIT, 1, 2, 3].map((value) => echo(handle, value));
     expect(await outcomesOf(sent)).toEqual([crashed("m_0_0", "exited with code 3"), "done", "done", "done"]);
   });
 
-  it("is told from a callback that throws, which ends nothing", async () => {
+  it("differs from a callback that throws, which does not end the worker", async () => {
     const handle = await served();
     expect(await outcomeOf(echo(handle, THROW))).toBe("INTERNAL thrown by the callback");
     expect([handle.instances()[0]!.healthy, await echo(handle, 4)]).toEqual([true, 4]);
   });
 
-  it("counts as a failure of the backend", async () => {
+  it("is counted as a failure of the backend", async () => {
     const handle = await served();
     await outcomesOf([EXIT, 1].map((value) => echo(handle, value)));
     expect(await triton.service.metrics()).toMatch(/nv_inference_request_failure\{[^}]*"BACKEND"[^}]*\} 1/);
@@ -66,7 +66,7 @@ describe("a worker that dies", () => {
   });
 });
 
-describe("a worker that is started again", () => {
+describe("a worker that is restarted", () => {
   it("waits for its pause first", async () => {
     const clock = new VirtualClock();
     const handle = await served({ clock });
@@ -78,7 +78,7 @@ describe("a worker that is started again", () => {
     expect(await sent[1]).toBe(1);
   });
 
-  it("and cannot be loaded any more fails all that waits, refuses what comes, and tries again", async () => {
+  it("fails waiting and new requests when it can no longer be loaded, and tries again", async () => {
     const clock = new VirtualClock();
     const handle = await served({ clock });
     const sent = outcomesOf(
@@ -86,7 +86,7 @@ describe("a worker that is started again", () => {
     );
     process.env[REFUSE_LOADING] = "1";
     await clock.settle();
-    // Time moves on until the worker has died, the pause is over and the restart has failed.
+    // Time advances until the worker has died, the pause is over and the restart has failed.
     const settled = sent.then(() => true);
     while (!(await Promise.race([settled, clock.advance(100).then(() => false)])));
     expect((await sent).slice(1)).toEqual(Array(30).fill("UNAVAILABLE the weights are gone"));
@@ -98,7 +98,7 @@ describe("a worker that is started again", () => {
     expect(await answer).toBe(5);
   });
 
-  it("takes what waits also when all that had been batched for it was given up meanwhile", async () => {
+  it("takes waiting requests even when all of its batched ones were cancelled meanwhile", async () => {
     const clock = new VirtualClock();
     const handle = await served({ clock });
     const giveUp = new AbortController();

@@ -32,7 +32,7 @@ describe("a module in a worker", () => {
     expect([...(await handle.infer({ x: [1, 2, 3] })).y.data]).toEqual([6]);
   });
 
-  it("may export a plain callback, which is told of request and instance what it is told on the main thread", async () => {
+  it("may export a plain callback, which gets the same request and instance data as on the main thread", async () => {
     const handle = triton.bind({
       modelName: "report",
       modelVersion: 2,
@@ -85,7 +85,7 @@ describe("a module in a worker", () => {
     expect(names).toEqual(["report_0_0", "report_0_1"]);
   });
 
-  it("keeps the memory of what it returns", async () => {
+  it("keeps the memory of its results", async () => {
     const handle = triton.bind({
       modelName: "constant",
       inputs: [{ name: "x", dtype: "INT32", shape: [1] }],
@@ -104,8 +104,8 @@ describe("a module in a worker", () => {
   });
 });
 
-describe("a request to a worker that is given up", () => {
-  it("is over at once, and the module is told when all of its batch are", async () => {
+describe("a cancelled request to a worker", () => {
+  it("ends at once, and the module is notified when all requests of its batch are cancelled", async () => {
     const handle = triton.bind({ ...specs, inferFunc: fixture("waits-for-cancel") });
     await handle.ready();
     const controllers = [new AbortController(), new AbortController()];
@@ -121,7 +121,7 @@ describe("a request to a worker that is given up", () => {
   });
 });
 
-describe("close", () => {
+describe("closing a model with workers", () => {
   it("ends a worker whose module keeps a timer", async () => {
     const handle = triton.bind({ ...specs, inferFunc: fixture("keeps-a-timer") });
     expect(await echo(handle, 1)).toBe(1);
@@ -129,7 +129,7 @@ describe("close", () => {
     expect(await outcomeOf(echo(handle, 1))).toMatch(/^UNAVAILABLE/);
   });
 
-  it("ends a worker that never comes to an end, after the time it was given", async () => {
+  it("ends a worker that never finishes, after the exit timeout", async () => {
     triton = new Triton({ exitTimeoutSecs: 0 });
     const handle = triton.bind({ ...specs, inferFunc: fixture("waits-for-cancel") });
     await handle.ready();
@@ -142,17 +142,17 @@ describe("close", () => {
   });
 });
 
-describe("a module that cannot be used", () => {
+describe("an invalid worker module", () => {
   const ready = (name: string, config = {}) =>
     outcomeOf(triton.bind({ ...specs, inferFunc: fixture(name), config }).ready());
 
-  it("because there is none is refused by bind", () => {
+  it("is rejected by bind when it is missing", () => {
     expect(thrownBy(() => triton.bind({ ...specs, inferFunc: fixture("nowhere") }))).toMatch(
       /- inferFunc: there is no module at file:.*nowhere\.mjs$/,
     );
   });
 
-  it("because it throws is told by ready, infer and the repository index", async () => {
+  it("that throws is reported by ready, infer and the repository index", async () => {
     const handle = triton.bind({ ...specs, inferFunc: fixture("throws-while-loading") });
     expect(await outcomeOf(handle.ready())).toBe("INTERNAL the weights are missing");
     expect(await outcomeOf(echo(handle, 1))).toBe(
@@ -164,17 +164,17 @@ describe("a module that cannot be used", () => {
     expect(triton.service.isModelReady("m", "")).toBe(false);
   });
 
-  it("because it imports what is missing is told by name", async () => {
+  it("that imports a missing module is reported with that name", async () => {
     expect(await ready("imports-what-is-missing")).toContain("there-is-no-such-module.mjs");
   });
 
-  it("because it exports no function is told so, even when it keeps a timer", async () => {
+  it("that exports no function is reported, even when it keeps a timer", async () => {
     expect(await ready("exports-no-function")).toMatch(
       /^INVALID_ARG .* must export its callback as default, or a class, got object$/,
     );
   });
 
-  it("because it takes one request at a time cannot be batched", async () => {
+  it("that takes one request at a time is rejected with batching", async () => {
     expect(await ready("sample-sum")).toBe(
       "INVALID_ARG model 'm': a callback made with sample() takes one request at a time: config.batching must be false",
     );

@@ -9,7 +9,7 @@ import { outcomeOf } from "../../support/outcome.js";
 import { RepositoryInS3, S3_KEYS } from "../../support/repository-in-s3.js";
 import { chainConfig, identityConfig, RepositoryOnDisk } from "../../support/repository-on-disk.js";
 
-/** Where copies go, to see what there is of them. */
+/** Where copies go, so that tests can look at them. */
 let copies = "";
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ const explicit = (modelRepository: string | string[], ...loadModel: string[]): T
   logger: quiet,
 });
 
-/** Paths of copies of files, without the directories that hold each copy. */
+/** Paths of copied files, without the directories that hold each copy. */
 async function copiedFiles(): Promise<string[]> {
   const entries = await readdir(copies, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -50,7 +50,7 @@ async function copiedFiles(): Promise<string[]> {
 }
 
 describe("a repository in S3", () => {
-  it("is served as a directory is, and leaves nothing behind", async () => {
+  it("is served like a directory and leaves nothing behind", async () => {
     await using bucket = await RepositoryInS3.create({ ...model("a"), ...model("b"), "readme.txt": "none" });
     await using triton = new Triton({ modelRepository: bucket.path, logger: quiet });
     await triton.ready();
@@ -69,7 +69,7 @@ describe("a repository in S3", () => {
     expect(await readdir(copies)).toEqual([]);
   });
 
-  it("has model files that instances load, and labels", async () => {
+  it("provides model files that instances load, and labels", async () => {
     await using bucket = await RepositoryInS3.create({
       "onnx/1/model.onnx": identityOnnx("FLOAT", ["batch", 3]),
       "onnx/config.pbtxt": `max_batch_size: 4
@@ -82,7 +82,7 @@ describe("a repository in S3", () => {
     expect(Object.values(outputs).map(({ data }) => [...data])).toEqual([[1, 2, 3]]);
   });
 
-  it("stands beside a directory, and an ensemble of one has models of the other", async () => {
+  it("works beside a directory, and an ensemble has members of both", async () => {
     await using bucket = await RepositoryInS3.create({ ...model("far"), ...model("unused") });
     await using disk = await RepositoryOnDisk.create({
       ...model("near"),
@@ -96,7 +96,7 @@ describe("a repository in S3", () => {
     expect(bucket.downloads).toEqual(["far/1/weights.bin", "far/config.pbtxt"]);
   });
 
-  it("has the files of a model under its name, as agents and backends see it", async () => {
+  it("shows agents and backends a model's files under its name", async () => {
     await using bucket = await RepositoryInS3.create(
       model("m", 'model_repository_agents { agents [ { name: "look" } ] }'),
     );
@@ -113,7 +113,7 @@ describe("a repository in S3", () => {
     expect(seen).toEqual(["weights of m", expect.stringMatching(/[\\/]m$/)]);
   });
 
-  it("tells models of two repositories apart by its path when namespaces are on", async () => {
+  it("distinguishes equal model names by repository with namespaces", async () => {
     await using bucket = await RepositoryInS3.create(model("m"));
     await using disk = await RepositoryOnDisk.create(model("m"));
     const options = { modelRepository: [bucket.path, disk.path], logger: quiet, exitOnError: false };
@@ -127,7 +127,7 @@ describe("a repository in S3", () => {
     ]);
   });
 
-  it("has keys in all languages, folders that are objects, and more objects than one page", async () => {
+  it("may have keys in all languages, folder objects, and several pages of objects", async () => {
     const many = Object.fromEntries(Array.from({ length: 45 }, (_, i) => [`many/1/part-${i}`, `${i}`]));
     await using bucket = await RepositoryInS3.create({
       "many/config.pbtxt": identityConfig(),
@@ -151,7 +151,7 @@ describe("a repository in S3", () => {
 });
 
 describe("a model in S3", () => {
-  it("is loaded, loaded again when an ETag is another, and left alone when none is", async () => {
+  it("is loaded, and reloaded only when an ETag changes", async () => {
     await using bucket = await RepositoryInS3.create(model("m"));
     await using triton = new Triton(explicit(bucket.path));
     await triton.ready();
@@ -168,7 +168,7 @@ describe("a model in S3", () => {
     });
     await triton.loadModel("m");
     expect(triton.service.modelConfig("m", "").maxBatchSize).toBe(9);
-    // What has not changed is taken from the copy before.
+    // Unchanged files are taken from the previous copy.
     expect(bucket.downloads).toEqual(["m/config.pbtxt"]);
     await expect.poll(copiedFiles).toEqual(["m/1/weights.bin", "m/config.pbtxt"]);
   });
@@ -185,7 +185,7 @@ describe("a model in S3", () => {
     expect(bucket.downloads).toEqual([]);
   });
 
-  it("that is not there is not found; one that was deleted goes on until it is unloaded", async () => {
+  it("is reported as not found when it is missing; a deleted one serves until it is unloaded", async () => {
     await using bucket = await RepositoryInS3.create(model("m"));
     await using triton = new Triton(explicit(bucket.path, "m"));
     await triton.ready();
@@ -201,7 +201,7 @@ describe("a model in S3", () => {
     await expect.poll(copiedFiles).toEqual([]);
   });
 
-  it("is followed when its repository is polled: it comes, changes, and goes", async () => {
+  it("is followed by polling: it is added, changed, and removed", async () => {
     await using bucket = await RepositoryInS3.create(model("m"));
     const log = new EventEmitter();
     const take = (line: string) => void log.emit("line", line);
@@ -232,7 +232,7 @@ describe("a model in S3", () => {
     expect(await triton.service.repositoryIndex(true)).toEqual(rows);
   });
 
-  it("is reached with the credentials of the longest name that its path begins with", async () => {
+  it("is reached with the credentials of the longest matching path prefix", async () => {
     await using bucket = await RepositoryInS3.create(model("m"));
     const file = join(copies, "..", `tritonjs-credentials-${bucket.port}.json`);
     const right = { key_id: "S3RVER", secret_key: "S3RVER" };

@@ -37,14 +37,14 @@ const start = async (modelRepository: string) => {
   return await outcomeOf(triton.ready());
 };
 
-/** How loading a model ended, with the reason that stays on the server. */
+/** Outcome of loading a model, with the reason that stays on the server. */
 const load = (triton: Triton, name: string) =>
   triton.loadModel(name).then(
     () => "done",
     ({ message, cause }) => `${cause?.code ?? ""} ${cause?.message ?? message}`,
   );
 
-/** Does something before the first answer to a path that ends so. */
+/** Runs `act` before the first answer to a path with this end. */
 const before =
   (end: string, act: () => Promise<void>): Intercept =>
   async (path) => {
@@ -55,7 +55,7 @@ const before =
   };
 const acted = new WeakSet<() => Promise<void>>();
 
-/** Breaks off answers to a path that ends so, in the middle. */
+/** Breaks off answers to a path with this end in the middle. */
 const breakOff =
   (end: string, times: number): Intercept =>
   (path, response) => {
@@ -65,7 +65,7 @@ const breakOff =
     return true;
   };
 
-it("a bucket or a folder that is not there, and a server that refuses, end the start with the reason", async () => {
+it("a missing bucket or folder and a refusing server end the start with the reason", async () => {
   await using bucket = await RepositoryInS3.create(model("m"));
   const host = `s3://127.0.0.1:${bucket.port}`;
   expect(await start(`${host}/no-bucket/models`)).toMatch(
@@ -79,7 +79,7 @@ it("a bucket or a folder that is not there, and a server that refuses, end the s
   expect(await readdir(copies)).toEqual([]);
 });
 
-it("a place for copies that is not there keeps models out, and says how it is chosen", async () => {
+it("a missing directory for copies keeps models from loading, and the error names its option", async () => {
   await using bucket = await RepositoryInS3.create(model("m"));
   const before = process.env.TRITON_AWS_MOUNT_DIRECTORY;
   process.env.TRITON_AWS_MOUNT_DIRECTORY = join(copies, "nowhere");
@@ -92,11 +92,11 @@ it("a place for copies that is not there keeps models out, and says how it is ch
   }
 });
 
-it("a path without a bucket is refused at once", () => {
+it("a path without a bucket is rejected at once", () => {
   expect(() => new Triton({ modelRepository: "s3://" })).toThrow("No bucket name found in path: s3://");
 });
 
-it("a server that never answers does not hold up the end", async () => {
+it("a server that never answers does not delay closing", async () => {
   const asked = withResolvers();
   const silent = createServer(() => asked.resolve());
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -110,7 +110,7 @@ it("a server that never answers does not hold up the end", async () => {
   await new Promise((resolve) => silent.close(resolve));
 });
 
-it("a download that breaks off is tried again", async () => {
+it("a broken download is retried", async () => {
   await using bucket = await RepositoryInS3.create(model("m"));
   bucket.intercept = breakOff("weights.bin", 2);
   await using triton = new Triton(explicit(bucket.path, "m"));
@@ -118,7 +118,7 @@ it("a download that breaks off is tried again", async () => {
   expect(bucket.downloads.filter((path) => path === "m/1/weights.bin")).toHaveLength(3);
 });
 
-it("a download that breaks off again and again keeps its model out, and nothing of it on disk", async () => {
+it("a download that always breaks keeps its model from loading and leaves no file", async () => {
   await using bucket = await RepositoryInS3.create({ ...model("m"), ...model("n") });
   bucket.intercept = breakOff("m/1/weights.bin", Number.POSITIVE_INFINITY);
   await using triton = new Triton({ modelRepository: bucket.path, logger: quiet, exitOnError: false });
@@ -134,7 +134,7 @@ it("a download that breaks off again and again keeps its model out, and nothing 
   expect(names.filter((name) => name.includes("weights"))).toHaveLength(1);
 });
 
-it("a server that dies while a model is copied fails the load, and what is in service goes on", async () => {
+it("a server that stops during a copy fails the load, and served models stay ready", async () => {
   await using bucket = await RepositoryInS3.create({ ...model("m"), ...model("n") });
   await using triton = new Triton(explicit(bucket.path, "n"));
   await triton.ready();
@@ -144,7 +144,7 @@ it("a server that dies while a model is copied fails the load, and what is in se
   expect(rows).toEqual([{ name: "n", version: "1", state: "READY" }]);
 });
 
-it("a model that changes while it is copied is copied as it is then", async () => {
+it("a model that changes while it is copied is copied in its newest form", async () => {
   await using bucket = await RepositoryInS3.create(model("m"));
   bucket.intercept = before("m/1/weights.bin", () =>
     bucket.write({ "m/1/weights.bin": "other weights", "m/2/weights.bin": "and a new version" }),
@@ -157,7 +157,7 @@ it("a model that changes while it is copied is copied as it is then", async () =
   expect(names.filter((name) => name.includes("weights"))).toHaveLength(2);
 });
 
-it("a model that is deleted between listing and loading is not found", async () => {
+it("a model deleted between listing and loading is reported as not found", async () => {
   await using bucket = await RepositoryInS3.create(model("m"));
   bucket.intercept = before("m/1/weights.bin", async () => {
     for (const name of Object.keys(model("m"))) await bucket.delete(name);
@@ -169,7 +169,7 @@ it("a model that is deleted between listing and loading is not found", async () 
   );
 });
 
-it("while one model is copied, others load and unload", async () => {
+it("other models load and unload while one is copied", async () => {
   await using bucket = await RepositoryInS3.create({ ...model("slow"), ...model("n") });
   const hold = withResolvers();
   const held = withResolvers();
@@ -190,7 +190,7 @@ it("while one model is copied, others load and unload", async () => {
   ]);
 });
 
-it("while the bucket cannot be reached, models of directories load", async () => {
+it("models of directories load while the bucket cannot be reached", async () => {
   await using bucket = await RepositoryInS3.create(model("far"));
   await using disk = await RepositoryOnDisk.create(model("near"));
   await using triton = new Triton(explicit([bucket.path, disk.path]));
@@ -200,7 +200,7 @@ it("while the bucket cannot be reached, models of directories load", async () =>
   expect(await load(triton, "far")).toMatch(/^INTERNAL Could not list .* ECONNREFUSED/);
 });
 
-it("closing while a model is copied gives it up", async () => {
+it("closing cancels a copy in progress", async () => {
   await using bucket = await RepositoryInS3.create(model("m"));
   const held = withResolvers();
   const hold = withResolvers();

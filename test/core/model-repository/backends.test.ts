@@ -18,8 +18,8 @@ const REPEAT = `backend: "repeat" model_transaction_policy { decoupled: true }
   input [ ${tensor("IN", "INT32", "-1")}, ${tensor("DELAY", "UINT32", "-1")}, ${tensor("WAIT", "UINT32", "1")} ]
   output [ ${tensor("OUT", "INT32", "1")}, ${tensor("IDX", "UINT32", "1")} ]`;
 
-describe("the backends for tests", () => {
-  it("identity gives back what it gets, and zeros for inputs that were left out", async () => {
+describe("the test backends", () => {
+  it("identity returns its inputs, and zeros for omitted inputs", async () => {
     const config = `backend: "identity" max_batch_size: 4
       input [ ${tensor("INPUT0", "FP32", "2")}, { name: "INPUT1" data_type: TYPE_INT32 dims: [ -1 ] optional: true } ]
       output [ ${tensor("OUTPUT0", "FP32", "2")}, ${tensor("OUTPUT1", "INT32", "-1")} ]`;
@@ -29,19 +29,19 @@ describe("the backends for tests", () => {
     expect([[...OUTPUT0!.data], [...OUTPUT1!.data], OUTPUT1!.shape]).toEqual([[1, 2], [0], [1, 1]]);
   });
 
-  it("repeat answers each element by itself", async () => {
+  it("repeat responds once for each element", async () => {
     const inputs = { IN: int32(4, 5, 6), DELAY: uint32(0, 0, 0), WAIT: uint32(0) };
     expect(await responses("repeat", REPEAT, inputs)).toEqual([[4], [5], [6]]);
   });
 
-  it("square answers n times with n", async () => {
+  it("square responds n times with n", async () => {
     const config = `backend: "square" model_transaction_policy { decoupled: true }
       input [ ${tensor("IN", "INT32", "1")} ] output [ ${tensor("OUT", "INT32", "1")} ]`;
     expect(await responses("square", config, { IN: int32(3) })).toEqual([[3], [3], [3]]);
     expect(await responses("square", config, { IN: int32(0) })).toEqual([]);
   });
 
-  it("repeat ends a request that is given up at once, however long it would wait, and stops", async () => {
+  it("repeat ends a cancelled request at once during its wait, and stops", async () => {
     const clock = new VirtualClock();
     await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": REPEAT, "m/1/": "" });
     const triton = new Triton({ modelRepository: models.path, clock });
@@ -85,7 +85,7 @@ describe("the backends for tests", () => {
       'backend: "repeat" max_batch_size: 1',
       "repeat backend only supports models with max_batch_size == 0",
     ],
-  ])("%s refuses what it cannot serve", async (_name, config, reason) => {
+  ])("%s rejects a configuration that it cannot serve", async (_name, config, reason) => {
     await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": config, "m/1/": "" });
     await using triton = new Triton({
       modelRepository: models.path,
@@ -95,7 +95,7 @@ describe("the backends for tests", () => {
   });
 });
 
-it("a backend of one's own is told where its model is, and may complete its configuration", async () => {
+it("a custom backend gets the place of its model and may complete its configuration", async () => {
   const seen: string[] = [];
   const doubling: BackendFactory = ({ name, version, directory, versionDirectory, settings }) => {
     seen.push(`${name} ${version} ${versionDirectory.slice(directory.length)} ${settings.mode}`);
@@ -127,7 +127,7 @@ it("a backend of one's own is told where its model is, and may complete its conf
   expect(triton.service.modelConfig("m", "")).toMatchObject({ maxBatchSize: 8, input: [{ name: "x" }] });
 });
 
-/** What a decoupled model answers, response by response. */
+/** The responses of a decoupled model. */
 async function responses(name: string, config: string, inputs: Record<string, Tensor>): Promise<number[][]> {
   await using models = await RepositoryOnDisk.create({
     [`${name}/config.pbtxt`]: config,

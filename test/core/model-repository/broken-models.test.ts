@@ -8,7 +8,7 @@ import { chainConfig, identityConfig, RepositoryOnDisk } from "../../support/rep
 
 const good = { "good/config.pbtxt": identityConfig(), "good/1/": "" };
 
-/** Broken models, each with what the index says. */
+/** Broken models, each with the reason in the index. */
 const broken: readonly (readonly [
   what: string,
   files: Record<string, string | Uint8Array>,
@@ -101,7 +101,7 @@ const broken: readonly (readonly [
 
 describe("a model that cannot be served", () => {
   it.each(broken)(
-    "%s is named in the index and in the log, and the others serve",
+    "%s is reported in the index and the log, and the others serve",
     async (_what, files, reason) => {
       await using models = await RepositoryOnDisk.create({ ...good, ...files });
       const log: string[] = [];
@@ -116,7 +116,7 @@ describe("a model that cannot be served", () => {
     },
   );
 
-  it("keeps serve() from opening unless it may, and is named then", async () => {
+  it("keeps serve() from opening unless errors are allowed, and is named", async () => {
     await using models = await RepositoryOnDisk.create({ ...good, "m/config.pbtxt": "oops", "m/1/": "" });
     await using triton = new Triton({ modelRepository: models.path, logger: quiet([]) });
     await expect(triton.serve({ frontends: [] })).rejects.toThrow(/failed to load all models\nm: .*oops/);
@@ -124,14 +124,14 @@ describe("a model that cannot be served", () => {
 });
 
 describe("a repository", () => {
-  it("that is not there leaves a server that is never ready", async () => {
+  it("that does not exist leaves a server that is never ready", async () => {
     await using triton = serverOf("/there/is/nothing/here", []);
     await triton.serve({ frontends: [] });
     expect([triton.service.isLive(), triton.service.isReady()]).toEqual([false, false]);
     await expect(triton.service.repositoryIndex(false)).rejects.toThrow("Server not ready");
   });
 
-  it("shares no model with another", async () => {
+  it("shares no model name with another repository", async () => {
     await using one = await RepositoryOnDisk.create({
       ...good,
       "m/config.pbtxt": identityConfig(),
@@ -158,13 +158,13 @@ describe("files outside of the repository", () => {
   });
   afterEach(() => outside[Symbol.asyncDispose]());
 
-  it("are not reached through a link for a model", async () => {
+  it("are not reached through a symbolic link for a model", async () => {
     await using models = await RepositoryOnDisk.create(good);
     await symlink(join(outside.path, "m"), join(models.path, "m"));
     expect(await reasonFor(models)).toMatch(/leads out of .* through a symbolic link/);
   });
 
-  it("are not reached through a link for a version or a configuration", async () => {
+  it("are not reached through a symbolic link for a version or a configuration", async () => {
     await using models = await RepositoryOnDisk.create({ ...good, "m/config.pbtxt": identityConfig() });
     await symlink(join(outside.path, "m", "1"), join(models.path, "m", "1"));
     expect(await reasonFor(models)).toMatch(/leads out of .* through a symbolic link/);
@@ -207,7 +207,7 @@ describe("files outside of the repository", () => {
   });
 });
 
-it("what is no file is never read, and never waited for", async () => {
+it("special files are never read and never waited for", async () => {
   const files: Record<string, string> = {};
   for (const name of ["config", "labels", "warmup", "onnx"]) {
     files[`${name}/1/`] = "";
@@ -238,7 +238,7 @@ it("what is no file is never read, and never waited for", async () => {
   ]);
 });
 
-it("an unreadable file is a reason, too", async () => {
+it("an unreadable file is reported as the reason", async () => {
   await using models = await RepositoryOnDisk.create({ ...good, "m/1/": "" });
   const loop = join(models.path, "m", "config.pbtxt");
   await symlink(loop, loop);
@@ -270,7 +270,7 @@ function quiet(log: string[]) {
   return { error: keep, warn: keep, info() {}, debug() {} };
 }
 
-/** An ONNX file whose only tensor lies in another file; nothing else about it is right. */
+/** An ONNX file whose only tensor is in another file; the rest of it is invalid. */
 function withExternalData(location: string): Uint8Array {
   const entry = message(1, text("location")).concat(message(2, text(location)));
   const tensor = message(8, text("w")).concat(message(13, entry));

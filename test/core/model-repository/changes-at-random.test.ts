@@ -19,10 +19,10 @@ const whole = {
   "double-chain/1/": "",
 };
 
-/** Two who write and remove the same directory. */
+/** Used where two tasks write and remove the same directory. */
 const inEachOthersWay = () => {};
 
-/** Numbers below `limit`, the same each time. */
+/** Pseudo-random numbers below `limit`, the same each time. */
 function numbers(seed: number): (limit: number) => number {
   let state = seed;
   return (limit) => {
@@ -32,7 +32,7 @@ function numbers(seed: number): (limit: number) => number {
 }
 
 it.each([1, 2, 3])(
-  "loads, unloads and changes of files at once leave a server that follows the directory, %i",
+  "random loads, unloads and file changes leave a server that matches the directory, %i",
   async (seed) => {
     await using models = await RepositoryOnDisk.create(whole);
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
@@ -72,7 +72,7 @@ it.each([1, 2, 3])(
     const work = async (): Promise<void> => {
       for (let i = 0; i < STEPS; i++) {
         await step().catch((error) => {
-          // Whatever is refused is refused in words, by the server.
+          // Each rejection is an error of the server.
           expect(TritonError.is(error)).toBe(true);
         });
       }

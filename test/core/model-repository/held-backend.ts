@@ -7,13 +7,13 @@ import {
   TritonError,
 } from "@tritonjs/core";
 
-/** A backend whose models give back what they get when a test says so. */
+/** A backend whose models return their input when a test allows it. */
 export class HeldBackend {
-  /** Instances made so far. */
+  /** Instances created so far. */
   created = 0;
-  /** What was in the directory of each version that was made. */
+  /** Files in the directory of each created version. */
   readonly files: string[][] = [];
-  /** Numbers of the versions that were made, in order. */
+  /** Numbers of the created versions, in order. */
   readonly versions: number[] = [];
   #stopped = 0;
   #open: (() => void)[] = [];
@@ -34,7 +34,7 @@ export class HeldBackend {
     };
   };
 
-  /** Resolves when a model has a request in its hands. */
+  /** Resolves when a model has taken a request. */
   async next(): Promise<void> {
     if (this.#open.length === 0) await this.#next.open;
     this.#next = gate();
@@ -44,7 +44,7 @@ export class HeldBackend {
     for (const answer of this.#open.splice(0)) answer();
   }
 
-  /** Instances load from now on only when they are let. */
+  /** Instances created from now on load only when the test allows it. */
   holdLoading(): void {
     this.#loading = { begun: gate(), go: gate() };
   }
@@ -58,7 +58,7 @@ export class HeldBackend {
     this.#loading = undefined;
   }
 
-  /** Resolves when so many instances have stopped. */
+  /** Resolves when this many instances have stopped. */
   async stopped(count: number): Promise<void> {
     while (this.#stopped < count) await this.#onStop.open;
   }

@@ -14,7 +14,7 @@ const IDENTITY = JSON.stringify({
 
 const echo = "export default (requests) => requests.map(({ inputs: { x } }) => ({ y: x }));";
 
-/** A server with models in files, where no `node_modules` is above them. */
+/** A server with model files in a place without a `node_modules` above it. */
 async function serve(files: RepositoryFiles, options: ConstructorParameters<typeof Triton>[0] = {}) {
   const models = await RepositoryOnDisk.create(files);
   const lines: string[] = [];
@@ -64,7 +64,7 @@ it.each(["worker", "process"])("a module finds the library that runs it: %s", as
   expect(await outcomeOf(ask(served.triton, "m", -1))).toBe("NOT_FOUND negative, 6");
 });
 
-it("a module that imports what there is not is told so", async () => {
+it("a module that imports a missing package is reported", async () => {
   const files = { "m/config.pbtxt": tensors, "m/1/model.mjs": 'import "@tritonjs/nothing";' };
   await using served = await serve(files);
   const [row] = await served.triton.service.repositoryIndex(false);
@@ -107,13 +107,13 @@ it.each(["worker", "process"])("a model loads and unloads others: %s", async (is
   const options = { modelControlMode: "explicit", loadModel: ["manages"] } as const;
   await using served = await serve(files, options);
   const { y, said } = await served.triton.infer("manages", { x: [1] });
-  // 5, and the questions 2 (other 1 is ready) and 5 (made is ready) answered with yes.
+  // The value 5, and yes to question 2 (other 1 is ready) and question 5 (made is ready).
   expect([...y!.data]).toEqual([5 + 100 + 100_000]);
   const [text] = said!.data as unknown as Uint8Array[];
   expect(Buffer.from(text!).toString()).toMatch(/^INTERNAL failed to load 'nobody', failed to poll/);
 });
 
-it("a model that replaces its own instances does not wait for the one that it runs in", async () => {
+it("a model that replaces its own instances does not wait for the one it runs in", async () => {
   const replaces = `
 export default class {
   initialize({ models }) { this.models = models; }
@@ -164,7 +164,7 @@ export default async (requests, { stream, signal }) => {
     await served.logged("counting was given up");
   });
 
-  it("end with the request that they are made for", async () => {
+  it("end together with the request that made them", async () => {
     await using served = await serve(files);
     const controller = new AbortController();
     const asked = outcomeOf(served.triton.infer("all", { x: [1] }, { signal: controller.signal }));
@@ -177,7 +177,7 @@ export default async (requests, { stream, signal }) => {
 const stripsTypes = (process.features as { typescript?: unknown }).typescript === "strip";
 
 it.skipIf(!stripsTypes)(
-  `model.ts runs as it is${stripsTypes ? "" : " (skipped: this Node strips no types)"}`,
+  `model.ts runs without a build step${stripsTypes ? "" : " (skipped: this Node strips no types)"}`,
   async () => {
     const code = `
 import { type JsModel, TritonError } from "@tritonjs/core";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../../support/outcome.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../support/repository-on-disk.js";
 
-/** Modules in a temporary folder find the library by its URL. */
+/** Modules in a temporary folder import the library by its URL. */
 const core = pathToFileURL(fileURLToPath(import.meta.resolve("@tritonjs/core"))).href;
 
 const tensors =
@@ -37,7 +37,7 @@ export default class Scale {
   }
 }`;
 
-/** Takes the lines that models write. */
+/** Collects the lines that models log. */
 function listening() {
   const lines: string[] = [];
   const take = (message: string) => void lines.push(message);
@@ -69,7 +69,7 @@ const y = async (triton: Triton, model: string, x: number) =>
   [...(await triton.infer(model, { x: [[x]] })).y!.data].map(Number);
 
 describe("a model in JavaScript", () => {
-  it("is a class: it completes its configuration, initializes, executes and finalizes", async () => {
+  it("may be a class that completes its configuration, initializes, executes and finalizes", async () => {
     await using served = await serve({
       "scale/config.pbtxt": 'parameters { key: "factor" value { string_value: "3" } }',
       "scale/1/model.js": scale,
@@ -86,7 +86,7 @@ describe("a model in JavaScript", () => {
     expect(lines.at(-1)).toBe("scale ends");
   });
 
-  it("counts on the metrics page with all of its instances", async () => {
+  it("counts custom metrics of all its instances on the metrics page", async () => {
     await using served = await serve({
       "scale/config.pbtxt": "instance_group [ { count: 2 } ]",
       "scale/1/model.mjs": scale,
@@ -98,7 +98,7 @@ describe("a model in JavaScript", () => {
     );
   });
 
-  it("may be named TritonJsModel, and be CommonJS", async () => {
+  it("may be named TritonJsModel and be CommonJS", async () => {
     await using served = await serve({
       "m/config.pbtxt": `backend: "javascript" default_model_filename: "model.cjs" ${batching}`,
       "m/1/model.cjs":
@@ -107,7 +107,7 @@ describe("a model in JavaScript", () => {
     expect(await y(served.triton, "m", 7)).toEqual([7]);
   });
 
-  it("may be what bind takes: batch(), with the functions of a class beside it", async () => {
+  it("may be a bind callback such as batch(), with the functions of a class beside it", async () => {
     const module = `import { batch } from "${core}";
       let add = 0;
       export const initialize = ({ modelConfig }) => { add = modelConfig.maxBatchSize; };
@@ -186,7 +186,7 @@ describe("a model in JavaScript", () => {
     expect(await y(inProcess.triton, "m", 0)).not.toEqual([process.pid]);
   });
 
-  it("is the same when it is bound", async () => {
+  it("behaves the same when it is bound", async () => {
     await using models = await RepositoryOnDisk.create({ "model.mjs": scale });
     const { lines, logger } = listening();
     await using triton = new Triton({ logger });
@@ -209,7 +209,7 @@ describe("a model in JavaScript", () => {
   });
 });
 
-/** All values of `y` that a decoupled model answers one request with. */
+/** All values of `y` in the responses of a decoupled model to one request. */
 async function answers(triton: Triton, x: number): Promise<number[]> {
   await triton.ready();
   return new Promise((resolve, reject) => {
@@ -231,7 +231,7 @@ async function answers(triton: Triton, x: number): Promise<number[]> {
 const withMethod = (method: string) =>
   `export default class { ${method} ${method.includes("execute") ? "" : "execute(r) { return r.map(({ inputs }) => ({ y: inputs.x })); }"} }`;
 
-/** Expects that `m` is not in service for this reason, and that `good` is. */
+/** Expects that `m` is out of service for this reason, and that `good` serves. */
 async function expectBroken({ triton, lines }: Awaited<ReturnType<typeof serve>>, reason: RegExp) {
   await triton.ready().catch(() => {});
   const rows = await triton.service.repositoryIndex(false);
@@ -243,7 +243,7 @@ async function expectBroken({ triton, lines }: Awaited<ReturnType<typeof serve>>
   expect(await y(triton, "good", 1)).toEqual([2]);
 }
 
-describe("a broken module is told of in the index, and holds up nobody else", () => {
+describe("a broken module is reported in the index, and other models load", () => {
   it.each<[what: string, source: string, reason: RegExp]>([
     [
       "a syntax error",
@@ -308,7 +308,7 @@ describe("a broken module is told of in the index, and holds up nobody else", ()
     await expectBroken(served, /was ended: its model had not loaded after 1500 ms/);
   });
 
-  it("parameters that cannot be", async () => {
+  it("when its parameters are invalid", async () => {
     await using served = await serve({
       "m/config.pbtxt": `${batching} parameters { key: "isolation" value { string_value: "cloud" } }`,
       "m/1/model.js": scale,
@@ -324,7 +324,7 @@ describe("a broken module is told of in the index, and holds up nobody else", ()
   });
 });
 
-it("a fault in execute fails its own requests", async () => {
+it("an error in execute fails only its own requests", async () => {
   const module = `export default class {
     execute(requests) {
       const x = requests[0].inputs.x.data[0];

@@ -10,7 +10,7 @@ const config = JSON.stringify({
 });
 const filesWith = (text: string, path = "1/note.txt") => new Map([[path, new TextEncoder().encode(text)]]);
 
-/** Directories that versions were made of, in their order. */
+/** Directories from which versions were created, in order. */
 let directories: string[];
 let models: RepositoryOnDisk;
 let triton: Triton;
@@ -58,7 +58,7 @@ const left = async () => {
 };
 
 describe("files of a load request", () => {
-  it("make a model that no repository has, and are there as long as it is", async () => {
+  it("create a model outside any repository, and exist as long as it does", async () => {
     await triton.loadModel("m", { config, files: filesWith("a") });
     expect([...(await triton.infer("m", { x: [3] })).y!.data]).toEqual([3]);
     expect(await left()).toEqual(directories);
@@ -66,14 +66,14 @@ describe("files of a load request", () => {
     await expect.poll(left).toEqual([]);
   });
 
-  it("go when the server closes with their model in service", async () => {
+  it("are deleted when the server closes while their model serves", async () => {
     await triton.loadModel("m", { config, files: filesWith("a") });
     await triton.close();
     expect(directories).toHaveLength(1);
     expect(await left()).toEqual([]);
   });
 
-  it("go when loading fails, and when others take their place", async () => {
+  it("are deleted when loading fails and when others replace them", async () => {
     await expect(triton.loadModel("m", { config, files: filesWith("a", "9/note.txt") })).rejects.toThrow(
       "load failed for model 'm': version 9 is at UNAVAILABLE state: Invalid argument: not this one;\n",
     );
@@ -93,14 +93,14 @@ describe("files of a load request", () => {
     expect(await left()).toEqual([]);
   });
 
-  it("are refused without a configuration", async () => {
+  it("are rejected without a configuration", async () => {
     await expect(triton.loadModel("m", { files: filesWith("a") })).rejects.toMatchObject({
       code: "INTERNAL",
       cause: { message: "Load parameter 'config' must be specified for model file override" },
     });
   });
 
-  it.each(["../up", "/../up", "1/../../up", "1", "", "a\0b"])("are refused at %j", async (path) => {
+  it.each(["../up", "/../up", "1/../../up", "1", "", "a\0b"])("are rejected at the path %j", async (path) => {
     const files = new Map([...filesWith("a"), [path, new Uint8Array()]]);
     await expect(triton.loadModel("m", { config, files })).rejects.toMatchObject({
       message: "failed to load 'm', failed to poll from model repository",

@@ -12,7 +12,7 @@ const withOpenVino = `optimization { execution_accelerators { cpu_execution_acce
 const parameter = (key: string, value: string) =>
   `parameters { key: "${key}" value { string_value: "${value}" } }`;
 
-/** Serves one model, and gives what the index and the log say of it. */
+/** Serves one model, and returns its state in the index and the log lines. */
 async function load(config: string, file: Uint8Array = identity) {
   await using models = await RepositoryOnDisk.create({
     "m/config.pbtxt": `backend: "onnxruntime" instance_group [ { count: 1 } ] ${config}`,
@@ -28,8 +28,8 @@ async function load(config: string, file: Uint8Array = identity) {
   return { state: row?.state, reason: row?.reason, lines, answer };
 }
 
-describe("an execution provider that is asked for", () => {
-  it("and is not there is left out with a warning, as are options that cannot be passed on", async () => {
+describe("a requested execution provider", () => {
+  it("is skipped with a warning when it is missing, as are options that cannot be passed on", async () => {
     const { state, lines, answer } = await load(withOpenVino);
     expect({ state, answer }).toEqual({ state: "READY", answer: [1, 2] });
     expect(lines).toContainEqual(
@@ -40,7 +40,7 @@ describe("an execution provider that is asked for", () => {
     );
   });
 
-  it("strictly has to be there", async () => {
+  it("must exist in strict mode", async () => {
     const { state, reason } = await load(
       `${withOpenVino} ${parameter("strict_execution_providers", "true")}`,
     );
@@ -48,13 +48,13 @@ describe("an execution provider that is asked for", () => {
     expect(reason).toMatch(/^Invalid argument: the ONNX model '.*' cannot be loaded: .*openvino/);
   });
 
-  it("has to be one that Triton knows", async () => {
+  it("must be one that Triton knows", async () => {
     const { reason } = await load(withOpenVino.replace("openvino", "abacus"));
     expect(reason).toMatch(/unknown Execution Accelerator 'abacus' is requested/);
   });
 });
 
-describe("weights in files beside an ONNX model", () => {
+describe("external weights of an ONNX model", () => {
   const weights = Float32Array.of(0, 10, 20);
   const file = onnxModel({
     name: "external",
@@ -67,7 +67,7 @@ describe("weights in files beside an ONNX model", () => {
     ],
   });
 
-  it("are read, of a model that is a file and of one that is a directory", async () => {
+  it("are read for a model file and for a model directory", async () => {
     const bytes = new Uint8Array(weights.buffer);
     await using models = await RepositoryOnDisk.create({
       "plain/1/model.onnx": file,
@@ -83,14 +83,14 @@ describe("weights in files beside an ONNX model", () => {
     }
   });
 
-  it("that are not there are the reason why it is not loaded", async () => {
+  it("are named as the reason when they are missing", async () => {
     const { state, reason } = await load("", file);
     expect(state).toBe("UNAVAILABLE");
     expect(reason).toMatch(/^Invalid argument: the ONNX model '.*' cannot be loaded: .*w\.bin/);
   });
 });
 
-it("parameters that onnxruntime-node does not pass on are told of", async () => {
+it("ONNX parameters that onnxruntime-node does not pass on are reported in a warning", async () => {
   const { lines, state } = await load(
     `${parameter("gpu_mem_limit", "1000")} ${parameter("intra_op_thread_count", "1")}`,
   );
@@ -98,7 +98,7 @@ it("parameters that onnxruntime-node does not pass on are told of", async () => 
   expect(lines).toContainEqual(expect.stringMatching(/parameters 'gpu_mem_limit' have no effect/));
 });
 
-describe("an ONNX model that cannot be is told of in the index", () => {
+describe("an invalid ONNX model is reported in the index", () => {
   const graph = (op: string, elemType: "FLOAT" | "UINT8" | "STRING") =>
     onnxModel({
       name: "m",

@@ -10,7 +10,7 @@ const parameter = (key: string, value: string) =>
 const accelerator = (kind: string, name: string) =>
   `optimization { execution_accelerators { ${kind}_execution_accelerator [ { name: "${name}" } ] } }`;
 
-/** Why an ONNX model with this configuration is not loaded; empty when it is. */
+/** Reason why an ONNX model with this configuration is not loaded; empty when it is. */
 async function reasonFor(config: string, options: object = {}): Promise<string> {
   await using models = await RepositoryOnDisk.create({
     "m/config.pbtxt": `backend: "onnxruntime" ${config}`,
@@ -46,7 +46,7 @@ describe("the configuration of an ONNX model", () => {
     expect(await reasonFor(config)).toMatch(new RegExp(`^Invalid argument: ${text}`));
   });
 
-  it("is not completed from the file where the server must not, and is counted then", async () => {
+  it("is not completed from the file with disableAutoCompleteConfig, and must match it", async () => {
     const off = { disableAutoCompleteConfig: true };
     expect(await reasonFor("", off)).toContain(
       "unable to load model 'm', configuration expects 0 inputs, model provides 1",

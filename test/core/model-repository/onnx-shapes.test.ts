@@ -7,7 +7,7 @@ import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
 
 type Dims = OnnxValue["dims"];
 
-/** `y` is what the nodes make of `x`; either shape may be left out of the file. */
+/** A graph whose nodes compute `y` from `x`; either shape may be left out of the file. */
 function graph(x: Dims, y: Dims, nodes: OnnxNode | readonly OnnxNode[] = op("Neg")): Uint8Array {
   const value = (name: string, dims: Dims): OnnxValue => ({
     name,
@@ -32,7 +32,7 @@ const op = (
 
 /** Adds up all rows: one row is left, whatever the file says. */
 const sumOfRows = op("ReduceMax", { axes: { ints: [0] } });
-/** The positions of elements that are not 0: as many columns as there are. */
+/** The positions of elements other than 0: one column for each. */
 const positions = [op("NonZero", {}, ["x"], ["at"]), op("Cast", { to: { int: 1 } }, ["at"], ["y"])];
 /** A shape that depends on values: even the rank is unknown. */
 const ofUnknownRank = [
@@ -41,7 +41,7 @@ const ofUnknownRank = [
   op("Cast", { to: { int: 1 } }, ["flat"], ["y"]),
 ];
 
-/** Serves one model of a repository for as long as `use` needs it. */
+/** Serves one model of a repository while `use` runs. */
 async function serve<T>(
   file: Uint8Array,
   config: string,
@@ -77,7 +77,7 @@ const answer = (file: Uint8Array, config: string, x: unknown) =>
     return { shape: y!.shape, data: [...y!.data] };
   });
 
-describe("an ONNX model is completed with the shapes that ONNX Runtime infers", () => {
+describe("completing an ONNX model with the shapes that ONNX Runtime infers", () => {
   it.each<[what: string, file: Uint8Array, expected: ReturnType<typeof shown>]>([
     ["for an output without a shape", graph(["n", 3], undefined), { maxBatchSize: 4, x: [3], y: [3] }],
     ["without batching for fixed sizes", graph([2, 3], undefined), { maxBatchSize: 0, x: [2, 3], y: [2, 3] }],
@@ -135,7 +135,7 @@ describe("an ONNX model is completed with the shapes that ONNX Runtime infers", 
     expect(await completed(file)).toEqual(expected);
   });
 
-  it("where inputs or outputs alone are written", async () => {
+  it("fills in inputs or outputs when only the others are written", async () => {
     const output = 'output [ { name: "y" data_type: TYPE_FP32 dims: [ 3 ] } ]';
     expect(await completed(graph(["n", 3], undefined), `max_batch_size: 8 ${output}`)).toEqual({
       maxBatchSize: 8,
@@ -144,7 +144,7 @@ describe("an ONNX model is completed with the shapes that ONNX Runtime infers", 
     });
   });
 
-  it("and is checked against them", async () => {
+  it("checks written shapes against inferred ones", async () => {
     const tensors = (y: string) =>
       `input [ { name: "x" data_type: TYPE_FP32 dims: [ 2, 3 ] } ] output [ { name: "y" data_type: TYPE_FP32 dims: ${y} } ]`;
     const file = graph([2, 3], [null, "m"]);
@@ -155,7 +155,7 @@ describe("an ONNX model is completed with the shapes that ONNX Runtime infers", 
     );
   });
 
-  it("also when it is inspected", async () => {
+  it("also happens in an inspection", async () => {
     const tensors = (y: string) =>
       `input [ { name: "x" data_type: TYPE_FP32 dims: [ 2, 3 ] } ] output [ { name: "y" data_type: TYPE_FP32 dims: ${y} } ]`;
     await using models = await RepositoryOnDisk.create({
@@ -173,7 +173,7 @@ describe("an ONNX model is completed with the shapes that ONNX Runtime infers", 
     ]);
   });
 
-  it("and answers batches of an output without a shape", async () => {
+  it("allows batches of an output without a shape", async () => {
     expect(
       await answer(graph([null, 2], undefined), "", [
         [1, 2],
@@ -186,7 +186,7 @@ describe("an ONNX model is completed with the shapes that ONNX Runtime infers", 
   });
 });
 
-describe("a tensor whose rank nobody knows", () => {
+describe("a tensor of unknown rank", () => {
   const tensors = (x: string, y: string) =>
     `input [ { name: "x" data_type: TYPE_FP32 dims: ${x} } ] output [ { name: "y" data_type: TYPE_FP32 dims: ${y} } ]`;
   const unknown = graph(undefined, undefined);
@@ -198,7 +198,7 @@ describe("a tensor whose rank nobody knows", () => {
     });
   });
 
-  it("may have rows where the configuration says so", async () => {
+  it("may have rows when the configuration says so", async () => {
     expect(await answer(unknown, `max_batch_size: 4 ${tensors("[ 2 ]", "[ 2 ]")}`, [[1, 2]])).toEqual({
       shape: [1, 2],
       data: [-1, -2],
@@ -214,7 +214,7 @@ describe("a tensor whose rank nobody knows", () => {
     expect(await answer(graph(undefined, undefined, isScalar), "", [5])).toEqual({ shape: [1], data: [0] });
   });
 
-  it("is told of in the log, with what to do", async () => {
+  it("is reported in the log with a remedy", async () => {
     const log = await serve(graph(["n", 3], undefined, ofUnknownRank), "", async (_triton, lines) => lines);
     expect(log).toContainEqual(
       expect.stringContaining(
@@ -224,14 +224,14 @@ describe("a tensor whose rank nobody knows", () => {
     );
   });
 
-  it("with dims [1] refuses an answer of another shape", async () => {
+  it("with dims [1] rejects an answer of another shape", async () => {
     expect(await outcomeOf(answer(graph(["n"], undefined, ofUnknownRank), "", [1, 0, 2]))).toBe(
       "INTERNAL model 'm' returned output 'y' with shape [2], declared is [1]",
     );
   });
 });
 
-it("dims of a scalar other than 1 are refused in Triton's words", async () => {
+it("dims of a scalar other than 1 are rejected with Triton's text", async () => {
   const scalar = graph([], []);
   const tensors = (dims: string) =>
     `input [ { name: "x" data_type: TYPE_FP32 dims: ${dims} } ] output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]`;
@@ -242,8 +242,8 @@ it("dims of a scalar other than 1 are refused in Triton's words", async () => {
   );
 });
 
-describe("a bound ONNX model without the shape of an output", () => {
-  it("has the shape that ONNX Runtime infers", async () => {
+describe("a bound ONNX model whose output has no shape", () => {
+  it("gets the shape that ONNX Runtime infers", async () => {
     await using triton = new Triton();
     const handle = triton.bind({
       modelName: "m",
@@ -254,7 +254,7 @@ describe("a bound ONNX model without the shape of an output", () => {
     expect(y!.data).toEqual(Float32Array.of(-1, -2));
   });
 
-  it("has the shape that bind is given where nobody knows the rank", async () => {
+  it("has the shape given to bind when its rank is unknown", async () => {
     await using triton = new Triton();
     triton.bind({
       modelName: "m",
@@ -266,7 +266,7 @@ describe("a bound ONNX model without the shape of an output", () => {
     expect(y!.data).toEqual(Float32Array.of(0, 2));
   });
 
-  it("is refused by bind when the session cannot be opened", () => {
+  it("is rejected by bind when its session cannot be opened", () => {
     const triton = new Triton();
     const model = graph(["n", 2], undefined, op("NoSuchOperator"));
     expect(thrownBy(() => triton.bind({ modelName: "m", inferFunc: onnxruntime({ model }) }))).toMatch(

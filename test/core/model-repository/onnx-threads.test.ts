@@ -6,7 +6,7 @@ import { identityOnnx } from "../../support/onnx-models.js";
 import { outcomeOf } from "../../support/outcome.js";
 import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
 
-/** Node tells of each worker thread that starts. */
+/** Node reports each worker thread that starts. */
 let threads = 0;
 const onThread = () => void threads++;
 beforeEach(() => {
@@ -29,8 +29,8 @@ const negation = onnxModel({
   nodes: [{ op: "Neg", inputs: ["x"], outputs: ["y"] }],
 });
 
-describe("a model of a repository", () => {
-  it("has one thread for each of its instances, the one that describes it included", async () => {
+describe("a repository model", () => {
+  it("uses one thread for each instance, including the one that describes the model", async () => {
     await using models = await RepositoryOnDisk.create(files("instance_group [ { count: 3 } ]"));
     await using triton = new Triton({ ...options, modelRepository: models.path });
     await triton.loadModel("m");
@@ -38,7 +38,7 @@ describe("a model of a repository", () => {
     expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
   });
 
-  it("takes the threads of a model that was unloaded, and answers as its own file says", async () => {
+  it("reuses the threads of an unloaded model and answers from its own file", async () => {
     await using models = await RepositoryOnDisk.create(files("instance_group [ { count: 1 } ]"));
     await using triton = new Triton({ ...options, modelRepository: models.path });
     await triton.loadModel("m");
@@ -50,7 +50,7 @@ describe("a model of a repository", () => {
     expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([-1, -2]);
   });
 
-  it("that is refused after it was opened leaves its thread to the next one", async () => {
+  it("that is rejected after opening leaves its thread to the next model", async () => {
     const wrong = 'instance_group [ { count: 1 } ] output [ { name: "z" data_type: TYPE_FP32 dims: [ 2 ] } ]';
     await using models = await RepositoryOnDisk.create(files(wrong));
     await using triton = new Triton({ ...options, modelRepository: models.path });
@@ -62,7 +62,7 @@ describe("a model of a repository", () => {
     expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
   });
 
-  it("that cannot be opened ends its thread, and says why", async () => {
+  it("that cannot be opened ends its thread, and the error names the reason", async () => {
     const broken = onnxModel({
       name: "broken",
       opset: 17,
@@ -78,7 +78,7 @@ describe("a model of a repository", () => {
     expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
   });
 
-  it("is opened in a process where its instances are processes, without a thread", async () => {
+  it("with process instances is opened in a process, without a thread", async () => {
     const webgpu = 'execution_accelerators { gpu_execution_accelerator : [ { name : "webgpu" } ] }';
     const config = `instance_group [ { count: 1 } ] optimization { ${webgpu} }`;
     await using models = await RepositoryOnDisk.create(files(config));

@@ -31,7 +31,7 @@ function heldConfig(mark: string, more = ""): string {
 const markOf = () => triton.service.modelConfig("m", "").parameters.mark?.stringValue;
 
 describe("a reload", () => {
-  it("serves from the old version until the new one is ready; requests at hand end on the old one", async () => {
+  it("serves the old version until the new one is ready, and finishes running requests on the old one", async () => {
     await triton.loadModel("m");
     const before = triton.infer("m", { INPUT0: [[1]] });
     await held.next();
@@ -51,7 +51,7 @@ describe("a reload", () => {
     await held.stopped(1);
   });
 
-  it("that fails leaves the old version in service, and is tried again", async () => {
+  it("that fails leaves the old version in service and is retried", async () => {
     await triton.loadModel("m");
     await models.write({ "m/config.pbtxt": heldConfig("broken") });
     const failure =
@@ -74,7 +74,7 @@ describe("a reload", () => {
     expect(triton.service.modelConfig("m", "").instanceGroup[0]).toMatchObject({ name: "m_0", count: 3 });
   });
 
-  it("answers when the instances that it took away are released", async () => {
+  it("answers once the removed instances are released", async () => {
     const groups = (count: number) =>
       heldConfig("1", `instance_group [ { count: ${count} kind: KIND_CPU } ]`);
     await models.write({ "m/config.pbtxt": groups(2) });
@@ -95,7 +95,7 @@ describe("a reload", () => {
     expect(happened).toEqual(["released", "loaded"]);
   });
 
-  it("makes only the versions anew whose directories changed", async () => {
+  it("recreates only the versions whose directories changed", async () => {
     const policy = (numbers: string) =>
       heldConfig("1", `version_policy { specific { versions: [${numbers}] } }`);
     await models.write({ "m/config.pbtxt": policy("1, 2"), "m/2/note.txt": "old", "m/3/": "" });
@@ -119,7 +119,7 @@ describe("a reload", () => {
     expect(held.versions.slice(7)).toEqual([1]);
   });
 
-  it("of a model whose version directories are gone leaves the versions in service", async () => {
+  it("of a model without version directories leaves the versions in service", async () => {
     await triton.loadModel("m");
     await models.delete("m/1");
     await expect(triton.loadModel("m")).rejects.toThrow(
@@ -128,13 +128,13 @@ describe("a reload", () => {
     expect(triton.service.isModelReady("m", "1")).toBe(true);
   });
 
-  it("of a model of which nothing has changed does nothing", async () => {
+  it("of an unchanged model does nothing", async () => {
     await triton.loadModel("m");
     await triton.loadModel("m");
     expect(held.created).toBe(1);
   });
 
-  it("with a configuration of its own wins until the directory changes", async () => {
+  it("with its own configuration applies until the directory changes", async () => {
     await triton.loadModel("m", { config: JSON.stringify(overrideConfig("mine")) });
     await triton.loadModel("m");
     expect(markOf()).toBe("mine");
@@ -143,7 +143,7 @@ describe("a reload", () => {
     expect(markOf()).toBe("disk");
   });
 
-  it("with files of its own reads nothing from disk, and the next one nothing else", async () => {
+  it("with its own files reads nothing from disk, and the next reload reads only the disk", async () => {
     const files = new Map([["7/note.txt", new TextEncoder().encode("hello")]]);
     await triton.loadModel("m", { config: JSON.stringify(overrideConfig("mine")), files });
     const [row] = await triton.service.repositoryIndex(true);
@@ -159,7 +159,7 @@ describe("a model without a version directory", () => {
 
   beforeEach(() => models.write({ "empty/config.pbtxt": identityConfig() }));
 
-  it("has no available versions once a load was tried, and is unknown before", async () => {
+  it("has no available versions after a load attempt, and is unknown before it", async () => {
     const ask = () => triton.service.modelConfig("empty", "");
     expect(ask).toThrow("Request for unknown model: 'empty' is not found");
     await expect(triton.loadModel("empty")).rejects.toThrow("at least one version must be available");
@@ -179,7 +179,7 @@ describe("a model without a version directory", () => {
     expect([triton.service.isModelReady("empty", ""), triton.service.isReady()]).toEqual([true, true]);
   });
 
-  it("is unknown again when its directory is gone", async () => {
+  it("is unknown again when its directory is removed", async () => {
     await expect(triton.loadModel("empty")).rejects.toThrow("at least one version must be available");
     await models.delete("empty");
     await expect(triton.loadModel("empty")).rejects.toThrow("failed to poll from model repository");
@@ -189,7 +189,7 @@ describe("a model without a version directory", () => {
 });
 
 describe("unloading", () => {
-  it("waits in process for the requests at hand", async () => {
+  it("waits in process for running requests", async () => {
     await triton.loadModel("m");
     const answer = triton.infer("m", { INPUT0: [[1]] });
     await held.next();
@@ -218,7 +218,7 @@ describe("unloading", () => {
     expect(triton.service.isReady()).toBe(true);
   });
 
-  it("ends with close() at the latest, requests at hand or not", async () => {
+  it("ends with close(), even with running requests", async () => {
     await using other = new Triton({
       modelRepository: models.path,
       modelControlMode: "explicit",
@@ -236,15 +236,15 @@ describe("unloading", () => {
   });
 });
 
-describe("control of models", () => {
-  it("is refused unless it is explicit", async () => {
+describe("model control", () => {
+  it("is rejected unless its mode is explicit", async () => {
     await using closed = new Triton({ modelRepository: models.path, backends: { held: held.factory } });
     const refusal = "explicit model load / unload is not allowed if polling is enabled";
     await expect(closed.loadModel("m")).rejects.toThrow(refusal);
     await expect(closed.unloadModel("m")).rejects.toThrow(refusal);
   });
 
-  it.each(["", " ", "..", ".", "../m", "a/b", "m\0"])("refuses the name %j", async (name) => {
+  it.each(["", " ", "..", ".", "../m", "a/b", "m\0"])("rejects the name %j", async (name) => {
     await expect(triton.loadModel(name)).rejects.toMatchObject({ code: "INVALID_ARG" });
   });
 

@@ -9,7 +9,7 @@ import { identityConfig, RepositoryOnDisk } from "../../support/repository-on-di
 const agents = (...names: readonly string[]) =>
   `model_repository_agents { agents [ ${names.map((name) => `{ name: "${name}" parameters { key: "by" value: "${name}!" } }`).join(", ")} ] }`;
 
-/** An agent that writes down what it is told, and fails when it is told to. */
+/** An agent that records its actions and fails at `failAt`. */
 function recorder(told: string[], failAt?: string): RepositoryAgent {
   return async (action, { modelName, parameters, config }) => {
     told.push(`${parameters.by} ${action} ${modelName} ${config.backend}`);
@@ -31,7 +31,7 @@ async function serve(files: Record<string, string>, options: TritonOptions) {
     ...options,
   });
   await triton.ready().catch(() => {});
-  /** Why the model is not ready; empty when it is. */
+  /** Reason why the model is not ready; empty when it is. */
   const reason = async () => (await triton.service.repositoryIndex(false))[0]!.reason ?? "";
   return {
     triton,
@@ -47,8 +47,8 @@ async function serve(files: Record<string, string>, options: TritonOptions) {
 
 const model = (more: string) => ({ "m/config.pbtxt": identityConfig(more), "m/1/": "" });
 
-describe("repository agents are told", () => {
-  it("that their model comes, and that it goes, in the order of the configuration", async () => {
+describe("repository agents are called", () => {
+  it("when their model loads and unloads, in the order of the configuration", async () => {
     const told: string[] = [];
     const agent = recorder(told);
     await using served = await serve(model(agents("a", "b")), { repositoryAgents: { a: agent, b: agent } });
@@ -68,7 +68,7 @@ describe("repository agents are told", () => {
     ]);
   });
 
-  it("that it goes when the server closes", async () => {
+  it("when the server closes", async () => {
     const told: string[] = [];
     await using served = await serve(model(agents("a")), { repositoryAgents: { a: recorder(told) } });
     told.splice(0);
@@ -76,7 +76,7 @@ describe("repository agents are told", () => {
     expect(told).toEqual(["a! UNLOAD m identity", "a! UNLOAD_COMPLETE m identity"]);
   });
 
-  it("of a reload: the new one comes before the old one goes", async () => {
+  it("during a reload: the new version loads before the old one unloads", async () => {
     const told: string[] = [];
     await using served = await serve(model(agents("a")), { repositoryAgents: { a: recorder(told) } });
     await served.triton.loadModel("m");
@@ -89,7 +89,7 @@ describe("repository agents are told", () => {
     expect(told.filter((line) => line.includes(" LOAD_COMPLETE"))).toHaveLength(1);
   });
 
-  it("that it cannot be loaded", async () => {
+  it("when their model fails to load", async () => {
     const told: string[] = [];
     const broken = {
       "m/config.pbtxt": `backend: "onnxruntime" ${agents("a")}`,
@@ -102,7 +102,7 @@ describe("repository agents are told", () => {
 });
 
 describe("a repository agent", () => {
-  it("keeps its model from being loaded by what it throws", async () => {
+  it("keeps its model from loading by throwing", async () => {
     const told: string[] = [];
     const repositoryAgents = { a: recorder(told), b: recorder(told, "LOAD") };
     await using served = await serve(model(agents("a", "b")), { repositoryAgents });
@@ -111,7 +111,7 @@ describe("a repository agent", () => {
     expect(told.slice(2)).toEqual(["a! LOAD_FAIL m identity", "b! LOAD_FAIL m identity"]);
   });
 
-  it("that fails later is written to the log, and changes nothing", async () => {
+  it("that fails later is logged and changes nothing", async () => {
     await using served = await serve(model(agents("a")), {
       repositoryAgents: { a: recorder([], "LOAD_COMPLETE") },
     });
@@ -121,14 +121,14 @@ describe("a repository agent", () => {
     );
   });
 
-  it("that there is not is named", async () => {
+  it("that does not exist is named in the error", async () => {
     await using served = await serve(model(agents("nobody")), {});
     expect(await served.reason()).toMatch(
       /unable to find 'libtritonrepoagent_nobody.so' for repo agent 'nobody'/,
     );
   });
 
-  it("may put its model elsewhere, for as long as it is in service", async () => {
+  it("may place its model elsewhere while it is in service", async () => {
     let place = "";
     const unpack: RepositoryAgent = async (action, { replaceLocation }) => {
       if (action !== "LOAD") return;
@@ -149,7 +149,7 @@ describe("a repository agent", () => {
   });
 });
 
-describe("the agent checksum", () => {
+describe("the checksum agent", () => {
   const text = "weights";
   const hash = (algorithm: string) => createHash(algorithm).update(text).digest("hex");
   const checked = (key: string, value: string) => ({
@@ -162,7 +162,7 @@ describe("the agent checksum", () => {
   it.each([
     ["MD5:1/weights", hash("md5")],
     ["sha256:1/weights", hash("sha256")],
-  ])("lets files be that are what they were: %s", async (key, value) => {
+  ])("accepts files that match: %s", async (key, value) => {
     await using served = await serve(checked(key, value), {});
     expect(await served.reason()).toBe("");
   });
@@ -182,7 +182,7 @@ describe("the agent checksum", () => {
     ],
     ["CRC:1/weights", "00", "Unsupported checksum algorithm: CRC"],
     ["1/weights", "00", "failed to parse key: 1/weights"],
-  ])("refuses others: %s", async (key, value, reason) => {
+  ])("rejects files that do not match: %s", async (key, value, reason) => {
     await using served = await serve(checked(key, value), {});
     expect(await served.reason()).toContain(`: ${reason}`);
     expect(await outcomeOf(served.triton.infer("m", { INPUT0: [[1]] }))).toMatch(/m/);

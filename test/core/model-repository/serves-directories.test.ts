@@ -7,7 +7,7 @@ import { chainConfig, identityConfig, RepositoryOnDisk } from "../../support/rep
 
 const iris = await readFile(join(repositoryRoot, "examples/quickstart/iris/iris.onnx"));
 
-it("models of directories are served beside bound ones", async () => {
+it("a server serves models of directories beside bound ones", async () => {
   await using models = await RepositoryOnDisk.create({
     "echo/config.pbtxt": identityConfig(),
     "echo/1/": "",
@@ -47,7 +47,7 @@ it("an ONNX model without a configuration gets one from its file", async () => {
   expect(Object.keys(outputs)).toEqual(config.output.map(({ name }) => name));
 });
 
-it("an ensemble may have members in the repository and bound ones, whichever comes first", async () => {
+it("an ensemble may combine repository members and bound ones in any order", async () => {
   await using models = await RepositoryOnDisk.create({
     "echo/config.pbtxt": identityConfig(),
     "echo/1/": "",
@@ -76,7 +76,7 @@ it("an ensemble may have members in the repository and bound ones, whichever com
   expect(triton.service.isReady()).toBe(true);
 });
 
-it("labels, warmup data and the name of the file come from the directory", async () => {
+it("labels, warm-up data and file names are read from the directory", async () => {
   await using models = await RepositoryOnDisk.create({
     "m/config.pbtxt": identityConfig(`default_model_filename: "weights.bin"
       model_warmup [ { name: "w" batch_size: 1 inputs { key: "INPUT0" value {
@@ -107,7 +107,7 @@ it("a configuration of another name is read where a model has one", async () => 
   expect(["a", "b"].map((name) => triton.service.modelConfig(name, "").maxBatchSize)).toEqual([2, 4]);
 });
 
-it("models of one name in two repositories are told apart by namespaces, also in metrics", async () => {
+it("namespaces distinguish equal model names of two repositories, also in metrics", async () => {
   await using one = await RepositoryOnDisk.create({ "m/config.pbtxt": identityConfig(), "m/1/": "" });
   await using two = await RepositoryOnDisk.create({ "m/config.pbtxt": identityConfig(), "m/1/": "" });
   const modelRepository = [one.path, two.path];
@@ -120,7 +120,7 @@ it("models of one name in two repositories are told apart by namespaces, also in
   for (const path of modelRepository) expect(page).toContain(`namespace="${path}"`);
 });
 
-it("a bound model and one of the repository cannot have one name", async () => {
+it("a bound model and a repository model cannot share a name", async () => {
   await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": identityConfig(), "m/1/": "" });
   await using triton = new Triton({ modelRepository: models.path });
   await triton.ready();

@@ -10,7 +10,7 @@ function errorLines() {
 
 const broken = identityConfig().replace(/(output .*)TYPE_FP32/, "$1TYPE_INT32");
 
-it("logs that not all models are loaded, after the reasons, when the server goes on", async () => {
+it("a server that ignores load errors logs that not all models are loaded, after the reasons", async () => {
   await using models = await RepositoryOnDisk.create({ "x/config.pbtxt": broken, "x/1/": "" });
   const { lines, logger } = errorLines();
   await using triton = new Triton({ modelRepository: models.path, exitOnError: false, logger });
@@ -21,7 +21,7 @@ it("logs that not all models are loaded, after the reasons, when the server goes
   ]);
 });
 
-it("leaves that line to the caller who is told of the error", async () => {
+it("a failed load that rejects ready() does not log that line", async () => {
   await using models = await RepositoryOnDisk.create({ "x/config.pbtxt": broken, "x/1/": "" });
   const { lines, logger } = errorLines();
   await using triton = new Triton({ modelRepository: models.path, logger });
@@ -29,7 +29,7 @@ it("leaves that line to the caller who is told of the error", async () => {
   expect(lines).toEqual([expect.stringContaining("failed to load 'x' version 1: ")]);
 });
 
-it("logs that a repository is missing when the server goes on", async () => {
+it("a server that ignores load errors logs that its repository is missing", async () => {
   const { lines, logger } = errorLines();
   await using triton = new Triton({ modelRepository: "/nonexistent/repo", exitOnError: false, logger });
   await triton.ready();
@@ -37,7 +37,7 @@ it("logs that a repository is missing when the server goes on", async () => {
   expect(triton.service.isReady()).toBe(false);
 });
 
-it("does not take an empty path for the current directory", async () => {
+it("an empty repository path does not mean the current directory", async () => {
   const { logger } = errorLines();
   await using triton = new Triton({ modelRepository: "", logger });
   await expect(triton.ready()).rejects.toThrow(/^failed to stat file $/);

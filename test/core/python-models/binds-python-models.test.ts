@@ -63,14 +63,14 @@ describe.skipIf(!hasPython)(`a Python model that is bound${withoutPython}`, () =
     expect([...(Y as { data: Float32Array }).data]).toEqual([2, 4]);
   });
 
-  it("without auto_complete_config is what bind is told", async () => {
+  it("without auto_complete_config has the tensors given to bind", async () => {
     const file = await model(DOUBLES);
     triton.bind({ modelName: "m", inferFunc: python({ model: file }), inputs: x, outputs: y });
     const { Y } = await triton.infer<string>("m", { X: [1, 2, 3] });
     expect([...(Y as { data: Float32Array }).data]).toEqual([2, 4, 6]);
   });
 
-  it("may complete what bind is told, and must not contradict it", async () => {
+  it("may complete what bind was given, and must not contradict it", async () => {
     const file = await model(COMPLETES + DOUBLES);
     const inferFunc = python({ model: file });
     const outputs = [{ name: "Y", dtype: "FP32", shape: [2] }] as const;
@@ -105,7 +105,7 @@ def execute(self, requests):
     expect(seen).toEqual([0, 1, 2]);
   });
 
-  it("gets parameters and environment variables, and modules that lie beside it", async () => {
+  it("gets parameters and environment variables, and imports modules beside it", async () => {
     await model("pass", "my.models/beside.py");
     const file = await model(
       `def initialize(self, args):
@@ -123,7 +123,7 @@ def execute(self, requests):
     expect([...(Y as { data: Float32Array }).data]).toEqual([7]);
   });
 
-  it("is refused with what is wrong", async () => {
+  it("is rejected with the reason", async () => {
     const bind = (options: Parameters<typeof python>[0]) =>
       thrownBy(() => triton.bind({ modelName: "m", inferFunc: python(options), inputs: x, outputs: y }));
     expect(bind({ model: "/not/there/model.py" })).toBe(

@@ -16,7 +16,7 @@ const program = fileURLToPath(new URL("../fixtures/serves-python.mjs", import.me
 const quiet = { error() {}, warn() {}, info() {}, debug() {} };
 const withoutTar = hasTar ? "" : " (skipped: there is no tar)";
 
-/** A model that answers with what its environment says, and the directory of its Python. */
+/** A model that answers with values from its environment, and the directory of its Python. */
 const inEnvironment = (path: string) => ({
   config: `${FLOATS}
 parameters [ { key: "EXECUTION_ENV_PATH" value { string_value: "${path}" } },
@@ -29,7 +29,7 @@ parameters [ { key: "EXECUTION_ENV_PATH" value { string_value: "${path}" } },
 const programOf = (value: number) =>
   `#!/bin/sh\nIN_ENV=${value} HERE="$(cd "$(dirname "$0")/.." && pwd -P)" exec ${pythonProgram} "$@"\n`;
 
-/** What conda-pack puts into an archive, as far as it matters. */
+/** The parts of a conda-pack archive that matter here. */
 const packed = (value: number): TarEntry[] => [
   { name: "bin/activate", content: "export CONDA_PREFIX=here\n" },
   { name: "bin/python3.x", content: programOf(value) },
@@ -90,7 +90,7 @@ describe.skipIf(!hasPython)(`EXECUTION_ENV_PATH${withoutPython}`, () => {
     expect(served.places).toEqual([environment]);
   });
 
-  it("may not leave the model's directory, and has to be there", async () => {
+  it("must exist, and must not leave the model's directory", async () => {
     await using served = await Environments.of(
       { away: "$$TRITON_MODEL_DIRECTORY/../env", none: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" },
       {},
@@ -105,7 +105,7 @@ describe.skipIf(!hasPython)(`EXECUTION_ENV_PATH${withoutPython}`, () => {
 });
 
 describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPython}${withoutTar}`, () => {
-  // One of its own, so that nobody else unpacks into it.
+  // A temporary directory of its own, into which nothing else unpacks.
   let temporary: RepositoryOnDisk;
   const { TMPDIR } = process.env;
   beforeAll(async () => {
@@ -146,7 +146,7 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
     for (const place of places) await expect(readdir(place)).rejects.toThrow(/ENOENT/);
   });
 
-  it("may lie in the model's directory, and not be compressed", async () => {
+  it("may be in the model's directory and uncompressed", async () => {
     await using served = await Environments.of(
       { m: "$$TRITON_MODEL_DIRECTORY/env.tar" },
       { "m/env.tar": tarOf(packed(5)) },
@@ -163,7 +163,7 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
       /which cannot be unpacked: unexpected end of file/,
     ],
     ["has no Python", gzipSync(tarOf([{ name: "bin/x" }])), /but there is no 'bin\/python3' in it/],
-  ])("that %s is the reason why the model is not loaded", async (_what, archive, reason) => {
+  ])("that %s keeps the model from loading and is named as the reason", async (_what, archive, reason) => {
     const before = await unpackedNow();
     await using served = await Environments.of({ m: shared }, { "m/env.tar.gz": archive });
     expect(await outcomeOf(served.triton.loadModel("m"))).toMatch(reason);
@@ -179,7 +179,7 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
         { name: "away/taken", content: "x" },
       ],
     ],
-  ])("with a file %s is refused, and nothing is written there", async (_what, entries) => {
+  ])("with a file %s is rejected, and nothing is written there", async (_what, entries) => {
     await using outside = await RepositoryOnDisk.create({ "mine/file": "" });
     const archive = gzipSync(tarOf([...packed(1), ...entries(outside.path)]));
     await using served = await Environments.of({ m: shared }, { "m/env.tar.gz": archive });
@@ -187,7 +187,7 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
     expect(await readdir(outside.path)).toEqual(["mine"]);
   });
 
-  it("is not left behind by a model that cannot load", async () => {
+  it("is removed when its model fails to load", async () => {
     await using files = await RepositoryOnDisk.create({
       ...pythonFiles({ m: { ...inEnvironment(shared), code: "import what_there_is_not" } }),
       "m/env.tar.gz": gzipSync(tarOf(packed(1))),
@@ -213,7 +213,7 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
     expect(await readdir(temporary.path)).toEqual(["used"]);
   });
 
-  it("is told to need tar where there is none", async () => {
+  it("reports that tar is needed when it is missing", async () => {
     await using served = await Environments.of({ m: shared }, { "m/env.tar.gz": tarOf(packed(1)) });
     const { PATH } = process.env;
     process.env.PATH = "/nowhere";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 let count = 0;
 
-/** A socket that processes of a test connect to, to hear when all that hold the connection are gone. */
+/** A socket that the processes of a test connect to, which detects when all of them are gone. */
 export class LineToModels {
   readonly path = join(tmpdir(), `tritonjs-line-${process.pid}-${count++}`);
   readonly #server: Server;
@@ -29,7 +29,7 @@ export class LineToModels {
     return line;
   }
 
-  /** Resolves when so many processes have connected. */
+  /** Resolves when this many processes have connected. */
   connected(processes: number): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {
@@ -40,7 +40,7 @@ export class LineToModels {
     });
   }
 
-  /** Resolves when nobody holds any of the connections any more. */
+  /** Resolves when all connections have closed. */
   async allGone(): Promise<void> {
     await Promise.all(this.#connections);
   }

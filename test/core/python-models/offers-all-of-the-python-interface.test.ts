@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasPython, withoutPython } from "../../support/python.js";
 import { DECOUPLED, modelClass, PythonServer } from "./python-server.js";
 
-/** What each thing of the interface does, as Python that fails where it does not. */
+/** Checks of each part of the interface, as Python code that fails when one does not hold. */
 const ROWS = {
   requests: `request = pb_utils.InferenceRequest(model_name="m", requested_output_names=["Y"], inputs=[])
         assert request.request_id() == "" and request.correlation_id() == 0 and request.flags() == 0
@@ -140,7 +140,7 @@ def run(self, sender, request):
     }
   });
 
-  it("tells a request, and its sender, that the client has left", async () => {
+  it("tells a request and its sender that the client has left", async () => {
     const controller = new AbortController();
     const responses = server.stream("slow", [1], controller.signal);
     await responses.next();

@@ -11,7 +11,7 @@ const BATCHED = `max_batch_size: 4
 dynamic_batching { max_queue_delay_microseconds: 200000 preferred_batch_size: [ 2 ] }
 ${FLOATS}`;
 
-/** Models that cannot be loaded, and why. */
+/** Models that cannot be loaded, and the reasons. */
 const broken = {
   no_syntax: { code: "def x(:\n" },
   no_import: { code: "import what_there_is_not\n" },
@@ -44,7 +44,7 @@ ${NORMAL}`),
   },
 };
 
-/** Models that load, and misbehave. */
+/** Models that load and then misbehave. */
 const working = {
   normal: { code: modelClass(NORMAL) },
   misbehaves: {
@@ -159,7 +159,7 @@ output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]`,
   },
 };
 
-describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, () => {
+describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
   let server: PythonServer;
 
   beforeAll(async () => {
@@ -192,7 +192,7 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
       "completes_nothing",
       /auto_complete_config function in model 'completes_nothing' must return a valid pb\.ModelConfig object\.$/,
     ],
-  ])("%s is not loaded, and the index says why", async (name, reason) => {
+  ])("a model with %s is not loaded, and the index names the reason", async (name, reason) => {
     expect(await server.reasonOf(name)).toMatch(reason);
   });
 
@@ -223,13 +223,13 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
     ],
     [10, "NOT_FOUND not found"],
     [11, `${failed}TritonModelException: NumPy dtype is not supported.`],
-  ])("misbehaviour %i fails its own request", async (what, outcome) => {
+  ])("misbehaviour %i fails only its own request", async (what, outcome) => {
     const [got, other] = await outcomesOf([server.ask("misbehaves", what), server.ask("normal", 1)]);
     expect(got?.slice(0, outcome.length)).toBe(outcome);
     expect(other).toBe("done");
   });
 
-  it("passes wrong data types on, and tells the log", async () => {
+  it("wrong data types are passed on and logged", async () => {
     const { Y } = await server.triton.infer<string>("misbehaves", { X: [5] });
     expect((Y as { data: Int32Array }).data).toEqual(Int32Array.of(7));
     expect(server.lines).toContain(
@@ -241,14 +241,14 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
     [12, "was ended by SIGSEGV"],
     [13, "exited with code 9"],
     [14, "wrote what the library cannot read (what came is no frame)"],
-  ])("a process that dies (%i) fails its request and comes back", async (what, how) => {
+  ])("a process that dies (%i) fails its request and restarts", async (what, how) => {
     expect(await outcomeOf(server.ask("misbehaves", what))).toBe(
       `INTERNAL Stub process 'misbehaves_0' is not healthy. It ${how}.`,
     );
     expect(await server.ask("misbehaves", 20)).toEqual([20]);
   });
 
-  it("fails one request of a batch alone", async () => {
+  it("one failed request of a batch does not fail the others", async () => {
     const outcomes = await outcomesOf(
       [-1, 1].map((x) => server.triton.infer<string>("one_of_two", { X: [[x]] })),
     );
@@ -265,7 +265,7 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
     return [outcome.split("\n")[0], seen.length];
   };
 
-  it("ends the requests of decoupled models that have no end", async () => {
+  it("requests of decoupled models without a final response end with an error", async () => {
     expect(await streamed("forgets")).toEqual([
       "INTERNAL model 'forgets' let go of a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL",
       1,
@@ -281,7 +281,7 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
     ]);
   });
 
-  it("refuses what a decoupled model sends after the final response, and the client gets none of it", async () => {
+  it("responses after the final one are rejected and not sent to the client", async () => {
     const closed = "Unable to send response. Response sender has been closed.";
     expect(await streamed("sends_on")).toEqual(["done", 2]);
     expect(await server.untilLogged('["Unable')).toBe(
@@ -295,7 +295,7 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
 
   const wrong = (x: number) => server.triton.infer<string>("wrong_outputs", { X: [[x]] });
 
-  it("passes outputs with other dims or another type on, and tells the log, and the batch goes on", async () => {
+  it("outputs with other dims or another type are passed on and logged, and the rest of the batch runs", async () => {
     for (const [x, shape] of [
       [1, [1, 3]],
       [2, [1, 2]],
@@ -309,14 +309,14 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
     );
   });
 
-  it("fails the request whose output cannot be a tensor, and leaves out what was not asked for", async () => {
+  it("a request whose output cannot be a tensor fails, and outputs that were not requested are left out", async () => {
     const outcomes = await outcomesOf([wrong(3), wrong(7)]);
     expect(outcomes).toEqual(["INTERNAL NumPy dtype is not supported.", "done"]);
     const [got, other] = await Promise.all([wrong(4), wrong(7)]);
     expect([Object.keys(got), Object.keys(other)]).toEqual([[], ["Y"]]);
   });
 
-  it("holds nothing of 100 MB of output but its last line", async () => {
+  it("the server keeps only the last line of 100 MB of output", async () => {
     const before = process.memoryUsage().rss;
     let written = 0;
     const keep = server.lines.push.bind(server.lines);
@@ -330,27 +330,27 @@ describe.skipIf(!hasPython)(`Python models that are not right${withoutPython}`, 
     expect(process.memoryUsage().rss - before).toBeLessThan(90 << 20);
   });
 
-  it("tells the log what finalize raises", async () => {
+  it("an error raised by finalize is logged", async () => {
     await using other = await PythonServer.start({ raises_in_finalize: working.raises_in_finalize });
     await other.triton.close();
     await other.untilLogged("ValueError: cannot end");
   });
 });
 
-describe("Pythons that are not right", () => {
+describe("faulty Python programs", () => {
   const reasonWith = async (executable: string) => {
     const options = { backendConfig: { python: { executable } } };
     await using server = await PythonServer.start({ normal: working.normal }, options);
     return server.reasonOf("normal");
   };
 
-  it("says which Python is not there", async () => {
+  it("a missing Python is named", async () => {
     expect(await reasonWith("/not/there/python3")).toMatch(
       /^Internal: '\/not\/there\/python3', which is to run model 'normal', could not be started \(spawn .* ENOENT\); a Python model needs/,
     );
   });
 
-  it.skipIf(!hasPython)(`says that there is no numpy${withoutPython}`, async () => {
+  it.skipIf(!hasPython)(`a Python without numpy is reported${withoutPython}`, async () => {
     await using files = await RepositoryOnDisk.create({
       "bin/python3": `#!/bin/sh\nexec ${pythonProgram} -S "$@"\n`,
     });
@@ -360,7 +360,7 @@ describe("Pythons that are not right", () => {
     );
   });
 
-  it("says of a program that is no Python how it ended", async () => {
+  it("the exit of a program that is not Python is reported", async () => {
     expect(await reasonWith(process.execPath)).toMatch(
       /exited with code 1; a Python model needs Python 3\.8/,
     );

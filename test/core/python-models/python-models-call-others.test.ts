@@ -209,7 +209,7 @@ describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
     return Buffer.from((Y as { data: Uint8Array[] }).data[0]!).toString();
   };
 
-  it("answer with the outputs of the other model", async () => {
+  it("return the outputs of the other model", async () => {
     expect(await server.ask("calls", 3)).toEqual([7]);
   });
 
@@ -217,40 +217,40 @@ describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
     expect(await server.ask("awaits", 1)).toEqual([6]);
   });
 
-  it("go through the responses of a decoupled model, and through them again", async () => {
+  it("iterate over the responses of a decoupled model, more than once", async () => {
     expect(await server.ask("streams", 50)).toEqual([51, ...Array.from({ length: 50 }, (_, i) => i)]);
   });
 
-  it("can be cancelled: the other model is told, and how it ends is up to it", async () => {
+  it("can be cancelled: the other model is notified and decides how it ends", async () => {
     expect(await server.ask("gives_up", 1e7)).toEqual([1]);
     await server.untilLogged("counting was given up");
     expect(await server.ask("stops_others", 1)).toEqual([2, 1]);
   });
 
-  it("end when the model lets go of their responses", async () => {
+  it("end when the model drops their responses", async () => {
     const before = server.lines.filter((line) => line === "counting was given up").length;
     expect(await server.ask("lets_go", 1e7)).toEqual([1]);
     await server.untilLogged("counting was given up", before + 1);
   });
 
-  it("of decoupled models are awaited until the first response is there, and others go on meanwhile", async () => {
+  it("of decoupled models resolve with the first response, and other calls run meanwhile", async () => {
     expect(await server.ask("awaits_streams", 3)).toEqual([6]);
   });
 
-  it("may be made by processes that the model has forked, before its batch and in it", async () => {
+  it("may be made by forked processes, before the batch and during it", async () => {
     const expected = [1, 2, 3, 4, 5, 6, 7].map((value) => 1000 * value + 2 * value);
     expect(await server.ask("forks", 1)).toEqual(expected);
     expect(await server.ask("forks", 2)).toEqual(expected);
     await server.untilLogged("from a child: 7");
   });
 
-  it("end with the forked process that has made them", async () => {
+  it("end with the forked process that made them", async () => {
     const before = server.lines.filter((line) => line.includes("counting was given up")).length;
     expect(await server.ask("loses_a_child", 4)).toEqual([8]);
     await server.untilLogged("counting was given up", before + 1);
   });
 
-  it("are refused in Triton's words", async () => {
+  it("are rejected with Triton's texts", async () => {
     expect(await refusalOf("nobody")).toBe(
       "Model nobody - Error when running inference: Failed for execute the inference request. Model 'nobody' is not " +
         "ready.",
@@ -269,7 +269,7 @@ describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
     expect(await server.ask("manages", 0)).toEqual([0, 1, 1, 1]);
   });
 
-  it("tells a decoupled model that its client has left", async () => {
+  it("end when the client of a decoupled model leaves", async () => {
     const controller = new AbortController();
     const { service } = server.triton;
     expect(service.isModelReady("waits", "")).toBe(true);
@@ -287,7 +287,7 @@ describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
     await server.untilLogged("saw that it was given up");
   });
 
-  it("lets a decoupled model wait for a client that reads slowly", async () => {
+  it("let a decoupled model wait for a slow client", async () => {
     let seen = 0;
     for await (const [value] of server.stream("counts_up", [500])) {
       expect(value).toBe(seen++);

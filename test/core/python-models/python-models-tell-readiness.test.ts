@@ -39,11 +39,11 @@ describe.skipIf(!hasPython)(`is_ready of Python models${withoutPython}`, () => {
     expect(await service.checkModelReady(name, "")).toBe(ready);
     expect(await service.checkModelReady(name, "1")).toBe(ready);
     expect(await service.checkModelReady(name, "2")).toBe(false);
-    // It says nothing about requests.
+    // Requests are not affected by it.
     expect(await server.ask(name, 1)).toEqual([1]);
   });
 
-  it("tells the log why not", () => {
+  it("logs the reason for not being ready", () => {
     const whyNot = (name: string) =>
       server.lines.find((line) => line.startsWith(`Model '${name}' version 1`));
     expect(whyNot("not_ready")).toBe(
@@ -53,7 +53,7 @@ describe.skipIf(!hasPython)(`is_ready of Python models${withoutPython}`, () => {
     expect(whyNot("mumbles")).toContain("is not ready: is_ready() must return a boolean value");
   });
 
-  it("decides whether the server is, unless that does not care", async () => {
+  it("decides whether the server is ready, unless strict readiness is off", async () => {
     expect(server.triton.service.isReady()).toBe(true);
     expect(await server.triton.service.checkReady()).toBe(false);
     const { ready, not_ready } = models;
@@ -63,12 +63,12 @@ describe.skipIf(!hasPython)(`is_ready of Python models${withoutPython}`, () => {
     expect(await lax.triton.service.checkReady()).toBe(true);
   });
 
-  it("is heard by other models", async () => {
+  it("is visible to other models", async () => {
     expect(await server.ask("asks", 0)).toEqual([1, 0, 1, 0]);
   });
 });
 
-describe.skipIf(!hasPython)(`is_ready that takes its time${withoutPython}`, () => {
+describe.skipIf(!hasPython)(`a slow is_ready${withoutPython}`, () => {
   const slow = {
     code: modelClass(`def initialize(self, args):
     self.go = threading.Event()
@@ -83,7 +83,7 @@ def execute(self, requests):
     return [y([self.asked])]`),
   };
 
-  it("counts as no after five seconds, and is asked once for all who want to know", async () => {
+  it("means not ready after five seconds, and runs once for all concurrent questions", async () => {
     const clock = new VirtualClock();
     await using server = await PythonServer.start({ slow }, { clock });
     const { service } = server.triton;
@@ -93,13 +93,13 @@ def execute(self, requests):
     const second = service.checkModelReady("slow", "");
     await clock.advance(1000);
     expect(await first).toBe(false);
-    // The batch is not held up by the question, and ends it.
+    // The batch does not wait for is_ready, and ends it.
     const asked = server.triton.infer<string>("slow", { X: [0] });
     expect(await second).toBe(true);
     expect([...((await asked).Y as { data: Float32Array }).data]).toEqual([1]);
   });
 
-  it("counts as no when the process is gone", async () => {
+  it("means not ready when the process is gone", async () => {
     const dies = {
       code: modelClass(`def is_ready(self):
     os._exit(3)

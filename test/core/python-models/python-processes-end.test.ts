@@ -11,7 +11,7 @@ import { FLOATS, modelClass, type PythonModel, PythonServer, pythonFiles } from 
 
 const program = fileURLToPath(new URL("../fixtures/serves-python.mjs", import.meta.url));
 
-/** A model whose process, and all that it starts, hold the line. */
+/** A model whose process, and all processes that it starts, keep the connection open. */
 function holding(line: LineToModels, methods: string): PythonModel {
   return {
     config: `${FLOATS}\nparameters [ { key: "line" value { string_value: "${line.path}" } } ]`,
@@ -87,7 +87,7 @@ describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => 
     expect(server.lines).toContain("model 'hangs_in_finalize' was ended: it did not finalize within 600 s");
   });
 
-  it("are ended in the middle of a batch when the server has waited long enough", async () => {
+  it("are ended in the middle of a batch when the exit timeout passes", async () => {
     const server = await PythonServer.start({ plain: models(line).plain }, { exitTimeoutSecs: 0.1 });
     const outcome = outcomeOf(server.ask("plain", -1));
     await server[Symbol.asyncDispose]();
@@ -115,7 +115,7 @@ describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => 
 const DIED = "INTERNAL Stub process 'busy_0' is not healthy. It was ended by SIGKILL.";
 
 describe.skipIf(!hasPython)(`a Python model that is killed under load${withoutPython}`, () => {
-  it("answers every request, one way or the other, and goes on", async () => {
+  it("answers every request or fails it, and restarts", async () => {
     const code = modelClass(`def execute(self, requests):
     return [y(os.getpid()) for request in requests]`);
     await using server = await PythonServer.start({ busy: { code } });

@@ -9,7 +9,7 @@ import {
 import { patientPython } from "../../support/python.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../support/repository-on-disk.js";
 
-/** A Python model of a test: `execute` and what else its class has, and what its configuration says. */
+/** A Python model of a test: its code and its configuration. */
 export interface PythonModel {
   readonly code: string;
   /** @default inputs X and outputs Y of type FP32, with any dims and without batching */
@@ -36,7 +36,7 @@ def y(values):
 
 `;
 
-/** The class of a model, from the bodies of its methods. */
+/** The class of a model, built from the bodies of its methods. */
 export function modelClass(methods: string): string {
   return `${HEAD}class TritonPythonModel:\n${methods.replace(/^/gm, "    ")}\n`;
 }
@@ -51,7 +51,7 @@ export function pythonFiles(models: Readonly<Record<string, PythonModel>>): Repo
   return files;
 }
 
-/** A server with Python models, and what it wrote to its log. */
+/** A server with Python models, and its log lines. */
 export class PythonServer implements AsyncDisposable {
   readonly lines: string[] = [];
   readonly triton: Triton;
@@ -75,7 +75,7 @@ export class PythonServer implements AsyncDisposable {
     });
   }
 
-  /** Resolves when all models have loaded, or have failed to. */
+  /** Resolves when each model has loaded or failed to load. */
   static async start(
     models: Readonly<Record<string, PythonModel>>,
     options: TritonOptions = {},
@@ -85,13 +85,13 @@ export class PythonServer implements AsyncDisposable {
     return server;
   }
 
-  /** Why a model is not in service. */
+  /** The reason why a model is not in service. */
   async reasonOf(name: string): Promise<string> {
     const rows = await this.triton.service.repositoryIndex(false);
     return rows.find((row) => row.name === name)?.reason ?? "";
   }
 
-  /** Resolves with the first line of the log that has the text, or a later one. */
+  /** Resolves with the first log line that has the text, or with a later one. */
   untilLogged(text: string, times = 1): Promise<string> {
     return new Promise((resolve) => {
       const look = () => {
@@ -105,13 +105,13 @@ export class PythonServer implements AsyncDisposable {
     });
   }
 
-  /** What a model answers to one number, or more. */
+  /** The answer of a model to one or more numbers. */
   async ask(name: string, ...x: number[]): Promise<number[]> {
     const { Y } = await this.triton.infer<string>(name, { X: x });
     return [...((Y as { data: Float32Array }).data ?? [])];
   }
 
-  /** The responses of a decoupled model, for a reader that takes its time; leaving the loop gives the request up. */
+  /** The responses of a decoupled model, for a slow reader; leaving the loop cancels the request. */
   async *stream(name: string, x: readonly number[], signal?: AbortSignal): AsyncGenerator<number[]> {
     const waiting: (number[] | TritonError | undefined)[] = [];
     let wake = () => {};

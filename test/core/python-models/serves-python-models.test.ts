@@ -126,7 +126,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
 
   afterAll(() => server[Symbol.asyncDispose]());
 
-  it("are told what Triton tells them", async () => {
+  it("get the arguments that Triton gives them", async () => {
     const { Y } = await server.triton.infer<string>("arguments", { X: [1] });
     expect(JSON.parse(textOf(Y))).toEqual({
       model_instance_kind: "CPU",
@@ -148,7 +148,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
     expect(answers.map(({ Y }) => [...(Y as { data: Float32Array }).data])).toEqual([[3], [3], [3]]);
   });
 
-  it("see all of a request", async () => {
+  it("see all fields of a request", async () => {
     const { Y } = await server.triton.infer<string>(
       "requests",
       { X: [1] },
@@ -165,7 +165,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
     expect(textOf(Y)).toContain('{"n": NaN, "p": Infinity, "m": -Infinity}');
   });
 
-  it("may write to their inputs, and return arrays in any order", async () => {
+  it("may write to their inputs, and return arrays in any memory order", async () => {
     expect(await server.ask("writes", 1, 2, 3, 4)).toEqual([2, 3, 4, 5]);
   });
 
@@ -178,7 +178,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
     ]);
   });
 
-  it("cannot contradict what is written", async () => {
+  it("cannot contradict the written configuration", async () => {
     expect(await server.reasonOf("contradicts")).toMatch(
       /^Internal: ValueError: unable to load model 'contradicts', configuration expects datatype TYPE_FP32 for input 'X', model provides TYPE_INT8\n\nAt:\n {2}.*model\.py\(\d+\): auto_complete_config\n/,
     );
@@ -201,7 +201,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
     await server.untilLogged("model 'counts': printed 1");
   });
 
-  it("take and give tensors of many megabytes", async () => {
+  it("accept and return tensors of many megabytes", async () => {
     const x = Float32Array.from({ length: 6_000_000 }, (_, i) => i);
     const { Y } = await server.triton.infer<string>("large", { X: x });
     expect(
@@ -214,7 +214,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
     expect([...(Y as { data: Uint16Array }).data]).toEqual([1, 2, 65535]);
   });
 
-  it("take their metrics with them", async () => {
+  it("remove their metrics when they are unloaded", async () => {
     await using other = await PythonServer.start({ counts: models.counts });
     await other.ask("counts", 1);
     await other.triton.close();
