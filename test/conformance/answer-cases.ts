@@ -1,14 +1,14 @@
 import type { Answer, InferCall, NamedTensor, Way } from "./clients/client.js";
 import { toldText } from "./models.js";
 
-/** A request and its outputs, the same in every way unless it says for which. */
+/** A request and its outputs; they are the same for every client unless `except` names it. */
 export interface AnswerCase {
   readonly title: string;
   readonly call: InferCall;
   readonly outputs: readonly NamedTensor[];
-  /** What a transport's answer also says; a call in process is not told. */
+  /** The other fields of a transport's answer; an in-process call does not have them. */
   readonly answer?: Omit<Answer, "outputs">;
-  /** Ways that cannot ask this. */
+  /** Clients that cannot send this request. */
   readonly except?: readonly Way[];
 }
 

@@ -1,18 +1,18 @@
 import { DATA_TYPES, type DataType } from "@tritonjs/core";
 import type { Element, InferCall, Way } from "./clients/client.js";
 
-/** A request that an identity model answers with what it was given. */
+/** A request that an identity model answers with its own input. */
 export interface IdentityCase {
   readonly title: string;
   readonly datatype: DataType;
   readonly call: InferCall;
-  /** Ways that have no form for such a tensor. */
+  /** Clients that have no form for such a tensor. */
   readonly unlike?: readonly Way[];
 }
 
 const text = (value: string): Uint8Array => Uint8Array.from(Buffer.from(value));
 
-/** The values of each data type that are worth a look: its extremes, and what is easily lost. */
+/** Test values of each data type: its extremes, and values that are easily lost. */
 const elements: Record<DataType, readonly Element[]> = {
   BOOL: [1, 0, 0, 1, 1, 0],
   UINT8: [0, 255, 1, 127, 128, 254],
@@ -59,7 +59,7 @@ const shapes: readonly {
   { title: "a batch of three rows", model: "rows", shape: [3, 2] },
 ];
 
-/** Forms that 16-bit floats do not have: JSON has no number for them, and protobuf no field. */
+/** Clients without 16-bit floats: JSON has no number for them, and protobuf no field. */
 const WITHOUT_HALVES: readonly Way[] = ["HTTP JSON", "gRPC typed"];
 
 /** Every data type in every shape. */
@@ -76,7 +76,7 @@ export const identityCases: readonly IdentityCase[] = DATA_TYPES.flatMap((dataty
   }),
 );
 
-/** Bytes that are no text: JSON strings of an ordinary client cannot carry them. */
+/** Bytes that are not text: JSON strings of an ordinary client cannot carry them. */
 export const noTextCase: IdentityCase = {
   title: "bytes that are no UTF-8",
   datatype: "BYTES",

@@ -1,6 +1,6 @@
 import { batch, DATA_TYPES, type DataType, sample, type Triton, TritonError } from "@tritonjs/core";
 
-/** The models that the cases ask. */
+/** The models of the test cases. */
 export function bindConformanceModels(triton: Triton): void {
   for (const datatype of DATA_TYPES) bindIdentities(triton, datatype);
   bindPair(triton);
@@ -9,7 +9,10 @@ export function bindConformanceModels(triton: Triton): void {
   bindThrows(triton);
 }
 
-/** `scalar_T` of shape [1], `matrix_T` of any two dimensions, `rows_T` of two columns in batches of up to eight. */
+/**
+ * `scalar_T` of shape [1], `matrix_T` with two free dimensions, `rows_T` with two columns and batches of up to
+ * eight.
+ */
 function bindIdentities(triton: Triton, dtype: DataType): void {
   const specs = (shape: readonly number[]) => ({
     inputs: [{ name: "x", dtype, shape }],
@@ -53,7 +56,7 @@ function bindPair(triton: Triton): void {
   });
 }
 
-/** `versions`: says which version answered. */
+/** `versions`: returns the number of the version that answered. */
 function bindVersion(triton: Triton, modelVersion: number): void {
   triton.bind({
     modelName: "versions",
@@ -64,7 +67,7 @@ function bindVersion(triton: Triton, modelVersion: number): void {
   });
 }
 
-/** `told`: what its callback is told about the request, as text. */
+/** `told`: returns as text what its callback gets with the request. */
 function bindTold(triton: Triton): void {
   triton.bind({
     modelName: "told",
@@ -76,7 +79,7 @@ function bindTold(triton: Triton): void {
   });
 }
 
-/** What `told` answers: `id=...; name=type:value; ...`, by name. */
+/** The answer of `told`: `id=...; name=type:value; ...`, sorted by name. */
 export function toldText(id: string, parameters: Readonly<Record<string, unknown>>): string {
   const told = Object.entries(parameters)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -84,7 +87,10 @@ export function toldText(id: string, parameters: Readonly<Record<string, unknown
   return [`id=${id}`, ...told].join("; ");
 }
 
-/** `throws`: what its parameters say: a TritonError of `code`, a plain Error, an Error among results, a wrong output. */
+/**
+ * `throws`: follows its parameters: a TritonError of `code`, a plain Error, an Error among results, or a wrong
+ * output.
+ */
 function bindThrows(triton: Triton): void {
   triton.bind({
     modelName: "throws",

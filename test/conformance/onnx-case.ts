@@ -6,7 +6,7 @@ import type { Element, NamedTensor } from "./clients/client.js";
 /** Data types that pass through ONNX Runtime in Node. */
 export type OnnxDataType = keyof typeof onnxTypes;
 
-/** An ONNX model with what it is asked and what it has to answer. */
+/** An ONNX model with its inputs and the outputs that it must return. */
 export interface OnnxCase {
   readonly model: string;
   readonly file: Uint8Array;
@@ -33,7 +33,7 @@ export const small: Readonly<Record<OnnxDataType, readonly Element[]>> = {
   BYTES: [bytes("0"), bytes("1"), bytes("2"), bytes("3")],
 };
 
-/** All of them. */
+/** All of these data types. */
 export const types = Object.keys(onnxTypes) as OnnxDataType[];
 
 /** A tensor with its elements. */
@@ -59,7 +59,7 @@ export const matrix = (
     order.map((i) => small[datatype][i]!),
   );
 
-/** A case with one node or several, whose tensors say what its graph declares. */
+/** A case with one node or several; the tensors also declare the inputs and outputs of the graph. */
 export function graph(
   model: string,
   nodes: OnnxNode | readonly OnnxNode[],

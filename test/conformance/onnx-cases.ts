@@ -3,7 +3,7 @@ import { unusualOnnxCases } from "./onnx-unusual-cases.js";
 
 const numbers = types.filter((type) => type !== "BOOL" && type !== "BYTES");
 
-/** What moves elements and looks at none of them: for all types. */
+/** Operators that move elements without reading them, for all types. */
 const moving = types.flatMap((type): OnnxCase[] => [
   graph(
     `transpose_${type}`,
@@ -19,7 +19,7 @@ const moving = types.flatMap((type): OnnxCase[] => [
   ),
 ]);
 
-/** The same with other tensors beside: for some. */
+/** Operators that take further tensors, for some types. */
 const choosing = (["FP16", "INT64", "BOOL", "BYTES"] as const).flatMap((type): OnnxCase[] => [
   graph(
     `gather_${type}`,
@@ -36,7 +36,7 @@ const choosing = (["FP16", "INT64", "BOOL", "BYTES"] as const).flatMap((type): O
   ),
 ]);
 
-/** From floats to all that a float can become. */
+/** Casts from floats to every type that a float can become. */
 const casts = types
   .filter((type) => type !== "BYTES" && type !== "BOOL")
   .map((type) => {
@@ -63,7 +63,7 @@ const casts = types
     );
   });
 
-/** `x` minus itself, and a matrix times the identity, in the types that ONNX Runtime computes in on a CPU. */
+/** `x` minus itself, and a matrix times the identity, in the types that ONNX Runtime computes on a CPU. */
 const arithmetic = (["FP32", "FP64", "INT32", "INT64"] as const).flatMap((type): OnnxCase[] => [
   graph(`subtract_${type}`, node("Sub", ["x", "x"]), [matrix("x", type)], [matrix("y", type, [0, 0, 0, 0])]),
   graph(
@@ -125,7 +125,7 @@ const others: readonly OnnxCase[] = [
   ),
 ];
 
-/** A branch of an If that gives one of the tensors around it. */
+/** A branch of an If that returns one of the tensors around it. */
 function branch(from: string) {
   return {
     name: `take_${from}`,
@@ -135,7 +135,7 @@ function branch(from: string) {
   } as const;
 }
 
-/** Graphs of many operators and data types, as ONNX's own tests of nodes have them. */
+/** Graphs of many operators and data types, as in ONNX's own node tests. */
 export const onnxCases: readonly OnnxCase[] = [
   ...moving,
   ...choosing,

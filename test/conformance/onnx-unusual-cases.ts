@@ -6,7 +6,7 @@ import { graph, matrix, node, type OnnxCase, type OnnxDataType, small, tensor, t
 const vector = (name: string, datatype: OnnxDataType): NamedTensor =>
   tensor(name, datatype, [1], [small[datatype][1]!]);
 
-/** Gives back a tensor of each data type, under names that end in it. */
+/** Returns a tensor of each data type, under names that end in it. */
 function identities(
   model: string,
   datatypes: readonly OnnxDataType[],
@@ -29,10 +29,10 @@ function identities(
   return { model, file, inputs: tensors("x"), outputs: tensors("y") };
 }
 
-/** Not all ways have half floats. */
+/** Some clients have no half floats. */
 const withoutHalves = types.filter((type) => type !== "FP16");
 
-/** Tensors without dimensions, which clients send and get with one; and such that are nothing but a shape. */
+/** Tensors without dimensions, which clients send and receive with one, and tensors without elements. */
 const scalarsAndEmpty = [
   identities("scalars", withoutHalves, [], vector),
   identities("scalars_FP16", ["FP16"], [], vector),
@@ -40,7 +40,7 @@ const scalarsAndEmpty = [
   identities("empty_FP16", ["FP16"], [3, "n"], (name, type) => tensor(name, type, [3, 0], [])),
 ];
 
-/** Graphs with more to them than inputs, a node and outputs. */
+/** Graphs with more parts than inputs, a node and outputs. */
 const unusual: readonly OnnxCase[] = [
   graph(
     "reduced_to_a_scalar",
@@ -101,11 +101,11 @@ const unusual: readonly OnnxCase[] = [
   ),
 ].map(withDimensions);
 
-/** The same with a dimension wherever a scalar is exchanged. */
+/** The same case with a dimension wherever a scalar is exchanged. */
 function withDimensions(one: OnnxCase): OnnxCase {
   const given = ({ shape, ...rest }: NamedTensor) => ({ ...rest, shape: shape.length === 0 ? [1] : shape });
   return { ...one, inputs: one.inputs.map(given), outputs: one.outputs.map(given) };
 }
 
-/** Graphs with tensors that have no dimensions or no elements, and others that are not like most. */
+/** Graphs whose tensors have no dimensions or no elements, and other unusual graphs. */
 export const unusualOnnxCases: readonly OnnxCase[] = [...scalarsAndEmpty, ...unusual];

@@ -5,7 +5,7 @@ import { ALL_WAYS, type Client, type Way } from "./clients/client.js";
 import { openClients, openGrpcClients } from "./clients/open-clients.js";
 import { bindConformanceModels } from "./models.js";
 
-/** Serves the models while the tests of a file run; the result finds the client of a way. */
+/** Serves the models while the tests of a file run, and returns a function that finds a client. */
 export function openConformance(): (way: Way) => Client {
   let triton: Triton;
   let clients: readonly Client[] = [];
@@ -25,7 +25,7 @@ export function openConformance(): (way: Way) => Client {
   return (way) => clients.find((client) => client.way === way)!;
 }
 
-/** The ways without those that cannot ask. */
+/** All clients except those named. */
 export function waysExcept(except: readonly Way[] = []): Way[] {
   return ALL_WAYS.filter((way) => !except.includes(way));
 }

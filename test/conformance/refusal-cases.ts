@@ -2,19 +2,19 @@ import type { DataType, ErrorCode } from "@tritonjs/core";
 import type { InferCall, NamedTensor, Way } from "./clients/client.js";
 import { ERROR_CODES } from "./status.js";
 
-/** A code and the text with it. */
+/** A code and its text. */
 export interface ExpectedError {
   readonly code: ErrorCode;
   readonly text: string;
 }
 
-/** A request that is refused, or fails, with the same code and text in every way. */
+/** A request that fails with the same code and text for every client. */
 export interface RefusalCase extends ExpectedError {
   readonly title: string;
   readonly call: InferCall;
-  /** Ways that cannot ask this. */
+  /** Clients that cannot send this request. */
   readonly except?: readonly Way[];
-  /** Ways that notice it earlier, and what they say. */
+  /** Clients that detect the error earlier, and the error that they report. */
   readonly unlike?: Partial<Record<Way, ExpectedError>>;
 }
 
@@ -39,7 +39,7 @@ const jsonShapeMismatch: ExpectedError = {
   text: "Unable to parse 'data': Shape does not match true shape of 'data' field",
 };
 
-/** Requests that do not fit the model. */
+/** Requests that do not match the model. */
 export const refusalCases: readonly RefusalCase[] = [
   {
     title: "an unknown model",
@@ -96,7 +96,7 @@ export const refusalCases: readonly RefusalCase[] = [
     call: { model: "rows_FP32", inputs: [tensor("x", "INT32", [1, 2], [1, 2])] },
     code: "INVALID_ARG",
     text: `${UNKNOWN_ID}inference input 'x' data-type is 'INT32', but model 'rows_FP32' expects 'FP32'`,
-    // A value in process does not name its data type: it is an array of a kind.
+    // An in-process value has no data type of its own: it is an array of some class.
     unlike: {
       "in process": {
         code: "INVALID_ARG",
@@ -142,7 +142,7 @@ export const refusalCases: readonly RefusalCase[] = [
     call: { model: "rows_FP32", inputs: [fp32("x", [1, 2], [1, 2, 3])] },
     code: "INVALID_ARG",
     text: `${UNKNOWN_ID}input byte size mismatch for input 'x' for model 'rows_FP32'. Expected 8, got 12`,
-    // An ndarray may lie in a larger array: what is beyond its shape is not part of it.
+    // An ndarray may be part of a larger array; elements beyond its shape do not belong to it.
     except: ["in process"],
     unlike: { "HTTP JSON": jsonShapeMismatch },
   },
@@ -155,7 +155,7 @@ export const refusalCases: readonly RefusalCase[] = [
   },
 ];
 
-/** Requests at which the model fails. */
+/** Requests that fail inside the model. */
 export const failureCases: readonly RefusalCase[] = [
   ...ERROR_CODES.map((code) => ({
     title: `a callback that throws TritonError ${code}`,
@@ -183,7 +183,7 @@ export const failureCases: readonly RefusalCase[] = [
   },
 ];
 
-/** 16-bit floats in the forms that have none for them, and what is said there. */
+/** 16-bit floats for clients without a form for them, and the error that they get. */
 export const halfCases: readonly (RefusalCase & { readonly only: Way })[] = (
   ["FP16", "BF16"] as const
 ).flatMap((datatype) => {

@@ -16,7 +16,7 @@ async function expectRefusal(way: Way, call: InferCall, { code, text }: Expected
   expect(refusal).toEqual({ status: statusFor(way, code), message: text });
 }
 
-describe("a request is refused with the same code and text:", () => {
+describe("a request is rejected with the same code and text:", () => {
   for (const { title, call, except, unlike, ...expected } of refusalCases) {
     it.each(waysExcept(except))(`${title}, %s`, (way) => expectRefusal(way, call, unlike?.[way] ?? expected));
   }
@@ -28,6 +28,6 @@ describe("a request fails with the model's code and text:", () => {
   }
 });
 
-describe("a form without 16-bit floats says so:", () => {
+describe("a client without 16-bit floats reports it:", () => {
   it.each(halfCases)("$title", ({ only, call, ...expected }) => expectRefusal(only, call, expected));
 });

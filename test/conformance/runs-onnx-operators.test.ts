@@ -32,7 +32,7 @@ afterAll(async () => {
   await models[Symbol.asyncDispose]();
 });
 
-it.each(ways)("an ONNX graph of any operator and data type answers as it should: %s", async (way) => {
+it.each(ways)("an ONNX graph of any operator and data type gives the right answer: %s", async (way) => {
   const client = clients.find((one) => one.way === way)!;
   const able = onnxCases.filter(
     ({ inputs, outputs }) =>

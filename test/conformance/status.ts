@@ -2,7 +2,7 @@ import type { ErrorCode } from "@tritonjs/core";
 import type { Way } from "./clients/client.js";
 import { STREAM_ERROR } from "./clients/grpc-stream.js";
 
-/** What each of our codes is on a transport: Triton's own tables. */
+/** The transport status of each of our codes, from Triton's own tables. */
 const statuses: Record<ErrorCode, readonly [http: number, grpc: string]> = {
   UNKNOWN: [400, "UNKNOWN"],
   INTERNAL: [500, "INTERNAL"],
@@ -17,7 +17,7 @@ const statuses: Record<ErrorCode, readonly [http: number, grpc: string]> = {
 /** All codes. */
 export const ERROR_CODES = Object.keys(statuses) as ErrorCode[];
 
-/** The status that a client of this way sees for a code. */
+/** The status that this client sees for a code. */
 export function statusFor(way: Way, code: ErrorCode): string | number {
   const [http, grpc] = statuses[code];
   if (way === "in process") return code;

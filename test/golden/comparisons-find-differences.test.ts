@@ -23,7 +23,7 @@ const answer = (text: string) => parseResponse(Buffer.from(text, "latin1"), "POS
 describe("comparing JSON values", () => {
   const differences = (expected: string, got: string) => compareValues(parseJson(expected), parseJson(got));
 
-  it("takes other spellings of the same values as equal", () => {
+  it("accepts other spellings of the same values as equal", () => {
     expect(differences('{"a":1,"b":[1e-7,NaN]}', '{"b":[1.0E-7,NaN],"a":1}')).toEqual([]);
     expect(differences('["é","<ANY>"]', '["\\u00e9",{"x":1}]')).toEqual([]);
   });
@@ -39,7 +39,7 @@ describe("comparing JSON values", () => {
     expect(differences(expected, got)).not.toEqual([]);
   });
 
-  it("refuses a key that comes twice", () => {
+  it("rejects a duplicate key", () => {
     expect(() => parseJson('{"a":1,"a":1}')).toThrow(SyntaxError);
   });
 });
@@ -57,14 +57,14 @@ describe("comparing HTTP answers", () => {
     expect(compareResponse(recorded, got, asItIs)).toEqual([]);
   });
 
-  it("finds another status, type, number and tensor byte", () => {
+  it("detects another status, type, number and tensor byte", () => {
     const got = answer(
       'HTTP/1.1 400 No\r\nContent-Type: text/plain\r\nInference-Header-Content-Length: 7\r\n\r\n{"a":2}\x01\x03',
     );
     expect(compareResponse(recorded, got, asItIs)).toHaveLength(4);
   });
 
-  it("finds a header that changes how the body is read", () => {
+  it("detects a header that changes how the body is read", () => {
     const got = answer("HTTP/1.1 200 OK\r\nInference-Header-Content-Length: 2\r\n\r\n{}");
     expect(compareResponse({ status: 200, body_text: "{}" }, got, asItIs)).toHaveLength(1);
   });
@@ -85,16 +85,16 @@ describe("comparing HTTP answers", () => {
       "chunks that were not recorded",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     ],
-  ])("finds %s", (_what, text) => {
+  ])("detects %s", (_what, text) => {
     expect(compareResponse({ status: 200, body_text: "{}" }, answer(text), asItIs)).toHaveLength(1);
   });
 
-  it.each(["8", "6", "07x", "400"])("finds a JSON length of %s where there are 7 bytes", (length) => {
+  it.each(["8", "6", "07x", "400"])("detects a JSON length of %s where there are 7 bytes", (length) => {
     const got = answer(`${head}Inference-Header-Content-Length: ${length}\r\n\r\n{"a":1}\x01\x02`);
     expect(compareResponse(recorded, got, asItIs)).not.toEqual([]);
   });
 
-  it("finds an answer to a restricted request without the token", () => {
+  it("detects an answer to a restricted request without the token", () => {
     const request = { method: "GET", path: "/v2/models/stats", headers: {} };
     expect(compareHttpRefusal(request, answer("HTTP/1.1 200 OK\r\n\r\n{}"))).toHaveLength(1);
     expect(compareHttpRefusal(request, answer('HTTP/1.1 403 No\r\n\r\n{"error":"no"}'))).toHaveLength(1);
@@ -104,13 +104,13 @@ describe("comparing HTTP answers", () => {
 describe("comparing gRPC calls", () => {
   const status = { code: "INTERNAL", details: "broken" };
 
-  it("compares texts, whatever the recording says of its backend", () => {
+  it("compares texts without the recording's text about its backend", () => {
     const got = { response: null, status: { code: "INTERNAL", details: "else" } };
     expect(compareCall({ status, response: null }, got)).toHaveLength(1);
     expect(compareCall({ status, response: null, flags: ["backend", "bug"] }, got)).toHaveLength(1);
   });
 
-  it("finds an answer to a restricted call without the token", () => {
+  it("detects an answer to a restricted call without the token", () => {
     expect(refusalFault("LogSettings", { response: {}, status: { code: "OK", details: "" } })).toHaveLength(
       1,
     );
@@ -129,7 +129,7 @@ describe("comparing scenarios and metrics", () => {
   const scenario = loadLines<Scenario>("scheduler/scenarios.jsonl").find(({ id }) => id === "db_rows_222");
   const { outcome } = scenario as Scenario;
 
-  it("finds other batches and later executions", () => {
+  it("detects other batches and later executions", () => {
     expect(compareOutcome(scenario as Scenario, outcome)).toEqual([]);
     const reversed = { ...outcome, executions: [...outcome.executions].reverse() };
     const late = {
@@ -150,13 +150,13 @@ describe("comparing scenarios and metrics", () => {
     ["the order of arrival", ({ arrival_order: order }) => (order as string[][]).reverse().push(["9"])],
     ["a count", ({ statistics }) => Object.assign(statistics, { fail: 1 })],
     ["a warm-up execution", (outcome) => Object.assign(outcome, { load_executions: outcome.executions })],
-  ])("finds %s that is not as recorded", (_what, change) => {
+  ])("detects %s that differs from the recording", (_what, change) => {
     const got = structuredClone(outcome) as Mutable<Outcome>;
     change(got);
     expect(compareOutcome(scenario as Scenario, got)).not.toEqual([]);
   });
 
-  it("finds another refusal, a model that loads and one that does not", () => {
+  it("detects another refusal, an unexpected load and a missing one", () => {
     const refused = { ...scenario, outcome: { load_error: "bad for m" } } as unknown as Scenario;
     expect(compareRefusal(refused, "bad for m")).toEqual([]);
     expect(compareRefusal(refused, "bad for m, and more")).toHaveLength(1);
@@ -164,12 +164,12 @@ describe("comparing scenarios and metrics", () => {
     expect(compareRefusal({ ...refused, outcome: {} } as Scenario, "bad for m")).toHaveLength(1);
   });
 
-  it("finds a series that was not recorded, except those of our own", () => {
+  it("detects a series that was not recorded, except those of our own", () => {
     const page = 'nv_inference_count{model="m"} 2\nnv_new{model="m"} 1\nour_own 1';
     expect(furtherSeries(page, ['nv_inference_count{model="m"} 2'])).toHaveLength(1);
   });
 
-  it("finds a missing series and another count, whatever the order of labels", () => {
+  it("detects a missing series and another count, whatever the order of labels", () => {
     const page = 'nv_inference_count{version="1",model="m"} 2';
     expect(compareMetrics(page, ['nv_inference_count{model="m",version="1"} 2'])).toEqual([]);
     expect(compareMetrics(page, ['nv_inference_count{model="m",version="1"} 3'])).toHaveLength(1);
@@ -195,7 +195,7 @@ describe("comparing loads", () => {
   };
   const got = { ...recorded, config: { a: 1 } } as PlayedLoad;
 
-  it("takes what was recorded as equal", () => expect(compareLoad(recorded, got)).toEqual([]));
+  it("accepts a load equal to the recording", () => expect(compareLoad(recorded, got)).toEqual([]));
 
   it.each<[string, Partial<PlayedLoad>]>([
     ["status", { load: { ...got.load, status: 500 } }],
@@ -206,11 +206,11 @@ describe("comparing loads", () => {
     ["number in the configuration", { config_raw: '{"a":1.0}' }],
     ["metadata", { metadata: { name: "n" } }],
     ["readiness", { ready: 200 }],
-  ])("finds another %s", (_what, change) => {
+  ])("detects another %s", (_what, change) => {
     expect(compareLoad(recorded, { ...got, ...change })).not.toEqual([]);
   });
 
-  it("accepts further findings that name the model, and nothing else", () => {
+  it("accepts additional problems only when they name the model", () => {
     const told = (text: string) => ({
       load: {
         status: 400,
@@ -224,7 +224,7 @@ describe("comparing loads", () => {
 });
 
 describe("comparing indexes and commands", () => {
-  it("takes a reason only for one that the log told", () => {
+  it("accepts an added reason only when the log has it", () => {
     const row = (reason: string) => [{ name: "m", state: "UNAVAILABLE", reason }];
     const log = ["E x.cc] \"Poll failed for model directory 'm': bad for m\""];
     expect(compareIndex([{ name: "m" }], row("Invalid argument: bad for m"), log)).toEqual([]);
@@ -232,7 +232,7 @@ describe("comparing indexes and commands", () => {
     expect(compareIndex([{ name: "m" }], [])).toHaveLength(1);
   });
 
-  it("knows a line by a pattern, and finds one that is missing", () => {
+  it("recognises a line by a pattern, and detects a missing one", () => {
     const expected = [pattern("Warning: '--x' has no effect: "), "Signal (15) received."];
     expect(areLines(expected, ["Warning: '--x' has no effect: none.", "Signal (15) received."])).toBe(true);
     expect(areLines(expected, ["Warning: '--y' has no effect: none.", "Signal (15) received."])).toBe(false);

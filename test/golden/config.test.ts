@@ -11,7 +11,7 @@ import type { MetricsCase, StatisticsCase, TrafficCase } from "./support/metrics
 import { replay } from "./support/replay.js";
 import { statisticsRecord } from "./support/scheduler/statistics-record.js";
 
-/** Metrics and statistics were recorded of the same scripts, under the same ids. */
+/** Metrics and statistics were recorded with the same scripts, under the same ids. */
 function withPrefix<C extends TrafficCase>(prefix: string, cases: readonly C[]): C[] {
   return cases.map((recorded) => ({ ...recorded, id: `${prefix}/${recorded.id}` }));
 }

@@ -18,7 +18,10 @@ import type { LoadCase } from "./support/loads/load-case.js";
 import type { Scenario } from "./support/scheduler/scenario.js";
 import { type RecordedModel, readModels } from "./support/served-models.js";
 
-/** Rules about one kind of recording, how many recordings each is about, and how many of those it leaves as they are. */
+/**
+ * Rules for one kind of recording, the number of recordings each applies to, and how many of those it leaves
+ * unchanged.
+ */
 function used<C>(differences: readonly Difference<C, never>[], cases: readonly C[]) {
   return differences.map((difference) => {
     const meant = cases.filter((recorded) => difference.applies(recorded));
@@ -27,7 +30,7 @@ function used<C>(differences: readonly Difference<C, never>[], cases: readonly C
   });
 }
 
-/** True when a rule does not change a recording, as far as it can tell without what came. */
+/** True when a rule leaves a recording unchanged, as far as it can be known without the outcome. */
 function isUnchanged<C>(recorded: C, difference: Difference<C, never>): boolean {
   try {
     return isDeepStrictEqual(amended(recorded, [difference], [] as never), recorded);
@@ -57,29 +60,29 @@ const rows = readFileSync(new URL("../../docs/compatibility.md", import.meta.url
   .split("\n")
   .flatMap((line) => /^\| `([\w-]+)` \|/.exec(line)?.[1] ?? []);
 
-describe("docs/compatibility.md", () => {
+describe("the tables in docs/compatibility.md", () => {
   const intended = [...new Set(rules.filter(({ untilMended }) => !untilMended).map(({ rule }) => rule))];
 
-  it("has one row for every rule by which the library differs on purpose", () => {
+  it("have one row for every rule by which the library differs on purpose", () => {
     expect([...rows].sort()).toEqual(intended.sort());
   });
 });
 
-describe("the rules", () => {
-  it("are about at least one recording each", () => {
+describe("the difference rules", () => {
+  it("apply to at least one recording each", () => {
     const idle = new Set(rules.map(({ rule }) => rule));
     for (const { rule, count } of rules) if (count > 0) idle.delete(rule);
     expect([...idle]).toEqual([]);
   });
 
-  it("change what they are about", () => {
+  it("change the recordings they apply to", () => {
     const idle = new Set(rules.filter(({ count, unchanged }) => count > 0 && unchanged === count));
     expect([...idle].map(({ rule }) => rule)).toEqual([]);
   });
 });
 
 describe("the recordings", () => {
-  it("are all there, each once", () => {
+  it("are all present, each once", () => {
     const files = ["cli", "lifecycle", "metrics", "statistics", "prototxt", "autocomplete"];
     const all = [
       ...files.map((file) => `config/${file}`),

@@ -28,7 +28,7 @@ const modelsOf = (repository: "explicit" | undefined) =>
 /** The models of the repository that most cases were recorded with. */
 const models = readModels(modelsOf(undefined));
 
-/** Plays a case that is about the repository against a repository of its own. */
+/** Plays a case about the repository against a repository of its own. */
 async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
   const { server_flags: flags = [] } = recorded;
   const folder = await RepositoryFolder.create(repositoryFiles(modelsOf("explicit")));

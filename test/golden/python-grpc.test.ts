@@ -26,7 +26,7 @@ interface ModelsFile {
 const recording = loadJson<ModelsFile>("grpc/models.json");
 const models = readModels(recording.models);
 
-/** The recorded models as they were on disk, in processes of Python, behind a gRPC port. */
+/** The recorded models as they were on disk, in Python processes, behind a gRPC port. */
 class PythonServer {
   readonly #clients = new Map<string, Client>();
   readonly #folders: RecordedRepository[] = [];
@@ -72,7 +72,7 @@ class PythonServer {
   }
 }
 
-// All models are loaded when the first case asks for them.
+// All models are loaded when the first case needs them.
 vi.setConfig({ testTimeout: 600_000 });
 
 describe.skipIf(!hasPython)(`recorded gRPC calls with Python models${withoutPython}`, () => {

@@ -23,7 +23,7 @@ const modelsOf = (repository: "explicit" | undefined) =>
 
 const models = readModels(modelsOf(undefined));
 
-/** Plays a case that is about the repository against a repository of its own. */
+/** Plays a case about the repository against a repository of its own. */
 async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
   const { server_flags: flags = [] } = recorded;
   const folder = await RecordedRepository.create("http/models-explicit", modelsOf("explicit"));
@@ -43,7 +43,7 @@ async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
   }
 }
 
-/** The recorded models as they were on disk, in processes of Python, behind as many frontends as there were servers. */
+/** The recorded models as they were on disk, in Python processes, behind as many frontends as there were servers. */
 class PythonServer {
   readonly #frontends = new Map<string, Promise<Addresses>>();
   readonly #stops: (() => Promise<void>)[] = [];
@@ -87,7 +87,7 @@ class PythonServer {
   }
 }
 
-// All models are loaded when the first case asks for them.
+// All models are loaded when the first case needs them.
 vi.setConfig({ testTimeout: 600_000 });
 
 describe.skipIf(!hasPython)(`recorded HTTP exchanges with Python models${withoutPython}`, () => {

@@ -7,7 +7,7 @@ import { isPython, type LoadCase, type PlayedLoad } from "./support/loads/load-c
 import { playLoad } from "./support/loads/play-load.js";
 import { replay } from "./support/replay.js";
 
-/** All loads of a file; those of models that run Python code need Python. */
+/** All loads of a file; loads of models with Python code need Python. */
 function replayLoads(file: string): void {
   const cases = loadLines<LoadCase>(`config/${file}.jsonl`).map((recorded) => ({
     ...recorded,

@@ -14,20 +14,23 @@ export interface NamedTensor {
 /** A parameter of a request. */
 export type Parameter = string | number | bigint | boolean;
 
-/** One inference, whatever carries it. */
+/** One inference, independent of the client that sends it. */
 export interface InferCall {
   readonly model: string;
   readonly version?: number;
   readonly id?: string;
   readonly inputs: readonly NamedTensor[];
-  /** Outputs to ask for; all without it. */
+  /** Requested outputs; all outputs when unset. */
   readonly outputs?: readonly string[];
   readonly parameters?: Readonly<Record<string, Parameter>>;
-  /** Gives the request up as a user of this way would: aborts it, closes its connection, cancels its call. */
+  /**
+   * Cancels the request as a user of this client would: by aborting it, closing its connection, or cancelling its
+   * call.
+   */
   readonly signal?: AbortSignal;
 }
 
-/** The answer; a call in process is told nothing but the outputs. */
+/** The answer; an in-process call returns only the outputs. */
 export interface Answer {
   readonly model?: string;
   readonly version?: string;
@@ -35,10 +38,10 @@ export interface Answer {
   readonly outputs: readonly NamedTensor[];
 }
 
-/** The ways to ask a server as it is by default, one request at a time. */
+/** The clients for a server with default options, one request at a time. */
 export const WAYS = ["in process", "HTTP JSON", "HTTP binary", "gRPC raw", "gRPC typed"] as const;
 
-/** All ways: gRPC also on a stream, and over both of its transports. */
+/** All clients: also gRPC on a stream, and gRPC over both of its transports. */
 export const ALL_WAYS = [
   ...WAYS,
   "gRPC stream",
@@ -48,7 +51,7 @@ export const ALL_WAYS = [
 
 export type Way = (typeof ALL_WAYS)[number];
 
-/** Asks a model in one way. */
+/** Sends inferences in one way. */
 export interface Client {
   readonly way: Way;
   /** Rejects with a {@link Refusal} when the server answers with an error. */
@@ -61,7 +64,7 @@ export class Refusal extends Error {
   override readonly name = "Refusal";
 
   constructor(
-    /** In the way's own terms: a code of ours, a number of HTTP, a name of gRPC. */
+    /** The status in terms of the client: one of our codes, an HTTP status, or a gRPC status name. */
     readonly status: string | number,
     message: string,
   ) {

@@ -5,7 +5,7 @@ import { answerOf, encodeRequest, openGrpc, rawInputs, root } from "./grpc.js";
 
 const streamResponseType = root.lookupType("inference.ModelStreamInferResponse");
 
-/** What an error on a stream has in the place of a status: the stream itself goes on. */
+/** Status reported for an error on a stream, which continues after it. */
 export const STREAM_ERROR = "error message";
 
 interface StreamAnswer extends protobuf.Message {
@@ -13,7 +13,7 @@ interface StreamAnswer extends protobuf.Message {
   readonly inferResponse: protobuf.Message;
 }
 
-/** Asks with one request on a stream. */
+/** Sends one request on a stream. */
 export function grpcStreamClient(way: Way, address: string): Client {
   const client = openGrpc(address);
   return {

@@ -18,7 +18,7 @@ export const root = new protobuf.Root().loadSync(proto);
 const requestType = root.lookupType("inference.ModelInferRequest");
 const responseType = root.lookupType("inference.ModelInferResponse");
 
-/** Asks with tensors as raw bytes. */
+/** Sends tensors as raw bytes. */
 export function grpcRawClient(way: Way, address: string): Client {
   return grpcClient(way, address, rawInputs);
 }
@@ -31,7 +31,7 @@ export function rawInputs(inputs: readonly NamedTensor[]): object {
   };
 }
 
-/** Asks with tensors as lists of numbers. Answers are raw all the same, as Triton's. */
+/** Sends tensors as lists of numbers. Answers are raw all the same, as Triton's. */
 export function grpcTypedClient(address: string): Client {
   return grpcClient("gRPC typed", address, (inputs) => ({
     inputs: inputs.map((input) => ({ ...declarationOf(input), contents: contentsOf(input) })),
@@ -93,7 +93,7 @@ function declarationOf({ name, datatype, shape }: NamedTensor) {
   return { name, datatype, shape };
 }
 
-/** Fields of `InferTensorContents`. FP16 and BF16 have none: a client can only try the one of FP32. */
+/** Fields of `InferTensorContents`. FP16 and BF16 have none: a client can only try the field of FP32. */
 const contentsFields: Record<DataType, string> = {
   BOOL: "boolContents",
   INT8: "intContents",

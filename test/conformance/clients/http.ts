@@ -12,7 +12,7 @@ import { fromWire, plainBytes, toWire } from "./wire.js";
 
 const HEADER_LENGTH = "inference-header-content-length";
 
-/** Asks with JSON both ways. */
+/** Sends and receives JSON. */
 export function httpJsonClient(url: string): Client {
   return {
     way: "HTTP JSON",
@@ -29,7 +29,7 @@ export function httpJsonClient(url: string): Client {
   };
 }
 
-/** Asks with the binary tensor extension both ways. */
+/** Sends and receives tensors in the binary extension. */
 export function httpBinaryClient(url: string): Client {
   return {
     way: "HTTP binary",

@@ -26,7 +26,7 @@ const arrays = {
   FP64: Float64Array,
 } as const;
 
-/** Asks with `triton.infer`: no network, ndarrays in and out. */
+/** Calls `triton.infer`: no network, ndarrays in and out. */
 export function inProcessClient(triton: Triton): Client {
   return {
     way: "in process",
@@ -57,7 +57,7 @@ async function infer(triton: Triton, call: InferCall): Promise<Answer> {
   };
 }
 
-/** Outputs of a model with their data types; none for a model that cannot be asked. */
+/** Outputs of a model with their data types; none for an unknown model. */
 function outputsOf(triton: Triton, model: string) {
   try {
     return triton.service.modelMetadata(model, "").outputs;

@@ -1,8 +1,6 @@
-/*
- * JSON as Triton's: with NaN and Infinity, and with integers of 64 bits, for which `JSON` has no room.
- */
+/* JSON as Triton writes it: with NaN, Infinity and 64-bit integers, which `JSON` cannot hold. */
 
-/** What can be written. */
+/** A value that can be written. */
 export type JsonInput =
   | string
   | number
@@ -11,7 +9,7 @@ export type JsonInput =
   | readonly JsonInput[]
   | { readonly [name: string]: JsonInput | undefined };
 
-/** Writes a value; members that are undefined are left out. */
+/** Writes a value and leaves out undefined members. */
 export function writeJson(value: JsonInput): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "number") return Object.is(value, -0) ? "-0.0" : String(value);
@@ -21,7 +19,7 @@ export function writeJson(value: JsonInput): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${writeJson(member!)}`).join(",")}}`;
 }
 
-/** A number as it stood in the text: whoever reads it knows what it should be. */
+/** A number as it stood in the text; its reader knows the type. */
 export class NumberToken {
   constructor(readonly text: string) {}
 }

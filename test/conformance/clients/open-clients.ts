@@ -5,7 +5,7 @@ import { grpcStreamClient } from "./grpc-stream.js";
 import { httpBinaryClient, httpJsonClient } from "./http.js";
 import { inProcessClient } from "./in-process.js";
 
-/** A client for each way to ask, of a Triton that serves. */
+/** One client of each kind for a serving Triton. */
 export function openClients(triton: Triton, { addresses }: ServeResult): Client[] {
   return [
     inProcessClient(triton),
@@ -16,7 +16,7 @@ export function openClients(triton: Triton, { addresses }: ServeResult): Client[
   ];
 }
 
-/** Clients for the other ways of gRPC; `grpcJs` is where it is served over grpc-js. */
+/** The other gRPC clients; `grpcJs` is the frontend over grpc-js. */
 export function openGrpcClients({ addresses }: ServeResult, grpcJs: string): Client[] {
   return [
     grpcStreamClient("gRPC stream", addresses.grpc!.url),

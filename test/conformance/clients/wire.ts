@@ -1,10 +1,7 @@
 import type { DataType } from "@tritonjs/core";
 import type { Element } from "./client.js";
 
-/*
- * Tensors in the binary form of the protocol, written down here a second time so that the library is not
- * compared with itself.
- */
+/* Tensors in the binary form of the protocol, written again here so that the library is not compared with itself. */
 
 interface FixedCodec {
   readonly size: number;
@@ -83,7 +80,7 @@ export function toWire(datatype: DataType, elements: readonly Element[]): Buffer
   return bytes;
 }
 
-/** Reads the elements that `bytes` are. */
+/** Reads the elements in `bytes`. */
 export function fromWire(datatype: DataType, bytes: Uint8Array): Element[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const elements: Element[] = [];

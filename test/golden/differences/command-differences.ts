@@ -19,7 +19,7 @@ function serve(draft: Draft<CommandCase>, warnings: readonly string[]): void {
   draft.output = [...warnings, ...STARTED, "Signal (15) received."];
 }
 
-/** The command is refused before anything is started, with its help and the given lines after it. */
+/** The command is rejected before it starts anything, and prints its help before the given lines. */
 function refuse(draft: Draft<CommandCase>, lines: readonly string[]): void {
   for (const field of ["output", "probes", "exit_code_after_sigterm", "output_shape"] as const)
     delete draft[field];
@@ -81,7 +81,7 @@ const newerOptions: CommandDifference = {
 const WITHOUT_EFFECT =
   /^--(metrics-interval-ms|pinned-memory-pool-byte-size|cuda-memory-pool-byte-size|cuda-virtual-address-size|buffer-manager-thread-count|min-supported-compute-capability|grpc-infer-thread-count|grpc-infer-allocation-pool-size|grpc-max-response-pool-size|http-thread-count|allow-gpu-metrics|enable-peer-access|model-load-gpu-limit)=/;
 
-/** Options that change nothing here, among those of a command that serves, or that crashed. */
+/** Options without effect here, on a command that serves or that crashed. */
 function withoutEffect({ args, outcome, exit_code: code }: CommandCase | Draft<CommandCase>): string[] {
   const serves = outcome === "running" || code !== 1;
   return serves ? args.flatMap((arg) => WITHOUT_EFFECT.exec(arg)?.[1] ?? []) : [];
@@ -99,7 +99,7 @@ const optionsWithoutEffect: CommandDifference = {
 
 const SERVICES: Readonly<Record<string, string>> = { http: "HTTP", grpc: "GRPC", metrics: "metrics" };
 
-/** A port that is read as a number that no port has. */
+/** A port that is a number but not a valid port. */
 function badPort({ args }: CommandCase | Draft<CommandCase>): { service: string; port: number } | undefined {
   return args
     .flatMap((arg) => {
@@ -120,7 +120,7 @@ const portRange: CommandDifference = {
 
 const FAILED_METRICS = /^E \S+\] "failed to start Metrics service: /;
 
-/** What the server was asked for and cannot do keeps it from starting. */
+/** A requested feature that the server does not have keeps it from starting. */
 const allOrNothing: CommandDifference = {
   rule: "all-or-nothing-start",
   applies: (recorded) => recorded.outcome === "running" && undoable(recorded) !== undefined,
@@ -166,7 +166,7 @@ function isPattern(text: string): boolean {
   }
 }
 
-/** Where the command line goes another way than that of the recorded server. */
+/** Differences from the command line of the recorded server. */
 export const commandDifferences: readonly CommandDifference[] = [
   help,
   newerOptions,

@@ -6,30 +6,28 @@ export type Draft<T> = unknown extends T
     : { -readonly [K in keyof T]: Draft<T[K]> };
 
 /**
- * A rule by which the library differs from the recorded server on purpose. It tells the recordings that it is about by
- * their content, and what they would hold if the recorded server followed the rule. All else must agree.
- *
+ * A rule by which the library differs from the recorded server on purpose. It selects its recordings by their
+ * content, and states what they would hold if the recorded server followed the rule. All else must agree.
  * @typeParam C the recorded case
- * @typeParam G what came of playing it; `undefined` where the rule is applied before that
+ * @typeParam G the outcome of playing it; `undefined` where the rule is applied before that
  */
 export interface Difference<C, G = undefined> {
-  /** Name of the rule. Its row in `docs/compatibility.md` says what it is and why. */
+  /** Name of the rule. Its row in `docs/compatibility.md` explains it. */
   readonly rule: string;
-  /** The recorded Python models, run as they are, agree with the recording. */
+  /** The recorded Python models themselves agree with the recording. */
   readonly onlyCallbacks?: true;
-  /** Waits for a change of the library: the difference is not intended. Such a rule has no row. */
+  /** The rule waits for a change of the library: the difference is not intended. Such a rule has no row. */
   readonly untilMended?: true;
   applies(recorded: C): boolean;
   /**
-   * Changes a copy of the recording into what the library is to do. Where the recording does not say enough, what came
-   * may be taken over once it has been found to follow the rule.
-   *
-   * @throws Error if what came does not follow the rule
+   * Changes a copy of the recording into the intended behaviour of the library. Where the recording does not say
+   * enough, the outcome may be copied once it has been checked against the rule.
+   * @throws Error if the outcome does not follow the rule
    */
   amend(draft: Draft<C>, got: G): void;
 }
 
-/** The recording as the given rules have it. */
+/** The recording after the given rules. */
 export function amended<C, G>(recorded: C, rules: readonly Difference<C, G>[], got: G): C {
   const draft = structuredClone(recorded);
   for (const { amend } of rules) amend(draft as Draft<C>, got);

@@ -7,9 +7,8 @@ import { statisticsRules } from "./grpc/statistics.js";
 import { missingInputsBrackets } from "./texts.js";
 
 /**
- * Where the gRPC frontend answers otherwise than the recorded one.
- *
- * @param cases all of them in their order: what a call answers depends on those before it
+ * Differences of the gRPC frontend from the recorded one.
+ * @param cases all cases in order: the answer to a call depends on earlier calls
  */
 export function grpcDifferences(models: Models, cases: readonly GrpcCase[]): readonly GrpcDifference[] {
   return [

@@ -5,7 +5,7 @@ import { protocolRules } from "./http/protocol.js";
 import { statisticsRules } from "./http/statistics.js";
 import { missingInputsBrackets } from "./texts.js";
 
-/** Where the HTTP frontend answers otherwise than the recorded one, for the recorded models. */
+/** Differences of the HTTP frontend from the recorded one, for the recorded models. */
 export function httpDifferences(models: Models): readonly HttpDifference[] {
   return [missingInputsBrackets(), ...protocolRules, ...inferenceRules(models), ...statisticsRules];
 }

@@ -3,12 +3,12 @@ import type { Difference } from "./difference.js";
 
 type ScenarioDifference = Difference<Scenario>;
 
-/** The name in a load call that leads out of the repository. */
+/** The name in a load call that points outside the repository. */
 function outside(call = ""): string | undefined {
   return /^POST \/v2\/repository\/models\/(\.{1,2})\/load$/.exec(call)?.[1];
 }
 
-/** Such a name is refused as one: nothing is read for it, and the server stays ready. */
+/** Such a name is rejected by its form: no file is read for it, and the server stays ready. */
 const modelNames: ScenarioDifference = {
   rule: "model-names-inside",
   applies: ({ steps }) => steps.some(({ call }) => outside(call) !== undefined),
@@ -32,7 +32,7 @@ const modelNames: ScenarioDifference = {
 
 const EXPIRED = /failed to stop server: Internal - Exit timeout expired/;
 
-/** After a reload that failed the recorded server waits until its exit timeout is over. */
+/** After a failed reload the recorded server waits until its exit timeout is over. */
 const stopsAfterFailedReload: ScenarioDifference = {
   rule: "stops-after-failed-reload",
   applies: ({ exit_code: code, log_at_exit: log = [], steps }) =>
@@ -42,5 +42,5 @@ const stopsAfterFailedReload: ScenarioDifference = {
   },
 };
 
-/** Where the life of a repository goes another way than that of the recorded server. */
+/** Differences in the life of a repository from the recorded server. */
 export const lifecycleDifferences: readonly ScenarioDifference[] = [modelNames, stopsAfterFailedReload];

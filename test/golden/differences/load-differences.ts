@@ -4,7 +4,7 @@ import { otherTexts } from "./loads/other-texts.js";
 import { refusedModels } from "./loads/refused-models.js";
 import { missingInputsBrackets } from "./texts.js";
 
-/** Where models load, or are refused, otherwise than by the recorded server. */
+/** Differences in loading and rejecting models from the recorded server. */
 export const loadDifferences: readonly LoadDifference[] = [
   missingInputsBrackets(),
   ...otherTexts,

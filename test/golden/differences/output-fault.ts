@@ -8,8 +8,8 @@ interface Output {
 }
 
 /**
- * What the library says to outputs that are not what their model declares, given what it said; `undefined` for outputs
- * that are as declared. What a member of an ensemble returns is told with the ensemble's name.
+ * The library's error for outputs that do not match the model's declaration, given its answer; `undefined` for
+ * matching outputs. Errors about an ensemble member have the ensemble's name.
  */
 export function outputFault(
   models: Models,
@@ -60,7 +60,7 @@ function wrongType(model: string, output: string, expected: string, got: string)
   return `model '${model}' returned a wrong output '${output}' (${expected}): expected an array of strings or byte arrays, got ${arrays[got]}`;
 }
 
-/** The model gave nothing, or an output of another name, which the recording does not tell. */
+/** The model returned no output, or one of another name, which the recording does not show. */
 function missing(model: string, declared: readonly string[], got: string): string {
   const list = declared.map((output) => `'${output}'`).join(", ");
   const other = /^model '\w+' returned output '(\w+)'/.exec(got)?.[1];

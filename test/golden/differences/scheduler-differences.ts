@@ -7,7 +7,7 @@ import type { ScenarioDifference } from "./scheduler/outcome-draft.js";
 import { refusalRules } from "./scheduler/refusals.js";
 import { missingInputsBrackets } from "./texts.js";
 
-/** Where the schedulers decide otherwise than the recorded ones. */
+/** Differences of the schedulers from the recorded ones. */
 export const schedulerDifferences: readonly ScenarioDifference[] = [
   missingInputsBrackets(),
   ...ensembleOutputs,

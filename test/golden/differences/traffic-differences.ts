@@ -3,7 +3,7 @@ import type { Draft } from "./difference.js";
 import { cancelledInExecution, cancelledInQueue } from "./traffic/cancelled-requests.js";
 import { CountsDraft, requestsOf, type Sent, type TrafficDifference } from "./traffic/counts-draft.js";
 
-/** The answer is one of the model's own, not an exception and not a refusal. */
+/** The answer is the model's own, not an exception and not a rejection. */
 function isModelError({ status, response }: TrafficStep): boolean {
   const text = response?.error ?? "";
   return status === 500 && !text.includes("Failed to process the request(s)");
@@ -17,7 +17,7 @@ function isEnsemble(recorded: TrafficCase | Draft<TrafficCase>, model: string): 
   return /ensemble_scheduling/.test(textOf(recorded, model));
 }
 
-/** The model that answered with an error: the one that was asked, or the first member of an ensemble. */
+/** The model that answered with an error: the requested one, or the first member of an ensemble. */
 function answering(recorded: TrafficCase | Draft<TrafficCase>, model: string): string {
   if (!isEnsemble(recorded, model)) return model;
   return /model_name:\s*"([^"]+)"/.exec(textOf(recorded, model))?.[1] ?? model;
@@ -51,7 +51,7 @@ function isCached(recorded: TrafficCase | Draft<TrafficCase>, model: string): bo
   );
 }
 
-/** Requests that the recorded server answered from the cache though their shapes differ from those before. */
+/** Requests that the recorded server answered from the cache although their shapes differ from earlier ones. */
 function wrongHits(recorded: TrafficCase | Draft<TrafficCase>): Sent[] {
   const seen = new Map<string, Set<string>>();
   return requestsOf(recorded).filter((sent) => {
@@ -83,7 +83,7 @@ const cacheKey: TrafficDifference = {
 
 const NO_COUNTERS = "--metrics-config=counter_latencies=false";
 
-/** The counts of requests stay when the sums of latencies go. */
+/** The counts of requests stay when the sums of latencies are dropped. */
 const countsWithoutLatencies: TrafficDifference = {
   rule: "counts-without-latencies",
   applies: ({ flags, metrics_after: lines }) => flags.includes(NO_COUNTERS) && lines !== undefined,
@@ -155,7 +155,7 @@ function emptyEntry(name: string) {
   return { name, version: "1", inference_count: 0, execution_count: 0, inference_stats, batch_stats: [] };
 }
 
-/** Where metrics and statistics count otherwise than those of the recorded server. */
+/** Differences of metrics and statistics from those of the recorded server. */
 export const trafficDifferences: readonly TrafficDifference[] = [
   failedRequests,
   cancelledInQueue,

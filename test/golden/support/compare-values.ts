@@ -1,9 +1,9 @@
 import type { JsonValue } from "./json-value.js";
 
-/** Stands in a recording where a value depends on time. */
+/** Marks a time-dependent value in a recording. */
 export const ANY = "<ANY>";
 
-/** Cuts a value for a message. */
+/** Shortens a value for a message. */
 export function show(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value, printable);
   return text === undefined ? "nothing" : text.length > 600 ? `${text.slice(0, 600)}…` : text;
@@ -16,9 +16,9 @@ function printable(_key: string, value: unknown): unknown {
 }
 
 /**
- * Tells how `got` differs from `expected`, each difference with its place. Members of objects have no order;
- * {@link ANY} equals everything; an integer differs from a real number of the same value, since clients read
- * them as different types.
+ * Lists how `got` differs from `expected`, each difference with its place. Members of objects have no order; {@link
+ * ANY} equals everything. An integer differs from a real number of the same value, since clients read them as
+ * different types.
  */
 export function compareValues(expected: JsonValue, got: JsonValue, path = "$"): string[] {
   if (expected === ANY) return [];

@@ -6,14 +6,13 @@ import { fromText } from "protobufjs/ext/textformat.js";
 const proto = fileURLToPath(new URL("../../../packages/grpc/proto/model_config.proto", import.meta.url));
 let messageType: protobuf.Type | undefined;
 
-/** A configuration with nothing but what its text says, and the defaults of its messages. */
+/** A configuration with only the fields of its text and the defaults of its messages. */
 export type ParsedConfig = Partial<ModelConfig> & Record<string, unknown>;
 
 /**
- * Reads a `config.pbtxt` as Triton does when it polls a repository: fields that the text leaves out have their
- * defaults, instance groups have names and kinds, the default file name is that of the backend.
- *
- * @param name name of the model, for texts that do not say it
+ * Reads a `config.pbtxt` as Triton does when it polls a repository: omitted fields have their defaults, instance
+ * groups have names and kinds, the default file name is that of the backend.
+ * @param name name of the model, for texts without a name
  */
 export function parseConfigText(text: string, name: string): ParsedConfig {
   messageType ??= protobuf.loadSync(proto).lookupType("inference.ModelConfig");
@@ -26,7 +25,7 @@ export function parseConfigText(text: string, name: string): ParsedConfig {
   return normalise(withoutAbsent(plain) as ParsedConfig, name);
 }
 
-/** Drops what is not set: protobufjs says `null` for absent messages. */
+/** Drops unset fields: protobufjs says `null` for absent messages. */
 function withoutAbsent(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutAbsent);
   if (typeof value !== "object" || value === null) return value;
@@ -41,7 +40,7 @@ function normalise(config: ParsedConfig, modelName: string): ParsedConfig {
   const normal: ParsedConfig = {
     ...rest,
     name,
-    // Without batching of the text's own, the model has none, whatever `bind` would choose.
+    // Without batching in its text, the model has none, whatever `bind` would choose.
     dynamicBatching: config.dynamicBatching,
     versionPolicy: config.versionPolicy ?? { latest: { numVersions: 1 } },
     defaultModelFilename: config.defaultModelFilename || (config.backend === "python" ? "model.py" : ""),

@@ -1,6 +1,6 @@
 import type { ParsedConfig } from "./config-text.js";
 
-/** What decides how a recorded model is played. */
+/** Properties that decide how a recorded model is played. */
 export type ModelFeature = "decoupled" | "ensemble";
 
 /** The features of a model with this configuration. */

@@ -1,9 +1,6 @@
-/*
- * JSON as the v2 protocol speaks it: with the bare tokens NaN, Infinity and -Infinity, and with integers beyond 2^53
- * that must not lose digits.
- */
+/* JSON as the v2 protocol uses it: with the bare tokens NaN, Infinity and -Infinity, and with exact integers beyond 2^53. */
 
-/** A number as it stands in the text: integers stay exact, and `1.0` is told from `1`. */
+/** A number as it is in the text: integers stay exact, and `1.0` differs from `1`. */
 export type JsonNumber = bigint | number;
 
 /** Any JSON value; objects are maps, so that a key may be called `__proto__`. */
@@ -23,8 +20,7 @@ const words: Readonly<Record<string, JsonValue>> = {
 
 /**
  * Parses a JSON text: integers become bigints, other numbers doubles.
- *
- * @throws SyntaxError when the text is not JSON; also for a key that comes twice.
+ * @throws SyntaxError when the text is not JSON, or when a key is duplicated
  */
 export function parseJson(text: string): JsonValue {
   const parser = new Parser(text);
@@ -100,7 +96,7 @@ function integer(text: string): JsonNumber {
   return text === "-0" ? -0 : BigInt(text);
 }
 
-/** Turns what `JSON.parse` gave into the values of {@link parseJson}; whole numbers become integers. */
+/** Turns the result of `JSON.parse` into the values of {@link parseJson}; whole numbers become integers. */
 export function toJsonValue(value: unknown): JsonValue {
   if (Array.isArray(value)) return value.map(toJsonValue);
   if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;

@@ -3,12 +3,11 @@ import { join } from "node:path";
 import { type BackendFactory, callbackExecutor, type ModelSource, TritonError } from "@tritonjs/core";
 import type { PlayedModel } from "./behaviours/behaviour.js";
 
-/** Makes the callback that does what the code of a Python model does; throws what loading it does. */
+/** Makes a callback that behaves like the code of a Python model; throws when loading that code would fail. */
 export type PlayPython = (code: string, source: ModelSource) => (model: PlayedModel) => unknown;
 
 /**
- * The backend `python` of the recordings: what the code of a model does is played by callbacks.
- *
+ * The backend `python` of the recordings: callbacks play the code of a model.
  * @param sleep how models pass time
  */
 export function playedPython(play: PlayPython, sleep: (ms: number) => Promise<void>): BackendFactory {

@@ -1,4 +1,4 @@
 import type { Logger } from "@tritonjs/core";
 
-/** Takes the log of servers that have much to complain about. */
+/** Drops the log of servers with many expected errors. */
 export const quietLogger: Logger = { error() {}, warn() {}, info() {}, debug() {} };

@@ -1,6 +1,6 @@
 import type { TritonOptions } from "@tritonjs/core";
 
-/** The rate limiter that the recorded server's flags `--rate-limit` and `--rate-limit-resource` ask for. */
+/** The rate limiter of the recorded server's flags `--rate-limit` and `--rate-limit-resource`. */
 export function rateLimitOf(
   flags: readonly string[],
 ): Pick<TritonOptions, "rateLimit" | "rateLimitResources"> {

@@ -5,14 +5,14 @@ import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
 const RECORDED_PREFIX = "golden_";
 
 /**
- * The shared memory objects of the recorded clients. Theirs had fixed keys; these have keys of this run's own, which
- * are put into what is sent and taken out of what comes back.
+ * The shared memory objects of the recorded clients. Theirs had fixed keys. These have keys of this run, which are
+ * inserted into requests and removed from answers.
  */
 export class RecordedObjects {
   readonly #prefix = `${RECORDED_PREFIX}${randomUUID().slice(0, 8)}_`;
   readonly #objects = new Map<string, SharedMemoryRegion>();
 
-  /** Makes an object, or fills the one that is there. */
+  /** Creates an object, or fills an existing one. */
   async put(key: string, contents: Uint8Array): Promise<void> {
     const object =
       this.#objects.get(key) ?? (await SharedMemoryRegion.create(this.toSend(key), contents.byteLength));
@@ -20,7 +20,7 @@ export class RecordedObjects {
     object.write(contents);
   }
 
-  /** What an object holds now. */
+  /** Current contents of an object. */
   read(key: string): Uint8Array | undefined {
     return this.#objects.get(key)?.read();
   }
@@ -41,7 +41,7 @@ export class RecordedObjects {
   }
 }
 
-/** Numbers from `first` on, as many as there are. */
+/** `count` numbers from `first` on. */
 export function int32s(first: number, count: number): Uint8Array {
   return new Uint8Array(Int32Array.from({ length: count }, (_, index) => first + index).buffer);
 }

@@ -1,27 +1,25 @@
 import { expect, it } from "vitest";
 import { amended, type Difference } from "../differences/difference.js";
 
-/** How the cases of one file are replayed. */
+/** Options for replaying the cases of one file. */
 export interface Replay<C, G> {
   readonly cases: readonly C[];
   /** The rules by which the library differs on purpose. */
   readonly differences: readonly Difference<C, G>[];
   /**
-   * How often a case is played at most until it agrees; for cases on the real clock. On a busy machine, events that the
-   * recording spaced out by milliseconds may come in another order once. A fault of the library shows each time.
-   *
+   * How often a case is played at most until it agrees; for cases on the real clock. On a busy machine, events that
+   * the recording spaced out by milliseconds may come in another order once. A fault of the library shows each time.
    * @default 1
    */
   readonly plays?: number;
   /**
-   * Replays a case and tells how the outcome differs from what it should be.
-   *
-   * @param intended the case as the library is to do it, given what came
+   * Replays a case and lists how the outcome differs from the intended one.
+   * @param intended the case as the library is expected to handle it, given the outcome
    */
   run(recorded: C, intended: (got: G) => C): Promise<readonly string[]>;
 }
 
-/** Makes a test of every case: each must agree with its recording, amended by the rules that are about it. */
+/** Makes a test of every case: each must agree with its recording, amended by the rules that apply to it. */
 export function replay<C extends { readonly id: string }, G = undefined>({
   cases,
   differences,

@@ -9,7 +9,7 @@ type Files = Readonly<Record<string, string | Uint8Array>>;
 export class RepositoryFolder {
   private constructor(readonly path: string) {}
 
-  /** @param place tells repositories of one server apart, in the order of their names */
+  /** @param place distinguishes repositories of one server, in the order of their names */
   static async create(files: Files, place = 1): Promise<RepositoryFolder> {
     const folder = new RepositoryFolder(await mkdtemp(join(tmpdir(), `tritonjs-golden-${place}-`)));
     await folder.write(files);

@@ -9,14 +9,14 @@ import { featuresOf, type ModelFeature } from "./feature.js";
 export interface RecordedModel {
   readonly config_pbtxt: string;
   readonly versions?: readonly number[];
-  /** What it does, in words. */
+  /** Its behaviour, in words. */
   readonly behaviour?: string;
   /** Further files of its directory by name. */
   readonly files?: Readonly<Record<string, string>>;
   readonly repository?: "explicit";
 }
 
-/** A recorded model, read. */
+/** A recorded model, parsed. */
 export interface PlayableModel {
   readonly name: string;
   readonly config: ParsedConfig;
@@ -62,8 +62,7 @@ function served({ versionPolicy }: ParsedConfig, versions: readonly number[]): r
 }
 
 /**
- * Binds every model, each version on its own; models without a behaviour are identities.
- *
+ * Binds every model, each version separately; models without a behaviour are identities.
  * @param wait how models pass time
  */
 export function bindModels(
@@ -100,7 +99,7 @@ export function bindModels(
   }
 }
 
-/** Outputs as `bind` takes them: label files have no place in a configuration without a repository. */
+/** Outputs as `bind` accepts them: label files have no place in a configuration without a repository. */
 function labelledOutputs({ config, labels }: PlayableModel): TensorSpec[] {
   return (config.output ?? []).map(({ name, dataType, dims }) => ({
     name,

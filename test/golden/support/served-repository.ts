@@ -23,7 +23,7 @@ function versionsOf({ versions, behaviour = "" }: RecordedModel): readonly numbe
   return /^No version (directory|folder)/.test(behaviour) ? [] : (versions ?? [1]);
 }
 
-/** The recorded Python models: their code is what they do in words, and is played by name. */
+/** The recorded Python models: `models.json` describes their code in words, and it is played by name. */
 export function pythonOfModels(behaviours: Readonly<Record<string, Behaviour>>): PlayPython {
   return (code, { name, config }) => {
     if (/cannot start/.test(code)) throw new TritonError("INTERNAL", "RuntimeError: cannot start");

@@ -2,7 +2,7 @@ import type { UnaryResult } from "../../support/grpc/client.js";
 import type { GrpcCase } from "../../support/grpc/grpc-case.js";
 import type { Difference, Draft } from "../difference.js";
 
-/** A rule about gRPC calls; what came is the end of a unary call, `undefined` for streams and parallel calls. */
+/** A rule about gRPC calls; the outcome is the end of a unary call, `undefined` for streams and parallel calls. */
 export type GrpcDifference = Difference<GrpcCase, UnaryResult | undefined>;
 
 /** Makes the end of a call an error. */
@@ -11,7 +11,7 @@ export function answerStatus(draft: Draft<GrpcCase>, code: string, details: stri
   draft.status = { code, details };
 }
 
-/** What the recorded call ended with. */
+/** The end of the recorded call. */
 export function detailsOf({ status }: Pick<GrpcCase, "status">): string {
   return status?.details ?? "";
 }

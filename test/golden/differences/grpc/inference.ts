@@ -33,7 +33,7 @@ function checkedOutputs(models: Models): GrpcDifference {
 
 const NO_DOUBLES = /Expect parameters values to have type bool\/int\/str, found type <class 'float'>/;
 
-/** What the model saw of the request's parameters is in its output. */
+/** The output has the request's parameters as the model saw them. */
 const doubleParameters: GrpcDifference = {
   rule: "double-parameters",
   onlyCallbacks: true,
@@ -50,7 +50,7 @@ const doubleParameters: GrpcDifference = {
   },
 };
 
-/** The recorded model gives parameters back. */
+/** The recorded model returns parameters. */
 const callbackParameters: GrpcDifference = {
   rule: "callback-response-parameters",
   onlyCallbacks: true,
@@ -60,7 +60,7 @@ const callbackParameters: GrpcDifference = {
 
 const EXCEPTION = /^Failed to process the request\(s\) for model '[^']*', message: \w+: ([\s\S]*?)\n\nAt:\n/;
 
-/** What a callback throws is told as it is. */
+/** An error thrown by a callback is reported unchanged. */
 const exceptionText: GrpcDifference = {
   rule: "exception-text",
   onlyCallbacks: true,
@@ -91,7 +91,7 @@ function isBug({ flags }: GrpcCase): boolean {
   return flags?.includes("bug") ?? false;
 }
 
-/** The elements overflow 64 bits to as many as there are: the recorded model gets them, and its process ends. */
+/** The elements overflow 64 bits to the given number: the recorded model gets them, and its process ends. */
 const shapeOverflow: GrpcDifference = {
   rule: "shape-overflow",
   applies: (recorded) =>
@@ -134,7 +134,7 @@ function ints(bytes: Buffer | undefined): number[] {
   return bytes === undefined ? [] : [...new Int32Array(new Uint8Array(bytes).buffer)];
 }
 
-/** The sum of the two inputs of `ens`, which its second step reads too. */
+/** The sum of the two inputs of `ens`, which its second step also reads. */
 const innerOutput: GrpcDifference = {
   rule: "ensemble-inner-output",
   applies: (recorded) => DEADLOCK.test(detailsOf(recorded)),
@@ -158,7 +158,7 @@ const innerOutput: GrpcDifference = {
   },
 };
 
-/** The real server of today refuses to forward these, as the note of the case says. */
+/** Newer servers refuse to forward these, as the note of the case says. */
 const reservedHeaders: GrpcDifference = {
   rule: "reserved-headers",
   applies: ({ flags, note = "" }) =>
@@ -171,7 +171,7 @@ const reservedHeaders: GrpcDifference = {
   },
 };
 
-/** The model tells what it saw as JSON: an integer beyond 2^53 is rounded on its way. */
+/** The model reports what it saw as JSON: an integer beyond 2^53 is rounded on its way. */
 const bigIntegers: GrpcDifference = {
   rule: "big-integers",
   applies: (recorded) => /\d{17,}/.test(seenBy(recorded)),
@@ -190,7 +190,7 @@ function seenBy({ request, response }: GrpcCase | Draft<GrpcCase>): string {
   return Buffer.from(bytes, "base64").subarray(4).toString();
 }
 
-/** The batcher that has a timeout looks in time: a request that does not wait as long as that is served. */
+/** A batcher with a timeout checks in time: a request that waits less than its timeout is served. */
 const timeoutNotReached: GrpcDifference = {
   rule: "timeout-not-reached",
   applies: ({ form, flags, events = [] }) =>

@@ -21,7 +21,7 @@ function isSecondName({ rpc, flags, note = "" }: GrpcCase): boolean {
   return isRegistration && /key that is registered already/.test(note);
 }
 
-/** A memory object can be registered under two names: it is in the list until it is unregistered. */
+/** A memory object can be registered under two names: it is listed until it is unregistered. */
 function twoNames(cases: readonly GrpcCase[]): GrpcDifference {
   const missing = (recorded: GrpcCase | Draft<GrpcCase>) => {
     if (recorded.rpc !== "SystemSharedMemoryStatus" || recorded.status?.code !== "OK") return [];
@@ -67,7 +67,7 @@ interface Input {
   readonly shape: readonly string[];
 }
 
-/** An offset counts from where the region begins: the page holds the numbers from 0 on. */
+/** An offset counts from the start of the region: the page holds the numbers from 0 on. */
 const registeredOffset: GrpcDifference = {
   rule: "registered-offset",
   applies: ({ rpc, flags, note = "", status }) =>

@@ -26,7 +26,7 @@ function entries(message: unknown): Entry[] {
 
 const EVENTS = ["success", "queue", "compute_input", "compute_infer", "compute_output"] as const;
 
-/** Calls before a statistics call in which the client's deadline passed while the model ran. */
+/** Calls before a statistics call whose deadline passed while the model ran. */
 function givenUpBefore(
   cases: readonly GrpcCase[],
   recorded: GrpcCase | Draft<GrpcCase>,
@@ -87,7 +87,7 @@ function responseStatistics(models: Models, cases: readonly GrpcCase[]): GrpcDif
   };
 }
 
-/** The number of requests that a model got in the group before. */
+/** The number of requests that a model got in the previous group. */
 function sentBefore(cases: readonly GrpcCase[], recorded: Draft<GrpcCase>, model: string): number {
   return cases
     .slice(

@@ -2,12 +2,12 @@ import { type HttpCase, requestBody, type Step } from "../../support/http/http-c
 import type { HttpResponse } from "../../support/http/parse-response.js";
 import type { Difference, Draft } from "../difference.js";
 
-/** A rule about HTTP exchanges; what came are the answers in the order of the steps. */
+/** A rule about HTTP exchanges; the outcome is the list of answers in the order of the steps. */
 export type HttpDifference = Difference<HttpCase, readonly (HttpResponse | undefined)[]>;
 
 export type StepDraft = Draft<Step>;
 
-/** The exchanges of a case, to be changed. */
+/** The exchanges of a case, for changing. */
 export function steps(recorded: Draft<HttpCase> | HttpCase): StepDraft[] {
   return (recorded.steps ?? [recorded]) as StepDraft[];
 }
@@ -57,7 +57,7 @@ export function recordedError({ response: { body_text: text = "" } }: StepDraft)
   return /^\{"error":/.test(text) ? (tryJson(text) as { error: string } | undefined)?.error : undefined;
 }
 
-/** The error text of an answer that came. */
+/** The error text of a received answer. */
 export function errorOf(got: HttpResponse | undefined): string {
   const text = got?.body.toString() ?? "";
   const body = tryJson(text.replace(/^data: /, "").trim()) as { error?: string } | undefined;
@@ -80,7 +80,7 @@ export function modelOf({ request }: StepDraft): string {
   return /^\/v2\/models\/([^/]+)/.exec(request.path)?.[1] ?? "";
 }
 
-/** A JSON text, parsed; `undefined` for what `JSON.parse` does not read. */
+/** The parsed JSON text; `undefined` when `JSON.parse` rejects it. */
 export function tryJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -29,7 +29,7 @@ function jsonOf({ response }: StepDraft): InferBody | undefined {
   return tryJson(json) as InferBody | undefined;
 }
 
-/** What a model returned is not what its configuration says. */
+/** Outputs of a model that do not match its configuration. */
 function checkedOutputs(models: Models): HttpDifference {
   const fault = (step: StepDraft) => {
     const isPlain = /\/infer$/.test(step.request.path) && !sentText(step).includes('"classification"');
@@ -63,7 +63,7 @@ function sums(step: StepDraft): number[] {
   return a.map((value: number, i: number) => value + b[i]);
 }
 
-/** An output that a later step reads too can be asked for alone. */
+/** An output that a later step also reads can be requested alone. */
 const innerOutput = perStep(
   "ensemble-inner-output",
   (step) => DEADLOCK.test(recordedError(step) ?? ""),
@@ -125,7 +125,7 @@ function ensembleParameters(models: Models): HttpDifference {
   );
 }
 
-/** What the recorded models say with the code UNAVAILABLE. */
+/** Answers of the recorded models with the code UNAVAILABLE. */
 const UNAVAILABLE = /^(model says no|failed at word \d+)$/;
 
 /** The status of an error that comes first is that of its code, which the recorded server lost. */
@@ -163,7 +163,7 @@ const survives = perStep(
 
 const EXCEPTION = /^Failed to process the request\(s\) for model '[^']*', message: \w+: ([\s\S]*?)\n\nAt:\n/;
 
-/** What a callback throws is told as it is. */
+/** An error thrown by a callback is reported unchanged. */
 const exceptionText = perStep(
   "exception-text",
   (step) => EXCEPTION.test(recordedError(step) ?? ""),
@@ -174,7 +174,7 @@ const exceptionText = perStep(
   true,
 );
 
-/** Rules about what models answer. */
+/** Rules about the answers of models. */
 export function inferenceRules(models: Models): readonly HttpDifference[] {
   return [
     checkedOutputs(models),

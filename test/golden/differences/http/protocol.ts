@@ -33,7 +33,7 @@ const headerBlanks = perStep(
   },
 );
 
-/** A `Content-Encoding` without a value: nothing is encoded, and the model gives its input back. */
+/** A `Content-Encoding` without a value: the body is not encoded, and the model returns its input. */
 const emptyEncoding = perStep(
   "header-blanks",
   (step) => sentHeader(step, "content-encoding")?.trim() === "" && step.response.status === 501,
@@ -45,7 +45,7 @@ const emptyEncoding = perStep(
   },
 );
 
-/** Data that cannot be unpacked: the recorded server took it as no data at all. */
+/** Data that cannot be unpacked: the recorded server treated it as no data. */
 const brokenCompression: HttpDifference = {
   rule: "broken-compression",
   applies: ({ quirk = "" }) => /inflate data errors are ignored/.test(quirk),
@@ -122,7 +122,7 @@ const sharedMemoryKey = perStep(
   },
 );
 
-/** Answers about regions with an offset and keys under two names are wrong as recorded: any sound answer will do. */
+/** Recorded answers about regions with an offset and keys under two names are wrong: any valid answer is accepted. */
 const brokenRegions: HttpDifference = {
   rule: "shared-memory-two-names",
   applies: ({ area, quirk }) => area.startsWith("shm") && quirk !== undefined,
@@ -158,7 +158,7 @@ const loadFileBase64 = perStep(
   (step) => answerError(step, 400, `load parameter '${brokenFile(step)}' is no base64`),
 );
 
-/** Rules about requests and answers as such. */
+/** Rules about requests and answers in general. */
 export const protocolRules: readonly HttpDifference[] = [
   chunksToOldClients,
   headerBlanks,

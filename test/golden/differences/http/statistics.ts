@@ -63,7 +63,7 @@ const failedRequests: HttpDifference = {
   },
 };
 
-/** The number of events that each stream of a model had before a statistics step. */
+/** The number of events of each stream of a model before a statistics step. */
 function streamsBefore(recorded: HttpCase | Draft<HttpCase>, place: number, model: string): string[][] {
   return steps(recorded)
     .slice(0, place)
@@ -103,5 +103,5 @@ const responseStatistics: HttpDifference = {
   },
 };
 
-/** Rules about what the statistics count. */
+/** Rules about the counts in the statistics. */
 export const statisticsRules: readonly HttpDifference[] = [failedRequests, responseStatistics];

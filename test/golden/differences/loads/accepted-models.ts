@@ -32,7 +32,7 @@ const plainDataTypes: LoadDifference = {
   amend: accept,
 };
 
-/** A 64-bit integer that the recorded server writes as a text. */
+/** A 64-bit integer that the recorded server writes as text. */
 const configIntegers: LoadDifference = {
   rule: "config-integers",
   applies: ({ config }) => config !== undefined && toNumbers(structuredClone(config)),
@@ -42,14 +42,14 @@ const configIntegers: LoadDifference = {
   },
 };
 
-/** Integers beyond 2^53 are numbers, and so are rounded. */
+/** Integers beyond 2^53 are numbers here, and so they are rounded. */
 const bigIntegers: LoadDifference = {
   rule: "big-integers",
   applies: ({ config_raw: raw = "" }) => /:\s*\d{17,}/.test(raw),
   amend: (draft) => void delete draft.config_raw,
 };
 
-/** Changes the texts to numbers; true if there were some. */
+/** Changes the texts to numbers; true if there were any. */
 function toNumbers(config: unknown): boolean {
   const { instance_group: groups = [], sequence_batching: sequences } = config as {
     instance_group?: { secondary_devices?: { device_id: unknown }[] }[];
@@ -69,7 +69,7 @@ function toNumbers(config: unknown): boolean {
   return changed;
 }
 
-/** Rules about models that load though the recorded server refused them, and how their configurations are shown. */
+/** Rules about models that load here and not on the recorded server, and about how their configurations are shown. */
 export const acceptedModels: readonly LoadDifference[] = [
   shapeTensors,
   maxInflightRequests,

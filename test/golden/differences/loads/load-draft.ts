@@ -5,19 +5,19 @@ import type { Difference, Draft } from "../difference.js";
 /** A rule about loads of a model. */
 export type LoadDifference = Difference<LoadCase, PlayedLoad>;
 
-/** Why the recorded server refused the model when it created it; `undefined` for one that it did not. */
+/** Reason why the recorded server rejected the model when it created it; `undefined` otherwise. */
 export function reasonOf({ load, index = [] }: LoadCase | Draft<LoadCase>): string | undefined {
   return load?.status === 400 ? index.find(({ state }) => state === "UNAVAILABLE")?.reason : undefined;
 }
 
-/** Makes a load one that is refused when the model is created. */
+/** Makes a load one that is rejected when the model is created. */
 export function refuse(draft: Draft<LoadCase>, reason: string, version = "1"): void {
   const error = `load failed for model '${draft.model}': version ${version} is at UNAVAILABLE state: ${reason};\n`;
   fail(draft, 400, error);
   draft.index = [{ name: draft.model, version, state: "UNAVAILABLE", reason }];
 }
 
-/** Makes a load one that is refused when the repository is read. */
+/** Makes a load one that is rejected when the repository is read. */
 export function refuseWhenPolled(draft: Draft<LoadCase>, reason: string): void {
   fail(draft, 500, `failed to load '${draft.model}', failed to poll from model repository`);
   draft.index = [{ name: draft.model, state: "UNAVAILABLE", reason }];
@@ -43,7 +43,7 @@ export function accept(draft: Draft<LoadCase>): void {
   draft.ready = 200;
 }
 
-/** The configuration that a model has in its directory; `undefined` for one that does not parse. */
+/** The configuration in a model's directory; `undefined` if it does not parse. */
 export function configOf(recorded: LoadCase | Draft<LoadCase>): ParsedConfig | undefined {
   try {
     return parseConfigText(configText(recorded as LoadCase), recorded.model);
@@ -52,7 +52,7 @@ export function configOf(recorded: LoadCase | Draft<LoadCase>): ParsedConfig | u
   }
 }
 
-/** The reason that came, once it has the form that the rule gives it. */
+/** The received reason, once it has the form that the rule requires. */
 export function takenReason({ index }: PlayedLoad, form: RegExp): string {
   const reason = index.find(({ state }) => state === "UNAVAILABLE")?.reason ?? "";
   if (!form.test(reason)) throw new Error(`the reason is "${reason}"`);

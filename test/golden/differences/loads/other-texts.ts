@@ -11,7 +11,7 @@ import {
   takenReason,
 } from "./load-draft.js";
 
-/** What the recorded server's log says of a model that was refused while the repository was read. */
+/** Lines of the recorded server's log about a model that was rejected while the repository was read. */
 function told({ log = [], load }: Pick<LoadCase | Draft<LoadCase>, "log" | "load">): string[] {
   const error = load?.status === 400 && load.body !== "" ? load.body.error : "";
   const [, text = ""] = /^load failed for model '[^']*': ([\s\S]*?);?\n?$/.exec(error) ?? [];
@@ -28,15 +28,15 @@ function told({ log = [], load }: Pick<LoadCase | Draft<LoadCase>, "log" | "load
 
 const WORDS = /^(Invalid argument|Internal|Not found|Unsupported|Unavailable): /;
 
-/** The place in the configuration that a parse error of ours ends with. */
+/** The position at the end of our own parse errors. */
 const PLACE = / \(at [\w.[\]]+\)$/gm;
 
-/** A refused model of which the index of the recorded server tells nothing but the name. */
+/** A rejected model of which the recorded server's index has only the name. */
 function isBare({ load, index = [] }: LoadCase): boolean {
   return load !== undefined && load.status >= 400 && index.length === 1 && index[0]?.state === undefined;
 }
 
-/** The index tells why a model was refused, as the recorded server's log does. */
+/** The index has the reason for a rejected model, as the recorded server's log does. */
 const indexReasons: LoadDifference = {
   rule: "index-reasons",
   applies: (recorded) =>
@@ -76,7 +76,7 @@ const repositoryAgents: LoadDifference = {
 const MISSING_BACKEND =
   /^(Invalid argument: unable to find backend library for backend '(\w+)', try specifying runtime on the model configuration\.)$/;
 
-/** Formats of other frameworks: the text says what to do with them. */
+/** Formats of other frameworks: our text says what to do with them. */
 const missingBackends: LoadDifference = {
   rule: "missing-backends",
   applies: (recorded) =>
@@ -90,7 +90,7 @@ const missingBackends: LoadDifference = {
   },
 };
 
-/** A number that stands for no name of its enumeration. */
+/** A number without a name in its enumeration. */
 const enumNumbers: LoadDifference = {
   rule: "enum-numbers",
   applies: (recorded) => reasonOf(recorded) === "Internal: attempt to access JSON non-string as string",
@@ -177,7 +177,7 @@ const warmupInputNames: LoadDifference = {
   },
 };
 
-/** Rules about what is said of a model that is refused here and there. */
+/** Rules about the texts for models that both servers reject. */
 export const otherTexts: readonly LoadDifference[] = [
   indexReasons,
   repositoryAgents,

@@ -14,7 +14,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** What makes no sense in a configuration that the recorded server took. */
+/** Meaningless parts of a configuration that the recorded server accepted. */
 function nonsense(recorded: LoadCase | Draft<LoadCase>): Refusal | undefined {
   const config = recorded.load?.status === 200 ? configOf(recorded) : undefined;
   const sequences = config?.sequenceBatching;
@@ -71,12 +71,12 @@ const nonsenseIsRefused: LoadDifference = {
   },
 };
 
-/** Names of version directories as the library takes them. */
+/** Names of version directories that the library accepts. */
 function isVersion(name: string): boolean {
   return /^[1-9]\d*$/.test(name) && Number.isSafeInteger(Number(name));
 }
 
-/** A directory that the recorded server took for a version by the number that its name begins with. */
+/** A directory that the recorded server took for a version by the number at the start of its name. */
 function isOddVersion(name: string): boolean {
   return /^\s*[-+]?\d/.test(name) && !/^0\d/.test(name) && !isVersion(name);
 }
@@ -148,7 +148,7 @@ const survives: LoadDifference = {
   },
 };
 
-/** Rules about models that are refused though the recorded server loaded them, or for another reason. */
+/** Rules about models that the library rejects and the recorded server loaded, or rejected for another reason. */
 export const refusedModels: readonly LoadDifference[] = [
   nonsenseIsRefused,
   versionNames,

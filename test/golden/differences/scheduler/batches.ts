@@ -1,7 +1,7 @@
 import type { Scenario } from "../../support/scheduler/scenario.js";
 import { type ExecutionDraft, OutcomeDraft, type ScenarioDifference } from "./outcome-draft.js";
 
-/** A batch that waited while the instance was busy, and the next one, whose request was there before it started. */
+/** A batch that waited while the instance was busy, and the next one, whose request arrived before it started. */
 function missedJoins(draft: OutcomeDraft): [ExecutionDraft, ExecutionDraft][] {
   const { executions } = draft.outcome;
   const { maxBatchSize = 0 } = draft.config(draft.scenario.id);
@@ -52,7 +52,7 @@ const joinsWaitingBatch: ScenarioDifference = {
   },
 };
 
-/** Requests whose own timeout passed in a queue that has no timeout, but lets requests override it. */
+/** Requests whose own timeout passed in a queue without a timeout that allows overriding. */
 function overridden(draft: OutcomeDraft): ExecutionDraft[] {
   const policy = draft.config(draft.scenario.id).dynamicBatching?.defaultQueuePolicy;
   if (policy?.allowTimeoutOverride !== true || Number(policy.defaultTimeoutMicroseconds ?? 0) > 0) return [];
@@ -85,8 +85,8 @@ const timeoutWithoutDefault: ScenarioDifference = {
 };
 
 /**
- * Two executions of which the first ran a request that was late by then, though one in time waited too: the recorded
- * server looked again only when that one was late as well.
+ * Two executions of which the first ran a late request although one in time waited too: the recorded server checked
+ * again only when that one was late as well.
  */
 function latePair(draft: OutcomeDraft): [ExecutionDraft, ExecutionDraft] | undefined {
   const policy = draft.config(draft.scenario.id).dynamicBatching?.defaultQueuePolicy;
@@ -120,7 +120,7 @@ const timelyBeforeLate: ScenarioDifference = {
   },
 };
 
-/** Rules about what waits in the queue of a dynamic batcher. */
+/** Rules about the queue of a dynamic batcher. */
 export const batchRules: readonly ScenarioDifference[] = [
   joinsWaitingBatch,
   timeoutWithoutDefault,

@@ -18,7 +18,9 @@ function isCached({
 
 type Key = "ours" | "recorded";
 
-/** What requests have to have in common to share an answer. The recorded server looked at the bytes of the inputs alone. */
+/**
+ * Properties that requests must share to share an answer. The recorded server compared only the bytes of the inputs.
+ */
 function keyOf({ actions }: Pick<Scenario, "actions">, id: string, key: Key): string {
   const {
     in: inputs = {},
@@ -34,7 +36,7 @@ function sent({ actions }: Pick<Scenario, "actions">): string[] {
   return actions.filter((action) => action.do === "infer").map(({ id }) => id);
 }
 
-/** Pairs of requests, in the order of sending, that the recorded server took as equal. */
+/** Pairs of requests, in the order of sending, that the recorded server treated as equal. */
 function pairs(scenario: Scenario, isMeant: (first: string, second: string) => boolean): boolean {
   const ids = sent(scenario);
   return ids.some((second, i) =>
@@ -49,8 +51,8 @@ function pairs(scenario: Scenario, isMeant: (first: string, second: string) => b
 }
 
 /**
- * Shapes, data types, parameters and requested outputs are part of the key, and only answers are kept. Which requests
- * run follows from that; when, is taken from what came.
+ * Shapes, data types, parameters and requested outputs are part of the key, and only answers are kept. This decides
+ * which requests run; their times are copied from the outcome.
  */
 const cacheKey: ScenarioDifference = {
   rule: "cache-key",
@@ -59,14 +61,14 @@ const cacheKey: ScenarioDifference = {
   amend: (draft, got) => judge(draft as Scenario, new OutcomeDraft(draft), got as Outcome),
 };
 
-/** A request that got the answer to another one, or what was kept of one that failed. */
+/** A request that got the answer to another one, or a cached result of a failed one. */
 function isWrongHit(scenario: Scenario, first: string, second: string): boolean {
   if (keyOf(scenario, first, "ours") !== keyOf(scenario, second, "ours")) return true;
   const failed = scenario.outcome.responses.some(({ id, ok }) => id === first && !ok);
   return failed && !runs(scenario, second);
 }
 
-/** Of equal requests that are under way together only the first runs. */
+/** Of equal requests in flight only the first runs. */
 const cacheInFlight: ScenarioDifference = {
   rule: "cache-in-flight",
   applies: (scenario) =>
@@ -85,7 +87,7 @@ function runs({ outcome }: Scenario, id: string): boolean {
   return outcome.executions.some(({ requests }) => requests.some((request) => request.id === id));
 }
 
-/** Checks that exactly those requests ran for which there was no answer, and counts accordingly. */
+/** Checks that exactly the requests without a cached answer ran, and sets the counts accordingly. */
 function judge(scenario: Scenario, draft: OutcomeDraft, got: Outcome): void {
   const ran = (id: string) => got.executions.some(({ requests }) => requests.some((one) => one.id === id));
   const answer = (id: string) => got.responses.find((response) => response.id === id);
@@ -108,7 +110,7 @@ function judge(scenario: Scenario, draft: OutcomeDraft, got: Outcome): void {
   count(draft);
 }
 
-/** Only what the request asked of the model may have failed it. */
+/** Only an effect that the request asked for may have failed it. */
 function failAsTold(draft: OutcomeDraft, id: string, response: Record<string, unknown>): void {
   const { parameters = {} } = draft.action(id) as Scenario["actions"][number];
   if (response.ok !== true) return;
@@ -128,7 +130,7 @@ function failAsTold(draft: OutcomeDraft, id: string, response: Record<string, un
   Object.assign(response, { ok: false, code: "INTERNAL", message: text });
 }
 
-/** Executions that were not recorded come where they came, each with its requests as sent. */
+/** Executions that were not recorded are placed at their time in the outcome, each with its requests as sent. */
 function takeExecutions(draft: OutcomeDraft, executions: readonly ExecutionDraft[]): void {
   const recorded = new Map(draft.outcome.executions.map((execution) => [namesOf(execution), execution]));
   draft.outcome.executions = executions.map((execution) => recorded.get(namesOf(execution)) ?? execution);
@@ -199,7 +201,7 @@ function count(draft: OutcomeDraft): void {
   });
 }
 
-/** Requests that got no answer, because the cache left a hole in the order. */
+/** Requests without an answer, because the cache left a gap in the order. */
 const cacheKeepsOrder: ScenarioDifference = {
   rule: "cache-keeps-order",
   applies: (scenario) => isCached(scenario) && hung(scenario).length > 0,

@@ -3,7 +3,7 @@ import { type ExecutionDraft, OutcomeDraft, type ScenarioDifference } from "./ou
 
 interface Given {
   readonly id: string;
-  /** When the client gave the request up. */
+  /** Time when the client cancelled the request. */
   readonly at: number;
 }
 
@@ -20,12 +20,12 @@ function holding(draft: OutcomeDraft, id: string): ExecutionDraft[] {
   return draft.outcome.executions.filter(({ requests }) => requests.some((request) => request.id === id));
 }
 
-/** Executions with a request that was given up before they started. */
+/** Executions with a request that was cancelled before they started. */
 function startedAfter(draft: OutcomeDraft, { id, at }: Given): ExecutionDraft[] {
   return holding(draft, id).filter((execution) => draft.start(execution) >= at);
 }
 
-/** Executions that ran when one of their requests was given up. */
+/** Executions that ran when one of their requests was cancelled. */
 function runningAt(draft: OutcomeDraft, { id, at }: Given): ExecutionDraft[] {
   return holding(draft, id).filter((execution) => draft.start(execution) < at && draft.end(execution) > at);
 }
@@ -40,7 +40,7 @@ function has(scenario: Scenario, find: (draft: OutcomeDraft, given: Given) => Ex
   return !isCached(draft) && givenUp(scenario).some((given) => find(draft, given).length > 0);
 }
 
-/** It leaves the queue: the recorded server ran it all the same. */
+/** The request leaves the queue; the recorded server ran it all the same. */
 const cancelledInQueue: ScenarioDifference = {
   rule: "cancelled-in-queue",
   applies: (scenario) => has(scenario, startedAfter),
@@ -53,7 +53,7 @@ const cancelledInQueue: ScenarioDifference = {
         if (request === undefined) continue;
         const isStep = model !== scenario.id;
         draft.bookAsFailed(model, draft.rows(request, model));
-        // A step that never began is no request of its model.
+        // A step that never began is not a request of its model.
         if (isStep) draft.statistics(model).fail--;
         endInEnsemble(draft, given, draft.rows(request, scenario.id));
         draft.dropFrom(execution, given.id);
@@ -65,7 +65,7 @@ const cancelledInQueue: ScenarioDifference = {
   },
 };
 
-/** It ends there and counts as failed: the recorded server counted what the model answered to nobody. */
+/** The request ends there and counts as failed; the recorded server counted the model's unused answer. */
 const cancelledInExecution: ScenarioDifference = {
   rule: "cancelled-in-execution",
   applies: (scenario) => has(scenario, runningAt),
@@ -84,7 +84,7 @@ const cancelledInExecution: ScenarioDifference = {
   },
 };
 
-/** An ensemble's request that is given up counts as failed too. */
+/** A cancelled request of an ensemble counts as failed too. */
 function endInEnsemble(draft: OutcomeDraft, { id }: Given, rows: number): void {
   const ensemble = draft.action(id)?.model ?? draft.scenario.id;
   if (!draft.ensembles.includes(ensemble)) return;
@@ -92,7 +92,7 @@ function endInEnsemble(draft: OutcomeDraft, { id }: Given, rows: number): void {
   if (draft.statistics(ensemble).success > answered) draft.bookEnsembleAsFailed(ensemble, rows);
 }
 
-/** Answers that the request held back, because the order is kept, come when it is given up. */
+/** Answers that the request held back to keep the order are sent when it is cancelled. */
 function release(draft: OutcomeDraft, { id, at }: Given): void {
   const { dynamicBatching } = draft.config(draft.scenario.id);
   const sent = draft.action(id)?.at_ms ?? 0;
@@ -117,7 +117,7 @@ function arriveWith(draft: OutcomeDraft, id: string, other: string): void {
     .filter((group) => group.length > 0);
 }
 
-/** Later requests of its sequence end at once, and are told why. */
+/** Later requests of its sequence end at once with the reason. */
 const cancelledSequence: ScenarioDifference = {
   rule: "cancelled-sequence",
   applies: ({ outcome }) =>
@@ -135,7 +135,7 @@ const cancelledSequence: ScenarioDifference = {
   },
 };
 
-/** Once a step has failed, other steps that run for the request are given up and count as failed. */
+/** Once a step has failed, other running steps of the request are cancelled and count as failed. */
 const failedSteps: ScenarioDifference = {
   rule: "ensemble-steps-given-up",
   applies: (scenario) =>
@@ -171,7 +171,7 @@ function givenUpSteps(draft: OutcomeDraft): { readonly model: string; readonly r
     });
 }
 
-/** Rules about requests that are given up. */
+/** Rules about cancelled requests. */
 export const cancellations: readonly ScenarioDifference[] = [
   cancelledInExecution,
   cancelledInQueue,

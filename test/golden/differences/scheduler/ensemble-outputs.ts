@@ -14,7 +14,7 @@ interface Step {
   readonly outputMap: Readonly<Record<string, string>>;
 }
 
-/** Computes tensors of an ensemble whose members add one to what they get. */
+/** Computes tensors of an ensemble whose members add one to their input. */
 class Evaluation {
   readonly used = new Set<Step>();
 
@@ -34,7 +34,7 @@ class Evaluation {
   }
 }
 
-/** An output that another step also reads can be asked for alone: the recorded server found a deadlock. */
+/** An output that another step also reads can be requested alone: the recorded server found a deadlock. */
 const outputsOfInnerSteps: ScenarioDifference = {
   rule: "ensemble-inner-output",
   applies: ({ outcome }) => outcome.responses?.some(({ message = "" }) => DEADLOCK.test(message)) === true,

@@ -18,7 +18,7 @@ function executed(draft: OutcomeDraft): Executed[] {
   );
 }
 
-/** Requests that the recorder answered with an error. The cache of a scenario has rules of its own. */
+/** Requests that the recorder answered with an error. Scenarios with a cache have rules of their own. */
 function answeredWithError(draft: OutcomeDraft): Executed[] {
   return executed(draft).filter(
     ({ model, request }) =>
@@ -28,7 +28,7 @@ function answeredWithError(draft: OutcomeDraft): Executed[] {
   );
 }
 
-/** The outputs that a request's answer lacks though its model has them. */
+/** The outputs that a request's answer lacks although its model has them. */
 function omittedOutputs(draft: OutcomeDraft, { model, request }: Executed): string[] {
   const omitted = String(draft.parameter(request, model, "omit") ?? "").split(",");
   const declared = (draft.config(model).output ?? []).map(({ name }) => name);
@@ -76,7 +76,7 @@ const checkedOutputs: ScenarioDifference = {
   },
 };
 
-/** The client gets an error in place of what was recorded. */
+/** The client gets an error in place of the recorded answer. */
 function fail(draft: OutcomeDraft, request: RequestDraft, model: string, text: string): void {
   const response = draft.response(request.id);
   const ensemble = draft.action(request.id)?.model ?? draft.scenario.id;
@@ -120,7 +120,7 @@ function isWithoutInputs(message = ""): boolean {
   return message.endsWith("out of bounds index 0: request has 0 inputs");
 }
 
-/** The recorder is a callback here, and gives back no parameters of its own. */
+/** The recorder is a callback here and returns no parameters of its own. */
 const callbackParameters: ScenarioDifference = {
   rule: "callback-response-parameters",
   onlyCallbacks: true,
@@ -131,7 +131,7 @@ const callbackParameters: ScenarioDifference = {
   },
 };
 
-/** Rules about requests that fail, and how they count. */
+/** Rules about failed requests and their counts. */
 export const failures: readonly ScenarioDifference[] = [
   failedRequests,
   checkedOutputs,

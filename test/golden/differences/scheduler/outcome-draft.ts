@@ -71,7 +71,7 @@ export class OutcomeDraft {
     return (alias === undefined ? undefined : parameters[`${name}_${alias}`]) ?? parameters[name];
   }
 
-  /** How long an execution takes. */
+  /** Duration of an execution. */
   duration(execution: ExecutionDraft): number {
     const model = this.modelOf(execution);
     const exec = Number(this.config(model).parameters?.exec_ms?.stringValue ?? 0);
@@ -83,7 +83,7 @@ export class OutcomeDraft {
     return Math.max(0, ...times);
   }
 
-  /** When an execution started: where instances race, the recording does not say. */
+  /** Start of an execution; where instances race, the recording does not say. */
   start(execution: ExecutionDraft): number {
     return execution.about_ms ?? this.sent(execution);
   }
@@ -110,7 +110,7 @@ export class OutcomeDraft {
     statistics.fail++;
   }
 
-  /** Counts a request of an ensemble as failed: an ensemble counts executions of those alone that it answered. */
+  /** Counts a request of an ensemble as failed: an ensemble counts executions only for requests that it answered. */
   bookEnsembleAsFailed(ensemble: string, rows: number): void {
     const statistics = this.statistics(ensemble);
     this.bookAsFailed(ensemble, rows);
@@ -156,7 +156,7 @@ export class OutcomeDraft {
     this.outcome.executions = this.outcome.executions.filter((other) => other !== second);
   }
 
-  /** Executions from `first` on start as soon as their requests are there and the one instance is free. */
+  /** Executions from `first` on start as soon as their requests have arrived and the one instance is free. */
   settleTimes(first = 0): void {
     const { executions } = this.outcome;
     let free = first === 0 ? 0 : this.end(executions[first - 1] as ExecutionDraft);
@@ -166,7 +166,7 @@ export class OutcomeDraft {
     }
   }
 
-  /** When the last request of an execution was sent. */
+  /** Time when the last request of an execution was sent. */
   sent({ requests }: ExecutionDraft): number {
     return Math.max(...requests.map(({ id }) => this.action(id)?.at_ms ?? 0));
   }

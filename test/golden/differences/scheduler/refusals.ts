@@ -37,7 +37,7 @@ const warmupInputNames: ScenarioDifference = {
   },
 };
 
-/** The first input of a warmup sample that the model does not have. */
+/** The first input of a warm-up sample that the model does not have. */
 export function unknownWarmupInput(text: string, model: string): string | undefined {
   const { input = [], modelWarmup = [] } = parseConfigText(text, model);
   const names = modelWarmup.flatMap(({ inputs }) => Object.keys(inputs));

@@ -8,7 +8,7 @@ import {
   type TrafficDifference,
 } from "./counts-draft.js";
 
-/** Requests whose client gave up, and whether they ran then. */
+/** Requests whose client cancelled, and whether they ran at that time. */
 function givenUp(
   recorded: TrafficCase | Draft<TrafficCase>,
 ): { readonly sent: Sent; readonly ran: boolean }[] {

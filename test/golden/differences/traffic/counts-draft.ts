@@ -15,10 +15,10 @@ export type TrafficDifference = Difference<AnyTraffic>;
 
 type Entry = Draft<StatisticsSnapshot["model_stats"][number]>;
 
-/** Why a request failed, as the metrics tell it. */
+/** The reason of a failed request in the metrics. */
 export type Reason = "BACKEND" | "CANCELED" | "OTHER" | "REJECTED";
 
-/** Requests counted for one model, in the words of the statistics. */
+/** Requests counted for one model, in the terms of the statistics. */
 export interface Change {
   readonly success?: number;
   readonly fail?: { readonly reason: Reason; readonly count: number };
@@ -47,7 +47,7 @@ export class CountsDraft {
     if (entry !== undefined) addTo(entry, change);
   }
 
-  /** The requests of a model that wait, while the traffic goes on. */
+  /** The waiting requests of a model while the traffic continues. */
   changePending(model: string, change: number, afterStep: number): void {
     for (const during of this.recorded.metrics_during ?? []) {
       if (during.after_traffic_items > afterStep)

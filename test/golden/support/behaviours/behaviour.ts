@@ -1,7 +1,7 @@
 import type { Parameters, RESCHEDULE, SequenceInfo } from "@tritonjs/core";
 import type { Array_ } from "./tensors.js";
 
-/** A request as a behaviour sees it: that of the library's plain callbacks, its tensors untyped. */
+/** A request as a behaviour sees it: as in the library's plain callbacks, with untyped tensors. */
 export interface ModelRequest {
   readonly id: string;
   readonly parameters: Parameters;
@@ -18,7 +18,7 @@ export interface ModelRequest {
   readonly signal: AbortSignal;
 }
 
-/** What a behaviour answers to one request. */
+/** The answer of a behaviour to one request. */
 export type ModelResult = Readonly<Record<string, Array_>> | Error | typeof RESCHEDULE;
 
 /** The model that a behaviour plays. */
@@ -31,7 +31,7 @@ export interface PlayedModel {
   sleep(ms: number): Promise<void>;
 }
 
-/** What a recorded model does with one request, re-implemented from the words in `models.json`. */
+/** The behaviour of a recorded model for one request, re-implemented from the words in `models.json`. */
 export type Behaviour = (request: ModelRequest, model: PlayedModel) => ModelResult | Promise<ModelResult>;
 
 /** The only output is the only input unchanged. */

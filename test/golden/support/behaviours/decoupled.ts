@@ -3,13 +3,13 @@ import type { ModelRequest, ModelResult, PlayedModel } from "./behaviour.js";
 import { sequenceStream } from "./sequence-models.js";
 import { elements, firstNumber, firstText, int32, strings, tensor } from "./tensors.js";
 
-/** What a decoupled model answers with: that of the library, its tensors untyped. */
+/** The response sender of a decoupled model, as in the library, with untyped tensors. */
 export interface Sender {
   send(result: ModelResult, options?: { readonly final?: boolean }): Promise<void>;
   close(): void;
 }
 
-/** What a recorded decoupled model does with one request. */
+/** The behaviour of a recorded decoupled model for one request. */
 export type DecoupledBehaviour = (request: ModelRequest, sender: Sender, model: PlayedModel) => Promise<void>;
 
 /** A request of a decoupled model. */
@@ -73,7 +73,9 @@ export const decoupledBehaviours: Readonly<Record<string, DecoupledBehaviour>> =
   },
 };
 
-/** Sends `COUNT` responses as its other inputs say. Mode 1: the last one is final; mode 2: goes on when given up. */
+/**
+ * Sends `COUNT` responses as its other inputs say. Mode 1: the last one is final; mode 2: continues when cancelled.
+ */
 async function countUp({ inputs, signal }: ModelRequest, sender: Sender, model: PlayedModel): Promise<void> {
   const { COUNT, DELAY_MS, ERROR_AT, MODE, START_MS } = inputs;
   const count = firstNumber(COUNT);

@@ -16,7 +16,7 @@ export interface ExecutedRequest {
   readonly null?: boolean;
 }
 
-/** What a model saw of a request, without what is zero or empty. */
+/** The parts of a request that a model saw, without zero and empty ones. */
 export function describeRequest(request: ModelRequest, config: ParsedConfig): ExecutedRequest {
   const { id, inputs, parameters, correlationId, ready } = request;
   const tensors = Object.entries(inputs).map(([name, array]) => {

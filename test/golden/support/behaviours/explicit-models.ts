@@ -6,7 +6,7 @@ const timesVersion: Behaviour = ({ inputs: { INPUT0 } }, { version }) => ({
   OUTPUT0: mapInt32(INPUT0, (value) => value * version),
 });
 
-/** The models of the repository that cases about model control were recorded with. */
+/** The models of the repository with which the model control cases were recorded. */
 export const repositoryBehaviours: Readonly<Record<string, Behaviour>> = {
   ex_a: timesVersion,
   ex_b: timesVersion,

@@ -16,7 +16,7 @@ export const grpcBehaviours: Readonly<Record<string, Behaviour>> = {
     const rows = inputs[names[0] as string]?.shape[0] ?? 0;
     return { OUTPUT0: strings(new Array<string>(rows).fill(names.join(",")), [rows, 1]) };
   },
-  // The recorded model also gives them back as response parameters, which callbacks do not have.
+  // The recorded model also returns them as response parameters, which callbacks do not have.
   params: (request) => ({ OUTPUT0: strings([describeRequest(request)]) }),
   label: ({ inputs: { INPUT0 } }) => {
     const scores = elements(INPUT0) as Float32Array;
@@ -84,7 +84,7 @@ function answerAs(mode: string): ModelResult {
   }
 }
 
-/** What `params` shows of a request: a JSON text with sorted keys, as Python writes it. */
+/** The text that `params` returns for a request: JSON with sorted keys, as Python writes it. */
 function describeRequest({
   parameters,
   id,

@@ -19,8 +19,8 @@ import {
 } from "./tensors.js";
 
 /**
- * The parameters that a model saw last of those that give them back. Callbacks have no response parameters: what
- * would come back is compared with what the model saw.
+ * The parameters last seen by a model that returns its parameters. Callbacks have no response parameters, so
+ * recorded response parameters are compared with these.
  */
 export const echoed: { parameters: RequestParameters } = { parameters: {} };
 
@@ -97,7 +97,7 @@ function refuseNegative({ inputs: { INPUT0 } }: ModelRequest): ModelResult {
   return { OUTPUT0: mapInt32(INPUT0, (value) => value) };
 }
 
-/** Keeps the first words of each text, without those that are to stop. */
+/** Keeps the first words of each text, without the stop words. */
 function mockText({ inputs, parameters }: ModelRequest): ModelResult {
   echoed.parameters = parameters;
   const { text_input: input, max_tokens: limit, stop } = inputs;
@@ -135,7 +135,7 @@ function failAs(mode: string): ModelResult {
   }
 }
 
-/** What `params_seen` shows of a request. */
+/** The text that `params_seen` returns for a request. */
 function describeRequest(request: ModelRequest): string {
   const { parameters, id, correlationId, timeoutMicroseconds } = request;
   const keys = Object.keys(parameters).sort();

@@ -3,7 +3,7 @@ import { InferenceSession, type Tensor } from "onnxruntime-node";
 import type { ParsedConfig } from "../config-text.js";
 import { type Array_, type Elements, tensor } from "./tensors.js";
 
-/** ONNX Runtime's names of the data types that differ from ours in more than their letters. */
+/** ONNX Runtime's names of the data types that differ from ours in more than case. */
 const ORT_TYPES: Readonly<Record<string, string>> = {
   FP16: "float16",
   FP32: "float32",
@@ -12,8 +12,8 @@ const ORT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A recorded model that is an ONNX graph: run by ONNX Runtime as it is. The runs take real time, so the clock of the
- * scenario has to wait for them: see {@link settle}.
+ * A recorded model that is an ONNX graph: ONNX Runtime runs it unchanged. The runs take real time, so the clock of
+ * the scenario has to wait for them: see {@link settle}.
  */
 export class OnnxGraph {
   readonly #session: Promise<InferenceSession>;
@@ -51,7 +51,7 @@ export class OnnxGraph {
     this.inferFunc = (config.maxBatchSize ?? 0) > 0 ? batch(run as never) : sample(run as never);
   }
 
-  /** Lets the runs under way end, and all that follows from them, without moving time. */
+  /** Lets running executions and all their effects finish, without moving time. */
   async settle(clock: VirtualClock): Promise<void> {
     await clock.settle();
     while (this.#running.size > 0) {

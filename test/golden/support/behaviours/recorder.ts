@@ -7,7 +7,7 @@ import { type Array_, int32, mapInt32 } from "./tensors.js";
 
 /** One call of the model. */
 export interface ExecutionRecord {
-  /** Which model, in scenarios with several. */
+  /** Name of the model, in scenarios with several. */
   readonly model?: string;
   readonly requests: readonly ExecutedRequest[];
   readonly about_ms: number;
@@ -43,14 +43,14 @@ export class ExecutionLog {
 }
 
 /**
- * The model of the scheduler scenarios: it takes the time it is told to take on the scenario's clock, tells in `OUT`
- * which execution it was, and every call is written down.
+ * The model of the scheduler scenarios. It takes the requested time on the scenario's clock, returns the number of
+ * its execution in `OUT`, and records every call.
  */
 export class Recorder {
   readonly #clock: Clock;
   readonly #log: ExecutionLog;
   readonly #name: string | undefined;
-  /** Ending of parameters that are for this model only. */
+  /** Suffix of parameters that are for this model only. */
   readonly #alias: string;
   readonly #execMs: number;
   readonly #batched: boolean;
@@ -62,7 +62,7 @@ export class Recorder {
   /** Runs of iterative sequences so far. */
   readonly #runs = new WeakMap<SequenceInfo, number>();
 
-  /** @param name told with every call, where there are several models */
+  /** @param name name recorded with every call, where there are several models */
   constructor(config: ParsedConfig, clock: Clock, log: ExecutionLog, name?: string) {
     this.#clock = clock;
     this.#log = log;
@@ -93,7 +93,7 @@ export class Recorder {
     );
   };
 
-  /** The request with the parameters that are for this model under their plain names. */
+  /** The request with the parameters for this model under their plain names. */
   #addressed(request: ModelRequest): ModelRequest {
     const own = Object.entries(request.parameters).filter(([name]) => name.endsWith(this.#alias));
     if (this.#alias === "_" || own.length === 0) return request;
@@ -125,7 +125,7 @@ export class Recorder {
         if (i > 0 && parameters.gap !== undefined) await this.#sleep(Number(parameters.gap), []);
         const final = Boolean(parameters.final_with_last) && i === count - 1;
         const failed = parameters.fail !== undefined && Number(parameters.fail) === i;
-        // Nobody takes the answers one by one: a client that is gone does not hold the model up.
+        // Nothing waits for single answers: a client that has left does not hold the model up.
         void sender.send(
           failed
             ? new TritonError("INTERNAL", `decoupled failure ${i}`)
@@ -137,7 +137,7 @@ export class Recorder {
     }
   }
 
-  /** An iterative sequence is to run as often as its request says. */
+  /** An iterative sequence runs as often as its request says. */
   #wantsAgain({ sequence, parameters }: ModelRequest): boolean {
     if (sequence === undefined || parameters.iters === undefined) return false;
     const runs = (this.#runs.get(sequence) ?? 0) + 1;

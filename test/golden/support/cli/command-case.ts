@@ -1,6 +1,6 @@
 import type { CallStep, Files } from "../lifecycle/scenario.js";
 
-/** A request to a server that runs, and what it answered. */
+/** A request to a running server, and its answer. */
 export interface Probe extends CallStep {
   readonly status: number;
   readonly response: unknown;
@@ -13,7 +13,7 @@ export interface CommandCase {
   /** Whether the launcher puts the repository, addresses and ports in front of `args`. */
   readonly launcher_defaults: boolean;
   readonly repository?: Files;
-  /** What was done before: a port was taken. */
+  /** Set-up before the command: a port was taken. */
   readonly before?: string;
   readonly outcome: "exited" | "running";
   readonly exit_code?: number;

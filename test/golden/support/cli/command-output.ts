@@ -7,12 +7,12 @@ function isPattern(line: string): boolean {
   return line.startsWith(PATTERN);
 }
 
-/** Writes what differs from run to run as the recording has it. */
+/** Replaces text that differs from run to run by its recorded form. */
 export type Mask = (text: string) => string;
 
 /**
- * The recorded output as far as it is about the command line: all of it beside the help; of a log what is wrong and which
- * services were started, and no tables.
+ * The part of the recorded output about the command line: all of it except the help; of a log only errors and
+ * started services, without tables.
  */
 export function expectedOutput(recorded: CommandCase): string[] {
   const { output, output_before_usage: before = [], output_after_usage: after = [] } = recorded;
@@ -24,7 +24,7 @@ export function expectedOutput(recorded: CommandCase): string[] {
     : lines.filter((line) => isCompared(line) || isPattern(line));
 }
 
-/** The same of what a command wrote. */
+/** The same part of a command's output. */
 export function comparableOutput({ output }: CommandCase, text: string, mask: Mask): string[] {
   const lines = mask(withoutUsage(text))
     .split("\n")
@@ -32,7 +32,7 @@ export function comparableOutput({ output }: CommandCase, text: string, mask: Ma
   return output === undefined ? lines.filter(isWritten) : lines.filter(isCompared);
 }
 
-/** What the program says without its help. */
+/** The output of the program without its help. */
 function withoutUsage(text: string): string {
   const start = text.indexOf("Usage: tritonjs serve");
   if (start < 0) return text;
@@ -50,12 +50,12 @@ function isCompared(line: string): boolean {
   return /^(E |Warning: |Signal |error: |Failed to build)/.test(line);
 }
 
-/** An expected line that is known by how it begins, and by what else is in it. */
+/** An expected line that is recognised by its start and further parts. */
 export function pattern(start: string, rest = ""): string {
   return `${PATTERN}^${start.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}.*${rest}`;
 }
 
-/** True for the lines that are expected. */
+/** True for the expected lines. */
 export function areLines(expected: readonly string[], got: readonly string[]): boolean {
   const isLine = (line: string, other = "") =>
     isPattern(line) ? new RegExp(line.slice(1)).test(other) : line === other;

@@ -15,7 +15,7 @@ import {
 import { areLines, comparableOutput, expectedOutput, type Mask } from "./command-output.js";
 import { RecordedTerminal } from "./recorded-terminal.js";
 
-/** Runs a command line, and tells where it goes another way than it should. */
+/** Runs a command line and returns its differences from the expected outcome. */
 export async function playCommand(recorded: CommandCase): Promise<string[]> {
   if (recorded.options !== undefined) return playHelp(recorded);
   const folder = await RepositoryFolder.create(recorded.repository ?? defaultRepository);
@@ -40,7 +40,7 @@ async function playHelp({ options = [], exit_code }: CommandCase): Promise<strin
   ];
 }
 
-/** A command line that ends by itself; one that does not is stopped once it serves. */
+/** A command line that ends by itself; any other is stopped once it serves. */
 async function playToTheEnd(recorded: CommandCase, args: readonly string[], mask: Mask): Promise<string[]> {
   const terminal = new RecordedTerminal();
   const ended = run(["serve", ...(isRefused(args) ? args : onFreePorts(args))], terminal);
@@ -52,7 +52,7 @@ async function playToTheEnd(recorded: CommandCase, args: readonly string[], mask
   ];
 }
 
-/** True for a command line that is refused before anything is opened: its ports can stay as they are. */
+/** True for a command line that is rejected before any port is opened: its ports can stay as they are. */
 function isRefused(args: readonly string[]): boolean {
   try {
     readArguments(args, {});
@@ -62,12 +62,12 @@ function isRefused(args: readonly string[]): boolean {
   }
 }
 
-/** True for a case with a port of its own, which may be taken here or be open to nobody. */
+/** True for a case with a port of its own, which may be taken on this machine or be forbidden. */
 function opensOtherPort({ args }: CommandCase): boolean {
   return args.some((arg) => /^--(?:http|grpc|metrics)-por/.test(arg) && !/=(?:913[012]|0)$/.test(arg));
 }
 
-/** The port that is read is the one that the recorded server says it listens on. */
+/** The port that is read is the one in the recorded server's log. */
 function playParsing({ output = [] }: CommandCase, args: readonly string[]): string[] {
   if (isRefused(args)) return ["is refused"];
   const { values } = readArguments(args, {});
@@ -105,7 +105,7 @@ async function playServing(recorded: CommandCase, args: readonly string[], mask:
 function compareOutput(recorded: CommandCase, terminal: RecordedTerminal, mask: Mask): string[] {
   const expected = expectedOutput(recorded);
   const got = comparableOutput(recorded, terminal.errors, mask);
-  // Of one recording only the shape of the lines is kept.
+  // One recording keeps only the shape of the lines.
   return areLines(expected, got) || recorded.output_shape !== undefined
     ? []
     : [`expected ${expected.join("\n")}`, `got ${got.join("\n")}`];

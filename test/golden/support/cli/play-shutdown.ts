@@ -9,7 +9,7 @@ import { playedPython } from "../played-python.js";
 import { RepositoryFolder } from "../repository-folder.js";
 import { RecordedTerminal } from "./recorded-terminal.js";
 
-/** Plays a scenario that ends with a signal, through the command, and tells where it goes another way. */
+/** Plays a scenario that ends with a signal, through the command, and returns its differences. */
 export async function playShutdown(scenario: Scenario): Promise<string[]> {
   const folder = await RepositoryFolder.create(scenario.repository);
   const terminal = new RecordedTerminal();
@@ -39,7 +39,7 @@ export async function playShutdown(scenario: Scenario): Promise<string[]> {
   }
 }
 
-/** Something that happens once. */
+/** An event that happens once. */
 class Signal {
   give: () => void = () => {};
   readonly given = new Promise<void>((resolve) => {
@@ -89,7 +89,7 @@ class ShutdownPlayer {
     if (step.no_answer === undefined) {
       return answer === undefined ? [`no answer to ${step.call}`] : compareAnswer(step, answer);
     }
-    // A server that stops answers as well as it can: that it is live, and that it takes no more.
+    // A stopping server may answer that it is live and that it accepts no more requests.
     const isRefused = answer === undefined || answer.status >= 400 || step.call === "GET /v2/health/live";
     return isRefused && (this.#stopping || answer === undefined)
       ? []

@@ -24,7 +24,7 @@ export class RecordedTerminal implements Terminal {
     return this.#stopRequested;
   }
 
-  /** What `SIGTERM` does. */
+  /** Stands for `SIGTERM`. */
   stop(): void {
     this.#stop("15");
   }
@@ -33,7 +33,7 @@ export class RecordedTerminal implements Terminal {
     return this.errors.split("\n");
   }
 
-  /** Resolves when standard error has the text, with all of it. */
+  /** Resolves with all of standard error when it has the text. */
   untilItSays(text: string): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {

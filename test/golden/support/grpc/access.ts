@@ -6,11 +6,11 @@ export const ACCESS_TOKEN = "golden-secret";
 
 const HEADER = "triton-grpc-protocol-triton-access-token";
 
-/** Procedures that need the token unless a server is told otherwise. */
+/** Procedures that need the token by default. */
 const RESTRICTED =
   /^(SystemSharedMemory|CudaSharedMemory|Repository|ModelStatistics|TraceSetting|LogSettings)/;
 
-/** True for a call that the server refuses without the token: those with restrictions of their own have no others. */
+/** True for a call that the server rejects without the token: servers with their own restrictions have no others. */
 export function isRestricted(rpc: string, flags: readonly string[]): boolean {
   return RESTRICTED.test(rpc) && !flags.some((flag) => flag.startsWith("--grpc-restricted-protocol="));
 }
@@ -21,7 +21,7 @@ export function withToken(metadata: Metadata): Metadata {
   return all;
 }
 
-/** Tells how the end of a call without the token is not the refusal. */
+/** Lists how the end of a call without the token differs from the expected rejection. */
 export function refusalFault(rpc: string, { response, status }: UnaryResult): string[] {
   const text = `This protocol is restricted, expecting header '${HEADER}'`;
   const same = response === null && status.code === "UNAVAILABLE" && status.details === text;

@@ -8,7 +8,7 @@ export interface UnaryResult {
   readonly status: RecordedStatus;
 }
 
-/** A unary call under way. */
+/** A unary call in flight. */
 export interface UnaryCall {
   readonly result: Promise<UnaryResult>;
   cancel(): void;
@@ -35,7 +35,7 @@ export function metadataOf(recorded: GrpcCase): Metadata {
   return metadata;
 }
 
-/** Options of a call that may take `deadlineMs` milliseconds. */
+/** Options of a call with a deadline of `deadlineMs` milliseconds. */
 export function callOptions(deadlineMs: number | undefined): CallOptions {
   return deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs };
 }

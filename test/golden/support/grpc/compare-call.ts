@@ -7,10 +7,10 @@ import { expandFills, type GrpcCase, type JsonMessage, type RecordedStatus } fro
 /** Codes whose texts are written by the client library. */
 const CLIENT_CODES = ["DEADLINE_EXCEEDED", "CANCELLED"];
 
-/** Where the order of a hash map may show. */
+/** Fields in which the order of a hash map may show. */
 type Flags = GrpcCase["flags"];
 
-/** Tells how the end of a call differs from the recorded one. */
+/** Lists how the end of a call differs from the recorded one. */
 export function compareCall(
   recorded: Pick<GrpcCase, "response" | "status" | "flags">,
   got: UnaryResult,
@@ -22,7 +22,7 @@ export function compareCall(
   ];
 }
 
-/** Tells how a status differs from the recorded one. */
+/** Lists how a status differs from the recorded one. */
 export function compareStatus(expected: RecordedStatus, got: RecordedStatus, flags: Flags = []): string[] {
   const shown = `expected ${expected.code} "${expected.details}", got ${got.code} "${got.details}"`;
   if (expected.code !== got.code) return [`status: ${shown}`];
@@ -37,7 +37,7 @@ function fromClient(expected: RecordedStatus, got: RecordedStatus): boolean {
   );
 }
 
-/** Tells how a message differs from the recorded one. */
+/** Lists how a message differs from the recorded one. */
 export function compareMessage(
   expected: JsonMessage | null,
   got: JsonMessage | null,
@@ -47,7 +47,7 @@ export function compareMessage(
   return compareValues(toJsonValue(wanted), toJsonValue(arrange(got, flags)));
 }
 
-/** Levels out what depends on the order of a hash map. */
+/** Evens out effects of the order of a hash map. */
 function arrange(message: unknown, flags: Flags = []): unknown {
   if (message === null || typeof message !== "object") return message;
   const arranged: Record<string, unknown> = { ...message };
@@ -67,13 +67,13 @@ function sortOutputs(message: Record<string, unknown>): void {
   message.raw_output_contents = pairs.map(([, content]) => content);
 }
 
-/** Which of two inputs a text names, and in which order it lists them, is not compared for `unordered` cases. */
+/** `unordered` cases do not compare which of two inputs a text names and in which order it lists them. */
 function arrangeText(text: string, flags: Flags = []): string {
   const levelled = levelNames(withoutTraceback(text));
   return flags.includes("unordered") ? levelled.replace(/(?<=\binput )'INPUT\d'/g, "'INPUT'") : levelled;
 }
 
-/** What a Python model raised comes with the lines of its code. */
+/** Errors of a Python model include the lines of its code. */
 function withoutTraceback(text: string): string {
   return text.replace(/\n\nAt:\n[\s\S]*?\n?(?=;\n|$)/, "");
 }

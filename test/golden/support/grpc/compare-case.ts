@@ -10,17 +10,17 @@ import { playStream } from "./play-stream.js";
 import { findRpc } from "./protocol.js";
 import type { GrpcObjects } from "./shared-memory-objects.js";
 
-/** What a case is to be played against and compared with. */
+/** Server and expectations for playing a case. */
 export interface GrpcReplay {
   readonly client: Client;
   readonly objects: GrpcObjects;
   /** Flags of the recorded server. */
   readonly flags: readonly string[];
-  /** The case as the library is to do it. */
+  /** The case as the library is expected to handle it. */
   intended(got: UnaryResult | undefined): GrpcCase;
 }
 
-/** Replays one recorded case and tells how the server's side differs. */
+/** Replays one recorded case and lists how the server's side differs. */
 export async function compareGrpcCase(recorded: GrpcCase, replay: GrpcReplay): Promise<string[]> {
   const { client, objects, intended } = replay;
   if (recorded.form === "parallel") return playParallel(client, intended(undefined));
@@ -42,18 +42,18 @@ function callOnce(client: Client, recorded: GrpcCase, metadata: Metadata): Promi
   return unary(client, findRpc(rpc), message, metadata, deadline).result;
 }
 
-/** Some calls were made a while after the one before: their notes tell. */
+/** Some calls were made a while after the previous one; their notes say so. */
 function waitOf({ note = "" }: GrpcCase): number {
   return Number(/Asked (\d+) ms after/.exec(note)?.[1] ?? 0);
 }
 
-/** The version of the server is not that of the recorded one. */
+/** The version of the server differs from the recorded one. */
 function withoutVersion(expected: GrpcCase): GrpcCase {
   if (!Array.isArray(expected.response?.extensions)) return expected;
   return { ...expected, response: { ...expected.response, version: ANY } };
 }
 
-/** Keeps of an answer what the recording kept of it: rows of the index and of the statistics' names that it lists. */
+/** Keeps the recorded parts of an answer: the rows of the index and of the statistics that the recording lists. */
 function asRecorded({ rpc, response: expected }: GrpcCase, got: JsonMessage | null): JsonMessage | null {
   if (got === null || !expected) return got;
   if (rpc === "RepositoryIndex") {
@@ -73,7 +73,7 @@ interface Row {
   readonly version: string;
 }
 
-/** Rows with names that the recording lists: what other cases did to other models may be missing here. */
+/** Rows with names that the recording lists: effects of other cases on other models may be missing here. */
 function listed(expected: unknown, got: unknown): Row[] {
   const names = new Set((expected as Row[]).map(({ name }) => name));
   return (got as Row[]).filter(({ name }) => names.has(name));

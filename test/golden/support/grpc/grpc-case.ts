@@ -1,15 +1,15 @@
 /** A message in protobuf's JSON mapping, with proto field names. */
 export type JsonMessage = Readonly<Record<string, unknown>>;
 
-/** How a call ended. */
+/** The end of a call. */
 export interface RecordedStatus {
   readonly code: string;
   readonly details: string;
 }
 
-/** One thing that happened on a stream or among parallel calls, in the order in which the client saw it. */
+/** One event on a stream or among parallel calls, in the order in which the client saw it. */
 export interface RecordedEvent {
-  /** Which of several calls. */
+  /** Number of the call among several. */
   readonly call?: string;
   readonly send?: JsonMessage;
   readonly recv?: JsonMessage | null;
@@ -20,7 +20,7 @@ export interface RecordedEvent {
   readonly deadline_ms?: number;
 }
 
-/** What to think of a case. */
+/** Judgement of a case. */
 export type CaseFlag = "bug" | "racy" | "unordered" | "backend" | "build" | "version";
 
 /** One line of `grpc/cases.jsonl`. */
@@ -42,7 +42,7 @@ export interface GrpcCase {
   readonly flags?: readonly CaseFlag[];
   readonly group?: string;
   readonly note?: string;
-  /** What shared memory objects of the client hold before and after the call. */
+  /** Contents of the client's shared memory objects before and after the call. */
   readonly shm_before?: readonly RecordedObject[];
   readonly shm_after?: readonly RecordedObject[];
 }

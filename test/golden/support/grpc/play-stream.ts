@@ -7,7 +7,7 @@ import { decodeMessage, encodeMessage, findRpc } from "./protocol.js";
 
 const EVENT_TIMEOUT_MS = 10_000;
 
-/** Plays the client's side of a recorded stream and tells how the server's side differs. */
+/** Plays the client's side of a recorded stream and lists how the server's side differs. */
 export async function playStream(client: Client, recorded: GrpcCase): Promise<string[]> {
   const stream = new RecordedStream(client, recorded);
   const differences: string[] = [];
@@ -28,7 +28,7 @@ class RecordedStream {
   readonly #incoming: Incoming[] = [];
   readonly #flags: GrpcCase["flags"];
   readonly #lastStatus: RecordedStatus | undefined;
-  /** The stream ended as recorded, with fewer messages than a race allowed then. */
+  /** The stream ended as recorded, with fewer messages because of a race. */
   endedEarly = false;
   #wake: (() => void) | undefined;
 
@@ -45,7 +45,7 @@ class RecordedStream {
     );
     this.#call.on("data", (message: JsonMessage) => this.#arrive({ message }));
     this.#call.on("status", (ended) => this.#arrive({ status: statusOf(ended) }));
-    // A status that is not OK is told twice; the `status` event is enough.
+    // A status that is not OK is reported twice; the `status` event is enough.
     this.#call.on("error", () => {});
   }
 

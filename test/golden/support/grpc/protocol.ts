@@ -4,7 +4,7 @@ import { expandFills, type JsonMessage } from "./grpc-case.js";
 
 const folder = fileURLToPath(new URL("../../../../packages/grpc/proto/", import.meta.url));
 
-/** One remote procedure: where it is and what it takes and gives. */
+/** One remote procedure: its path and its message types. */
 export interface Rpc {
   readonly path: string;
   readonly request: protobuf.Type;
@@ -64,7 +64,7 @@ function prune(field: protobuf.Field, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value as object).map(([key, entry]) => [key, one(entry)]));
 }
 
-/** Fields of a oneof and messages say something even when they hold a default. */
+/** Fields of a oneof and messages carry information even when they hold a default. */
 function isDefault(field: protobuf.Field, value: unknown): boolean {
   if (Array.isArray(value)) return value.length === 0;
   if (field.map) return Object.keys(value as object).length === 0;

@@ -3,8 +3,8 @@ import type { GrpcOptions } from "@tritonjs/grpc";
 type Restriction = NonNullable<GrpcOptions["restrictedProtocols"]>[number];
 
 /**
- * Turns the flags of a recorded server into options of the frontend; those that only choose models say nothing.
- * Without restrictions of its own a server has the library's.
+ * Turns the flags of a recorded server into options of the frontend; flags that only choose models have no effect. A
+ * server without restrictions of its own has the library's.
  */
 export function serverOptions(flags: readonly string[]): GrpcOptions {
   const restrictedProtocols: Restriction[] = [];
@@ -17,7 +17,7 @@ export function serverOptions(flags: readonly string[]): GrpcOptions {
   return { headerForwardPattern, ...(restrictedProtocols.length === 0 ? {} : { restrictedProtocols }) };
 }
 
-/** `health,metadata:key=value`: the groups, then the header that they ask for. */
+/** `health,metadata:key=value`: the groups, then the header that they require. */
 function restrictionOf(text: string): Restriction {
   const [, groups = "", key = "", value = ""] = /^([^:]+):([^=]+)=(.*)$/.exec(text) ?? [];
   return { protocols: groups.split(",") as unknown as Restriction["protocols"], key, value };

@@ -9,7 +9,7 @@ const SIZES = { in: 64, out: 64, small: 32, big: 256, err: 64, page: 8192 };
 export class GrpcObjects {
   #objects: RecordedObjects | undefined;
 
-  /** Plays a case with what the objects held before it, and compares what they hold after it. */
+  /** Plays a case with the recorded contents of the objects, and compares their contents afterwards. */
   async around(recorded: GrpcCase, play: (sent: GrpcCase) => Promise<string[]>): Promise<string[]> {
     if (!/shared-memory/.test(recorded.area)) return play(recorded);
     const objects = await this.#made();

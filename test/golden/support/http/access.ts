@@ -4,11 +4,13 @@ import type { HttpResponse } from "./parse-response.js";
 /** Secret of the replayed servers. */
 export const ACCESS_TOKEN = "golden-secret";
 
-/** Groups that need the token unless a server is told otherwise: what changes it or tells about more than its models. */
+/** Groups that need the token by default: those that change the server or describe more than its models. */
 const RESTRICTED =
   /^\/v2\/((system|cuda)sharedmemory|repository|logging|trace\/|models\/(.*\/)?(stats|trace\/setting)$)/;
 
-/** True for a request that the server refuses without the token: those with restrictions of their own have no others. */
+/**
+ * True for a request that the server rejects without the token: servers with their own restrictions have no others.
+ */
 export function needsToken(
   { server_flags: flags = [] }: Pick<HttpCase, "server_flags">,
   { path, port }: RecordedRequest,
@@ -21,7 +23,7 @@ export function withToken(request: RecordedRequest): RecordedRequest {
   return { ...request, headers: { ...request.headers, "triton-access-token": ACCESS_TOKEN } };
 }
 
-/** Tells how the answer to a request without the token is not the refusal. */
+/** Lists how the answer to a request without the token differs from the expected rejection. */
 export function compareRefusal({ method, path }: RecordedRequest, got: HttpResponse | undefined): string[] {
   const text = JSON.stringify({ error: "This API is restricted, expecting header 'triton-access-token'" });
   const same =

@@ -7,7 +7,7 @@ import { type HttpCase, stepsOf } from "./http-case.js";
 
 type JsonObject = Map<string, JsonValue>;
 
-/** Levels out what is not part of the protocol: see each rule. */
+/** Evens out parts that the protocol does not define: see each rule. */
 export function arrangementOf(recorded: HttpCase): Arrangement {
   const paths = stepsOf(recorded).map(({ request }) => request.path);
   const ofAllModels = paths.some((path) => path === "/v2/models/stats");
@@ -44,7 +44,7 @@ export function arrangementOf(recorded: HttpCase): Arrangement {
   };
 }
 
-/** The rows of the models that a case is about: what other cases did to other models is not replayed. */
+/** The rows of the models of a case: effects of other cases on other models are not replayed. */
 function indexOf(recorded: HttpCase, rows: JsonValue[]): JsonValue[] {
   const named = stepsOf(recorded).map(({ request }) => /\/models\/([^/]+)/.exec(request.path)?.[1]);
   return rows
@@ -52,14 +52,14 @@ function indexOf(recorded: HttpCase, rows: JsonValue[]): JsonValue[] {
     .map(levelRow);
 }
 
-/** Unloading takes a moment or none, and a model without versions may say why there are none. */
+/** Unloading takes a moment or none, and a model without versions may give the reason. */
 function levelRow(row: JsonObject): JsonObject {
   withoutTraceback(row, "reason");
   if (row.get("state") === "UNLOADING") row.set("state", "UNAVAILABLE").set("reason", "unloaded");
   return row.has("version") ? row : new Map([["name", row.get("name") ?? null]]);
 }
 
-/** What a Python model raised comes with the lines of its code. */
+/** Errors of a Python model include the lines of its code. */
 function withoutTraceback(body: JsonObject, key: string): void {
   const value = body.get(key);
   if (typeof value === "string") body.set(key, value.replace(/\n\nAt:\n[\s\S]*?\n?(?=;\n|$)/, ""));
@@ -80,7 +80,7 @@ function dropExampleParameters(body: JsonObject): void {
   if (examples.length > 0 && parameters.size === 0) body.delete("parameters");
 }
 
-/** Response parameters have a place of their own; those of the generate extension stand among the outputs. */
+/** Response parameters have a place of their own; those of the generate extension are among the outputs. */
 function placeOfParameters(body: JsonObject): JsonObject {
   if (!body.has("outputs")) return body;
   const parameters = body.get("parameters");
@@ -91,19 +91,19 @@ function changeScalars(place: JsonObject, change: (value: JsonValue) => JsonValu
   for (const [key, value] of place) place.set(key, change(value));
 }
 
-/** The recorded model gives doubles back as `double:` and their bits. */
+/** The recorded model returns doubles as `double:` and their bits. */
 function readDouble(value: JsonValue): JsonValue {
   const bits = typeof value === "string" ? /^double:([0-9a-f]{16})$/.exec(value)?.[1] : undefined;
   return bits === undefined ? value : Buffer.from(bits, "hex").readDoubleBE();
 }
 
-/** A number as a text that does not tell 1 from 1.0: JavaScript does not either. */
+/** A number as a text that does not distinguish 1 from 1.0: JavaScript does not either. */
 function exact(value: JsonValue): JsonValue {
   if (typeof value !== "number" && typeof value !== "bigint") return value;
   return Number.isInteger(Number(value)) ? `number ${BigInt(value)}` : `number ${value}`;
 }
 
-/** Which of two inputs a text names, and the order of equal classes, are those of a hash map. */
+/** Which of two inputs a text names, and the order of equal classes, depend on a hash map. */
 function levelOrder(body: JsonObject): void {
   const error = body.get("error");
   if (typeof error === "string") body.set("error", error.replace(/(?<=\binput )'INPUT\d'/g, "'INPUT'"));

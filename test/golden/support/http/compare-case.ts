@@ -3,7 +3,7 @@ import { compareResponse } from "./compare-response.js";
 import { type HttpCase, stepsOf } from "./http-case.js";
 import type { HttpResponse } from "./parse-response.js";
 
-/** Tells how the answers to the steps of a case differ from what they should be. */
+/** Lists how the answers to the steps of a case differ from the expected ones. */
 export function compareHttpCase(
   intended: HttpCase,
   answers: readonly (HttpResponse | undefined)[],

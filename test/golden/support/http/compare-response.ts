@@ -6,10 +6,10 @@ import type { HttpResponse } from "./parse-response.js";
 
 const HEADER_LENGTH = "inference-header-content-length";
 
-/** Headers that change how a client reads the body: there must be none that the recording lacks. */
+/** Headers that change how a client reads the body: none may appear that the recording lacks. */
 const TELLING_HEADERS = [HEADER_LENGTH, "content-encoding", "transfer-encoding"];
 
-/** What happens to bodies before they are compared. */
+/** Changes to bodies before they are compared. */
 export interface Arrangement {
   expected(body: JsonValue): JsonValue;
   got(body: JsonValue): JsonValue;
@@ -17,7 +17,7 @@ export interface Arrangement {
   both(body: JsonValue): JsonValue;
 }
 
-/** Tells how an answer differs from the recorded one. */
+/** Lists how an answer differs from the recorded one. */
 export function compareResponse(
   expected: RecordedResponse,
   got: HttpResponse | undefined,
@@ -49,8 +49,8 @@ function compareHeaders(expected: RecordedResponse, got: HttpResponse): string[]
 }
 
 /**
- * True for a length that the body has: the recorded one for the recorded bytes. For others the number of JSON bytes
- * depends on how numbers are written, and the body is split by it further down.
+ * True for a length that matches the body: the recorded length for the recorded bytes. For other bodies the number
+ * of JSON bytes depends on how numbers are written, and the body is split by it further down.
  */
 function isLength(value: string | undefined, { body }: HttpResponse, expected: RecordedResponse): boolean {
   if (value === undefined || !/^\d+$/.test(value) || Number(value) > body.length) return false;

@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import { type RecordedRequest, requestBody } from "./http-case.js";
 import { type HttpResponse, parseResponse } from "./parse-response.js";
 
-/** Where a server listens. */
+/** Address of a server. */
 export interface Address {
   readonly host: string;
   readonly port: number;

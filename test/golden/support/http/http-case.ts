@@ -11,11 +11,11 @@ export interface RecordedRequest {
   readonly port?: "metrics";
 }
 
-/** An answer as it came, its body de-chunked and decompressed. */
+/** A received answer, its body de-chunked and decompressed. */
 export interface RecordedResponse {
   /** `null`: the connection ended without an answer. */
   readonly status: number | null;
-  /** Those that matter. */
+  /** Only headers that matter. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body_text?: string;
   readonly body_b64?: string;
@@ -42,7 +42,7 @@ export interface HttpCase extends Partial<Step> {
   readonly unordered?: string;
   /** A bug or an artefact of the recorded server. */
   readonly quirk?: string;
-  /** What the newer sources answer. */
+  /** The answer according to the newer sources. */
   readonly newer?: string;
 }
 

@@ -6,21 +6,20 @@ export interface HttpResponse {
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
-  /** How the length of the body is not what the answer says of it. */
+  /** How the length of the body differs from the one in its headers. */
   readonly fault?: string;
 }
 
 interface Head {
   readonly status: number;
   readonly headers: Map<string, string>;
-  /** Where the body begins. */
+  /** Position where the body begins. */
   readonly bodyAt: number;
 }
 
 /**
- * Reads one answer from what has come so far; `undefined` while it is not complete. Interim answers (100 Continue)
- * are skipped.
- *
+ * Reads one answer from the bytes received so far; `undefined` while it is not complete. Interim answers (100
+ * Continue) are skipped.
  * @param closed the server will send no more
  */
 export function parseResponse(received: Buffer, method: string, closed: boolean): HttpResponse | undefined {
@@ -43,7 +42,7 @@ export function parseResponse(received: Buffer, method: string, closed: boolean)
   }
 }
 
-/** An answer says once where it ends, and nothing comes after it. */
+/** An answer has one end, and nothing comes after it. */
 function lengthFault(received: Buffer, { headers, bodyAt }: Head, method: string): string | undefined {
   const length = headers.get("content-length");
   const isChunked = headers.has("transfer-encoding");

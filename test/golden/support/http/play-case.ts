@@ -5,21 +5,21 @@ import { type HttpCase, type RecordedRequest, type Step, stepsOf } from "./http-
 import type { HttpResponse } from "./parse-response.js";
 import { HttpObjects } from "./shared-memory-objects.js";
 
-/** Where the servers of the HTTP cases listen. */
+/** Addresses of the servers of the HTTP cases. */
 export interface Addresses {
   readonly http: Address;
   readonly metrics: Address;
 }
 
-/** What came of a case. */
+/** The outcome of a case. */
 export interface PlayedCase {
   /** In the order of the steps. */
   readonly answers: readonly (HttpResponse | undefined)[];
-  /** What is wrong whatever was recorded: a restricted group that answers without the access token. */
+  /** Faults independent of the recording: a restricted group that answers without the access token. */
   readonly faults: readonly string[];
 }
 
-/** Plays the client's side of a recorded case. Restricted groups are asked without the access token first. */
+/** Plays the client's side of a recorded case. Restricted groups are first called without the access token. */
 export async function playHttpCase(addresses: Addresses, recorded: HttpCase): Promise<PlayedCase> {
   if (!recorded.area.startsWith("shm")) return playSteps(addresses, recorded);
   const objects = new HttpObjects();

@@ -3,8 +3,8 @@ import type { HttpOptions } from "@tritonjs/http";
 type Restrictions = Record<string, { header: string; value: string }>;
 
 /**
- * Turns the flags of a recorded server into options of the frontend; those that only choose models say nothing.
- * Without restrictions of its own a server has the library's.
+ * Turns the flags of a recorded server into options of the frontend; flags that only choose models have no effect. A
+ * server without restrictions of its own has the library's.
  */
 export function serverOptions(flags: readonly string[]): HttpOptions {
   const restrictions: Restrictions = {};
@@ -18,7 +18,7 @@ export function serverOptions(flags: readonly string[]): HttpOptions {
   return Object.keys(restrictions).length === 0 ? options : { ...options, restrictions };
 }
 
-/** `health,metadata:key=value`: the groups, then the header that they ask for. */
+/** `health,metadata:key=value`: the groups, then the header that they require. */
 function restrictionsOf(text: string): Restrictions {
   const [, groups = "", header = "", value = ""] = /^([^:]+):([^=]+)=(.*)$/.exec(text) ?? [];
   return Object.fromEntries(groups.split(",").map((group) => [group, { header, value }]));

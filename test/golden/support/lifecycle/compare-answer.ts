@@ -6,13 +6,13 @@ import type { CallStep, IndexRow } from "./scenario.js";
 /** The recorded identity backend adds four example parameters to every response. */
 const EXAMPLE_PARAMETER = /^param[0-3]$/;
 
-/** An answer of the server: the status, and the body as JSON, or as text when it is none. */
+/** An answer of the server: the status, and the body as JSON or text. */
 export interface Answer {
   readonly status: number;
   readonly body: unknown;
 }
 
-/** Tells how an answer differs from the recorded one. */
+/** Lists how an answer differs from the recorded one. */
 export function compareAnswer(
   step: CallStep,
   { status, body }: Answer,
@@ -36,7 +36,10 @@ export function compareAnswer(
   return differences;
 }
 
-/** What both sides say: the recording keeps parts of some answers, and the recorded backend adds example parameters. */
+/**
+ * The parts that both sides have: the recording keeps parts of some answers, and the recorded backend adds example
+ * parameters.
+ */
 function arranged(call: string, body: unknown): unknown {
   if (typeof body !== "object" || body === null) return body;
   if (call.endsWith("/stats")) {

@@ -1,19 +1,18 @@
 import type { IndexRow } from "./scenario.js";
 
-/** A model without a version has a row that says so, where the recorded server has none. */
+/** A model without a version has a row with the reason, where the recorded server has none. */
 const NO_VERSION = /^at least one version must be available under the version policy of model '[^']+'$/;
 
 /** Words before the reason of an error. */
 const WORDS = /^(Invalid argument|Internal|Not found|Unsupported|Unavailable): /;
 
-/** The place in the configuration that a parse error of ours ends with. */
+/** The position at the end of our own parse errors. */
 const PLACE = / \(at [\w.[\]]+\)$/gm;
 
 /**
- * Tells how two repository indexes differ. Unloading takes the recorded server a moment, ours none or a moment: both
- * are `unloaded`. A row that the recorded server leaves without a word tells why the model is not there, in the words
- * of that server's log.
- *
+ * Lists how two repository indexes differ. Unloading takes the recorded server a moment, ours none or a moment: both
+ * are `unloaded`. A row without a reason in the recording may have one here, in the words of the recorded server's
+ * log.
  * @param log lines of the recorded server's log so far
  */
 export function compareIndex(
@@ -30,7 +29,7 @@ export function compareIndex(
   return same ? [] : [`index: expected ${wanted.map(text).join(" ")}, got ${got.map(text).join(" ")}`];
 }
 
-/** True when a version is on its way out, which is over at some time or other. */
+/** True while a version is being unloaded, which ends at some time. */
 export function isUnloading(rows: readonly IndexRow[]): boolean {
   return rows.some(({ state }) => state === "UNLOADING");
 }
@@ -45,7 +44,7 @@ function isWithoutVersion({ version, state, reason = "" }: IndexRow): boolean {
   return version === undefined && state === "UNAVAILABLE" && NO_VERSION.test(reason);
 }
 
-/** A row as the recorded server has it, when the reason that it adds is one that the log told. */
+/** A row in the recorded server's form, when its added reason is in the log. */
 function bare(row: IndexRow, wanted: IndexRow, log: readonly string[]): IndexRow {
   const { name, version, state, reason = "" } = row;
   if (wanted.state !== undefined || version !== undefined || state !== "UNAVAILABLE") return row;

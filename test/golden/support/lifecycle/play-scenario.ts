@@ -12,7 +12,7 @@ import { compareIndex, isUnloading } from "./compare-index.js";
 import { pythonOfScenarios } from "./python-code.js";
 import type { CallStep, IndexRow, LifecycleStep, Scenario } from "./scenario.js";
 
-/** Plays a scenario against a server of its own, and tells where it goes another way than it should. */
+/** Plays a scenario against a server of its own, and lists how it differs from the expected outcome. */
 export async function playScenario(scenario: Scenario): Promise<string[]> {
   const differences: string[] = [];
   const code = await serve(scenario, differences).then(
@@ -26,7 +26,7 @@ export async function playScenario(scenario: Scenario): Promise<string[]> {
   return differences;
 }
 
-/** Resolves when the server has stopped as it should. */
+/** Resolves when the server has stopped as expected. */
 async function serve(scenario: Scenario, differences: string[]): Promise<void> {
   const folders = [await RepositoryFolder.create(scenario.repository)];
   if (scenario.repository2 !== undefined)

@@ -3,7 +3,10 @@ import { type Behaviour, toInferFunc } from "../behaviours/behaviour.js";
 import type { Array_ } from "../behaviours/tensors.js";
 import type { PlayPython } from "../played-python.js";
 
-/** The Python models of the life-cycle scenarios: one sleeps for as many seconds as its input says, others do not load. */
+/**
+ * The Python models of the life-cycle scenarios: one sleeps for as many seconds as its input says, others do not
+ * load.
+ */
 export const pythonOfScenarios: PlayPython = (code) => {
   const raised = /^raise RuntimeError\("([^"]*)"\)/m.exec(code);
   if (raised !== null) throw new TritonError("INTERNAL", `RuntimeError: ${raised[1]}`);

@@ -17,13 +17,13 @@ export interface CallStep {
   readonly status?: number;
   readonly response?: unknown;
   readonly response_part?: unknown;
-  /** Why there was no answer. */
+  /** Reason why there was no answer. */
   readonly no_answer?: string;
   /** Name of a call whose answer comes later. */
   readonly background_call?: string;
 }
 
-/** A step of a scenario: what is done, and how the repository is afterwards. */
+/** A step of a scenario: an action, and the repository after it. */
 export interface LifecycleStep extends Partial<CallStep> {
   readonly start?: string;
   readonly filesystem?: string;

@@ -3,7 +3,7 @@ import { type JsonValue, parseJson, toJsonValue } from "../json-value.js";
 import type { IndexRow } from "../lifecycle/scenario.js";
 import type { LoadAnswer, LoadCase, PlayedLoad } from "./load-case.js";
 
-/** Tells what of a load went another way than it should. */
+/** Lists how a load differs from the expected outcome. */
 export function compareLoad(expected: LoadCase, got: PlayedLoad): string[] {
   const { load, index_others: others, config, config_raw: raw, metadata, ready } = expected;
   if (load === undefined) return ["the recording tells of no answer"];
@@ -13,7 +13,7 @@ export function compareLoad(expected: LoadCase, got: PlayedLoad): string[] {
     ...compareRows("index", levelled.index ?? [], got.index),
   ];
   if (others !== undefined) differences.push(...compareMembers(others, got.index_others));
-  // The text tells integers from other numbers, and keeps all of their digits.
+  // The text distinguishes integers from other numbers, and keeps all of their digits.
   const [wanted, found] = raw === undefined ? [config, got.config] : [undefined, undefined];
   if (raw !== undefined)
     differences.push(...compareValues(sorted(parseJson(raw)), sorted(parseJson(got.config_raw))));
@@ -39,7 +39,7 @@ function errorOf({ body }: LoadAnswer): string {
   return body === "" ? "" : withoutTraceback(body.error);
 }
 
-/** What a Python model raised comes with the lines of its code. */
+/** Errors of a Python model include the lines of its code. */
 export function withoutTraceback(text: string): string {
   return text.replace(/\n\nAt:\n[\s\S]*?\n?(?=;\n|$)/, "");
 }
@@ -59,7 +59,7 @@ function compareRows(what: string, expected: readonly IndexRow[], got: readonly 
     : [`${what}: expected ${show(shown(expected))}, got ${show(shown(got))}`];
 }
 
-/** Members of an ensemble are what is loaded here; other rows were left by other cases. */
+/** Members of an ensemble are loaded here; other rows were left by other cases. */
 function compareMembers(expected: readonly IndexRow[], got: readonly IndexRow[]): string[] {
   const members = got.filter(({ state }) => state !== undefined);
   const same = expected.filter(({ name, version }) =>
@@ -69,8 +69,8 @@ function compareMembers(expected: readonly IndexRow[], got: readonly IndexRow[])
 }
 
 /**
- * The recorded server stops at the first thing that is wrong with a configuration; here all are told, one a line, each
- * with the model.
+ * The recorded server stops at the first problem of a configuration; the library reports all, one a line, each with
+ * the model.
  */
 function withFurtherFindings(expected: LoadCase, got: PlayedLoad): LoadCase {
   const [row] = expected.index ?? [];
@@ -94,7 +94,7 @@ function withFurtherFindings(expected: LoadCase, got: PlayedLoad): LoadCase {
   };
 }
 
-/** The recorded server lists tensors that it found in a file in the order of their hashes. */
+/** The recorded server lists tensors found in a file in the order of their hashes. */
 function sorted(body: JsonValue): JsonValue {
   if (!(body instanceof Map)) return body;
   const nameOf = (value: JsonValue) => (value instanceof Map ? String(value.get("name")) : "");

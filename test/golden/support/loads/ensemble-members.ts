@@ -22,7 +22,7 @@ const configs: Readonly<Record<string, string>> = {
   bad: member(4, 1, "data_type: TYPE_FP32 dims: [ -1 ]").replace("identity", "nosuch"),
 };
 
-/** The models that the recorded ensembles were made of. */
+/** The members of the recorded ensembles. */
 export const ensembleMembers: Files = Object.fromEntries(
   Object.entries(configs).flatMap(([name, text]) => [
     [`${name}/1/`, ""],

@@ -1,6 +1,6 @@
 import type { IndexRow } from "../lifecycle/scenario.js";
 
-/** One model that the recorded server loaded on request: its files, and all that came of it. */
+/** One model that the recorded server loaded on request: its files and the outcome. */
 export interface LoadCase {
   readonly id: string;
   readonly model: string;
@@ -9,7 +9,7 @@ export interface LoadCase {
   readonly files: Readonly<Record<string, string | { readonly base64: string }>>;
   /** `ensemble-members`: models beside it. */
   readonly other_models?: string;
-  /** Absent where the server ended: `server` tells how. */
+  /** Absent where the server ended: `server` says how. */
   readonly load?: LoadAnswer;
   readonly server?: unknown;
   /** Rows of the model. */
@@ -26,13 +26,13 @@ export interface LoadCase {
   readonly log?: readonly string[];
 }
 
-/** The answer to the request to load. */
+/** The answer to the load request. */
 export interface LoadAnswer {
   readonly status: number;
   readonly body: "" | { readonly error: string };
 }
 
-/** What came of a load here. */
+/** The outcome of a load here. */
 export type PlayedLoad = Required<
   Pick<LoadCase, "load" | "index" | "index_others" | "config" | "config_raw" | "metadata" | "ready">
 >;

@@ -10,7 +10,7 @@ import { repositoryOptions } from "../repository-options.js";
 import { ensembleMembers } from "./ensemble-members.js";
 import type { LoadAnswer, LoadCase, PlayedLoad } from "./load-case.js";
 
-/** Loads a recorded model from a repository, and asks for all that the recording tells of it. */
+/** Loads a recorded model from a repository, and reads everything that the recording has about it. */
 export async function playLoad(recorded: LoadCase): Promise<PlayedLoad> {
   const files = Object.fromEntries(
     Object.entries(recorded.files).map(([path, content]) => [`${recorded.model}/${path}`, bytesOf(content)]),

@@ -1,24 +1,23 @@
-/** Stands in a recording for a value that depends on time or machine. */
+/** Marks a recorded value that depends on time or machine. */
 const MASKED = "<value>";
 
-/** Series that do not come from the server but from a backend of the recording. */
+/** Series that come from a backend of the recording and not from the server. */
 const FROM_BACKEND = /^input_byte_size_counter/;
 
-/** Series whose values are the machine's own. */
+/** Series whose values depend on the machine. */
 const OF_MACHINE = /^nv_(cpu|pinned_memory|model_load)_/;
 
-/** Families of the recorded server; others of ours have names of their own. */
+/** Families of the recorded server; our own families have other names. */
 const RECORDED_FAMILY = /^nv_/;
 
 /** Families that newer servers have for models of more kinds. */
 const OF_NEWER_SERVERS = /^nv_inference_first_response_histogram_ms/;
 
-/** Series of the whole cache, which the recorded server brings up to date once a second. */
+/** Series of the whole cache, which the recorded server updates once a second. */
 const OF_WHOLE_CACHE = /^nv_cache_(util|num_(?!\w+_per_model)|(lookup|insertion)_duration)/;
 
 /**
- * Tells which recorded series a metrics page lacks, which have other values, and which the recording does not have.
- *
+ * Lists which recorded series a metrics page lacks, which have other values, and which the recording does not have.
  * @param page Prometheus text
  * @param lines `family{label="value"} 1`
  */
@@ -54,7 +53,7 @@ export function furtherSeries(page: string, lines: readonly string[]): string[] 
     .map((series) => `${series}: expected no such series`);
 }
 
-/** The lines of a recorded page that tell a family's kind or help text, and that `page` lacks. */
+/** Recorded lines with a family's kind or help text that `page` lacks. */
 export function missingFamilies(page: string, recorded: string): string[] {
   const got = new Set(page.split("\n"));
   return recorded

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Behaviour } from "../behaviours/behaviour.js";
 import { elements } from "../behaviours/tensors.js";
 
-/** The model with metrics of its own: counts its requests, keeps the last value, and the distribution of all. */
+/** The model with metrics of its own: it counts its requests and keeps the last value and the distribution of all. */
 export function customMetrics(registry: Registry): Behaviour {
   const registers = [registry];
   const requests = new Counter({

@@ -1,6 +1,6 @@
 import type { MetricsConfig } from "@tritonjs/core";
 
-/** The metrics that a server was started with: `--metrics-config=<setting>=<value>`. */
+/** The metrics of the recorded server's flags: `--metrics-config=<setting>=<value>`. */
 export function metricsConfigOf(flags: readonly string[]): MetricsConfig {
   const settings = new Map(
     flags.flatMap((flag) => {

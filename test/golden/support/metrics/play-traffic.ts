@@ -13,7 +13,7 @@ import { type InferBody, repositoryModels, type TrafficCase, type TrafficStep } 
 /** Time between requests that do not wait for each other. */
 const BETWEEN_REQUESTS_MS = 100;
 
-/** Longest that a request of the scripts takes. */
+/** Longest duration of a request of the scripts. */
 const ANSWER_WITHIN_MS = 5_000;
 
 /** Plain inference with a decoupled model never leaves the frontend. */
@@ -21,7 +21,10 @@ const REFUSED_BY_HTTP = 501;
 
 const httpStatus: Readonly<Record<string, number>> = { INTERNAL: 500, UNAVAILABLE: 503, NOT_FOUND: 404 };
 
-/** The Python model of the scripts: waits as many seconds as its input says, fails for negative and large ones. */
+/**
+ * The Python model of the scripts: it waits as many seconds as its input says, and fails for negative and large
+ * ones.
+ */
 async function waitSeconds({ inputs: { INPUT0 } }: ModelRequest, model: PlayedModel): Promise<ModelResult> {
   const seconds = (elements(INPUT0) as Float32Array)[0] ?? 0;
   if (seconds < 0) return new TritonError("INTERNAL", "refused");
@@ -34,11 +37,11 @@ async function waitSeconds({ inputs: { INPUT0 } }: ModelRequest, model: PlayedMo
 export class TrafficServer {
   readonly clock = new VirtualClock();
   readonly triton: Triton;
-  /** How answers differ from the recorded ones. */
+  /** Differences of answers from the recorded ones. */
   readonly differences: string[] = [];
   readonly #requests: InferenceRequest[] = [];
 
-  /** Serves the models of a case: bound by behaviour, or from a repository where its path is part of what is told. */
+  /** Serves the models of a case: bound by behaviour, or from a repository where the outcome shows its path. */
   static async start(recorded: TrafficCase): Promise<TrafficServer> {
     const inFolder = recorded.flags.includes("--model-namespacing=true");
     const folder = inFolder ? await RepositoryFolder.create(recorded.repository) : undefined;
@@ -90,7 +93,7 @@ export class TrafficServer {
     }
   }
 
-  /** Sends a request; the list is empty when it is refused. */
+  /** Sends a request; the list is empty when it is rejected. */
   #infer(step: TrafficStep, body: InferBody): readonly InferenceRequest[] {
     const [, , , name = "", , version] = step.POST?.split("/") ?? ["", "", "", step["gRPC ModelInfer"]];
     const request = new InferenceRequest({
@@ -99,7 +102,7 @@ export class TrafficServer {
       inputs: new Map(body.inputs.map((input) => [input.name, toTensor(input)])),
       onResponse: (outcome) => this.#check(step, outcome),
     });
-    // The gRPC frontend gives a call up when its deadline passes.
+    // The gRPC frontend cancels a call when its deadline passes.
     const deadline = step.client_deadline_seconds;
     if (deadline !== undefined) this.clock.setTimer(deadline * 1000, () => void request.cancel());
     try {
@@ -135,7 +138,7 @@ export class TrafficServer {
   }
 }
 
-/** The tensors of a step; none for one that is no request, or that the HTTP frontend refuses by itself. */
+/** The tensors of a step; none for an invalid request or one that the HTTP frontend rejects itself. */
 function bodyOf({ INPUT0: rows, body, status }: TrafficStep): InferBody | undefined {
   if (rows !== undefined) return oneInput([rows.length, rows[0]?.length ?? 0], rows.flat());
   if (body === undefined || status === REFUSED_BY_HTTP) return undefined;

@@ -1,7 +1,7 @@
 import type { StatisticsRecord } from "../scheduler/scenario.js";
 import type { StatisticsSnapshot } from "./traffic.js";
 
-/** The counts of a recorded snapshot, durations left out, by name and version. */
+/** The counts of a recorded snapshot without durations, by name and version. */
 export function snapshotRecords(
   snapshot: StatisticsSnapshot | undefined,
 ): (StatisticsRecord & { name: string; version: string })[] {

@@ -33,7 +33,7 @@ export interface TrafficStep {
   readonly join?: true;
 }
 
-/** What `metrics.jsonl` and `statistics.jsonl` have in common. */
+/** Common fields of `metrics.jsonl` and `statistics.jsonl`. */
 export interface TrafficCase {
   readonly id: string;
   readonly flags: readonly string[];
@@ -46,7 +46,7 @@ export interface TrafficCase {
 export interface MetricsCase extends TrafficCase {
   readonly metrics_at_start: readonly string[];
   readonly metrics_after: readonly string[];
-  /** Series that changed and have no time in them. */
+  /** Series that changed and do not measure time. */
   readonly changed_exact: Readonly<Record<string, string>>;
   readonly metrics_during?: readonly {
     readonly after_traffic_items: number;

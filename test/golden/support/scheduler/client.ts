@@ -13,22 +13,22 @@ import {
 import { grpcCodeName } from "../grpc-code.js";
 import type { Action, ResponseRecord, TensorText } from "./scenario.js";
 
-/** When an answer came. */
+/** Time when an answer came. */
 export interface Arrival {
   readonly id: string;
   /** Milliseconds on the scenario's clock. */
   readonly at: number;
 }
 
-/** What a request ends with when the client gave up, whatever the server did. */
+/** The end of a request that the client cancelled, whatever the server did. */
 const GIVEN_UP = "CANCELLED(client)";
 
-/** The client of a scenario: calls the service in process, gives up when told to. */
+/** The client of a scenario: it calls the service in process, and cancels when the scenario says so. */
 export class Client {
   readonly responses: ResponseRecord[] = [];
   readonly arrivals: Arrival[] = [];
   readonly #requests = new Map<string, InferenceRequest>();
-  /** Ids whose last answer has come, or whose client gave up. */
+  /** Ids whose last answer has come, or whose client cancelled. */
   readonly #ended = new Set<string>();
 
   constructor(
@@ -81,7 +81,7 @@ export class Client {
   ): void {
     if (this.#ended.has(id)) return;
     if (final) this.#ended.add(id);
-    // A stream tells which answer is the last, with an empty one if need be, and gives no code with an error.
+    // A stream marks the last answer, with an empty one if need be, and has no code for an error.
     const last: Parameters = stream ? { triton_final_response: final } : {};
     if (outcome instanceof TritonError) {
       const code = stream ? undefined : grpcCodeName(outcome.code);
@@ -98,7 +98,7 @@ export class Client {
   }
 }
 
-/** The gRPC frontend refuses a call with one answer to a model with any number of them. */
+/** The gRPC frontend rejects a unary call to a decoupled model. */
 function decoupledError(): TritonError {
   return new TritonError(
     "UNSUPPORTED",

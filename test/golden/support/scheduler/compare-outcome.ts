@@ -14,7 +14,7 @@ const POLL_MS = 500;
 /** The recorded identity backend adds four example parameters to every response. */
 const EXAMPLE_PARAMETER = /^param[0-3]$/;
 
-/** Tells how an outcome differs from the recorded one. */
+/** Lists how an outcome differs from the recorded one. */
 export function compareOutcome(scenario: Scenario, got: Outcome): string[] {
   const expected = scenario.outcome;
   if (expected.executions_by_instance !== undefined) return compareCounts(expected, got);
@@ -35,7 +35,7 @@ export function compareOutcome(scenario: Scenario, got: Outcome): string[] {
   ];
 }
 
-/** Which instance took which request is not certain: how often each ran is, and that all were answered. */
+/** Which instance took which request is not certain: the number of runs of each is, and that all were answered. */
 function compareCounts(expected: Outcome, got: Outcome): string[] {
   const answered = ({ responses }: Outcome) => responses.map(({ id, ok }) => `${id}: ${ok}`).sort();
   return [
@@ -45,7 +45,7 @@ function compareCounts(expected: Outcome, got: Outcome): string[] {
   ];
 }
 
-/** Tells how the refusal of a model differs from the recorded one; without a recorded one the model is to load. */
+/** Lists how the rejection of a model differs from the recorded one; without a recorded one the model must load. */
 export function compareRefusal({ id, outcome }: Scenario, refusal: string | undefined): string[] {
   const told = outcome.load_error_detail ?? outcome.load_error;
   const reason = told
@@ -101,7 +101,7 @@ function canonical(value: JsonValue): string {
   return `{${members.sort().join(",")}}`;
 }
 
-/** Answers by request. Which instance took a request is not compared, so neither is its count of executions. */
+/** Answers by request. The instance that took a request is not compared, so neither is its count of executions. */
 function shownResponses(
   { unordered_executions: racing }: Scenario,
   responses: readonly ResponseRecord[],

@@ -14,7 +14,7 @@ import { statisticsRecord } from "./statistics-record.js";
 /** Answers closer together than this arrive as one group. */
 const GROUP_GAP_MS = 12;
 
-/** Longest that anything in a scenario waits after its last action. */
+/** Longest wait in a scenario after its last action. */
 const LAST_WAIT_MS = 12_000;
 
 /** Step of the clock while a model may run in real time. */
@@ -25,7 +25,7 @@ const LOAD_STEP_MS = 10;
 
 type AnyHandle = ReturnType<typeof bindModel>;
 
-/** Plays a scenario on a virtual clock and tells what came of it. */
+/** Plays a scenario on a virtual clock and returns its outcome. */
 export async function play(scenario: Scenario): Promise<Outcome> {
   const folder = await warmupFolder(scenario);
   return playIn(folder.path, scenario).finally(() => folder.remove());
@@ -91,7 +91,7 @@ async function pass(clock: VirtualClock, until: number, graph: OnnxGraph | undef
   await graph?.settle(clock);
 }
 
-/** The ONNX graph that the model of a scenario is. */
+/** The ONNX graph of a scenario's model. */
 function graphOf({ id, config_pbtxt: text, files = {} }: Scenario): OnnxGraph | undefined {
   const graph = files["1/model.onnx"];
   return graph === undefined ? undefined : new OnnxGraph(graph, parseConfigText(text, id));
@@ -103,7 +103,7 @@ function stateFilesOf({ files = {} }: Scenario): Record<string, Uint8Array> {
   return Object.fromEntries(paths.map((path) => [basename(path), Buffer.from(files[path]!, "hex")]));
 }
 
-/** A repository in which there are no files but those of warmup inputs. */
+/** A repository whose only files are those of warm-up inputs. */
 function warmupFolder({ id, files = {} }: Scenario): Promise<RepositoryFolder> {
   const paths = Object.keys(files).filter((path) => path.startsWith("warmup/"));
   return RepositoryFolder.create(
@@ -117,7 +117,7 @@ interface ScenarioModel {
   readonly config: ParsedConfig;
 }
 
-/** The models of a scenario, members before the ensemble that they are part of. */
+/** The models of a scenario, members before their ensemble. */
 function modelsOf(scenario: Scenario, folder: string): ScenarioModel[] {
   const texts = [
     ...Object.entries(scenario.extra_models ?? {}),
@@ -142,7 +142,7 @@ function bindModel(
     : triton.bindEnsemble({ modelName, modelConfig });
 }
 
-/** Lets the warmup of a model run on the scenario's clock. Rejects when the model does not load. */
+/** Lets the warm-up of a model run on the scenario's clock. Rejects when the model does not load. */
 async function load(handle: { ready(): Promise<void> }, clock: VirtualClock): Promise<void> {
   let over = false;
   const ready = handle.ready().finally(() => {
@@ -154,7 +154,7 @@ async function load(handle: { ready(): Promise<void> }, clock: VirtualClock): Pr
   await ready;
 }
 
-/** The configuration with the files of warmup inputs where they have been written. */
+/** The configuration with the paths of the written warm-up inputs. */
 function withWarmupFiles(config: ParsedConfig, folder: string): ParsedConfig {
   const modelWarmup = config.modelWarmup?.map((sample) => ({
     ...sample,
@@ -168,7 +168,7 @@ function withWarmupFiles(config: ParsedConfig, folder: string): ParsedConfig {
   return modelWarmup === undefined ? config : { ...config, modelWarmup };
 }
 
-/** Why the model of a scenario cannot be bound or loaded; `undefined` when it can. */
+/** Reason why the model of a scenario cannot be bound or loaded; `undefined` when it can. */
 export async function refusalOf(scenario: Scenario): Promise<string | undefined> {
   const clock = new VirtualClock();
   const folder = await warmupFolder(scenario);

@@ -8,7 +8,7 @@ export interface TensorText {
   readonly data: readonly number[];
 }
 
-/** Something that a client does. */
+/** An action of a client. */
 export interface Action {
   readonly at_ms: number;
   readonly do: "infer" | "cancel" | "load" | "unload";
@@ -49,15 +49,15 @@ export interface StatisticsRecord {
   readonly batch_stats: readonly { readonly batch_size: number; readonly compute_infer: number }[];
 }
 
-/** What came of a scenario. */
+/** The outcome of a scenario. */
 export interface Outcome {
-  /** Executions while the model loaded: its warmup. */
+  /** Executions while the model loaded: its warm-up. */
   readonly load_executions?: readonly ExecutionRecord[];
   readonly executions: readonly ExecutionRecord[];
   readonly responses: readonly ResponseRecord[];
   /** In place of executions, where only their number at each instance is certain. */
   readonly executions_by_instance?: Readonly<Record<string, number>>;
-  /** Ids in the order of their answers; answers less than 12 ms apart share a group. A text: not compared. */
+  /** Ids in the order of their answers; answers less than 12 ms apart share a group. A text is not compared. */
   readonly arrival_order: readonly (readonly string[])[] | string;
   /** By model in scenarios with several. */
   readonly statistics: StatisticsRecord | Readonly<Record<string, StatisticsRecord>>;

@@ -1,7 +1,7 @@
 import type { ModelStatisticsReport } from "@tritonjs/core";
 import type { StatisticsRecord } from "./scenario.js";
 
-/** The counts of a report, durations left out. */
+/** The counts of a report, without durations. */
 export function statisticsRecord(report: ModelStatisticsReport | undefined): StatisticsRecord {
   if (report === undefined) throw new Error("the model has no statistics");
   const { inferenceStats: stats } = report;
