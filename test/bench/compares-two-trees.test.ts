@@ -8,7 +8,7 @@ import { repositoryRoot } from "../support/repository.js";
 const results = mkdtempSync(join(tmpdir(), "tritonjs-bench-"));
 afterAll(() => rmSync(results, { recursive: true, force: true }));
 
-/** As short as can be: what comes out is looked at, not how large it is. */
+/** Shortest possible runs: the test checks which results appear, not their size. */
 const env = { ...process.env, BENCH_PAIRS: "1", BENCH_SECONDS: "0.01", BENCH_RESULTS: results };
 
 const node = (...args: readonly string[]): Promise<Ended> =>
@@ -17,7 +17,7 @@ const node = (...args: readonly string[]): Promise<Ended> =>
 const compare = (...args: readonly string[]) => node("bench/compare.mjs", ...args);
 
 describe("npm run bench -- compare", () => {
-  it("runs a case of this tree against a tree that is built, and writes what it measured", async () => {
+  it("runs a case of this tree against a built tree and writes the results", async () => {
     const { code, stdout } = await compare(repositoryRoot, "in-process-1");
     expect(code).toBe(0);
     expect(stdout).toContain("in-process-1");
@@ -29,21 +29,21 @@ describe("npm run bench -- compare", () => {
     for (const [, row] of cases) expect(row.ratio).toBeGreaterThan(0);
   });
 
-  it("names its cases when it is asked for none or for one that there is not", async () => {
+  it("lists its cases when it gets no case or an unknown one", async () => {
     const asked = await compare(repositoryRoot, "in-process", "teleport");
     expect(asked).toMatchObject({ code: 1, stdout: "" });
     expect(asked.stderr).toMatch(/^no case teleport\nusage: .*in-process-64/);
     expect((await compare()).stderr).toMatch(/^usage: /);
   });
 
-  it("says when there is no such revision", async () => {
+  it("reports an unknown revision", async () => {
     const { code, stderr } = await compare("no-such-revision", "in-process");
     expect(code).not.toBe(0);
     expect(stderr).toContain("'no-such-revision' is neither a revision");
   });
 });
 
-it("npm run bench names the benchmarks that there are when it is asked for another", async () => {
+it("npm run bench lists its benchmarks when it gets an unknown one", async () => {
   const { code, stderr } = await node("bench/run.mjs", "teleport");
   expect(code).toBe(1);
   expect(stderr).toMatch(/^no benchmark teleport; there are compare, .*in-process.*startup/);

@@ -7,7 +7,7 @@ import { compileSnippets, removeSnippets } from "./snippets.js";
 
 const snippets = documents().flatMap((document) => blocks(document, "ts"));
 
-/** What needs Python runs where that is. */
+/** Code that needs Python runs only where Python is installed. */
 const needsPython = ({ where }: { readonly where: string }) => where.startsWith("docs/python-backend.md");
 const numbered = snippets.map((snippet, i) => ({ ...snippet, i }));
 const runnable = numbered.filter((snippet) => hasPython || !needsPython(snippet));
@@ -20,20 +20,20 @@ describe("the code in the documents", () => {
   });
   afterAll(removeSnippets);
 
-  it("is in the README", () => {
+  it("exists in the README", () => {
     expect(snippets.filter(({ where }) => where.startsWith("README.md")).length).toBeGreaterThan(0);
   });
 
   it.skip.each(others.map(({ where }) => where))(`of %s runs${withoutPython}`, () => {});
 
   it.each(runnable.map(({ where, code, i }) => [where, code, i] as const))(
-    "of %s runs and prints what it says",
+    "of %s runs and prints the output it promises",
     async (_where, source, i) => {
       const { code, stdout, stderr } = await Program.node(modules[i]!, [], repositoryRoot).ended;
       expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
       const printed = stdout.trimEnd().split("\n");
       for (const [line, promised] of promisedOutput(source).entries()) {
-        // `// [ 5, 11, 17 ] 1: one batch`: the output, then what it means.
+        // `// [ 5, 11, 17 ] 1: one batch`: the output, then its explanation.
         expect([printed[line], `${printed[line]}: ${promised.split(": ").at(-1)}`]).toContain(promised);
       }
     },

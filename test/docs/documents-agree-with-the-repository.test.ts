@@ -15,7 +15,7 @@ function manifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(repositoryRoot, folder, "package.json"), "utf8"));
 }
 
-/** What npm itself can do. */
+/** Commands of npm itself. */
 const NPM_COMMANDS = ["ci", "exec", "install", "pack", "publish", "rebuild"];
 
 const scripts = manifest(".").scripts ?? {};
@@ -23,20 +23,20 @@ const [readme] = documents();
 
 describe("the version", () => {
   it.each([".", ...readdirSync(join(repositoryRoot, "packages")).map((name) => `packages/${name}`)])(
-    "of %s is the one that the library tells",
+    "of %s equals the one that the library reports",
     (folder) => expect(manifest(folder).version).toBe(VERSION),
   );
 });
 
 describe("the documents", () => {
-  it.each(documents())("link to what there is: $path", (document) => {
+  it.each(documents())("link to existing files: $path", (document) => {
     const missing = relativeLinks(document).filter(
       (target) => !existsSync(join(repositoryRoot, dirname(document.path), target)),
     );
     expect(missing).toEqual([]);
   });
 
-  it.each(documents())("name npm scripts that there are: $path", ({ text }) => {
+  it.each(documents())("name existing npm scripts: $path", ({ text }) => {
     const named = [...text.matchAll(/`npm (?:run )?([a-z][\w:]*)/g)].map(([, name]) => name!);
     const known = new Set([...Object.keys(scripts), ...packageScripts(), ...NPM_COMMANDS]);
     expect(named.filter((name) => !known.has(name))).toEqual([]);
@@ -54,12 +54,12 @@ it("the README lists every example and every page of docs/", () => {
 describe("the README's table of commands", () => {
   const table = [...readme!.text.matchAll(/^\| `npm (?:run )?([\w:]+)` \|/gm)].map(([, name]) => name!);
 
-  it("lists scripts of package.json alone", () => {
+  it("lists only scripts of package.json", () => {
     expect(table.length).toBeGreaterThan(0);
     expect(table.filter((name) => !(name in scripts))).toEqual([]);
   });
 
-  it("has what a newcomer needs", () => {
+  it("lists what a newcomer needs", () => {
     expect(table).toEqual(expect.arrayContaining(["start", "test"]));
   });
 });

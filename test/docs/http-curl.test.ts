@@ -8,11 +8,11 @@ import { repositoryRoot } from "../support/repository.js";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** A curl line of docs/http.md, and what the line below it promises. */
+/** A curl line of docs/http.md, and the result that the line below it promises. */
 interface CurlLine {
   readonly line: string;
   readonly status: number;
-  /** In the body. */
+  /** Part of the body. */
   readonly text: string;
   readonly path: string;
   readonly init: RequestInit;
@@ -42,7 +42,7 @@ const lines = [...document.matchAll(/^(curl .*)\n(.*)$/gm)].map(([, line, promis
   readCurl(line!, promise!),
 );
 
-describe("docs/http.md", () => {
+describe("the curl lines in docs/http.md", () => {
   const triton = new Triton({ security: { restrictedEndpoints: [] } });
   let base = "";
 
@@ -82,7 +82,7 @@ describe("docs/http.md", () => {
     expect([answer.status, body]).toEqual([status, expect.stringContaining(text)]);
   });
 
-  it("has a line for every route", () => {
+  it("cover every route", () => {
     const { paths } = openApiDocument() as unknown as { paths: Record<string, Record<string, unknown>> };
     const asked = lines.map(({ path, init }) => `${init.method!.toLowerCase()} ${path}`);
     const missing = Object.entries(paths)

@@ -4,18 +4,18 @@ import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 import type { Block } from "./markdown.js";
 
-/** Inside the repository, so that `@tritonjs/*` is found as it would be by a user who installed it. */
+/** The folder is inside the repository, so that `@tritonjs/*` resolves as in a project that installed it. */
 const folder = join(repositoryRoot, "node_modules", ".cache", `doc-snippets-${process.pid}`);
 
 /**
- * The block as it is run: on free ports, because Triton's own may be taken on this machine. Nothing else about it is
- * changed.
+ * The block as it runs: on free ports, because Triton's own may be taken on this machine. The rest of it is
+ * unchanged.
  */
 export function onFreePorts(code: string): string {
   return code.replaceAll("new Triton()", "new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0 })");
 }
 
-/** Compiles blocks, types and all; resolves with the modules to run, in their order. */
+/** Compiles blocks with type checks and resolves with the modules to run, in order. */
 export async function compileSnippets(snippets: readonly Block[]): Promise<string[]> {
   mkdirSync(folder, { recursive: true });
   const files = snippets.map(({ where }) => `${where.replace(/[^\w]+/g, "-")}.mts`);
@@ -24,7 +24,7 @@ export async function compileSnippets(snippets: readonly Block[]): Promise<strin
     join(folder, "tsconfig.json"),
     JSON.stringify({
       extends: "../../../tsconfig.base.json",
-      // `strict`, as most programs have it, and not our own further demands.
+      // `strict`, as most programs have it, without our own further checks.
       compilerOptions: {
         noUncheckedIndexedAccess: false,
         composite: false,
@@ -41,7 +41,7 @@ export async function compileSnippets(snippets: readonly Block[]): Promise<strin
   return files.map((file) => join(folder, file.replace(/\.mts$/, ".mjs")));
 }
 
-/** Removes what was compiled. */
+/** Removes the compiled files. */
 export function removeSnippets(): void {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -5,15 +5,15 @@ import { irisModel } from "../support/iris.js";
 import { HeldModel, heldCall } from "./support/held-model.js";
 import { openTriton, serveAndConnect, until } from "./support/open-triton.js";
 
-describe("close", () => {
-  it("answers what was accepted, executed or not, and refuses what comes later, in every way", async () => {
+describe("close() under requests", () => {
+  it("answers accepted requests, executed or not, and rejects later ones, for every client", async () => {
     const triton = openTriton();
     const held = new HeldModel(triton, { batching: false, instanceGroup: { count: 2 } });
     const clients = await serveAndConnect(triton);
     const infer = vi.spyOn(triton.service, "infer");
     const calls = clients.flatMap((client, way) => [0, 1, 2].map((n) => ({ client, value: 10 * way + n })));
     const answers = calls.map(({ client, value }) => client.infer(heldCall(value, false)));
-    // Calls in process are accepted at once; the others when their frontends have handed them over.
+    // In-process calls are accepted at once; others when their frontends have passed them on.
     const overTransports = calls.filter(({ client }) => client.way !== "in process").length;
     await until(() => infer.mock.results.length === overTransports);
     await held.reached(2);
@@ -67,7 +67,7 @@ describe("close", () => {
     },
   );
 
-  it("ends the requests that are not done within exitTimeoutSecs", async () => {
+  it("ends requests that are not done within exitTimeoutSecs", async () => {
     const triton = openTriton({ exitTimeoutSecs: 0 });
     const held = new HeldModel(triton, { batching: false });
     const clients = await serveAndConnect(triton);
@@ -95,7 +95,7 @@ async function expectRefused(client: Client, call: InferCall): Promise<void> {
   expectUnavailable(outcome);
 }
 
-/** UNAVAILABLE in the words of any way, or nobody to talk to. */
+/** Expects UNAVAILABLE in the form of any client, or a refused connection. */
 function expectUnavailable(error: unknown): void {
   if (error instanceof Refusal) expect(["UNAVAILABLE", 503]).toContain(error.status);
   else expect(String(error)).toBe("TypeError: fetch failed");

@@ -4,7 +4,7 @@ import { InferenceServerClient as HttpClient } from "@tritonjs/http/client";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openTriton } from "./support/open-triton.js";
 
-/** What both clients can ask for, and what none can without the token. */
+/** Calls that both clients can make, and that fail without the token. */
 const restricted = {
   statistics: (client: HttpClient | GrpcClient) => client.getInferenceStatistics(),
   "model-repository": (client: HttpClient | GrpcClient) => client.getModelRepositoryIndex(),
@@ -29,7 +29,7 @@ async function serve(options: TritonOptions) {
 }
 
 describe("a server", () => {
-  it.each(Object.entries(restricted))("asks for its access token by default: %s", async (_group, ask) => {
+  it.each(Object.entries(restricted))("requires its access token by default: %s", async (_group, ask) => {
     const { triton, clients } = await serve({ security: undefined });
     for (const client of [...clients(), ...clients("wrong")]) {
       await expect(ask(client)).rejects.toThrow(/is restricted, expecting header '.*triton-access-token'/);
@@ -38,7 +38,7 @@ describe("a server", () => {
     for (const client of clients(triton.accessToken)) await expect(ask(client)).resolves.toBeDefined();
   });
 
-  it("asks for the one that it is given, for what it is told", async () => {
+  it("requires the given token for the given endpoints", async () => {
     const security = { accessToken: "mine", restrictedEndpoints: ["metadata"] } as const;
     const { triton, clients } = await serve({ security });
     expect(triton.accessToken).toBe("mine");
@@ -49,7 +49,7 @@ describe("a server", () => {
     for (const client of clients("mine")) await expect(client.getServerMetadata()).resolves.toBeDefined();
   });
 
-  it("asks for none when nothing is restricted", async () => {
+  it("requires no token when nothing is restricted", async () => {
     const { triton, clients } = await serve({ security: { restrictedEndpoints: [] } });
     expect(triton.accessToken).toBeUndefined();
     for (const ask of Object.values(restricted)) {

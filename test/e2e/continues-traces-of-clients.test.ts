@@ -9,7 +9,7 @@ import { openTriton } from "./support/open-triton.js";
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
 
-it("a request with a traceparent becomes part of its trace, over HTTP and gRPC", async () => {
+it("a request with a traceparent becomes part of that trace, over HTTP and gRPC", async () => {
   const names: string[] = [];
   const collector = createServer(async (request, response) => {
     let text = "";

@@ -6,14 +6,14 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { HeldModel, heldCall } from "./support/held-model.js";
 import { openTriton, serveAndConnect, until } from "./support/open-triton.js";
 
-/** Longer than any test may take: what ends before, does not end because of it. */
+/** Longer than any test may take: a test that ends earlier did not wait for this timeout. */
 const LONG = { exitTimeoutSecs: 3600 };
 
 const HALF_A_REQUEST =
   "POST /v2/models/held/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{";
 
-describe("close", () => {
-  it("does not wait for connections on which nothing is asked, on any port and address", async () => {
+describe("close() with silent clients", () => {
+  it("does not wait for connections without a request, on any port and address", async () => {
     const triton = openTriton(LONG);
     const sockets = await connectToAll(await triton.serve());
     const ended = Promise.all(sockets.map((socket) => once(socket, "close")));
@@ -30,7 +30,7 @@ describe("close", () => {
     await triton.close();
   });
 
-  it("does not wait for the connection of a client that gave its request up and asked again", async () => {
+  it("does not wait for the connection of a client that cancelled a request and sent another", async () => {
     const triton = openTriton(LONG);
     const held = new HeldModel(triton, { batching: false });
     const clients = await serveAndConnect(triton);
@@ -51,7 +51,7 @@ describe("close", () => {
     const { addresses } = await triton.serve();
     const socket = await connectTo("localhost", addresses.http!.port);
     socket.write(HALF_A_REQUEST);
-    // An answer on another connection shows that the server has read what was written before.
+    // An answer on another connection shows that the server has read the bytes written before.
     await (await fetch(`${addresses.http!.url}/v2/health/live`)).arrayBuffer();
     await triton.close();
   });
@@ -71,7 +71,7 @@ describe("close", () => {
   });
 });
 
-/** A silent connection to every port, over every address that localhost has. */
+/** A silent connection to every port, over every address of localhost. */
 async function connectToAll({ addresses }: ServeResult): Promise<Socket[]> {
   const sockets: Socket[] = [];
   for (const { port } of Object.values(addresses)) {

@@ -8,8 +8,8 @@ import { HeldModel } from "./support/held-model.js";
 import { openTriton, until } from "./support/open-triton.js";
 import { connectOver, openRegion, openShared, SOCKET_WAYS, sharedInput } from "./support/shared-regions.js";
 
-describe.each(SOCKET_WAYS)("over %s", (way) => {
-  test("inputs are read from regions and outputs written into them", async () => {
+describe.each(SOCKET_WAYS)("shared memory over %s", (way) => {
+  test("inputs are read from regions and outputs are written into them", async () => {
     const client = await connectOver(openShared(), way);
     const input = await openRegion(client, "in", 32);
     const output = await openRegion(client, "out", 32);
@@ -35,7 +35,7 @@ describe.each(SOCKET_WAYS)("over %s", (way) => {
     expect(await client.getSystemSharedMemoryStatus()).toEqual([]);
   });
 
-  test("strings are in regions as on the wire", async () => {
+  test("strings have the wire format in regions", async () => {
     const client = await connectOver(openShared(), way);
     const region = await openRegion(client, "in", 64);
     const bytes = encodeBytes([Buffer.from("ab"), Buffer.from("")]);
@@ -60,7 +60,7 @@ describe.each(SOCKET_WAYS)("over %s", (way) => {
     await expect(client.infer("reverse", { inputs: inputs(10) })).rejects.toThrow("incomplete string data");
   });
 
-  test("a model in worker threads has its inputs and outputs in regions", async () => {
+  test("a model in worker threads reads and writes regions", async () => {
     const triton = openTriton({ allowClientSharedMemory: true });
     const config = { maxBatchSize: 8 };
     triton.bind({ modelName: "iris", inferFunc: onnxruntime({ model: irisModel }), config });
@@ -92,7 +92,7 @@ describe.each(SOCKET_WAYS)("over %s", (way) => {
     expect(input.tensor("FP32", [8]).elements).toEqual(rows);
   });
 
-  test("a region that is unregistered while a request uses it goes with the end of the request", async () => {
+  test("a region unregistered during a request is released when the request ends", async () => {
     const triton = openTriton({ allowClientSharedMemory: true });
     const held = new HeldModel(triton, { batching: false });
     const client = await connectOver(triton, way);
@@ -113,7 +113,7 @@ describe.each(SOCKET_WAYS)("over %s", (way) => {
     expect(await client.getSystemSharedMemoryStatus()).toEqual([]);
   });
 
-  test("a request that is given up lets go of its regions", async () => {
+  test("a cancelled request releases its regions", async () => {
     const triton = openTriton({ allowClientSharedMemory: true });
     const held = new HeldModel(triton, { batching: false });
     const client = await connectOver(triton, way);
@@ -132,8 +132,8 @@ describe.each(SOCKET_WAYS)("over %s", (way) => {
   });
 });
 
-describe.each(["http2", "grpc-js"] as const)("on a stream over %s", (transport) => {
-  test("requests have inputs and outputs in regions, and let go of them", async () => {
+describe.each(["http2", "grpc-js"] as const)("shared memory on a stream over %s", (transport) => {
+  test("requests have inputs and outputs in regions, and release them", async () => {
     const triton = openShared();
     const { addresses } = await triton.serve({ frontends: [grpc({ port: 0, transport })] });
     const client = new GrpcClient(addresses.grpc!.url);

@@ -35,7 +35,7 @@ describe.each(cases)("a client that leaves ($way, $scheduler)", ({ config, way }
     expect((await ask(5)).outputs[0]!.elements).toEqual([10]);
   });
 
-  it("takes its request out of the queue at once, and out of memory", async () => {
+  it("removes its request from the queue and from memory at once", async () => {
     const { triton, held, client, ask } = await open(config, way);
     const first = ask(1);
     await held.reached(1);
@@ -58,7 +58,7 @@ describe.each(cases)("a client that leaves ($way, $scheduler)", ({ config, way }
   });
 });
 
-/** The next request that a frontend hands to the service; calls in process do not come by there. */
+/** The next request that a frontend passes to the service; in-process calls do not go through there. */
 function waitingRequest(triton: Triton, { way }: Client): Promise<InferenceRequest | undefined> {
   if (way === "in process") return Promise.resolve(undefined);
   const { service } = triton;

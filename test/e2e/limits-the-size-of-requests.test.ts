@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 const LIMIT = 64 * MIB;
 
 describe("a request body far over the limit of 64 MiB", () => {
-  it("is refused over HTTP as soon as its length is declared, before any of it is sent", async () => {
+  it("is rejected over HTTP from its declared length, before any of it is sent", async () => {
     const triton = openTriton();
     bindLength(triton);
     const { addresses } = await triton.serve();
@@ -26,7 +26,7 @@ describe("a request body far over the limit of 64 MiB", () => {
     );
   });
 
-  it("is as large as httpMaxInputSize says", async () => {
+  it("is limited by httpMaxInputSize", async () => {
     const triton = openTriton({ httpMaxInputSize: 1000 });
     bindLength(triton);
     const { addresses } = await triton.serve();
@@ -39,7 +39,7 @@ describe("a request body far over the limit of 64 MiB", () => {
     { way: "HTTP binary", size: LIMIT - 4 },
     { way: "gRPC raw", size: LIMIT - 4 },
     { way: "gRPC typed", size: LIMIT - 4 },
-  ])("does not stop $size bytes over $way", async ({ way, size }) => {
+  ])("is accepted with $size bytes over $way", async ({ way, size }) => {
     const triton = openTriton();
     bindLength(triton);
     const client = (await serveAndConnect(triton)).find((one) => one.way === way)!;
@@ -51,7 +51,7 @@ describe("a request body far over the limit of 64 MiB", () => {
   });
 });
 
-/** A model that tells the length of its only element. */
+/** A model that returns the length of its only element. */
 function bindLength(triton: Triton): void {
   triton.bind({
     modelName: "length",
@@ -61,7 +61,7 @@ function bindLength(triton: Triton): void {
   });
 }
 
-/** Sends `text`, and nothing after it; resolves with the head and body of the answer. */
+/** Sends only `text` and resolves with the head and body of the answer. */
 function speak(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = "";

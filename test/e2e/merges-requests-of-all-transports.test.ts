@@ -5,7 +5,7 @@ import type { Element, NamedTensor } from "../conformance/clients/client.js";
 import { flowers, irisModel } from "../support/iris.js";
 import { openTriton, serveAndConnect } from "./support/open-triton.js";
 
-/** A batch that is not full waits as long as any test may take: only full ones are executed. */
+/** A batch that is not full waits longer than any test may take: only full ones are executed. */
 const UNTIL_FULL = { maxQueueDelayMicroseconds: 600_000_000 };
 
 describe("64 single requests to an ONNX model in a worker, in process, over HTTP and over gRPC at once", () => {
@@ -59,7 +59,7 @@ describe("64 single requests to an ONNX model in a worker, in process, over HTTP
   });
 });
 
-it("one batch holds requests of all ways, and each gets its own rows back", async () => {
+it("one batch holds requests of all clients, and each client gets its own rows back", async () => {
   const triton = openTriton();
   const rowsSeen: number[] = [];
   const double = triton.bind({

@@ -8,11 +8,11 @@ describe("the quick start with --once", () => {
     ended = await startQuickstart(["--once"]).ended;
   });
 
-  it("exits 0 and has nothing to complain of", () => {
+  it("exits 0 and writes no errors", () => {
     expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
   });
 
-  it("asks the callback in four ways and prints the answers next to the expected one", () => {
+  it("calls the callback in four ways and prints the answers next to the expected one", () => {
     const [, , answers] = /(expected y = \[2, 3, 5\])\n((?: {2}.* y = .*\n)+)/.exec(ended.stdout)!;
     expect(answers!.trimEnd().split("\n")).toEqual([
       "  in process   y = [2, 3, 5]",
@@ -22,7 +22,7 @@ describe("the quick start with --once", () => {
     ]);
   });
 
-  it("prints what the classifier says next to the expected labels, some of each species and way", () => {
+  it("prints the classifier's answers next to the expected labels, for each species and client", () => {
     const rows = [...ended.stdout.matchAll(/^ {2}(\w+ ?\w+) +\[[\d.,]+\] +-> (\w+) +expected (\w+)$/gm)].map(
       ([, way, answer, expected]) => ({ way, answer, expected }),
     );
@@ -35,7 +35,7 @@ describe("the quick start with --once", () => {
     expect(rows.filter(({ answer, expected }) => answer === expected).length).toBeGreaterThan(10);
   });
 
-  it("asks for all 150 flowers and gets at least 97 of 100 right", () => {
+  it("classifies all 150 flowers, at least 97 of 100 correctly", () => {
     const counts = [...ended.stdout.matchAll(/(\d+) of (\d+) right/g)];
     const sum = (column: number) => counts.reduce((total, count) => total + Number(count[column]), 0);
     expect(counts).toHaveLength(4);
@@ -53,7 +53,7 @@ describe("the quick start with --once", () => {
     expect(batchesOf(ended.stdout, "linear").requests).toBe(4);
   });
 
-  it("prints where it serves, and lines to paste for both models", () => {
+  it("prints its addresses and lines to paste for both models", () => {
     const { stdout } = ended;
     const http = /^HTTP +(http:\/\/localhost:\d+)$/m.exec(stdout)?.[1];
     const metrics = /^metrics +(http:\/\/localhost:\d+\/metrics)$/m.exec(stdout)?.[1];

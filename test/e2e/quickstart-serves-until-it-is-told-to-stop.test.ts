@@ -2,11 +2,11 @@ import { createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { curlLines, runCurlLine, startQuickstart } from "./support/quickstart.js";
 
-/** Windows ends a process at once, whichever signal it is sent. */
+/** Windows ends a process at once, whichever signal it gets. */
 const hasSignals = process.platform !== "win32";
 
 describe("the quick start", () => {
-  it("serves what its curl lines ask for", async () => {
+  it("serves its curl lines", async () => {
     const quickstart = startQuickstart();
     onTestFinished(() => quickstart.signal("SIGKILL"));
     const lines = curlLines(await quickstart.untilItSays("Serving."));
@@ -59,7 +59,7 @@ describe("the quick start", () => {
     [["--nonsense"], "Unknown option '--nonsense'"],
     [["--http-port=many"], "--http-port takes a number from 0 to 65535, got 'many'"],
     [["--grpc-port=65536"], "--grpc-port takes a number from 0 to 65535, got '65536'"],
-  ])("exits 1 with a plain word about %s", async (args, message) => {
+  ])("exits 1 with a plain message about %s", async (args, message) => {
     const { code, stderr } = await startQuickstart(["--once", ...args]).ended;
     expect(code).toBe(1);
     expect(stderr).toContain(message);
@@ -67,7 +67,7 @@ describe("the quick start", () => {
   });
 });
 
-/** Listens on a free port of localhost until the test is over. */
+/** Listens on a free port of localhost until the end of the test. */
 async function takePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));

@@ -7,8 +7,8 @@ import { openTriton, until } from "./support/open-triton.js";
 const NOT_JSON = "this is no request";
 const FULL = "Exceeds maximum queue size";
 
-describe("a request that finds the queue full, over HTTP", () => {
-  it("is refused before its body is decoded, and told when to come again", async () => {
+describe("a request to a full queue over HTTP", () => {
+  it("is rejected before its body is decoded, with a retry time", async () => {
     const { post } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     const answer = await post(NOT_JSON);
     expect(answer.status).toBe(503);
@@ -17,7 +17,7 @@ describe("a request that finds the queue full, over HTTP", () => {
     expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   });
 
-  it("is refused before its body is decoded on the routes for text too", async () => {
+  it("is rejected before its body is decoded on the generate routes too", async () => {
     const { post } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     for (const action of ["generate", "generate_stream"]) {
       const answer = await post(NOT_JSON, action);
@@ -25,7 +25,7 @@ describe("a request that finds the queue full, over HTTP", () => {
     }
   });
 
-  it("leaves its connection as it was", async () => {
+  it("leaves its connection usable", async () => {
     const { post, model, waiting } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     expect((await post(NOT_JSON.repeat(100_000))).status).toBe(503);
     model.releaseAll();
@@ -34,14 +34,14 @@ describe("a request that finds the queue full, over HTTP", () => {
     expect(await (await post(JSON.stringify(body))).json()).toMatchObject({ outputs: [{ data: [7] }] });
   });
 
-  it("is decoded while another priority may have room", async () => {
+  it("is decoded when another priority may have room", async () => {
     const { post } = await served({
       batcher: { priorityLevels: 2, defaultPriorityLevel: 1, defaultQueuePolicy: { maxQueueSize: 2 } },
     });
     expect((await post(NOT_JSON)).status).toBe(500);
   });
 
-  it("is decoded where the response cache may have its answer", async () => {
+  it("is decoded when the response cache may have its answer", async () => {
     const { post } = await served({
       responseCache: true,
       batcher: { defaultQueuePolicy: { maxQueueSize: 2 } },
@@ -50,8 +50,8 @@ describe("a request that finds the queue full, over HTTP", () => {
   });
 });
 
-describe("a request that finds the queue full, over gRPC", () => {
-  it("is refused by its id, and told when to come again", async () => {
+describe("a request to a full queue over gRPC", () => {
+  it("is rejected with its id and a retry time", async () => {
     const { infer } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     const error = await infer().catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
@@ -62,8 +62,8 @@ describe("a request that finds the queue full, over gRPC", () => {
   });
 });
 
-describe("many requests that find the queue full at once", () => {
-  it("are taken when there is room at their turn, and refused when there is none", async () => {
+describe("many requests to a full queue at once", () => {
+  it("are accepted when there is room at their turn, and otherwise rejected", async () => {
     const { triton, model, waiting } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     const settled: string[] = [];
     for (let i = 0; i < 20; i++) {
@@ -83,8 +83,8 @@ describe("many requests that find the queue full at once", () => {
   });
 });
 
-describe("refusals", () => {
-  it("have a counter of their own, because Triton counts none of them as failures", async () => {
+describe("rejections", () => {
+  it("have a counter of their own, because Triton does not count them as failures", async () => {
     const { triton, post, infer, handle } = await served({
       batcher: { defaultQueuePolicy: { maxQueueSize: 2 } },
     });
@@ -96,7 +96,7 @@ describe("refusals", () => {
     expect(page).toContain('nv_inference_request_failure{model="echo",reason="REJECTED",version="1"} 0\n');
   });
 
-  it("count for each priority level that has no room", async () => {
+  it("are counted for each priority level without room", async () => {
     const { triton, handle } = await served({
       batcher: { priorityLevels: 2, defaultPriorityLevel: 1, defaultQueuePolicy: { maxQueueSize: 2 } },
     });
@@ -109,7 +109,7 @@ describe("refusals", () => {
   });
 });
 
-/** A model whose only instance is held at its first request, behind which two more fill the queue. */
+/** A model whose only instance holds its first request, with a queue filled by two more. */
 async function served(config: ModelOptions) {
   const triton: Triton = openTriton({ responseCache: { byteSize: 1 << 20 } });
   const model = new EchoModel();

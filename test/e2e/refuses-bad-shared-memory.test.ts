@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { openTriton } from "./support/open-triton.js";
 import { connectOver, openRegion, openShared, SOCKET_WAYS, sharedInput } from "./support/shared-regions.js";
 
-describe.each(SOCKET_WAYS)("over %s", (way) => {
-  test("bad ranges are refused, hold no region, and the next good request works", async () => {
+describe.each(SOCKET_WAYS)("bad shared memory requests over %s", (way) => {
+  test("bad ranges are rejected, hold no region, and the next good request works", async () => {
     const client = await connectOver(openShared(), way);
     const input = await openRegion(client, "in", 32);
     await openRegion(client, "out", 8);
@@ -42,7 +42,7 @@ describe.each(SOCKET_WAYS)("over %s", (way) => {
     expect(await client.getSystemSharedMemoryStatus()).toEqual([]);
   });
 
-  test("a region is refused that is not there, is there already, or is larger than its object", async () => {
+  test("a region is rejected when its object is missing, its name is taken, or it is larger than its object", async () => {
     const client = await connectOver(openShared(), way);
     const { key } = await openRegion(client, "in", 32);
     const refused: [string, { key: string; byteSize: number; offset?: number }, object][] = [
@@ -80,7 +80,7 @@ describe.each(SOCKET_WAYS)("over %s", (way) => {
     await expect(client.getSystemSharedMemoryStatus(odd)).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  test("regions of GPUs are answered for as by a server without one", async () => {
+  test("calls about GPU regions are answered like a server without GPUs", async () => {
     const client = await connectOver(openShared(), way);
     await openRegion(client, "in", 32);
     await expect(
@@ -94,7 +94,7 @@ describe.each(SOCKET_WAYS)("over %s", (way) => {
     expect(await client.getSystemSharedMemoryStatus()).toHaveLength(1);
   });
 
-  test("a server says that it has the extension only where it is allowed", async () => {
+  test("the server lists the extension only when it is enabled", async () => {
     const client = await connectOver(openShared(), way);
     const { extensions } = await client.getServerMetadata();
     expect(extensions).toEqual(expect.arrayContaining(["system_shared_memory", "cuda_shared_memory"]));

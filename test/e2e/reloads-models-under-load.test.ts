@@ -6,11 +6,11 @@ import { openTriton, serveAndConnect } from "./support/open-triton.js";
 
 const RELOADS = 5;
 
-/** The configuration of one of the models, different each time. */
+/** A configuration for one of the models, different in each round. */
 const irisConfig = (round: number) =>
   `max_batch_size: ${16 + round} dynamic_batching { } instance_group [ { count: 1 kind: KIND_CPU } ]`;
 
-it("reloads of models, and of members of ensembles, fail no request of any transport", async () => {
+it("reloading models and members of ensembles fails no request of any transport", async () => {
   const models = await RepositoryOnDisk.create({
     "iris/config.pbtxt": irisConfig(0),
     "iris/1/model.onnx": await readFile(irisModel),
@@ -44,7 +44,7 @@ it("reloads of models, and of members of ensembles, fail no request of any trans
           () => void answered[i]!++,
           (error: Error) => void failures.push(`${call.model}: ${error.message}`),
         );
-        // In process nothing else would ever make the event loop turn.
+        // In-process calls alone would never let the event loop turn.
         await new Promise(setImmediate);
       }
     }),

@@ -8,7 +8,7 @@ import { irisModel } from "../support/iris.js";
 import { openTriton, serveAndConnect } from "./support/open-triton.js";
 
 describe("serve()", () => {
-  it("opens HTTP, gRPC and metrics by itself, on localhost", async () => {
+  it("opens HTTP, gRPC and metrics by default, on localhost", async () => {
     const triton = openTriton({ id: "mine" });
     bindDouble(triton);
     const { addresses } = await triton.serve();
@@ -23,12 +23,12 @@ describe("serve()", () => {
     expect(await get(`${addresses.metrics!.url}/metrics`)).toContain('model="double"');
   });
 
-  it("opens only what is allowed", async () => {
+  it("opens only allowed frontends", async () => {
     const triton = openTriton({ allowGrpc: false, allowMetrics: false });
     expect(Object.keys((await triton.serve()).addresses)).toEqual(["http"]);
   });
 
-  it("says so when everything is switched off", async () => {
+  it("fails when all frontends are switched off", async () => {
     const triton = openTriton({ allowHttp: false, allowGrpc: false, allowMetrics: false });
     await expect(triton.serve()).rejects.toMatchObject({
       code: "UNSUPPORTED",
@@ -45,7 +45,7 @@ describe("serve()", () => {
     expect(triton.service.isReady()).toBe(true);
   });
 
-  it("opens nothing when a model fails to load, and names the model and why", async () => {
+  it("opens nothing when a model fails to load, and names the model and the reason", async () => {
     const triton = openTriton();
     bindDouble(triton);
     triton.bind({
@@ -62,7 +62,7 @@ describe("serve()", () => {
     expect(frontend.start).not.toHaveBeenCalled();
   });
 
-  it("closes what it had opened when a port is taken, and can be called again", async () => {
+  it("closes opened frontends when a port is taken, and can be called again", async () => {
     const taken = await listen(0);
     const triton = openTriton();
     bindDouble(triton);
@@ -78,7 +78,7 @@ describe("serve()", () => {
     expect((await client!.infer(doubleCall)).outputs[0]!.elements).toEqual([4]);
   });
 
-  it("is refused the second time, and after close", async () => {
+  it("is rejected the second time, and after close", async () => {
     const triton = openTriton();
     await triton.serve();
     await expect(triton.serve()).rejects.toMatchObject({ code: "ALREADY_EXISTS" });
@@ -95,7 +95,7 @@ describe("serve()", () => {
 });
 
 describe("a Triton that does not serve", () => {
-  it("answers in process, and closes more than once", async () => {
+  it("answers in process, and may be closed more than once", async () => {
     const triton = new Triton();
     const double = bindDouble(triton);
     const { y } = await double.infer({ x: [3] });
@@ -129,7 +129,7 @@ function spyFrontend() {
   };
 }
 
-/** Listens on a port of localhost until the test is over. */
+/** Listens on a port of localhost until the end of the test. */
 async function listen(port: number): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {

@@ -4,7 +4,7 @@ import { sample } from "@tritonjs/core";
 import { expect, it } from "vitest";
 import { openTriton } from "./support/open-triton.js";
 
-it("one budget is for HTTP and gRPC, and the metrics page tells of it", async () => {
+it("HTTP and gRPC share one memory budget, which the metrics page reports", async () => {
   const triton = openTriton({ requestMemory: { byteSize: 10_000 } });
   let arrive = (): void => {};
   let answer = (): void => {};

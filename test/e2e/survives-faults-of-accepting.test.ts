@@ -5,7 +5,7 @@ import { http, metrics } from "@tritonjs/http";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { openTriton } from "./support/open-triton.js";
 
-it("a connection that cannot be accepted leaves each frontend listening, and is warned of once", async () => {
+it("a connection that cannot be accepted leaves each frontend listening and logs one warning", async () => {
   const listening = new Set<Server>();
   const { listen } = Server.prototype;
   const spy = vi.spyOn(Server.prototype, "listen").mockImplementation(function (

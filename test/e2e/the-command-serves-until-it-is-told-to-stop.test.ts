@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await folder.remove();
 });
 
-/** A repository with a model that gives its input back. */
+/** A repository with a model that returns its input. */
 async function repository(parameters: Readonly<Record<string, number>> = {}): Promise<string> {
   const settings = Object.entries(parameters).map(
     ([key, value]) => `parameters { key: "${key}" value { string_value: "${value}" } }\n`,
@@ -34,13 +34,13 @@ function serve(path: string, ...args: string[]): Program {
   return Program.node(command, all, repositoryRoot);
 }
 
-/** The URL of a server that has started. */
+/** The URL of a started server. */
 async function urlOf(program: Program): Promise<string> {
   const text = await program.untilItSays("Started Metrics Service", "stderr");
   return `http://${/Started HTTPService at ([\d.]+:\d+)/.exec(text)![1]}`;
 }
 
-/** Sends a request, and resolves once the server has it; `answer` is its answer, or the error that came instead. */
+/** Sends a request and resolves once the server has it; `answer` is its answer or the error. */
 async function ask(program: Program, url: string) {
   const body = JSON.stringify({ inputs: [{ name: "INPUT0", datatype: "FP32", shape: [1], data: [7] }] });
   const answer = fetch(`${url}/v2/models/echo/infer`, { method: "POST", body }).then(
@@ -48,7 +48,7 @@ async function ask(program: Program, url: string) {
     () => "no answer",
   );
   await program.untilItSays("HTTP request: POST /v2/models/echo/infer", "stderr");
-  // What is asked after it has been read is answered after it is queued.
+  // A later request is answered only after the first one is queued.
   await fetch(`${url}/v2/health/ready`);
   return { answer };
 }
@@ -58,21 +58,18 @@ const answered = {
   body: expect.objectContaining({ outputs: [expect.objectContaining({ data: [7] })] }),
 };
 
-describe("the command", () => {
-  it.each(["SIGTERM", "SIGINT"] as const)(
-    "answers what is at hand after %s, and ends with 0",
-    async (signal) => {
-      const program = serve(await repository({ execute_delay_ms: 700 }), "--log-verbose=1");
-      const { answer } = await ask(program, await urlOf(program));
-      program.signal(signal);
-      expect(await answer).toEqual(answered);
-      const { code, stdout, stderr } = await program.ended;
-      expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
-      expect(stderr).toContain(`Signal (${signal === "SIGTERM" ? 15 : 2}) received.`);
-    },
-  );
+describe("the serve command", () => {
+  it.each(["SIGTERM", "SIGINT"] as const)("answers running requests after %s and exits 0", async (signal) => {
+    const program = serve(await repository({ execute_delay_ms: 700 }), "--log-verbose=1");
+    const { answer } = await ask(program, await urlOf(program));
+    program.signal(signal);
+    expect(await answer).toEqual(answered);
+    const { code, stdout, stderr } = await program.ended;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
+    expect(stderr).toContain(`Signal (${signal === "SIGTERM" ? 15 : 2}) received.`);
+  });
 
-  it("cuts off what takes longer than --exit-timeout-secs, and ends with 1", async () => {
+  it("cuts off requests that exceed --exit-timeout-secs and exits 1", async () => {
     const path = await repository({ execute_delay_ms: 600_000 });
     const program = serve(path, "--log-verbose=1", "--exit-timeout-secs=0");
     const { answer } = await ask(program, await urlOf(program));
@@ -83,7 +80,7 @@ describe("the command", () => {
     expect(await answer).not.toEqual(answered);
   });
 
-  it("ends at once when it is told a second time", async () => {
+  it("ends at once on a second signal", async () => {
     const program = serve(await repository({ execute_delay_ms: 600_000 }), "--log-verbose=1");
     const { answer } = await ask(program, await urlOf(program));
     program.signal("SIGINT");
@@ -93,14 +90,14 @@ describe("the command", () => {
     expect(await answer).toBe("no answer");
   });
 
-  it("does not wait for models that are loading when it is told to stop", async () => {
+  it("does not wait for loading models when it is stopped", async () => {
     const program = serve(await repository({ creation_delay_sec: 600 }));
     await program.untilItSays("loading: echo:1", "stderr");
     program.signal("SIGTERM");
     expect((await program.ended).code).toBe(0);
   });
 
-  it("ends with 1 when a port is taken, and says which", async () => {
+  it("exits 1 when a port is taken, and names it", async () => {
     const taken = createServer();
     await once(taken.listen(0, "127.0.0.1"), "listening");
     try {
@@ -117,7 +114,7 @@ describe("the command", () => {
     }
   });
 
-  it("ends with 1 when a model does not load, and serves the others with --exit-on-error=false", async () => {
+  it("exits 1 when a model does not load, and serves the others with --exit-on-error=false", async () => {
     const path = await repository();
     await folders[0]!.write({ "bad/1/": "", "bad/config.pbtxt": 'backend: "nosuch"' });
     const { code, stderr } = await serve(path).ended;
@@ -131,7 +128,7 @@ describe("the command", () => {
     expect((await program.ended).code).toBe(0);
   });
 
-  it("refuses bad options on standard error", async () => {
+  it("rejects bad options on standard error", async () => {
     const { code, stdout, stderr } = await Program.node(command, ["serve", "--nosuch"], repositoryRoot).ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(/^tritonjs: unrecognized option '--nosuch'\nUsage: tritonjs serve/);

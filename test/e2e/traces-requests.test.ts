@@ -51,11 +51,11 @@ function traced(): { triton: Triton; traces: () => Promise<TracedRequest[]> } {
 const body = (value: number) =>
   JSON.stringify({ id: "r", inputs: [{ name: "x", datatype: "INT32", shape: [1], data: [value] }] });
 
-describe("over HTTP", () => {
+describe("tracing over HTTP", () => {
   const received = ["HTTP_RECV_START", "HTTP_RECV_END"];
   const sent = ["HTTP_SEND_START", "HTTP_SEND_END"];
 
-  it("an inference is traced from its first byte to the last of its answer", async () => {
+  it("covers an inference from its first byte to the last byte of its answer", async () => {
     const { triton, traces } = traced();
     const { addresses } = await triton.serve();
     await (
@@ -74,7 +74,7 @@ describe("over HTTP", () => {
     ]);
   });
 
-  it("an inference that fails, and one that is none, are traced to the answer that says so", async () => {
+  it("covers failed and malformed inferences until their error answer", async () => {
     const { triton, traces } = traced();
     const { addresses } = await triton.serve();
     const url = `${addresses.http!.url}/v2/models/double/infer`;
@@ -91,7 +91,7 @@ describe("over HTTP", () => {
     expect(namesOf(bad!)).toEqual([...received, ...sent]);
   });
 
-  it("a stream is traced with each of its responses", async () => {
+  it("covers each response of a stream", async () => {
     const { triton, traces } = traced();
     const { addresses } = await triton.serve();
     const url = `${addresses.http!.url}/v2/models/stream/generate_stream`;
@@ -105,7 +105,7 @@ describe("over HTTP", () => {
     );
   });
 
-  it("an inference whose client leaves is written all the same", async () => {
+  it("writes an inference whose client leaves", async () => {
     const { triton, traces } = traced();
     const held = new HeldModel(triton, { batching: false });
     const { addresses } = await triton.serve();
@@ -124,7 +124,7 @@ describe("over HTTP", () => {
     expect(namesOf(trace!).slice(0, 5)).toEqual([...received, ...queued, "REQUEST_END"]);
   });
 
-  it("an inference through fetch is traced too", async () => {
+  it("covers an inference of the fetch handler", async () => {
     const { triton, traces } = traced();
     const server = createServer(toNodeListener(fetchHandler(triton)));
     onTestFinished(() => void server.close());
@@ -139,7 +139,7 @@ describe("over HTTP", () => {
   });
 });
 
-describe("over gRPC", () => {
+describe("tracing over gRPC", () => {
   const received = ["GRPC_WAITREAD_START", "GRPC_WAITREAD_END"];
   const sent = ["GRPC_SEND_START", "GRPC_SEND_END"];
 
@@ -151,7 +151,7 @@ describe("over gRPC", () => {
   }
 
   it.each(["http2", "grpc-js"] as const)(
-    "an inference is traced from the wait for it to its answer (%s)",
+    "covers an inference from the wait for it to its answer (%s)",
     async (transport) => {
       const { triton, traces } = traced();
       const client = await connect(triton, transport);
@@ -175,7 +175,7 @@ describe("over gRPC", () => {
     },
   );
 
-  it("the requests of a stream are traced each, with the first of their responses", async () => {
+  it("covers each request of a stream, with the first of its responses", async () => {
     const { triton, traces } = traced();
     const client = await connect(triton);
     const inputs = { x: Int32Array.of(1) };
@@ -196,7 +196,7 @@ describe("over gRPC", () => {
   });
 });
 
-it("settings go from client to server over both protocols", async () => {
+it("clients change trace settings over both protocols", async () => {
   const { triton } = traced();
   const { addresses } = await triton.serve();
   const http = new HttpClient(addresses.http!.url);

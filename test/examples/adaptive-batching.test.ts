@@ -20,8 +20,8 @@ function read(text: string) {
   };
 }
 
-describe("the example of adaptive batching", () => {
-  it("makes larger batches under more load, and refuses only what it cannot do in time", async () => {
+describe("the adaptive batching example", () => {
+  it("makes larger batches under more load, and rejects only requests that would be late", async () => {
     const main = join(repositoryRoot, "examples", "adaptive-batching", "dist", "main.js");
     const { code, stdout, stderr } = await Program.node(main, [], repositoryRoot).ended;
     expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });

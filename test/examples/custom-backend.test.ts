@@ -9,7 +9,7 @@ import { repositoryRoot } from "../support/repository.js";
 
 const folder = join(repositoryRoot, "examples", "custom-backend");
 
-it("a backend in a folder of its own serves its models", async () => {
+it("the custom backend example serves its models", async () => {
   const { code, stdout } = await Program.node(join(folder, "dist", "main.js"), [], repositoryRoot).ended;
   expect({ code, lines: stdout.trimEnd().split("\n") }).toEqual({
     code: 0,
@@ -22,7 +22,7 @@ it("a backend in a folder of its own serves its models", async () => {
   });
 });
 
-it("what its backend says of a broken file is the reason in the index", async () => {
+it("the index names the reason that the custom backend gives for a broken file", async () => {
   const models = await mkdtemp(join(tmpdir(), "forests-"));
   onTestFinished(() => rm(models, { recursive: true }));
   await cp(join(folder, "models"), models, { recursive: true });

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
-it("the example of instances goes on after a crash and after a loop", async () => {
+it("the instances example continues after a crash and after a loop", async () => {
   const module = join(repositoryRoot, "examples", "instances", "dist", "main.js");
   const { code, stdout, stderr } = await Program.node(module, [], repositoryRoot).ended;
   expect({ code, stderr, lines: stdout.trimEnd().split("\n") }).toEqual({

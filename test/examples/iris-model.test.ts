@@ -38,7 +38,7 @@ describe("the iris data", () => {
     expect(means.map((mean) => mean.toFixed(3))).toEqual(["5.006", "3.428", "1.462", "0.246"]);
   });
 
-  it("is refused with the line number where a line cannot be read", () => {
+  it("is rejected with the line number of an unreadable line", () => {
     const header = "sepal_length,sepal_width,petal_length,petal_width,species";
     expect(() => parseIris("a,b\n")).toThrow("line 1");
     expect(() => parseIris(`${header}\n5.1,3.5,1.4,0.2,setosa\n5.1,3.5,1.4,setosa\n`)).toThrow("line 3");
@@ -49,11 +49,11 @@ describe("the iris data", () => {
 });
 
 describe("the iris model", () => {
-  it("is what training makes of the data, byte for byte", () => {
+  it("equals the result of the training script, byte for byte", () => {
     expect(Buffer.from(trainIris(csvText)).equals(modelBytes)).toBe(true);
   });
 
-  it("names at least 97 of 100 flowers rightly", async () => {
+  it("classifies at least 97 of 100 flowers correctly", async () => {
     const { species } = await classify(flowers.map((flower) => flower.measurements));
     const right = flowers.filter((flower, row) => Number(species.data[row]) === flower.species);
     expect(right.length / flowers.length).toBeGreaterThanOrEqual(0.97);

@@ -7,7 +7,7 @@ import { repositoryRoot } from "../support/repository.js";
 
 const folder = join(repositoryRoot, "examples", "model-repository");
 
-it("serves ONNX models and an ensemble from a directory", async () => {
+it("the model repository example serves ONNX models and an ensemble from a directory", async () => {
   const { code, stdout } = await Program.node(join(folder, "dist", "main.js"), [], repositoryRoot).ended;
   expect({ code, lines: stdout.trimEnd().split("\n") }).toEqual({
     code: 0,

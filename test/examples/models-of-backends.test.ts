@@ -8,7 +8,7 @@ import { repositoryRoot } from "../support/repository.js";
 
 const examples = join(repositoryRoot, "examples");
 
-/** Runs an example to its end and gives the lines that it says. */
+/** Runs an example to its end and returns its output lines. */
 async function run(example: string): Promise<{ code: number | null; lines: string[] }> {
   const program = Program.node(join(examples, example, "dist", "main.js"), [], repositoryRoot);
   onTestFinished(() => program.signal("SIGKILL"));
@@ -16,7 +16,7 @@ async function run(example: string): Promise<{ code: number | null; lines: strin
   return { code, lines: stdout.trimEnd().split("\n") };
 }
 
-it("javascript-ensemble: JavaScript before and after an ONNX model", async () => {
+it("javascript-ensemble runs JavaScript before and after an ONNX model", async () => {
   expect(await run("javascript-ensemble")).toEqual({
     code: 0,
     lines: [
@@ -29,14 +29,14 @@ it("javascript-ensemble: JavaScript before and after an ONNX model", async () =>
   });
 });
 
-it("encrypted-models: an agent opens what only its key opens", async () => {
+it("encrypted-models decrypts a model with the matching key only", async () => {
   expect(await run("encrypted-models")).toEqual({
     code: 0,
     lines: ["6 x 7 = 42", "Invalid argument: '1/model.js' of model 'secret' cannot be opened with its key"],
   });
 });
 
-it("tfjs-model: a GraphModel and a LayersModel", async () => {
+it("tfjs-model runs a GraphModel and a LayersModel", async () => {
   expect(await run("tfjs-model")).toEqual({
     code: 0,
     lines: [

@@ -15,8 +15,8 @@ async function start(...path: string[]): Promise<{ url: string; program: Program
   return { url: `http://localhost:${port}`, program };
 }
 
-describe.each(["node-http", "express", "hono"])("the routes in a server of %s", (name) => {
-  it("infer, stream, refuse, and leave the application its own paths", async () => {
+describe.each(["node-http", "express", "hono"])("the v2 routes in a server of %s", (name) => {
+  it("infer, stream, reject bad requests, and leave the application its own paths", async () => {
     const { url } = await start("mount-fetch", "dist", `${name}.js`);
     expect(await (await fetch(url)).text()).toBe("hello");
     expect((await fetch(`${url}/inference/v2/health/ready`)).status).toBe(200);
@@ -37,7 +37,7 @@ describe.each(["node-http", "express", "hono"])("the routes in a server of %s", 
     expect((await fetch(`${url}/inference/v2/nothing`)).status).toBe(404);
   });
 
-  it("take tensors in binary, and refuse more than they should", async () => {
+  it("accept binary tensors and reject bodies over the limit", async () => {
     const { url } = await start("mount-fetch", "dist", `${name}.js`);
     const values = Float32Array.from({ length: 500_000 }, (_, index) => index);
     const json = JSON.stringify({
@@ -68,7 +68,7 @@ describe.each(["node-http", "express", "hono"])("the routes in a server of %s", 
     expect((await fetch(`${url}/inference/v2/health/ready`)).status).toBe(200);
   });
 
-  it.skipIf(process.platform === "win32")("end when they are told to", async () => {
+  it.skipIf(process.platform === "win32")("close on a signal", async () => {
     const { program } = await start("mount-fetch", "dist", `${name}.js`);
     program.signal("SIGTERM");
     const { code, stderr } = await program.ended;
@@ -76,8 +76,8 @@ describe.each(["node-http", "express", "hono"])("the routes in a server of %s", 
   });
 });
 
-describe("the routes in a fastify application", () => {
-  it("share its port and hooks with routes of its own, which call the model in process", async () => {
+describe("the v2 routes in a fastify application", () => {
+  it("share its port and hooks with its own routes, which call the model in process", async () => {
     const { url } = await start("mount-fastify", "dist", "main.js");
     expect(await (await fetch(`${url}/double/4`)).json()).toEqual({ result: 8 });
     const answer = await fetch(`${url}/inference/v2/models/double/infer`, { method: "POST", body: infer });

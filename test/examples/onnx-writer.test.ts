@@ -8,7 +8,7 @@ import {
   onnxModel,
 } from "../../examples/onnx-writer/onnx-writer.js";
 
-/** A model that gives out what it takes in. */
+/** A model that returns its input. */
 function identityModel(elemType: OnnxElementType): OnnxModel {
   return {
     name: "identity",
@@ -19,7 +19,7 @@ function identityModel(elemType: OnnxElementType): OnnxModel {
   };
 }
 
-/** A model that gives out one constant and takes nothing in. */
+/** A model that returns one constant and has no inputs. */
 function constantModel(tensor: OnnxTensor, elemType: OnnxElementType): OnnxModel {
   return {
     name: "constant",
@@ -63,7 +63,7 @@ describe("onnxModel", () => {
     await session.release();
   });
 
-  it("declares BFLOAT16, which ONNX Runtime reads and its Node binding refuses by its number", async () => {
+  it("declares BFLOAT16, which ONNX Runtime reads and its Node binding rejects by its number", async () => {
     const created = InferenceSession.create(onnxModel(identityModel("BFLOAT16")));
     await expect(created).rejects.toThrow(`Unsupported data type: ${onnxElementTypes.BFLOAT16}`);
   });
@@ -100,7 +100,7 @@ describe("onnxModel", () => {
     expect(Array.from(y.data as Float32Array)).toEqual([1.5, -2]);
   });
 
-  it("stores the part of a buffer that a view covers, and scalars", async () => {
+  it("stores only the part of a buffer that a view covers, and scalars", async () => {
     const view = Float32Array.of(1, 2, 3, 4).subarray(2, 3);
     const y = await run(constantModel({ name: "c", dims: [], data: view }, "FLOAT"));
     expect(y.dims).toEqual([]);
@@ -153,7 +153,7 @@ describe("onnxModel", () => {
     expect([yes.data[0], no.data[0]]).toEqual([1, 2]);
   });
 
-  it("takes operators of other domains", async () => {
+  it("accepts operators of other domains", async () => {
     const y = await run({
       name: "gelu",
       opset: 17,
@@ -166,7 +166,7 @@ describe("onnxModel", () => {
     expect(y.data[0]).toBe(0);
   });
 
-  it("refuses data that does not fit the shape or the element type", () => {
+  it("rejects data that does not match the shape or the element type", () => {
     const data = Float32Array.of(1, 2);
     expect(() => onnxModel(constantModel({ name: "c", dims: [3], data }, "FLOAT"))).toThrow(
       'tensor "c": shape [3] has 3 elements, the data has 2',

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
-/** Runs an example to its end and gives the lines that it says. */
+/** Runs an example to its end and returns its output lines. */
 async function run(example: string): Promise<string[]> {
   const program = Program.node(
     join(repositoryRoot, "examples", example, "dist", "main.js"),
@@ -16,8 +16,8 @@ async function run(example: string): Promise<string[]> {
   return stdout.trimEnd().split("\n");
 }
 
-describe("the examples of more than one call", () => {
-  it("onnx-pipeline: text goes through a callback, an ONNX model and a callback", async () => {
+describe("the pipeline examples", () => {
+  it("onnx-pipeline sends text through a callback, an ONNX model and a callback", async () => {
     expect(await run("onnx-pipeline")).toEqual([
       "5.1,3.5,1.4,0.2: setosa (1.00)",
       "6.4,3.2,4.5,1.5: versicolor (1.00)",
@@ -26,7 +26,7 @@ describe("the examples of more than one call", () => {
     ]);
   });
 
-  it("image-pipeline: one picture for a classifier and a segmenter", async () => {
+  it("image-pipeline sends one picture to a classifier and a segmenter", async () => {
     const lines = await run("image-pipeline");
     expect(lines.slice(0, 8).map((line) => [...new Set(line.split(" "))].join())).toEqual(
       ["s", "s", "s", "s", "s", "s", "m", "b"], // biome-ignore format: rows of the mask
@@ -35,7 +35,7 @@ describe("the examples of more than one call", () => {
     expect(lines.at(-1)).toBe("in ensemble 'picture', not a PPM picture: 10 bytes");
   });
 
-  it("accumulator: sums go on from request to request, in a callback and in an ONNX model", async () => {
+  it("accumulator keeps sums between requests, in a callback and in an ONNX model", async () => {
     expect(await run("accumulator")).toEqual([
       "accumulator: 6, 60, 0.75",
       "accumulator-onnx: 6, 60, 0.75",
@@ -44,7 +44,7 @@ describe("the examples of more than one call", () => {
     ]);
   });
 
-  it("text-generator: 32 texts in one loop, the same over SSE and gRPC", async () => {
+  it("text-generator runs 32 texts in one loop, with equal results over SSE and gRPC", async () => {
     const lines = await run("text-generator");
     expect(lines.slice(0, 4).map((line) => /^(Alice |The rabbit|Down |Oh dear)./.test(line))).toEqual(
       [true, true, true, true], // biome-ignore format: each goes on
@@ -54,7 +54,7 @@ describe("the examples of more than one call", () => {
       .exec(lines.at(-1)!)!
       .map(Number);
     expect(texts).toBe(32);
-    // One by one it would be 60 steps for each.
+    // One by one, each text would need 60 steps.
     expect(steps).toBeLessThan(32 * 30);
     expect(together).toBeGreaterThan(8);
     expect(together).toBeLessThanOrEqual(32);

@@ -4,7 +4,7 @@ import { Program } from "../support/program.js";
 import { hasPython, withoutPython } from "../support/python.js";
 import { repositoryRoot } from "../support/repository.js";
 
-it.skipIf(!hasPython)(`a Python model serves as it is${withoutPython}`, async () => {
+it.skipIf(!hasPython)(`the Python model example serves its model${withoutPython}`, async () => {
   const main = join(repositoryRoot, "examples", "python-model", "dist", "main.js");
   const { code, stdout } = await Program.node(main, [], repositoryRoot).ended;
   expect({ code, lines: stdout.trimEnd().split("\n") }).toEqual({

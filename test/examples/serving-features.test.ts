@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
-/** What each example prints. */
+/** Text that each example prints. */
 const examples: Readonly<Record<string, readonly string[]>> = {
   decorators: [
     "2 rows, temperature 0.5, length 4",
@@ -62,8 +62,8 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-describe("the example", () => {
-  it.each(Object.entries(examples))("%s runs to its end and shows what it is about", async (name, lines) => {
+describe("the serving example", () => {
+  it.each(Object.entries(examples))("%s runs to its end and shows its feature", async (name, lines) => {
     const module = join(repositoryRoot, "examples", name, "dist", "main.js");
     const { code, stdout, stderr } = await Program.node(module, [], repositoryRoot).ended;
     expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });

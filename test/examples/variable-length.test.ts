@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
-describe("the example of texts of any length", () => {
-  it("runs them in few batches, and gives each the answer that it gets alone", async () => {
+describe("the variable-length example", () => {
+  it("runs texts of any length in few batches, and answers each as if it ran alone", async () => {
     const main = join(repositoryRoot, "examples", "variable-length", "dist", "main.js");
     const { code, stdout } = await Program.node(main, [], repositoryRoot).ended;
     expect(code).toBe(0);

@@ -25,7 +25,7 @@ afterAll(() => {
 });
 
 describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
-  it("is the same whether npm or pnpm packs it, and its manifest is the one of the repository", () => {
+  it("is the same whether npm or pnpm packs it, with the manifest of the repository", () => {
     const { npm, pnpm } = contents.get(name)!;
     expect(pnpm.files).toEqual(npm.files);
     const source = JSON.parse(readFileSync(join(repositoryRoot, "packages", name, "package.json"), "utf8"));
@@ -35,7 +35,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     expect(pnpm.manifest).toMatchObject(JSON.parse(JSON.stringify(named)));
   });
 
-  it("asks for released versions of its siblings, which are those of the workspace", () => {
+  it("requires released versions of its siblings, which are those of the workspace", () => {
     const { version, dependencies, peerDependencies } = contents.get(name)!.npm.manifest;
     const siblings = Object.entries({ ...dependencies, ...peerDependencies })
       .filter(([dependency]) => dependency.startsWith("@tritonjs/"))
@@ -44,7 +44,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);
   });
 
-  it("says where it comes from, what it is about, and under which licence", () => {
+  it("names its source, its purpose, and its licence", () => {
     const url = "https://github.com/tritonjs/tritonjs";
     expect(contents.get(name)!.npm.manifest).toMatchObject({
       description: expect.stringMatching(/\.$/),
@@ -58,7 +58,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     });
   });
 
-  it("holds modules joined to a few files, declarations, a licence and a readme, and nothing else but programs and protocols", () => {
+  it("contains only modules joined to a few files, declarations, a licence, a readme, programs and protocols", () => {
     const { files, folder } = contents.get(name)!.npm;
     const others = files.filter((file) => !/^dist\/.*\.(js|d\.ts)$/.test(file));
     const data = {
@@ -89,10 +89,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     expect(messages).toEqual([]);
   });
 
-  /*
-   * The packages are ES modules alone. Node 20.19 and newer can `require` them, but for TypeScript a CommonJS file that does so is an
-   * error with `module: node16`, and the resolution of Node 10 knows no `exports`: these two are left out.
-   */
+  /* The packages are ES modules only. Node 20.19 and newer can `require` them. TypeScript still reports an error for a CommonJS file that does so with `module: node16`, and the resolution of Node 10 does not know `exports`. These two checks are left out. */
   it("has types that every resolution of ES modules finds", { timeout: TYPES_TIMEOUT_MS }, async () => {
     const attw = join(repositoryRoot, "node_modules", "@arethetypeswrong", "cli", "dist", "index.js");
     const args = ["--profile", "esm-only", "--no-definitely-typed", "--no-color"];
@@ -101,7 +98,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     expect({ code, stdout: code === 0 ? "" : stdout }).toEqual({ code: 0, stdout: "" });
   });
 
-  it("keeps to its size budget", () => {
+  it("stays within its size budget", () => {
     const budget = SIZE_BUDGETS[name];
     const { npm } = contents.get(name)!;
     expect(statSync(packed.npm.tarball(name)).size / 1e3).toBeLessThan(budget.packedKilobytes);

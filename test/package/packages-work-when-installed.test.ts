@@ -38,7 +38,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     expect(stdout.trimEnd().split("\n")).toEqual(lines.map(() => "true"));
   });
 
-  it("can be required, or says that it is an ES module on a Node that cannot", async () => {
+  it("can be required, or reports that it is an ES module on a Node that cannot", async () => {
     const lines = entries(name).map((entry) => `console.log(Object.keys(require("${entry}")).length > 0);`);
     const { code, stdout, stderr } = await all.run(`require-${name}.cjs`, lines.join("\n"));
     if (code === 0) expect(stdout.trimEnd().split("\n")).toEqual(lines.map(() => "true"));
@@ -68,13 +68,13 @@ describe("a project with all packages", () => {
         },
         files: [file],
       });
-      // Declarations of other packages are theirs.
+      // Errors in declarations of other packages are not ours.
       const errors = stdout.split("\n").filter((line) => /^consumer\.c?ts|@tritonjs/.test(line));
       expect(errors).toEqual([]);
     },
   );
 
-  it("has one class of errors, whichever name it is imported by, and workers that find their programs", async () => {
+  it("has one error class under all import names, and workers that find their programs", async () => {
     const { code, stdout, stderr } = await all.run("workers.mjs", workersProgram);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.trimEnd().split("\n")).toEqual([
@@ -98,12 +98,12 @@ describe("a project with all packages", () => {
 });
 
 describe("the command of a project with all packages", () => {
-  it("is there, and knows its version", async () => {
+  it("exists and prints its version", async () => {
     const { code, stdout } = await all.command("tritonjs", "--version");
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${all.manifest("cli").version}\n` });
   });
 
-  it("writes a sample repository and finds no fault with it", async () => {
+  it("writes a sample repository that passes the check", async () => {
     expect((await all.command("tritonjs", "init", "models")).code).toBe(0);
     const { code, stdout } = await all.command("tritonjs", "config", "check", "models");
     expect({ code, stdout }).toEqual({ code: 0, stdout: "1 model: 0 errors, 0 warnings\n" });
@@ -116,7 +116,7 @@ describe("a project with @tritonjs/core alone", () => {
     expect(coreAlone.installedPackages().length).toBeLessThanOrEqual(CORE_INSTALLED.packages);
   });
 
-  it("answers in process, and serve() says what to install", async () => {
+  it("answers in process, and serve() names the packages to install", async () => {
     const { code, stdout, stderr } = await coreAlone.run("serve.mjs", servingProgram);
     expect(code).not.toBe(0);
     expect(stdout).toBe("in process: 6\n");

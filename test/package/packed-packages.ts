@@ -4,7 +4,7 @@ import { join, relative, sep } from "node:path";
 import { type Ended, Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
-/** What is published. */
+/** The published packages. */
 export const PACKAGES = ["core", "http", "grpc", "cli"] as const;
 
 export type PackageName = (typeof PACKAGES)[number];
@@ -17,7 +17,7 @@ export class PackedPackages {
   readonly #folder = mkdtempSync(join(tmpdir(), "tritonjs-package-"));
   readonly #tarballs = new Map<PackageName, string>();
 
-  /** Packs every package as it is published, but for the build before: the tests run on a tree that is built. */
+  /** Packs every package as it is published, except for the build: the tests run on a built tree. */
   async pack(packer: Packer = "npm"): Promise<void> {
     const folders = PACKAGES.map((name) => `./packages/${name}`);
     const target = ["--pack-destination", this.#folder];
@@ -44,7 +44,7 @@ export class PackedPackages {
     return this.#tarballs.get(name)!;
   }
 
-  /** What a packed package holds. */
+  /** Contents of a packed package. */
   async unpack(name: PackageName): Promise<Unpacked> {
     const target = join(this.#folder, `${name}-unpacked`);
     mkdirSync(target);
@@ -71,7 +71,7 @@ export class PackedPackages {
   }
 }
 
-/** A folder of files: a package without its tarball, or what a project installed. */
+/** A folder of files: an unpacked package, or what a project installed. */
 export class Unpacked {
   /** Paths in the folder with `/` between their parts, sorted, and their sizes in bytes. */
   readonly sizes: ReadonlyMap<string, number>;
@@ -113,7 +113,7 @@ export class Project {
     return Program.node(this.write(file, text), [], this.folder).ended;
   }
 
-  /** Runs a command that an installed package has. */
+  /** Runs a command of an installed package. */
   command(name: string, ...args: readonly string[]): Promise<Ended> {
     return npmProgram(join(this.folder, "node_modules", ".bin", name), args, this.folder).ended;
   }
@@ -125,7 +125,7 @@ export class Project {
     return Program.node(tsc, ["-p", config], this.folder).ended;
   }
 
-  /** Path of what an installed package holds. */
+  /** Path of a file in an installed package. */
   path(name: PackageName, ...rest: readonly string[]): string {
     return join(this.folder, "node_modules", "@tritonjs", name, ...rest);
   }
@@ -134,7 +134,7 @@ export class Project {
     return JSON.parse(readFileSync(this.path(name, "package.json"), "utf8"));
   }
 
-  /** All that npm installed. */
+  /** All files that npm installed. */
   installed(): Unpacked {
     return new Unpacked(join(this.folder, "node_modules"));
   }
@@ -148,7 +148,7 @@ export class Project {
   }
 }
 
-/** The parts of a package.json that are looked at. */
+/** The fields of a package.json that the tests read. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;

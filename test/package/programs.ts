@@ -23,7 +23,7 @@ await triton.close();
 console.log("closed");
 `;
 
-/** A program whose model runs in each of the places that there are. */
+/** A program whose model runs in each kind of isolation. */
 export const workersProgram = `
 import { Triton, TritonError } from "@tritonjs/core";
 import { TritonError as ErrorOfTensors } from "@tritonjs/core/tensor";

@@ -1,12 +1,12 @@
 import type { PackageName } from "./packed-packages.js";
 
-/** What a package may weigh. A change that needs more says here how much, and its reviewer why. */
+/** Size budget of a package. A change that needs more says here how much, and its reviewer says why. */
 export interface SizeBudget {
-  /** Kilobytes of the tarball: what is downloaded. */
+  /** Kilobytes of the tarball, which is downloaded. */
   readonly packedKilobytes: number;
-  /** Kilobytes of the files in it: what lies on disk. */
+  /** Kilobytes of its files on disk. */
   readonly unpackedKilobytes: number;
-  /** Packages that it depends on directly, those that an application installs beside it not counted. */
+  /** Direct dependencies, without those that an application installs beside it. */
   readonly dependencies: number;
 }
 
@@ -18,5 +18,5 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   cli: { packedKilobytes: 50, unpackedKilobytes: 150, dependencies: 4 },
 };
 
-/** What an application gets that installs core alone. */
+/** Files that an application gets with core alone. */
 export const CORE_INSTALLED = { megabytes: 20, packages: 12 };

@@ -15,7 +15,7 @@ const unit = read("deploy/tritonjs.service");
 const kubernetes = read("deploy/kubernetes.yaml");
 const manifest = JSON.parse(read("packages/cli/package.json")) as { bin: Record<string, string> };
 
-/** The value of a directive: of the last one, as the readers of these files have it. */
+/** The value of a directive: the last one counts, as for the readers of these files. */
 function directive(text: string, name: string): string {
   return [...text.matchAll(new RegExp(`^\\s*${name}\\s*[=:]?\\s*(.*)$`, "gm"))].at(-1)![1]!;
 }
@@ -29,24 +29,24 @@ describe.each([
   ["kubernetes.yaml", kubernetesArgs],
   ["tritonjs.service", unitArgs],
 ])("%s", (_, [command, ...args]) => {
-  it("serves with options that there are and that have an effect", () => {
+  it("serves with options that exist and have an effect", () => {
     expect(command).toBe("serve");
     expect(readArguments(args, {}).warnings).toEqual([]);
   });
 
-  it("leaves the ports as they are", () => {
+  it("keeps the default ports", () => {
     const { values } = readArguments(args, {});
     expect([values["http-port"], values["grpc-port"], values["metrics-port"]]).toEqual([8000, 8001, 8002]);
   });
 });
 
 describe("the Dockerfile", () => {
-  it("exposes the ports of the command and asks the right one whether it is ready", () => {
+  it("exposes the ports of the command and probes the right one for readiness", () => {
     expect(directive(dockerfile, "EXPOSE")).toBe("8000 8001 8002");
     expect(dockerfile).toMatch(/^HEALTHCHECK [\s\S]*?http:\/\/127\.0\.0\.1:8000\/v2\/health\/ready/m);
   });
 
-  it("runs what the package has as its command, without root, and is stopped by a signal that it knows", () => {
+  it("runs the package's command without root, and stops it with a signal that it handles", () => {
     const [node, path] = JSON.parse(directive(dockerfile, "ENTRYPOINT")) as string[];
     expect(node).toBe("node");
     expect(path).toBe(`/app/node_modules/.bin/${Object.keys(manifest.bin)[0]}`);
@@ -54,7 +54,7 @@ describe("the Dockerfile", () => {
     expect(directive(dockerfile, "STOPSIGNAL")).toBe("SIGTERM");
   });
 
-  it("installs all packages, in the version that there is, with the package manager of the repository", () => {
+  it("installs all packages in the current version, with the package manager of the repository", () => {
     expect(directive(dockerfile, "ARG TRITONJS_VERSION")).toBe(VERSION);
     const published = [...dockerfile.matchAll(/@tritonjs\/(\w+)@\$\{TRITONJS_VERSION\}/g)].map(
       ([, name]) => name,
@@ -66,7 +66,7 @@ describe("the Dockerfile", () => {
   });
 });
 
-describe("whoever stops the server", () => {
+describe("a process manager that stops the server", () => {
   it.each([
     ["systemd", directive(unit, "TimeoutStopSec"), unitArgs],
     ["Kubernetes", directive(kubernetes, "terminationGracePeriodSeconds"), kubernetesArgs],
@@ -74,16 +74,16 @@ describe("whoever stops the server", () => {
     expect(Number(seconds)).toBeGreaterThan(readArguments(args, {}).values["exit-timeout-secs"]);
   });
 
-  it("sends a signal that it knows", () => {
+  it("sends a signal that it handles", () => {
     expect(directive(unit, "KillSignal")).toBe("SIGTERM");
   });
 });
 
-it("the unit runs the command by its name", () => {
+it("the systemd unit runs the command by its name", () => {
   expect(Object.keys(manifest.bin)).toEqual([program]);
 });
 
-it("Kubernetes asks the ports and paths of the protocol", () => {
+it("Kubernetes probes use the ports and paths of the protocol", () => {
   expect(kubernetes.match(/containerPort: \d+/g)).toEqual(
     [8000, 8001, 8002].map((port) => `containerPort: ${port}`),
   );

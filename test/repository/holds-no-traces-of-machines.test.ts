@@ -4,18 +4,18 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { repositoryRoot } from "../support/repository.js";
 
-/** Files of the repository, text alone. A copy that is no git repository has no list of them. */
+/** Text files of the repository. A copy that is not a git repository has no list of them. */
 const isClone = existsSync(join(repositoryRoot, ".git"));
 const files = isClone ? textFiles() : [];
 
 describe.runIf(isClone)("no file of the repository", () => {
-  // Put together here, so that this file does not hold them.
+  // Built from parts here, so that this file does not contain them.
   it.each([
     ["paths of the machine it was written on", new RegExp(["/wo", "rk/"].join(""))],
     ["home folders", /(?:^|[\s"'(])\/(?:home|Users|root)\/\w/m],
     ["a package registry", new RegExp(["\\bregis", "try\\.[a-z0-9-]+\\.[a-z]{2,}"].join(""))],
     ["an .npmrc's token", new RegExp(["_auth", "Token"].join(""))],
-  ])("holds %s", (_what, pattern) => {
+  ])("contains %s", (_what, pattern) => {
     expect(files.filter(({ text }) => pattern.test(text)).map(({ path }) => path)).toEqual([]);
   });
 });
@@ -30,7 +30,7 @@ describe("the repository", () => {
     }
   });
 
-  it("has a lockfile that names packages by their checksums, not by where they came from", () => {
+  it("has a lockfile that names packages by their checksums, not by their source", () => {
     const lock = readFileSync(join(repositoryRoot, "pnpm-lock.yaml"), "utf8");
     expect(lock).toContain("integrity: sha512-");
     expect(lock).not.toMatch(/tarball:|https?:\/\//);

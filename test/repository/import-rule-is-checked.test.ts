@@ -92,14 +92,14 @@ describe("the import check catches", () => {
   });
 });
 
-it("the import check has nothing to say about a file that keeps to the rule", async () => {
+it("the import check accepts a file that follows the rule", async () => {
   const root = emptyRepository();
   const file = join(root, "packages", "core", "src", "model.ts");
   writeFileSync(file, 'import { x } from "./bind/x.js";\nimport nd from "ndarray";\n');
   expect(await Program.node(script, [root], repositoryRoot).ended).toMatchObject({ code: 0, stderr: "" });
 });
 
-/** A repository of three packages without a file, until the test is over. */
+/** A repository of three empty packages, removed at the end of the test. */
 function emptyRepository(): string {
   const root = mkdtempSync(join(tmpdir(), "tritonjs-imports-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));

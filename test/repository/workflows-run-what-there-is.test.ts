@@ -17,7 +17,7 @@ function valuesOf(text: string, key: string): string[] {
   return [...text.matchAll(new RegExp(`^[ -]*(?:${key}): (.+)$`, "gm"))].map(([, value]) => value!);
 }
 
-/** What a command runs: the script of package.json, or a file. */
+/** The target of a command: the script of package.json, or a file. */
 function target(command: string): string {
   const [program, first, second] = command.split(" ");
   if (program !== "npm") return program!;
@@ -31,14 +31,14 @@ describe.each(workflows)("the workflow %s", (_, text) => {
     expect(missing).toEqual([]);
   });
 
-  it("uses actions of a fixed major version, and workflows that there are", () => {
+  it("uses actions of a fixed major version, and existing workflows", () => {
     for (const used of valuesOf(text, "uses")) {
       if (used.startsWith("./")) expect(existsSync(join(repositoryRoot, used))).toBe(true);
       else expect(used).toMatch(/^[\w-]+\/[\w-]+@v\d+$/);
     }
   });
 
-  it("has no more rights than to read, unless a job asks for them", () => {
+  it("has only read permissions, unless a job needs more", () => {
     expect(text).toMatch(/^permissions:\n {2}contents: read$/m);
   });
 });
@@ -54,11 +54,11 @@ it("the workflows run the tests, and release only after them", () => {
   ]);
 });
 
-it.skipIf(process.platform === "win32")("the program of continuous integration can be run", () => {
+it.skipIf(process.platform === "win32")("the program of continuous integration is executable", () => {
   expect(() => accessSync(join(repositoryRoot, ".ci", "run"), constants.X_OK)).not.toThrow();
 });
 
-it("every script of package.json that runs a file has it", () => {
+it("every script of package.json that runs a file has that file", () => {
   const files = Object.values(scripts).flatMap((script) => script.match(/\S+\.mjs/g) ?? []);
   expect(files.length).toBeGreaterThan(0);
   expect(files.filter((file) => !existsSync(join(repositoryRoot, file)))).toEqual([]);
@@ -70,7 +70,7 @@ describe("changesets", () => {
     expect({ fixed, access }).toEqual({ fixed: [["@tritonjs/*"]], access: "public" });
   });
 
-  it("concern packages that there are", () => {
+  it("name existing packages", () => {
     const names = PACKAGES.map((name) => `@tritonjs/${name}`);
     const files = readdirSync(join(repositoryRoot, ".changeset")).filter((file) =>
       /^[^A-Z].*\.md$/.test(file),

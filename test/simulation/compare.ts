@@ -16,12 +16,12 @@ export interface Duel {
   readonly busy: Readonly<Record<"bestFixed" | "adaptive", number>>;
 }
 
-/** The same, and what else one might choose. */
+/** The same for alternative settings. */
 export interface Comparison extends Duel {
   readonly others: Readonly<Record<"oneByOne" | "eager" | "delayed", number>>;
 }
 
-/** How carefully to compare: settings are searched with other arrivals than they are measured with. */
+/** Precision of the comparison: settings are searched with other arrivals than they are measured with. */
 export const EFFORT = {
   search: { seeds: [1], precision: 0.005 },
   measure: { seeds: [11, 12, 13], precision: 0.004 },
@@ -41,7 +41,7 @@ export async function duel(scenario: Scenario): Promise<Duel> {
     rates: { bestFixed: 1000 * best, adaptive: 1000 * own },
     busy: {
       bestFixed: await leastBusy(scenario, candidates, load),
-      // A target that is missed is no bargain.
+      // Missing the target does not count as saving time.
       adaptive: inTime(outcome) ? busyShare(scenario, outcome) : 1,
     },
   };

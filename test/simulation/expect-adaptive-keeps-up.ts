@@ -6,17 +6,17 @@ import { type Duel, duel } from "./compare.js";
 import { duelCells } from "./report.js";
 import { SCENARIOS } from "./scenario.js";
 
-/** For one scenario, on a machine with much else to do. */
+/** Time limit for one scenario on a busy machine. */
 const TIME_LIMIT_MS = 120_000;
 
-/** What must be true of adaptive batching in the scenarios whose names begin like this. */
+/** Requirements for adaptive batching in the scenarios whose names begin with this. */
 export function adaptiveKeepsUp(kind: string): void {
   const scenarios = SCENARIOS.filter(({ name }) => name.startsWith(kind));
   const duels: Duel[] = [];
   const document = readFileSync(join(repositoryRoot, "docs", "batching.md"), "utf8");
 
   it.each(scenarios)(
-    "adaptive batching takes at least 0.98 of the best fixed rate: $name",
+    "adaptive batching sustains at least 0.98 of the best fixed rate: $name",
     async (scenario) => {
       const one = await duel(scenario);
       duels.push(one);
@@ -25,7 +25,7 @@ export function adaptiveKeepsUp(kind: string): void {
     TIME_LIMIT_MS,
   );
 
-  it("it is better in at least half of them, in rate or in machine time", () => {
+  it("adaptive batching is better in at least half of the scenarios, in rate or in machine time", () => {
     expect(duels).toHaveLength(scenarios.length);
     const better = duels.filter(
       ({ rates, busy }) => rates.adaptive > 1.005 * rates.bestFixed || busy.adaptive < 0.98 * busy.bestFixed,

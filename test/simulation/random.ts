@@ -1,4 +1,4 @@
-/** Random numbers that are the same each time: mulberry32. */
+/** Pseudo-random numbers, the same each time: mulberry32. */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** Evenly between 0 and 1, neither of which comes. */
+  /** Evenly between 0 and 1, both excluded. */
   uniform(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let t = this.#state;
@@ -15,12 +15,14 @@ export class Random {
     return (((t ^ (t >>> 14)) >>> 0) + 0.5) / 4294967296;
   }
 
-  /** Gaps between events that know nothing of each other, 1 on average. */
+  /** Gaps between independent events, 1 on average. */
   exponential(): number {
     return -Math.log(this.uniform());
   }
 
-  /** The bell curve with mean 0 and deviation 1, by the polar method: sines differ between versions of Node. */
+  /**
+   * The normal distribution with mean 0 and deviation 1, by the polar method: sines differ between versions of Node.
+   */
   normal(): number {
     for (;;) {
       const x = 2 * this.uniform() - 1;

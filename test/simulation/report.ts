@@ -15,7 +15,7 @@ export function table(comparisons: readonly Comparison[]): string {
   );
 }
 
-/** The cells of a row that tell of adaptive batching and the best fixed setting. */
+/** The cells of a row about adaptive batching and the best fixed setting. */
 export function duelCells({ bestFixed, rates, busy }: Duel): string[] {
   return [
     `${whole(rates.bestFixed)} (${bestFixed.name})`,
@@ -25,7 +25,7 @@ export function duelCells({ bestFixed, rates, busy }: Duel): string[] {
   ];
 }
 
-/** What the table shows. */
+/** Explanation of the table. */
 export const CAPTION =
   "Requests per second of which 99% are answered in time, and the share of the time that the instances work at " +
   `${percent(COMPARED_LOAD)} of the best fixed setting's rate (best fixed -> adaptive).`;

@@ -1,11 +1,11 @@
 import { Random } from "./random.js";
 
-/** A model under a kind of load, and what its users expect. */
+/** A model under a kind of load, with a latency target. */
 export interface Scenario {
   readonly name: string;
   /** Length of a run: enough for a thousand batches. */
   readonly requests: number;
-  /** A batch of n rows takes `fixedMs + perRowMs * n` on average. */
+  /** A batch of n rows takes `fixedMs + perRowMs n` on average. */
   readonly fixedMs: number;
   readonly perRowMs: number;
   /** Relative deviation of single batches. */
@@ -14,7 +14,7 @@ export interface Scenario {
   readonly drift: readonly number[];
   readonly maxBatchSize: number;
   readonly instances: number;
-  /** 99% of the requests are to be answered within this time. */
+  /** Time within which 99% of the requests must be answered. */
   readonly targetMs: number;
   /** `bursts`: one fifth of the time has five times the rate of the rest. */
   readonly arrivals: "poisson" | "bursts";
@@ -22,7 +22,7 @@ export interface Scenario {
 
 const PLAIN = { noise: 0, drift: [1], instances: 1, targetMs: 50, arrivals: "poisson" } as const;
 
-/** Starting a batch is dear, a row in it is cheap. */
+/** Starting a batch is expensive, a row in it is cheap. */
 const GPU_LIKE = { ...PLAIN, requests: 24_000, fixedMs: 10, perRowMs: 0.1, maxBatchSize: 128 };
 /** A row costs nearly the same in any batch. */
 const CPU_LIKE = { ...PLAIN, requests: 10_000, fixedMs: 1, perRowMs: 2, maxBatchSize: 32 };
@@ -36,7 +36,7 @@ const VARIANTS: readonly (Partial<Scenario> & { readonly name: string })[] = [
   { name: "two instances, bursts", instances: 2, noise: 0.1, arrivals: "bursts" },
 ];
 
-/** Everything that is compared. */
+/** All compared scenarios. */
 export const SCENARIOS: readonly Scenario[] = Object.entries({ GPU: GPU_LIKE, CPU: CPU_LIKE }).flatMap(
   ([kind, model]) =>
     VARIANTS.map((variant) => ({ ...model, ...variant, name: `${kind}-like, ${variant.name}` })),
@@ -47,7 +47,7 @@ export function capacity({ fixedMs, perRowMs, maxBatchSize, instances }: Scenari
   return (instances * maxBatchSize) / (fixedMs + perRowMs * maxBatchSize);
 }
 
-/** Moments at which requests come, `rate` of them per millisecond on average. */
+/** Arrival times of requests, `rate` per millisecond on average. */
 export function* arrivalTimes(scenario: Scenario, rate: number, seed: number): Generator<number> {
   const random = new Random(seed);
   const { targetMs, arrivals } = scenario;
@@ -71,7 +71,7 @@ export function* arrivalTimes(scenario: Scenario, rate: number, seed: number): G
   }
 }
 
-/** How long each batch takes. */
+/** Duration of each batch. */
 export class Durations {
   readonly #random: Random;
 

@@ -14,13 +14,13 @@ import { arrivalTimes, Durations, type Scenario } from "./scenario.js";
 import type { Setting } from "./setting.js";
 import { SimulationClock } from "./simulation-clock.js";
 
-/** What came of one run. */
+/** The outcome of one run. */
 export interface Outcome {
   /** Requests sent. */
   readonly sent: number;
   /** Requests that were answered too late, or not at all. */
   readonly missed: number;
-  /** Requests that were refused. */
+  /** Requests that were rejected. */
   readonly shed: number;
   /** Milliseconds that the instances were busy, summed. */
   readonly busyMs: number;
@@ -28,7 +28,7 @@ export interface Outcome {
   readonly batches: number;
 }
 
-/** Which run: its load and its chance. */
+/** Load and seed of a run. */
 export interface Run {
   /** Requests per millisecond. */
   readonly rate: number;

@@ -25,7 +25,7 @@ export function adaptive({ maxBatchSize, targetMs }: Scenario): Setting {
 /** Delays as shares of the target. */
 const DELAYS = [0, 0.1, 0.2, 0.4];
 
-/** All fixed settings that are searched: each delay with each power of two as the largest (and preferred) batch. */
+/** All fixed settings of the search: each delay with each power of two as the largest (and preferred) batch. */
 export function fixedSettings({ maxBatchSize, targetMs }: Scenario): Setting[] {
   const sizes: number[] = [];
   for (let size = maxBatchSize; size >= 1; size = Math.floor(size / 2)) sizes.push(size);

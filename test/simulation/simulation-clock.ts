@@ -6,12 +6,12 @@ interface Entry {
   run: (() => void) | undefined;
 }
 
-/** Promise turns from the end of an execution to the last thing that follows from it. */
+/** Promise turns from the end of an execution to its last effect. */
 const TURNS = 12;
 
 /**
- * A virtual clock for millions of events: timers in a heap, and no waiting for the real event loop. It lets promises
- * settle after each timer, and runs what was deferred.
+ * A virtual clock for millions of events: timers in a heap, without waiting for the real event loop. It lets
+ * promises settle after each timer and runs deferred work.
  */
 export class SimulationClock implements Clock {
   #now = 0;
@@ -41,7 +41,7 @@ export class SimulationClock implements Clock {
     this.#deferred.push(run);
   }
 
-  /** Runs what was deferred. */
+  /** Runs deferred work. */
   runDeferred(): void {
     while (this.#deferred.length > 0) {
       const all = this.#deferred;
@@ -50,14 +50,14 @@ export class SimulationClock implements Clock {
     }
   }
 
-  /** Moves time to `at`, running what falls due in order. Returns at once when nothing does. */
+  /** Moves time to `at`, running due timers in order. Returns at once when none is due. */
   advanceTo(at: number): Promise<void> | undefined {
     if (this.#next() <= at) return this.#run(at);
     this.#now = at;
     return undefined;
   }
 
-  /** Runs timers until there is none. */
+  /** Runs timers until none is left. */
   async drain(): Promise<void> {
     for (let next = this.#next(); next < Number.POSITIVE_INFINITY; next = this.#next()) await this.#run(next);
   }
@@ -73,7 +73,7 @@ export class SimulationClock implements Clock {
     this.#now = Math.max(this.#now, end);
   }
 
-  /** When the next timer that was not cancelled falls due. */
+  /** Time of the next timer that was not cancelled. */
   #next(): number {
     while (this.#heap.length > 0 && this.#heap[0]!.run === undefined) this.#pop();
     return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY;

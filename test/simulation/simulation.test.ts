@@ -11,7 +11,7 @@ const named = (name: string): Scenario => SCENARIOS.find((scenario) => scenario.
 const steady = named("GPU-like, steady");
 
 describe("the clock of simulations", () => {
-  it("runs timers in their order, and what follows from each before the next", async () => {
+  it("runs timers in order, with all their effects before the next one", async () => {
     const clock = new SimulationClock();
     const seen: string[] = [];
     const note = (text: string) => () => seen.push(`${text} at ${clock.now()}`);
@@ -38,7 +38,7 @@ describe("the clock of simulations", () => {
   });
 });
 
-describe("the load", () => {
+describe("the simulated load", () => {
   /** Arrivals within 50 seconds, by the part of the 250 ms cycle in which they come: 0 to 4. */
   const partsOf = (scenario: Scenario): number[] => {
     const parts = [0, 0, 0, 0, 0];
@@ -50,20 +50,20 @@ describe("the load", () => {
   };
   const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
 
-  it("has the rate that was asked for, even or in bursts", () => {
+  it("has the requested rate, whether even or in bursts", () => {
     for (const scenario of [steady, named("GPU-like, bursts")]) {
       expect(Math.abs(sum(partsOf(scenario)) / 100_000 - 1)).toBeLessThan(0.02);
     }
   });
 
-  it("in bursts has five times the rate of the rest for a fifth of the time", () => {
+  it("in bursts has five times the normal rate for a fifth of the time", () => {
     const parts = partsOf(named("GPU-like, bursts"));
     const ratio = (4 * parts[4]!) / sum(parts.slice(0, 4));
     expect(ratio).toBeGreaterThan(4.8);
     expect(ratio).toBeLessThan(5.2);
   });
 
-  it("takes as long as the curve says, on average", () => {
+  it("has batches that take as long as the curve says on average", () => {
     const durations = new Durations(named("GPU-like, drift"), 3);
     const mean = (progress: number): number => {
       let sum = 0;
@@ -74,7 +74,7 @@ describe("the load", () => {
     expect(Math.abs(mean(0.5) - 25)).toBeLessThan(0.2);
   });
 
-  it("draws the same numbers from the same seed, of the right kind", () => {
+  it("draws the same numbers from the same seed, with the right distribution", () => {
     const [a, b] = [new Random(7), new Random(7)];
     let [sum, squares, gaps] = [0, 0, 0];
     for (let i = 0; i < 20_000; i++) {
@@ -90,31 +90,31 @@ describe("the load", () => {
   });
 });
 
-describe("a run", () => {
-  it("comes out the same each time", async () => {
+describe("a simulated run", () => {
+  it("has the same outcome each time", async () => {
     const run = { rate: 4, seed: 5 };
     const noise = named("GPU-like, noise");
     expect(await serve(noise, adaptive(noise), run)).toEqual(await serve(noise, adaptive(noise), run));
   });
 
-  it("one by one is a queue with one server: it is busy for the load times the duration", async () => {
+  it("without batching is a queue with one server: it is busy for the load times the duration", async () => {
     const outcome = await serve(steady, ONE_BY_ONE, { rate: 0.05, seed: 5 });
     expect(outcome.batches).toBe(steady.requests);
     expect(Math.abs(busyShare(steady, outcome) - 0.05 * 10.1)).toBeLessThan(0.02);
   });
 
-  it("answers every request or refuses it", async () => {
+  it("answers every request or rejects it", async () => {
     const overload = await at(steady, adaptive(steady), 10);
     expect(overload.shed).toBeGreaterThan(overload.sent / 4);
     expect(overload.missed).toBeLessThan(overload.sent / 2);
-    // Without a target nobody is refused: everybody waits.
+    // Without a target no request is rejected: all wait.
     const eager = await at(steady, fixed(0, 128), 10);
     expect(eager.shed).toBe(0);
     expect(eager.missed).toBeGreaterThan(0.9 * eager.sent);
   });
 });
 
-describe("the picture", () => {
+describe("the plot", () => {
   it("has a line for each series", () => {
     const series = [{ name: "adaptive", color: "#123456", points: [[0, 0] as const, [10, 1] as const] }];
     const picture = svg([{ title: "t", xLabel: "x", yLabel: "y", xMax: 10, series }]);

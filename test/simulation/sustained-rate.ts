@@ -2,7 +2,7 @@ import { capacity, type Scenario } from "./scenario.js";
 import { serve } from "./serve.js";
 import { fixedSettings, type Setting } from "./setting.js";
 
-/** Chances of the runs that a rate is measured with. */
+/** Seeds of the runs that a rate is measured with. */
 export interface Effort {
   readonly seeds: readonly number[];
   /** Relative error of a rate. */
@@ -17,7 +17,6 @@ export interface Rated {
 
 /**
  * The highest rate at which 99% of the requests are answered in time: the mean over the seeds.
- *
  * @param near where to begin
  */
 export async function sustainedRate(
@@ -33,7 +32,9 @@ export async function sustainedRate(
   return sum / effort.seeds.length;
 }
 
-/** The fixed settings with the highest rate, measured with the first seed: the best one, then those within 1% of it. */
+/**
+ * The fixed settings with the highest rate, measured with the first seed: the best one, then those within 1% of it.
+ */
 export async function bestFixed(scenario: Scenario, effort: Effort): Promise<Rated[]> {
   const seed = effort.seeds[0]!;
   let best = 0;
@@ -55,7 +56,7 @@ async function sustains(scenario: Scenario, setting: Setting, seed: number, rate
   return missed <= mayMiss;
 }
 
-/** Looks around `near` in growing strides, then between the last rate that passed and the first that failed. */
+/** Searches around `near` in growing strides, then between the last rate that passed and the first that failed. */
 async function highestRate(
   near: number,
   { precision }: Effort,

@@ -1,6 +1,6 @@
 import { type Timer, VirtualClock } from "@tritonjs/core";
 
-/** A virtual clock that knows how many timers are armed. */
+/** A virtual clock that counts the armed timers. */
 export class CountingClock extends VirtualClock {
   readonly #armed = new Set<object>();
 

@@ -7,7 +7,7 @@ import { faultOf, sequenceKey } from "./oracle.js";
 import { type Ask, SentRequest } from "./sent-request.js";
 import { type StressModel, stressModels } from "./stress-models.js";
 
-/** `STRESS_SEEDS=200 npx vitest run test/stress` tries that many besides. */
+/** `STRESS_SEEDS=200 npx vitest run test/stress` tries that many more seeds. */
 const extra = Number(process.env.STRESS_SEEDS ?? 0);
 const seeds = [1, 2, 3, 4, 5, 6, ...Array.from({ length: extra }, (_, i) => 1000 + i)];
 
@@ -29,7 +29,7 @@ class StressRun {
     responseCache: { byteSize: 4096 },
   });
   readonly models: readonly StressModel[];
-  /** What is bound now, by name, and what was before. */
+  /** The current binding of each name, and the earlier ones. */
   readonly served = new Map<string, Served>();
   readonly past: Served[] = [];
   readonly sent: SentRequest[] = [];
@@ -53,7 +53,7 @@ class StressRun {
   send(): void {
     const { random, clock } = this;
     const model = this.models[random.below(this.models.length)]!;
-    // The cache sees values again; everybody else can be told apart by them. Members of the ensemble see value + 1.
+    // The cache sees repeated values; everywhere else values are unique. Members of the ensemble see value + 1.
     const value = model.name === "cached" ? -1 - random.below(20) : 3 * this.#nextValue++;
     const ask: Ask = {
       model,
@@ -97,7 +97,7 @@ class StressRun {
   }
 
   closing = false;
-  /** What the metrics say that waits when nothing has been sent for long, by model. */
+  /** Waiting requests by model in the metrics, after a long time without requests. */
   pendingAtRest: ReadonlyMap<string, number> = new Map();
 
   close(): Promise<void> {
@@ -132,7 +132,7 @@ class StressRun {
     await clock.advance(1000);
   }
 
-  /** All requests whose end nothing explains. */
+  /** All requests whose end has no explanation. */
   faults(): string[] {
     const brokenSequences = new Set<string>();
     for (const { ask, ends } of this.sent) {
@@ -156,9 +156,9 @@ function pendingOf(metrics: string): Map<string, number> {
   return new Map([...lines].map(([, model, count]) => [model!, Number(count)]));
 }
 
-describe("whatever happens to requests of all kinds of models at once", () => {
+describe("random requests to all kinds of models at once", () => {
   it.each(seeds)(
-    "each ends once, in a way that something explains, and nothing is left behind, seed %i",
+    "each end once for an explained reason, and nothing is left behind, seed %i",
     async (seed) => {
       const run = new StressRun(seed);
       await run.run();
@@ -169,7 +169,7 @@ describe("whatever happens to requests of all kinds of models at once", () => {
       expect(pending).toEqual(pending.map(([name]) => [name, 0]));
       expect(pending.length).toBeGreaterThan(10);
       expect(run.sent.filter(({ abortListeners }) => abortListeners > 1)).toEqual([]);
-      // Members are asked by others too, and each run of an iterative request counts.
+      // Members also get other requests, and each run of an iterative request counts.
       const uncounted = new Set(["iterative", ...run.models.flatMap(({ members }) => members)]);
       for (const { model, handle, sent } of new Set([...run.served.values(), ...run.past])) {
         expect([model.name, handle.queue().queued]).toEqual([model.name, 0]);
@@ -177,12 +177,12 @@ describe("whatever happens to requests of all kinds of models at once", () => {
         const { success, fail } = handle.statistics().inferenceStats;
         const accepted = sent.filter((request) => request.accepted).length;
         const failed = accepted - success.count;
-        // A step that fails counts a second time at its ensemble; a request that is given up does not.
+        // A step that fails counts a second time at its ensemble; a cancelled request does not.
         const most = model.members.length > 0 ? 2 * failed : failed;
         expect(fail.count, model.name).toBeGreaterThanOrEqual(failed);
         expect(fail.count, model.name).toBeLessThanOrEqual(most);
         const answered = sent.filter(({ ends }) => ends[0]!.text === "answered").length;
-        // An answer that was there, but held back for its turn, counts as success though its request was given up.
+        // An answer that was held back for its turn counts as a success even if its request was cancelled.
         if (model.name === "ordered") expect(success.count).toBeGreaterThanOrEqual(answered);
         else expect([model.name, success.count]).toEqual([model.name, answered]);
       }

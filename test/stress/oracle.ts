@@ -1,18 +1,18 @@
 import type { SentRequest } from "./sent-request.js";
 import { FAILURE, failsAlone, type StressModel, streamLength } from "./stress-models.js";
 
-/** What happened around the requests, as far as it excuses how they ended. */
+/** Events around the requests that can explain how they ended. */
 export interface Circumstances {
-  /** When a model began to be unbound, or everything to be closed: by name, all times. */
+  /** Times when a model began to be unbound, or everything to be closed, by name. */
   readonly stoppedAt: ReadonlyMap<string, readonly number[]>;
   readonly models: ReadonlyMap<string, StressModel>;
-  /** Requests of each sequence that were given up, by model and id. */
+  /** Cancelled requests of each sequence, by model and id. */
   readonly brokenSequences: ReadonlySet<string>;
 }
 
 export const sequenceKey = (model: string, id: bigint) => `${model}/${id}`;
 
-/** What is wrong with how a request ended; undefined when it could end so. */
+/** Fault in how a request ended; undefined when that end is possible. */
 export function faultOf(request: SentRequest, around: Circumstances): string | undefined {
   const { ask, ends, values, late } = request;
   if (ends.length !== 1) return `ended ${ends.length} times`;
@@ -24,7 +24,7 @@ export function faultOf(request: SentRequest, around: Circumstances): string | u
   return excuse ? undefined : `ended with "${text}" at ${at}`;
 }
 
-/** What the model sees, or each of its members in turn. */
+/** The value that the model sees, or each of its members in turn. */
 function stagesOf({ model, value }: SentRequest["ask"]): number[] {
   return model.members.length === 0 ? [value] : model.members.map((_, i) => value + i);
 }
@@ -59,7 +59,7 @@ function excused(request: SentRequest, text: string, at: number, around: Circums
     case "NOT_FOUND":
       return stopped;
     case "INVALID_ARG":
-      // The sequence is over: idle, given up, or its model was loaded again.
+      // The sequence is over: idle, cancelled, or its model was loaded again.
       return sequence !== undefined && !sequence.start && text.includes("must specify the START flag");
     default:
       return false;

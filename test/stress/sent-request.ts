@@ -2,29 +2,29 @@ import { getEventListeners } from "node:events";
 import { InferenceRequest, Tensor, type Triton, TritonError } from "@tritonjs/core";
 import type { StressModel } from "./stress-models.js";
 
-/** What is asked of a model, and what else happens to the request. */
+/** A request to a model, and other events around it. */
 export interface Ask {
   readonly model: StressModel;
-  /** Decides what the model does; what it answers follows from it. */
+  /** Decides what the model does, and so its answer. */
   readonly value: number;
   readonly rows: number;
   readonly priority: number;
-  /** When nobody waits any more, in milliseconds. */
+  /** Time when the client stops waiting, in milliseconds. */
   readonly deadline: number | undefined;
   readonly sequence: { readonly id: bigint; readonly start: boolean; readonly end: boolean } | undefined;
   /** Responses of a stream after which its reader leaves. */
   readonly leavesAfter: number;
 }
 
-/** One request and all that was heard of it. */
+/** One request and all of its observed responses and ends. */
 export class SentRequest {
-  /** Each end that was heard, with its time: there has to be one. */
+  /** Each observed end with its time: there must be exactly one. */
   readonly ends: { readonly text: string; readonly at: number }[] = [];
   readonly values: number[] = [];
-  /** Responses heard after the end. */
+  /** Responses observed after the end. */
   late = 0;
   cancelledAt: number | undefined;
-  /** True unless it was refused at once. */
+  /** True unless it was rejected at once. */
   accepted = true;
   readonly #request: InferenceRequest;
 
@@ -68,7 +68,7 @@ export class SentRequest {
     this.#request.cancel();
   }
 
-  /** Who still listens to the request's signal. */
+  /** Listeners left on the request's signal. */
   get abortListeners(): number {
     return getEventListeners(this.#request.signal, "abort").length;
   }

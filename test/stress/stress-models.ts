@@ -14,14 +14,14 @@ import type { SeededRandom } from "../support/seeded-random.js";
 
 type Handle = ModelHandle<typeof echoInputs, typeof echoOutputs>;
 
-/** A model of the stress test. What it does with a value is known beforehand. */
+/** A model of the stress test. Its behaviour for each value is known beforehand. */
 export interface StressModel {
   readonly name: string;
   readonly kind: "batch" | "sequence" | "iterative" | "stream" | "ensemble";
   /** The members of an ensemble, in order: each adds 1 to the value. */
   readonly members: readonly string[];
   readonly levels: number;
-  /** True when its queue may turn requests away. */
+  /** True when its queue may reject requests. */
   readonly rejects: boolean;
   /** Values of the batches that broke. */
   readonly broken: Set<number>;
@@ -31,7 +31,7 @@ export interface StressModel {
 /** True for the values that a model answers with an error of their own. */
 export const failsAlone = (value: number) => value % 13 === 7;
 
-/** What a model says to such a value. */
+/** Error text of the model for such a value. */
 export const FAILURE = "UNSUPPORTED not this one";
 
 /** Responses of a stream for a value. */
@@ -74,7 +74,7 @@ const configurations: Readonly<Record<string, ModelOptions>> = {
 
 const notThisOne = () => new TritonError("UNSUPPORTED", "not this one");
 
-/** Everything that is bound, the members of the ensembles before them. */
+/** All bindings, the members of the ensembles before them. */
 export function stressModels(triton: Triton, clock: Clock, random: SeededRandom): readonly StressModel[] {
   const pause = () => new Promise<void>((resolve) => clock.setTimer(random.below(5), resolve));
   const specs = { inputs: echoInputs, outputs: echoOutputs } as const;
@@ -97,7 +97,7 @@ export function stressModels(triton: Triton, clock: Clock, random: SeededRandom)
           ...specs,
           modelName: name,
           config,
-          // Whoever asks for the signal makes it listen to those of all requests.
+          // Reading the signal makes it listen to the signals of all requests.
           inferFunc: async (requests, { signal: _signal }) => {
             if (name === "plain" && random.chance(0.01)) await new Promise<never>(() => {});
             await pause();

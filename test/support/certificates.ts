@@ -1,4 +1,4 @@
-// What the certificate library is built on wants it first.
+// The certificate library requires this import first.
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
 import {
@@ -20,7 +20,7 @@ export interface Certificates {
   readonly ca: string;
   readonly server: Certificate;
   readonly client: Certificate;
-  /** Signed by itself. */
+  /** Self-signed. */
   readonly stranger: Certificate;
 }
 
@@ -29,7 +29,7 @@ type Keys = webcrypto.CryptoKeyPair;
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Makes certificates that nobody else has. */
+/** Makes unique certificates. */
 export async function makeCertificates(): Promise<Certificates> {
   cryptoProvider.set(webcrypto as never);
   const rootKeys = await newKeys();

@@ -1,20 +1,20 @@
 import { batch, type InferOptions, type ModelHandle, type ModelOptions, type Triton } from "@tritonjs/core";
 
-/** A model that gives back what it is given: `x` INT32 [1] in, `y` INT32 [1] out. */
+/** A model that returns its input: `x` INT32 [1] in, `y` INT32 [1] out. */
 export const echoInputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;
 export const echoOutputs = [{ name: "y", dtype: "INT32", shape: [1] }] as const;
 
 export type EchoHandle = ModelHandle<typeof echoInputs, typeof echoOutputs>;
 
-/** The callbacks of an echo model; writes its batches down, and stops in each while it is held. */
+/** The callbacks of an echo model; it records its batches, and stops in each batch while it is held. */
 export class EchoModel {
   /** Values of each batch, in the order in which the batches began. */
   readonly batches: number[][] = [];
-  /** While true, each batch waits until it is let go. */
+  /** While true, each batch waits until it is released. */
   held = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** One callback of the model; all that are made share what is written down. */
+  /** One callback of the model; all of them share one record. */
   callback() {
     return batch<typeof echoInputs, typeof echoOutputs>(async ({ x }) => {
       this.batches.push([...x.data]);
@@ -23,12 +23,12 @@ export class EchoModel {
     });
   }
 
-  /** Lets the batch go that has been held longest. */
+  /** Releases the batch that has been held longest. */
   release(): void {
     this.#waiting.shift()?.();
   }
 
-  /** Lets all batches go, and those to come. */
+  /** Releases all batches, including later ones. */
   releaseAll(): void {
     this.held = false;
     for (const resolve of this.#waiting.splice(0)) resolve();
@@ -48,7 +48,7 @@ export class EchoModel {
   }
 }
 
-/** Sends one row and gives back the row of the answer. */
+/** Sends one row and returns the row of the answer. */
 export async function echo(handle: EchoHandle, value: number, options: InferOptions = {}): Promise<number> {
   const { y } = await handle.inferSample({ x: [value] }, options);
   return y.data[0]!;

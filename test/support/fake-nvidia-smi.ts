@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 
 /**
- * A program `nvidia-smi` first on the path of this process, for as long as it is in use: a shell script.
- *
- * @param script its lines; undefined for a path on which there is none
+ * A program `nvidia-smi` first on the path of this process while it is in use: a shell script.
+ * @param script its lines; undefined for a path without the program
  */
 export async function fakeNvidiaSmi(script: string | undefined): Promise<AsyncDisposable> {
   const folder = await mkdtemp(join(tmpdir(), "tritonjs-nvidia-smi-"));
@@ -25,7 +24,7 @@ export async function fakeNvidiaSmi(script: string | undefined): Promise<AsyncDi
   };
 }
 
-/** The lines of an `nvidia-smi` that tells of so many GPUs. */
+/** The lines of an `nvidia-smi` that lists this many GPUs. */
 export function gpuList(count: number): string {
   return Array.from({ length: count }, (_, i) => `echo "${i}, GPU-${String(i).repeat(8)}-aaaa"`).join("\n");
 }

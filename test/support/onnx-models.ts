@@ -18,7 +18,7 @@ export const onnxTypes: Readonly<Record<Exclude<DataType, "BF16">, OnnxElementTy
   BYTES: "STRING",
 };
 
-/** A model that gives back its input `x` as `y`. */
+/** A model that returns its input `x` as `y`. */
 export function identityOnnx(elemType: OnnxElementType, dims: readonly (number | string)[]): Uint8Array {
   return onnxModel({
     name: "identity",

@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/core";
 
-/** How a promise ended: `done`, or code and message of the error. */
+/** Outcome of a promise: `done`, or code and message of the error. */
 export async function outcomeOf(promise: Promise<unknown>): Promise<string> {
   try {
     await promise;
@@ -10,12 +10,12 @@ export async function outcomeOf(promise: Promise<unknown>): Promise<string> {
   }
 }
 
-/** How each of several promises ended. */
+/** Outcomes of several promises. */
 export function outcomesOf(promises: Iterable<Promise<unknown>>): Promise<string[]> {
   return Promise.all(Array.from(promises, outcomeOf));
 }
 
-/** Code and message of what a call throws. */
+/** Code and message of the error that a call throws. */
 export function thrownBy(call: () => unknown): string {
   try {
     call();

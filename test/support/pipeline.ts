@@ -29,7 +29,7 @@ export function bindStage(
   });
 }
 
-/** Binds a decoupled model that counts from 1 to `x`, and tells how far it has come. */
+/** Binds a decoupled model that counts from 1 to `x`, and reports its progress. */
 export function bindCounter(triton: Triton, modelName: string): { made: number; ended: boolean } {
   const progress = { made: 0, ended: false };
   triton.bind({
@@ -81,7 +81,7 @@ export const adds =
     return x;
   };
 
-/** A stage that answers when it is told to. */
+/** A stage that answers when the test says so. */
 export function heldStage() {
   const waiting: (() => void)[] = [];
   const seen = { runs: 0, aborted: 0 };

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** How a program ended, and all that it wrote. */
+/** End of a program, and all of its output. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -9,7 +9,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A program that runs. */
+/** A running program. */
 export class Program {
   readonly ended: Promise<Ended>;
   #stdout = "";
@@ -22,7 +22,7 @@ export class Program {
     args: readonly string[],
     options: { cwd: string; shell?: boolean; env?: NodeJS.ProcessEnv },
   ) {
-    // Packages are looked for around the program alone: pnpm's launchers name further places.
+    // Packages are looked up only around the program: pnpm's launchers name further places.
     const env = { ...process.env, NODE_PATH: undefined, ...options.env };
     this.#child = spawn(command, args, { ...options, env, stdio: ["ignore", "pipe", "pipe"] });
     this.#child.stdout?.setEncoding("utf8").on("data", (part: string) => {
@@ -45,8 +45,8 @@ export class Program {
   }
 
   /**
-   * Resolves with what was written so far, to standard output unless told otherwise, when that contains `text`; rejects
-   * when the program ends before.
+   * Resolves with the output so far, standard output by default, when that contains `text`; rejects when the program
+   * ends before.
    */
   async untilItSays(text: string, stream: "stdout" | "stderr" = "stdout"): Promise<string> {
     const written = () => (stream === "stdout" ? this.#stdout : this.#stderr);

@@ -5,7 +5,7 @@ const python = process.env.TRITONJS_PYTHON ?? "python3";
 /** Whether there is a Python with numpy, which Python models need. */
 export const hasPython = spawnSync(python, ["-c", "import numpy"], { stdio: "ignore" }).status === 0;
 
-/** The program itself, by its path. */
+/** Path of the program. */
 export const pythonProgram = String(
   spawnSync(python, ["-c", "import sys; print(sys.executable)"], { encoding: "utf8" }).stdout ?? "",
 ).trim();
@@ -13,5 +13,5 @@ export const pythonProgram = String(
 /** Backend settings for tests: many interpreters may start at once on a busy machine. */
 export const patientPython = { python: { "stub-timeout-seconds": "600" } };
 
-/** For the names of tests that need it: says that they are skipped. */
+/** Suffix for the names of tests that need Python: it says that they are skipped. */
 export const withoutPython = hasPython ? "" : ` (skipped: there is no ${python} with numpy)`;

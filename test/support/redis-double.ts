@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
 
-/** Reads the commands that a client sends: arrays of bulk strings (RESP). */
+/** Reads the commands of a client: arrays of bulk strings (RESP). */
 function* commandsOf(buffer: Buffer): Generator<{ args: Buffer[]; end: number }> {
   let at = 0;
   const line = () => {
@@ -24,15 +24,15 @@ function* commandsOf(buffer: Buffer): Generator<{ args: Buffer[]; end: number }>
   }
 }
 
-/** A server that speaks as much of Redis' protocol as a cache needs, and can be made to fail. */
+/** A server for the part of Redis' protocol that a cache needs, which tests can make fail. */
 export class RedisDouble {
   readonly entries = new Map<string, { value: Buffer; expiresMs: number | undefined }>();
-  /** What is answered to GET and SET instead: an error text, or `silence` for nothing at all. */
+  /** Answer to GET and SET instead of the normal one: an error text, or `silence` for none. */
   fault: string | undefined;
   #server: Server | undefined;
   readonly #sockets = new Set<Socket>();
 
-  /** Listens on a port of its own and resolves with the URL. */
+  /** Listens on a free port and resolves with the URL. */
   async start(): Promise<string> {
     const server = createServer((socket) => this.#serve(socket));
     this.#server = server;

@@ -8,7 +8,7 @@ import S3rver from "@20minutes/s3rver";
 import { DeleteObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import type { RepositoryFiles } from "./repository-on-disk.js";
 
-/** The server makes the tokens of its pages with DES, which OpenSSL has no more: with AES they are as good. */
+/** The server makes the tokens of its pages with DES, which OpenSSL no longer has; AES works as well. */
 for (const name of ["createCipheriv", "createDecipheriv"] as const) {
   const create = crypto[name] as (...given: [string, Buffer, Buffer]) => unknown;
   const twice = (bytes: Buffer) => Buffer.concat([bytes, bytes]);
@@ -20,18 +20,21 @@ for (const name of ["createCipheriv", "createDecipheriv"] as const) {
   });
 }
 
-/** Whether a list is asked for: the server signs its address without the last slash, and lets in any that knows a key. */
+/**
+ * Whether a request is for a list: the server signs its address without the last slash, and accepts any caller that
+ * knows a key.
+ */
 const LISTS = new AsyncLocalStorage<boolean>();
 
-/** Keys that the server lets in. */
+/** Keys that the server accepts. */
 export const S3_KEYS = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" } as const;
 
-/** Comes before the server, and handles a request instead of it if it returns true. */
+/** Runs before the server, and replaces its answer when it returns true. */
 export type Intercept = (path: string, response: ServerResponse) => boolean | Promise<boolean>;
 
 /** A model repository in a bucket of an S3 server of its own, for one test. */
 export class RepositoryInS3 implements AsyncDisposable {
-  /** Paths that clients asked for; the test's own requests are not among them. */
+  /** Paths that clients requested, without the test's own requests. */
   readonly requests: string[] = [];
   /** Objects of a page of a list; 1000 unless given. */
   pageSize: number | undefined;
@@ -100,7 +103,7 @@ export class RepositoryInS3 implements AsyncDisposable {
     return `s3://127.0.0.1:${this.port}/bucket/models`;
   }
 
-  /** Objects that were asked for, without the start that all of them have. */
+  /** Requested objects, without their common prefix. */
   get downloads(): string[] {
     const start = "/bucket/models/";
     const found = this.requests.filter((request) => request.startsWith(start));
@@ -123,7 +126,7 @@ export class RepositoryInS3 implements AsyncDisposable {
     await this.#client.send(new DeleteObjectCommand({ Bucket: "bucket", Key: `models/${name}` }));
   }
 
-  /** Stops the server, connections at hand with it. */
+  /** Stops the server with all its connections. */
   async stop(): Promise<void> {
     this.#client.destroy();
     const closed = this.server.close();

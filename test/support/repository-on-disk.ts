@@ -32,7 +32,7 @@ export class RepositoryOnDisk implements AsyncDisposable {
   }
 }
 
-/** The `config.pbtxt` of a model of the backend `identity`, with more fields if there are any. */
+/** The `config.pbtxt` of a model of the backend `identity`, with further fields if given. */
 export function identityConfig(more = "", type = "TYPE_FP32"): string {
   return `backend: "identity"
 max_batch_size: 4
@@ -41,7 +41,7 @@ output [ { name: "OUTPUT0" data_type: ${type} dims: [ -1 ] } ]
 ${more}`;
 }
 
-/** The `config.pbtxt` of an ensemble in which each model gets what the one before it gave. */
+/** The `config.pbtxt` of an ensemble in which each model gets the output of the previous one. */
 export function chainConfig(...members: readonly string[]): string {
   const steps = members.map((name, i) => {
     const from = i === 0 ? "IN" : `t${i}`;

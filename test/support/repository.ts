@@ -1,4 +1,4 @@
 import { fileURLToPath } from "node:url";
 
-/** Folder of the repository, without a slash at its end. */
+/** Folder of the repository, without a final slash. */
 export const repositoryRoot = fileURLToPath(new URL("../..", import.meta.url)).replace(/[\\/]$/, "");

@@ -2,7 +2,7 @@ declare module "@20minutes/s3rver" {
   import type { Server } from "node:http";
   import type { AddressInfo } from "node:net";
 
-  /** What the tests use of the S3 server, which has no types of its own. */
+  /** The parts of the S3 server that the tests use; it has no types of its own. */
   export default class S3rver {
     constructor(options: {
       readonly port: number;

@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same each time (mulberry32). */
+/** Pseudo-random numbers, the same each time (mulberry32). */
 export class SeededRandom {
   #state: number;
 

@@ -1,9 +1,9 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** What the name of a suite or test says about why it is skipped on this machine. */
+/** The reason for skipping in the name of a suite or test. */
 const REASON = /\(skipped: ([^)]*)\)/;
 
-/** Lists at the end of a run what this machine lacks, with the number of tests that were skipped for want of it. */
+/** Lists at the end of a run what this machine lacks, with the number of tests skipped for that reason. */
 export default class SkippedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const skipped = new Map<string, number>();

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 
-/** Whether there is the program that unpacks archives. */
+/** Whether the program that unpacks archives is installed. */
 export const hasTar = spawnSync("tar", ["--version"], { stdio: "ignore" }).status === 0;
 
 /** A file of an archive; one with `link` is a symbolic link. */
@@ -12,7 +12,7 @@ export interface TarEntry {
 
 const BLOCK = 512;
 
-/** A tar archive (ustar) of files that everybody may run. */
+/** A tar archive (ustar) of executable files. */
 export function tarOf(entries: readonly TarEntry[]): Buffer {
   const blocks = entries.flatMap((entry) => {
     const content = Buffer.from(entry.content ?? "");

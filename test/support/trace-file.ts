@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** One request of a trace file, of all that is written about it. */
+/** One request of a trace file, with all of its entries. */
 export interface TracedRequest {
   readonly id: number;
   readonly parentId: number | undefined;
   readonly model: string | undefined;
   readonly requestId: string | undefined;
-  /** Names of what happened, in the order in which it was written, and when, in nanoseconds. */
+  /** Names of the events in the order of writing, and their times in nanoseconds. */
   readonly timestamps: (readonly [name: string, ns: number])[];
   readonly tensors: { readonly activity: string; readonly name: string; readonly data: string }[];
   readonly batches: object[];
@@ -26,7 +26,7 @@ interface Entry {
   readonly batch?: object;
 }
 
-/** A path for traces in a folder that goes with the test. */
+/** A path for traces in a folder that is removed with the test. */
 export function traceFile(): string {
   const folder = mkdtempSync(join(tmpdir(), "tritonjs-trace-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -54,7 +54,7 @@ export function readTraces(file: string): TracedRequest[] {
   });
 }
 
-/** The names of what happened, in the order in which it did. */
+/** The names of the events, in order of time. */
 export function namesOf({ timestamps }: TracedRequest): string[] {
   return [...timestamps].sort(([, a], [, b]) => a - b).map(([name]) => name);
 }

@@ -1,10 +1,7 @@
 import { batch, type InferContext, sample, Triton } from "@tritonjs/core";
 import ndarray, { type NdArray } from "ndarray";
 
-/*
- * Types are tested by compiling this file: `Expect` fails to compile when the types differ, and so does a
- * `@ts-expect-error` above a line that is right.
- */
+/* Types are tested by compiling this file: `Expect` fails to compile when the types differ, and so does a `@ts-expect-error` above a correct line. */
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const expectType =
@@ -13,7 +10,7 @@ const expectType =
 
 const triton = new Triton();
 
-// The parameters of the callback follow from the specifications, through the wrapper, with no annotation.
+// The parameters of the callback follow from the specifications, through the wrapper, without annotations.
 const linear = triton.bind({
   modelName: "linear",
   inputs: [

@@ -13,7 +13,7 @@ import {
 } from "@tritonjs/core";
 import type { NdArray } from "ndarray";
 
-/* Types are tested by compiling this file, as in bind.types.ts: they go through any number of decorators. */
+/* Types are tested by compiling this file, as in bind.types.ts: they pass through any number of decorators. */
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const expectType =
@@ -30,7 +30,7 @@ const inputs = [
 ] as const;
 const outputs = [{ name: "y", dtype: "FP32", shape: [2] }] as const;
 
-// What is filled in is there.
+// A filled-in input is present.
 triton.bind({
   modelName: "filled",
   inputs,
@@ -44,7 +44,7 @@ triton.bind({
   ),
 });
 
-// Through groups; what is not filled in may be missing.
+// Through groups; an input that is not filled in may be missing.
 triton.bind({
   modelName: "grouped",
   inputs,
@@ -62,7 +62,7 @@ triton.bind({
   ),
 });
 
-// The first value is a scalar where the shape says one element, an array where it says more, either where it does not say.
+// The first value is a scalar for a shape of one element, an array for more, and either when the shape does not say.
 triton.bind({
   modelName: "first",
   inputs,
@@ -116,7 +116,7 @@ triton.bind({
   ),
 });
 
-// Around a callback that takes requests, and around sample.
+// Around a plain callback, and around sample.
 triton.bind({
   modelName: "requests",
   inputs,

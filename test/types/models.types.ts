@@ -27,7 +27,7 @@ const typed = await triton.infer("typed_resnet", { image: new Float32Array(3) })
 // @ts-expect-error: an output that the model does not have
 typed.score;
 
-// Any other name, and a name that is known only at run time, take and give tensors of any kind.
+// Any other name, and a name that is known only at run time, accepts and returns tensors of any kind.
 const untyped = await triton.infer("another", { anything: [1, 2, 3] });
 untyped.something?.shape;
 const name: string = "typed_resnet";

@@ -1,6 +1,6 @@
 import { modelTypes, readPrototxt } from "@tritonjs/core";
 
-/** Configurations of which `typed-models.d.ts` has the types. */
+/** Configurations whose types are in `typed-models.d.ts`. */
 const texts = [
   `name: "typed_resnet"
    max_batch_size: 8
@@ -12,7 +12,7 @@ const texts = [
   `name: "typed_source" output { name: "y" data_type: TYPE_BF16 dims: 4 }`,
 ];
 
-/** What `tritonjs types` writes of them. */
+/** The output of `tritonjs types` for them. */
 export function writtenModelTypes(): string {
   return modelTypes(texts.map((text) => readPrototxt(text)));
 }

@@ -2,11 +2,11 @@ import type { InferContext, ModelOptions, Triton } from "@tritonjs/core";
 import { onTestFinished } from "vitest";
 import type { InferCall } from "../../conformance/clients/client.js";
 
-/** A model whose executions wait until they are released or given up: `y` is twice `x`. */
+/** A model whose executions wait until they are released or cancelled: `y` is twice `x`. */
 export class HeldModel {
-  /** Values of `x` in the order in which they were executed. */
+  /** Values of `x` in the order of execution. */
   readonly executed: number[] = [];
-  /** Signals of the executions, likewise. */
+  /** Signals of the executions, in the same order. */
   readonly signals: AbortSignal[] = [];
   #release!: () => void;
   readonly #released = new Promise<void>((resolve) => {
@@ -31,12 +31,12 @@ export class HeldModel {
     });
   }
 
-  /** Lets all executions go on, those to come too. */
+  /** Lets all executions continue, including later ones. */
   release(): void {
     this.#release();
   }
 
-  /** Resolves when so many requests have been executed, or begun to be. */
+  /** Resolves when this many requests have begun to execute. */
   async reached(count: number): Promise<void> {
     while (this.executed.length < count) {
       await new Promise<void>((resolve) => {
@@ -53,7 +53,7 @@ export class HeldModel {
   }
 }
 
-/** Resolves when a signal is aborted. */
+/** Resolves when a signal aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

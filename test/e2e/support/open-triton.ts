@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import type { Client } from "../../conformance/clients/client.js";
 import { openClients } from "../../conformance/clients/open-clients.js";
 
-/** A Triton on free ports, open to all, that is closed after the test. */
+/** A Triton on free ports without restrictions, closed after the test. */
 export function openTriton(options: TritonOptions = {}): Triton {
   const security = { restrictedEndpoints: [] };
   const triton = new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0, security, ...options });
@@ -11,19 +11,19 @@ export function openTriton(options: TritonOptions = {}): Triton {
   return triton;
 }
 
-/** Serves, and gives a client for each way to ask. */
+/** Serves and opens all clients. */
 export async function serveAndConnect(triton: Triton): Promise<Client[]> {
   const clients = openClients(triton, await triton.serve());
   onTestFinished(() => clients.forEach((client) => void client.close()));
   return clients;
 }
 
-/** Resolves when `happened()` is true, looking at it once in every turn of the event loop. */
+/** Resolves when `happened()` is true, checking once in every turn of the event loop. */
 export async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await happened())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Requests that wait for their execution, by the metrics page. */
+/** Number of waiting requests, from the metrics page. */
 export async function pendingRequests(triton: Triton, model: string): Promise<number> {
   const name = "nv_inference_pending_request_count";
   const line = new RegExp(`^${name}\\{model="${model}",version="1"\\} (\\d+)$`, "m");

@@ -4,7 +4,7 @@ import { repositoryRoot } from "../../support/repository.js";
 
 const FREE_PORTS = { "http-port": 0, "grpc-port": 0, "metrics-port": 0 };
 
-/** Starts the quick start, on free ports unless told otherwise. */
+/** Starts the quick start, by default on free ports. */
 export function startQuickstart(
   args: readonly string[] = [],
   ports: Partial<Record<keyof typeof FREE_PORTS, number>> = {},
@@ -29,7 +29,7 @@ export function curlLines(text: string): CurlLine[] {
   }));
 }
 
-/** Does what a curl line does; resolves with the body of a good answer. */
+/** Runs a curl line and resolves with the body of a good answer. */
 export async function runCurlLine({ url, data }: CurlLine): Promise<string> {
   const response = await fetch(url, data === undefined ? {} : { method: "POST", body: data });
   const body = await response.text();

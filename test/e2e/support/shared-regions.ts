@@ -8,11 +8,11 @@ import { InferenceServerClient as HttpClient } from "@tritonjs/http/client";
 import { onTestFinished } from "vitest";
 import { openTriton } from "./open-triton.js";
 
-/** How a client with regions can reach a server. */
+/** Ways in which a client with regions can reach a server. */
 export const SOCKET_WAYS = ["HTTP", "gRPC over http2", "gRPC over grpc-js"] as const;
 type Way = (typeof SOCKET_WAYS)[number];
 
-/** Serves over one transport, and gives its client. */
+/** Serves over one transport and returns its client. */
 export async function connectOver(triton: Triton, way: Way): Promise<HttpClient | GrpcClient> {
   if (way === "HTTP") {
     const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
@@ -25,7 +25,7 @@ export async function connectOver(triton: Triton, way: Way): Promise<HttpClient 
   return client;
 }
 
-/** A Triton that allows shared memory, with models that double numbers and turn strings around. */
+/** A Triton with shared memory enabled, and models that double numbers and reverse strings. */
 export function openShared(): Triton {
   const triton = openTriton({ allowClientSharedMemory: true });
   triton.bind({
@@ -43,7 +43,7 @@ export function openShared(): Triton {
   return triton;
 }
 
-/** A shared memory object for the length of a test, registered with the server. */
+/** A shared memory object that is registered with the server until the end of the test. */
 export async function openRegion(
   client: HttpClient | GrpcClient,
   name: string,
