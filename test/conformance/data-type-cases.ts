@@ -78,7 +78,7 @@ export const identityCases: readonly IdentityCase[] = DATA_TYPES.flatMap((dataty
 
 /** Bytes that are not text: JSON strings of an ordinary client cannot carry them. */
 export const noTextCase: IdentityCase = {
-  title: "bytes that are no UTF-8",
+  title: "bytes that are not UTF-8",
   datatype: "BYTES",
   call: {
     model: "matrix_BYTES",

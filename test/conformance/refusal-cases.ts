@@ -76,7 +76,7 @@ export const refusalCases: readonly RefusalCase[] = [
       "required input(s) ['b']. Please provide all required input(s).",
   },
   {
-    title: "no input at all",
+    title: "no inputs",
     call: { model: "pair", inputs: [] },
     code: "INVALID_ARG",
     text:
@@ -84,7 +84,7 @@ export const refusalCases: readonly RefusalCase[] = [
       "input(s) ['a','b']. Please provide all required input(s).",
   },
   {
-    title: "an input too many",
+    title: "a surplus input",
     call: { model: "pair", inputs: [a, b, fp32("c", [1, 1], [1])] },
     code: "INVALID_ARG",
     text:
@@ -119,7 +119,7 @@ export const refusalCases: readonly RefusalCase[] = [
     text: `${UNKNOWN_ID}unexpected shape for input 'x' for model 'matrix_FP32'. Expected [-1,-1], got [4]. `,
   },
   {
-    title: "a batch that is too big",
+    title: "a batch that is too large",
     call: { model: "rows_FP32", inputs: [fp32("x", [9, 2], Array(18).fill(1))] },
     code: "INVALID_ARG",
     text: `${UNKNOWN_ID}inference request batch-size must be <= 8 for 'rows_FP32'`,

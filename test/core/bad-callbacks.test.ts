@@ -79,7 +79,7 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
     /an array of 0 elements does not fill shape \[1,1\]$/,
   ],
   [
-    "returns an ndarray over one",
+    "returns an ndarray over a detached buffer",
     () => ({ y: ndarray(detached(), [1, 1]) }),
     /wrong output 'y': Cannot perform Construct on a detached ArrayBuffer$/,
   ],

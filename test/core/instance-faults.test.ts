@@ -132,7 +132,7 @@ describe("a process instance", () => {
   it.each([
     ["aborts", ABORTS, "was ended by SIGABRT"],
     ["is killed", KILLS_ITSELF, "was ended by SIGKILL"],
-    ["breaks down in native code", FAULTS, "was ended by SIGSEGV"],
+    ["crashes in native code", FAULTS, "was ended by SIGSEGV"],
   ])("that %s fails its batch and nothing else", async (_, value, how) => {
     const handle = await served("process", { count: 2 });
     const sent = [value, 1, 2, 3].map((one) => echo(handle, one));

@@ -174,7 +174,7 @@ describe("a TensorFlow.js model of a repository", () => {
       /has weights in '.*passwd', which is outside of the model's directory/,
     ],
     [
-      "an operation that there is not",
+      "an unknown operation",
       async () => {
         const files = await graphFiles("m");
         return {
@@ -197,7 +197,7 @@ describe("a TensorFlow.js model of a repository", () => {
       /a SavedModel needs TensorFlow's own library/,
     ],
     [
-      "a GPU that there is not",
+      "a missing GPU",
       async () => ({
         ...(await graphFiles("m")),
         "m/config.pbtxt": 'backend: "tensorflow" instance_group [ { kind: KIND_GPU gpus: [ 63 ] } ]',
@@ -205,7 +205,7 @@ describe("a TensorFlow.js model of a repository", () => {
       /^Unavailable: TensorFlow\.js is not there: install @tensorflow\/tfjs-node-gpu/,
     ],
     [
-      "a runtime that there is not",
+      "an unknown runtime",
       async () => ({
         ...(await graphFiles("m")),
         "m/config.pbtxt":

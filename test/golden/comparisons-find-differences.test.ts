@@ -33,7 +33,7 @@ describe("comparing JSON values", () => {
     ["integers that are one double", "[9007199254740992]", "[9007199254740993]"],
     ["zero and minus zero", "[0.0]", "[-0.0]"],
     ["a missing member", '{"a":1,"b":2}', '{"a":1}'],
-    ["a further member", '{"a":1}', '{"a":1,"b":2}'],
+    ["an additional member", '{"a":1}', '{"a":1,"b":2}'],
     ["another order of a list", "[1,2]", "[2,1]"],
   ])("tells %s apart", (_what, expected, got) => {
     expect(differences(expected, got)).not.toEqual([]);
@@ -78,7 +78,7 @@ describe("comparing HTTP answers", () => {
   it.each([
     ["bytes after the body", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}{}"],
     [
-      "two ways to tell its end",
+      "two indications of its end",
       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     ],
     [

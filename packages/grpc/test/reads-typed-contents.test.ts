@@ -147,17 +147,17 @@ describe("shared-memory parameters", () => {
 
   test.each<[string, Record<string, inference.InferParameter.$Properties>, string]>([
     [
-      "a region of another kind",
+      "a region of a wrong type",
       { shared_memory_region: size, shared_memory_byte_size: size },
       "invalid value type for 'shared_memory_region' parameter for tensor 'X', expected string_param.",
     ],
     [
-      "a size of another kind",
+      "a size of a wrong type",
       { shared_memory_region: region, shared_memory_byte_size: { uint64Param: 4 } },
       "invalid value type for 'shared_memory_byte_size' parameter for tensor 'X', expected int64_param.",
     ],
     [
-      "an offset of another kind",
+      "an offset of a wrong type",
       { shared_memory_region: region, shared_memory_byte_size: size, shared_memory_offset: region },
       "invalid value type for 'shared_memory_offset' parameter for tensor 'X', expected int64_param.",
     ],
@@ -177,7 +177,7 @@ describe("shared-memory parameters", () => {
       "'shared_memory_offset' can not be specified without 'shared_memory_region' parameter for tensor 'X'",
     ],
     [
-      "a region that nobody registered",
+      "an unregistered region",
       { shared_memory_region: region, shared_memory_byte_size: size },
       "Unable to find shared memory region: 'r'",
     ],

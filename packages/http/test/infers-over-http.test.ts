@@ -92,10 +92,10 @@ describe("the content type of an error", () => {
 
   it.each([
     ["an unknown model", identity(), "/v2/models/none/infer", "{", 404, "text/plain"],
-    ["a body that is no JSON", identity(), path, "{", 500, "application/json"],
-    ["a refused request", failing(true), path, JSON.stringify(request), 503, "application/json"],
+    ["a body that is not JSON", identity(), path, "{", 500, "application/json"],
+    ["a rejected request", failing(true), path, JSON.stringify(request), 503, "application/json"],
     ["a failed request", failing(false), path, JSON.stringify(request), 503, "text/plain"],
-  ])("%s", async (_case, service, where, body, status, contentType) => {
+  ])("is that of Triton for %s", async (_case, service, where, body, status, contentType) => {
     const answer = await send(await startHttp(service), { path: where, body });
     expect([answer.status, answer.headers["content-type"]]).toEqual([status, contentType]);
     expect(JSON.parse(answer.text)).toHaveProperty("error");
@@ -109,7 +109,7 @@ describe("the content type of an error", () => {
     expect(answer.text).toContain("sending FP16 data via JSON is not supported");
   });
 
-  it("belongs to a generic text for an internal error", async () => {
+  it("comes with a generic text for an internal error", async () => {
     const service = identity();
     service.onRequest = () => {
       throw new TypeError("secret");

@@ -14,11 +14,7 @@ const broken: readonly (readonly [
   files: Record<string, string | Uint8Array>,
   reason: RegExp,
 ])[] = [
-  [
-    "without a configuration or a file to tell from",
-    { "m/1/": "" },
-    /Could not determine backend for model 'm'/,
-  ],
+  ["without a configuration or a model file", { "m/1/": "" }, /Could not determine backend for model 'm'/],
   [
     "with another name",
     { "m/config.pbtxt": identityConfig('name: "x"'), "m/1/": "" },
@@ -50,9 +46,9 @@ const broken: readonly (readonly [
     /failed to stat file .*model.onnx/,
   ],
   ["with a corrupt file", { "m/1/model.onnx": "this is no model" }, /the ONNX model '.*' cannot be read/],
-  ["with a directory for a configuration", { "m/config.pbtxt/": "", "m/1/": "" }, /Is a directory/],
+  ["with a directory in place of its configuration", { "m/config.pbtxt/": "", "m/1/": "" }, /Is a directory/],
   [
-    "with text that is no configuration",
+    "with an invalid configuration text",
     { "m/config.pbtxt": "oops", "m/1/": "" },
     /has no field named "oops"/,
   ],
@@ -72,7 +68,7 @@ const broken: readonly (readonly [
     /unable to find backend library for backend 'nosuch'/,
   ],
   [
-    "of a backend that there is not",
+    "of a platform that the library does not run",
     { "m/config.pbtxt": 'platform: "tensorrt_plan"', "m/1/model.plan": "" },
     /export the model .* to ONNX/,
   ],
@@ -82,12 +78,12 @@ const broken: readonly (readonly [
     /circular dependency between ensembles: m -> \.\.\. -> m -> m/,
   ],
   [
-    "that is an ensemble of nothing",
+    "that is an ensemble of a missing model",
     { "m/config.pbtxt": chainConfig("ghost"), "m/1/": "" },
     /not available or ambiguous: ghost/,
   ],
   [
-    "with labels outside",
+    "with labels outside its directory",
     {
       "m/config.pbtxt": identityConfig().replace(
         'name: "OUTPUT0"',
@@ -101,7 +97,7 @@ const broken: readonly (readonly [
 
 describe("a model that cannot be served", () => {
   it.each(broken)(
-    "%s is reported in the index and the log, and the others serve",
+    "a model %s is reported in the index and the log, and the others serve",
     async (_what, files, reason) => {
       await using models = await RepositoryOnDisk.create({ ...good, ...files });
       const log: string[] = [];

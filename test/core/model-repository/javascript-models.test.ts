@@ -251,10 +251,14 @@ describe("a broken module is reported in the index, and other models load", () =
       /model\.js cannot be imported: SyntaxError/,
     ],
     ["a missing import", 'import "./nothing.js";', /model\.js cannot be imported: .*nothing\.js/],
-    ["a throw at the top", 'throw new Error("no licence");', /^Internal: no licence$/],
-    ["no model", "export const x = 1;", /must export its callback as default, or a class, got undefined/],
+    ["an error at its top level", 'throw new Error("no licence");', /^Internal: no licence$/],
     [
-      "no execute",
+      "no exported model",
+      "export const x = 1;",
+      /must export its callback as default, or a class, got undefined/,
+    ],
+    [
+      "no execute method",
       "export class TritonJsModel {}",
       /must have a method execute\(requests, context\), got undefined/,
     ],
@@ -264,26 +268,26 @@ describe("a broken module is reported in the index, and other models load", () =
       /constructor failed: no GPU/,
     ],
     [
-      "initialize that throws",
+      "an initialize that throws",
       withMethod('initialize() { throw new Error("no weights"); }'),
       /initialize failed: no weights/,
     ],
     [
-      "initialize that exits",
+      "an initialize that exits",
       withMethod("initialize() { process.exit(3); }"),
       /instance 'm_0' of model 'm' crashed: exited with code 3/,
     ],
     [
-      "autoCompleteConfig that throws",
+      "an autoCompleteConfig that throws",
       withMethod('static autoCompleteConfig() { throw new Error("oops"); }'),
       /autoCompleteConfig failed: oops/,
     ],
     [
-      "autoCompleteConfig that contradicts",
+      "an autoCompleteConfig that contradicts the configuration",
       withMethod("static autoCompleteConfig(c) { c.setMaxBatchSize(2); }"),
       /configuration specified max_batch_size 4, but in auto-complete-config function/,
     ],
-  ])("%s", async (_what, source, reason) => {
+  ])("with %s", async (_what, source, reason) => {
     await using served = await serve({
       "m/config.pbtxt": batching,
       "m/1/model.js": source,
@@ -294,12 +298,12 @@ describe("a broken module is reported in the index, and other models load", () =
 
   it.each([
     [
-      "initialize that never ends",
+      "an initialize that never resolves",
       withMethod("initialize() { return new Promise(() => setInterval(() => {}, 1000)); }"),
     ],
-    ["initialize that spins", withMethod("initialize() { for (;;); }")],
-    ["a top that spins", "for (;;);"],
-  ])("%s", async (_what, source) => {
+    ["an initialize that loops", withMethod("initialize() { for (;;); }")],
+    ["an endless loop at its top level", "for (;;);"],
+  ])("with %s", async (_what, source) => {
     await using served = await serve({
       "m/config.pbtxt": `${batching} parameters { key: "load_timeout_seconds" value { string_value: "1.5" } }`,
       "m/1/model.js": source,
@@ -308,7 +312,7 @@ describe("a broken module is reported in the index, and other models load", () =
     await expectBroken(served, /was ended: its model had not loaded after 1500 ms/);
   });
 
-  it("when its parameters are invalid", async () => {
+  it("with invalid parameters", async () => {
     await using served = await serve({
       "m/config.pbtxt": `${batching} parameters { key: "isolation" value { string_value: "cloud" } }`,
       "m/1/model.js": scale,

@@ -109,15 +109,15 @@ describe("an invalid ONNX model is reported in the index", () => {
     });
 
   it.each<[what: string, file: Uint8Array, reason: RegExp]>([
-    ["an operator that there is not", graph("Frobnicate", "FLOAT"), /cannot be loaded: .*Frobnicate/],
-    ["an operator that takes no such type", graph("Sin", "UINT8"), /cannot be loaded: .*Sin/],
-    ["an operator that takes no strings", graph("Neg", "STRING"), /cannot be loaded: .*Neg/],
+    ["an unknown operator", graph("Frobnicate", "FLOAT"), /cannot be loaded: .*Frobnicate/],
+    ["an operator that does not accept its type", graph("Sin", "UINT8"), /cannot be loaded: .*Sin/],
+    ["an operator that does not accept strings", graph("Neg", "STRING"), /cannot be loaded: .*Neg/],
     [
       "bfloat16",
       identityOnnx("BFLOAT16", ["n"]),
       /input 'x' of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16/,
     ],
-  ])("%s", async (_what, file, reason) => {
+  ])("with %s", async (_what, file, reason) => {
     expect(await load("", file)).toMatchObject({
       state: "UNAVAILABLE",
       reason: expect.stringMatching(reason),

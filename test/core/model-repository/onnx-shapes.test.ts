@@ -117,7 +117,7 @@ describe("completing an ONNX model with the shapes that ONNX Runtime infers", ()
       { maxBatchSize: 0, x: [-1, 3], y: [2, -1] },
     ],
     [
-      "with dims [1] for an output whose rank nobody knows",
+      "with dims [1] for an output of unknown rank",
       graph(["n", 3], undefined, ofUnknownRank),
       { maxBatchSize: 0, x: [-1, 3], y: [1] },
     ],
@@ -131,7 +131,7 @@ describe("completing an ONNX model with the shapes that ONNX Runtime infers", ()
       graph(undefined, undefined),
       { maxBatchSize: 0, x: [1], y: [1] },
     ],
-  ])("%s", async (_what, file, expected) => {
+  ])("completes the configuration %s", async (_what, file, expected) => {
     expect(await completed(file)).toEqual(expected);
   });
 

@@ -156,9 +156,9 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
   });
 
   it.each<[what: string, archive: Buffer, reason: RegExp]>([
-    ["is no archive", Buffer.from("text ".repeat(1000)), /which cannot be unpacked: tar: .*archive/],
+    ["is not an archive", Buffer.from("text ".repeat(1000)), /which cannot be unpacked: tar: .*archive/],
     [
-      "is cut off",
+      "is cut short",
       gzipSync(tarOf(packed(1))).subarray(0, 150),
       /which cannot be unpacked: unexpected end of file/,
     ],

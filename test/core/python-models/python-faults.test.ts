@@ -192,7 +192,7 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
       "completes_nothing",
       /auto_complete_config function in model 'completes_nothing' must return a valid pb\.ModelConfig object\.$/,
     ],
-  ])("a model with %s is not loaded, and the index names the reason", async (name, reason) => {
+  ])("the model %s is not loaded, and the index names the reason", async (name, reason) => {
     expect(await server.reasonOf(name)).toMatch(reason);
   });
 

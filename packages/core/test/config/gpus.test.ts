@@ -45,9 +45,9 @@ describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
       undefined,
       "nvidia-smi ended with 9: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
     ],
-    ["it says something else", "echo surprise", undefined, "nvidia-smi ended with 0: surprise"],
-    ["it says nothing at all", "exit 3", undefined, "nvidia-smi ended with 3: it said nothing"],
-    ["it lists none", "exit 0", [], "nvidia-smi lists no GPUs"],
+    ["nvidia-smi prints an unknown text", "echo surprise", undefined, "nvidia-smi ended with 0: surprise"],
+    ["nvidia-smi fails silently", "exit 3", undefined, "nvidia-smi ended with 3: it said nothing"],
+    ["nvidia-smi lists no GPU", "exit 0", [], "nvidia-smi lists no GPUs"],
   ])("are empty, with a reason, when %s", async (_name, script, numbers, reason) => {
     await using _ = await fakeNvidiaSmi(script);
     expect(findGpus()).toEqual({ numbers, reason });

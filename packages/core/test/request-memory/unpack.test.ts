@@ -63,8 +63,8 @@ describe("a compressed request", () => {
   });
 
   it.each([
-    ["nothing of it", 0],
-    ["half of it", 100_000],
+    ["no data", 0],
+    ["half of the data", 100_000],
   ])("is rejected when there is %s", async (_how, length) => {
     const { output } = open().unpack(gzipSync(plain).subarray(0, Math.max(length, 1)));
     await expect(output).rejects.toMatchObject({ name: "UnpackFault", kind: "DATA" });

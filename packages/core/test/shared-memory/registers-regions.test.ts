@@ -37,7 +37,7 @@ describe("registering a shared memory region", () => {
     ["whose end overflows by far", MAX_UINT64, MAX_UINT64, "unable to process address spaceInvalid argument"],
     ["of no bytes", 0, 0, "unable to process address spaceInvalid argument"],
     ["that begins inside a page", 16, 16, "unable to process address spaceInvalid argument"],
-  ])("rejects %s", async (_what, offset, byteSize, reason) => {
+  ])("rejects a region %s", async (_what, offset, byteSize, reason) => {
     const memory = openMemory();
     const { key } = await openRegion(64);
     await expect(memory.registerSystem("r", { key, offset, byteSize })).rejects.toMatchObject({

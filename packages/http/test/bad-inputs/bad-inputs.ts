@@ -59,7 +59,7 @@ export function useServer(options: HttpOptions = {}): { port: number } {
 
 /** Expects the given answer for each input, and that the next good request works. */
 export function refusesEach(server: { port: number }, inputs: Readonly<Record<string, BadInput>>): void {
-  it.each(Object.entries(inputs))("%s", async (_name, input) => {
+  it.each(Object.entries(inputs))("gives the expected answer to %s", async (_name, input) => {
     const { body, model = "fp32", path = `/v2/models/${model}/infer`, status, text = "", ...rest } = input;
     const bytes = body === undefined || isBytes(body) ? body : JSON.stringify(body);
     const answer = await send(server.port, { path, body: bytes, ...rest });

@@ -63,12 +63,12 @@ describe("wrong binary sizes", () => {
       status: 400,
       text: "unexpected additional input data for model 'fp32'",
     },
-    "other than the shape": {
+    "a size that differs from the shape": {
       ...binary("FP32", [2], zeros(4)),
       status: 400,
       text: "input byte size mismatch for input 'IN' for model 'fp32'. Expected 8, got 4",
     },
-    "no multiple of an element": {
+    "not a multiple of the element size": {
       ...binary("FP32", [1], zeros(5)),
       status: 400,
       text: "input byte size mismatch for input 'IN' for model 'fp32'. Expected 4, got 5",
@@ -170,33 +170,33 @@ describe("wrong header lengths", () => {
       status: 400,
       text: "inference header size should be in range (0, 137), got: 99999999999999999999",
     },
-    "larger than the body": {
+    "a length beyond the body": {
       ...withLength(String(length + 5)),
       status: 400,
       text: "inference header size should be in range (0, 137), got: 138",
     },
-    "cutting the JSON": {
+    "a length inside the JSON": {
       ...withLength(String(length - 1)),
       status: 500,
       text: "failed to parse the request JSON buffer: Missing a comma or '}' after an object member. at 132",
     },
-    "cutting a character": {
+    "a length inside a character": {
       ...withLength("8"),
       body: Buffer.from('{"id":"é","inputs":[]}'),
       status: 500,
       text: "failed to parse the request JSON buffer: Missing a closing quotation mark in string. at 8",
     },
-    "sent twice, the first counting": {
+    "two lengths, of which the first counts": {
       ...withLength(["3", String(length)]),
       status: 500,
       text: "failed to parse the request JSON buffer: Missing a closing quotation mark in string. at 3",
     },
-    "no number": {
+    "not a number": {
       ...withLength("abc"),
       status: 400,
       text: "input byte size mismatch for input 'raw_input' for model 'fp32'. Expected 136, got 137",
     },
-    "after a space": { ...withLength(` ${length}`), status: 200 },
+    "a number after a space": { ...withLength(` ${length}`), status: 200 },
   });
 });
 
@@ -219,11 +219,11 @@ describe("binary tensors with unusual bytes", () => {
     ["BF16", "BF16", Uint8Array.of(0x81, 0x7f), 2],
     ["BOOL of 2 to 255", "BOOL", Uint8Array.of(0, 1, 2, 128, 255), 1],
     ["64-bit integers", "UINT64", Uint8Array.of(255, 255, 255, 255, 255, 255, 255, 255), 8],
-  ])("%s", async (_what, datatype, bytes, size) => {
+  ])("keeps the bits of %s", async (_what, datatype, bytes, size) => {
     expect([...(await bitsOf(datatype, bytes, size))]).toEqual([...bytes]);
   });
 
-  it("8-byte types behind JSON of any length", async () => {
+  it("keeps the bits of 8-byte types behind JSON of any length", async () => {
     for (let pad = 0; pad < 8; pad++) {
       const json = JSON.stringify({
         id: "x".repeat(pad),

@@ -137,13 +137,13 @@ describe("wrong tensor data", () => {
 
 describe("unusual tensor data that is accepted as Triton accepts it", () => {
   refusesEach(server, {
-    "out of range for INT8 wraps": {
+    "an integer out of range for INT8, which wraps": {
       model: "int8",
       body: input("INT8", [1], [300]),
       status: 200,
       text: '"data":[44]',
     },
-    "INT64 above 2^53 is exact": {
+    "an INT64 above 2^53, which stays exact": {
       model: "int64",
       body: input("INT64", [1], "X").replace('"X"', "[9007199254740993]"),
       status: 200,
@@ -160,7 +160,7 @@ describe("unusual tensor data that is accepted as Triton accepts it", () => {
       status: 200,
       text: '"data":[]',
     },
-    "an order of one's own of nesting": {
+    "an unusual nesting": {
       body: input("FP32", [4], [[1], [[2, 3]], 4]),
       status: 200,
       text: '"data":[1.0,2.0,3.0,4.0]',

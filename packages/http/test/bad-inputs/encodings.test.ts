@@ -21,7 +21,12 @@ describe("broken compressed bodies", () => {
       status: 400,
       text: "request body is not valid gzip data",
     },
-    "no gzip at all": { headers: gzip, body: good, status: 400, text: "request body is not valid gzip data" },
+    "bytes that are not gzip": {
+      headers: gzip,
+      body: good,
+      status: 400,
+      text: "request body is not valid gzip data",
+    },
     nothing: { headers: gzip, body: "", status: 400, text: "nothing to be decompressed" },
     "a gzip of a gzip": {
       headers: gzip,
@@ -60,7 +65,7 @@ describe("broken compressed bodies", () => {
       status: 400,
       text: "Unsupported content-encoding, only 'identity' is supported.",
     },
-    "a deflate announced as gzip": {
+    "a deflate body declared as gzip": {
       headers: gzip,
       body: deflateSync(good),
       status: 200,
@@ -99,7 +104,7 @@ describe("content types are ignored", () => {
       status: 200,
       text: '"data":[1.0]',
     },
-    "none that could be read": {
+    "an unreadable content type": {
       headers: { "content-type": ";;=" },
       body: good,
       status: 200,

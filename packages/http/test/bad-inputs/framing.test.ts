@@ -101,7 +101,7 @@ describe("request heads", () => {
     ["of another protocol", "\x16\x03\x01\x02\x00\x01\x00", 405],
     ["with a bare line feed in a name", head("a\nb: c"), 400],
     ["with a NUL", head("a: b\0c"), 400],
-    ["with a method that there is not", `NOTHING ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, 405],
+    ["with an unknown method", `NOTHING ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, 405],
     ["of HTTP/3.7", `GET /v2 HTTP/3.7\r\nHost: x\r\n\r\n`, 400],
   ])("%s are rejected", async (_what, text, status) => {
     expect(await speakToTheEnd(server.port, text)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));

@@ -11,7 +11,7 @@ describe("wrong inputs and outputs", () => {
       status: 400,
       text: "input 'IN' already exists in request",
     },
-    "one input more": {
+    "a surplus input": {
       body: { inputs: [one, { ...one, name: "EXTRA" }] },
       status: 400,
       text: "expected 1 inputs but got 2 inputs for model 'fp32'. Got input(s) ['IN','EXTRA'], but missing",
@@ -98,7 +98,7 @@ describe("wrong inputs and outputs", () => {
 describe("wrong parameters", () => {
   const parameters = (value: unknown) => ({ body: { inputs: [one], parameters: value } });
   refusesEach(server, {
-    "no object": {
+    "parameters that are not an object": {
       ...parameters([1]),
       status: 500,
       text: "failed to get request params.: attempt to get members for non-object",

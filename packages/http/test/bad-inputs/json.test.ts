@@ -83,7 +83,7 @@ describe("invalid JSON", () => {
       status: 500,
       text: "failed to parse the request JSON buffer: Missing a comma or ']' after an array element. at 63",
     },
-    "an escape that is none": {
+    "an invalid escape": {
       body: '{"inputs":"\\x"}',
       status: 500,
       text: "failed to parse the request JSON buffer: Invalid escape character in string. at 11",

@@ -81,19 +81,19 @@ it("ModelClient rejects decoupled models", async () => {
   expect(sent).toHaveLength(2);
 });
 
-describe("ModelClient checks inputs before sending them:", () => {
+describe("ModelClient checks inputs before sending them and", () => {
   it.each<[string, "inferSample" | "inferBatch", Record<string, unknown>, string]>([
-    ["unknown ones", "inferSample", { a: [1, 2], x: 1 }, "model 'sum' has no input 'x'; it has 'a', 'b'"],
-    ["missing ones", "inferSample", { b: [1, 2] }, "model 'sum': missing input 'a'"],
-    ["none", "inferSample", {}, "missing input 'a'"],
+    ["unknown inputs", "inferSample", { a: [1, 2], x: 1 }, "model 'sum' has no input 'x'; it has 'a', 'b'"],
+    ["missing inputs", "inferSample", { b: [1, 2] }, "model 'sum': missing input 'a'"],
+    ["no inputs", "inferSample", {}, "missing input 'a'"],
     ["a wrong element", "inferSample", { a: [1, "2"] }, "input 'a' of model 'sum' (FP32): expected a number"],
     ["a wrong shape", "inferSample", { a: [1, 2, 3] }, "expected shape [2], got [3]"],
-    ["a sample as batch", "inferBatch", { a: [1, 2] }, "expected shape [-1,2], got [2]"],
-    ["a batch as sample", "inferSample", { a: [[1, 2]] }, "expected shape [2], got [1,2]"],
+    ["a sample as a batch", "inferBatch", { a: [1, 2] }, "expected shape [-1,2], got [2]"],
+    ["a batch as a sample", "inferSample", { a: [[1, 2]] }, "expected shape [2], got [1,2]"],
     ["a wrong array", "inferSample", { a: Float64Array.of(1, 2) }, "expected Float32Array, got Float64Array"],
     ["too many rows", "inferBatch", { a: Array(5).fill([1, 2]) }, "takes at most 4 rows, got 5"],
     ["batches of two sizes", "inferBatch", { a: [[1, 2]], b: [[1], [2]] }, "'a' has 1, 'b' has 2"],
-  ])("%s", async (_case, method, values, message) => {
+  ])("rejects %s", async (_case, method, values, message) => {
     const sum = {
       name: "sum",
       max_batch_size: 4,

@@ -85,7 +85,7 @@ describe("parseJson", () => {
   });
 });
 
-describe("writeJson", () => {
+describe("toJson", () => {
   it("writes text that parseJson reads back", () => {
     const values = {
       a: [1n, 2.5, Number.NaN, 2n ** 64n - 1n],

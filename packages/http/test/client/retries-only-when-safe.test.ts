@@ -28,11 +28,11 @@ describe("an inference", () => {
   });
 
   it.each([
-    ["whose connection broke", reset],
-    ["of which nothing is known", untold],
-    ["whose answer was cut off", cut],
-    ["that is refused with 503", busy],
-  ])("is not retried after %s", async (_case, failure) => {
+    ["its connection broke", reset],
+    ["the failure is unknown", untold],
+    ["its answer was cut short", cut],
+    ["it is rejected with 503", busy],
+  ])("is not retried when %s", async (_case, failure) => {
     const { client, sent } = failing([failure]);
     await expect(client.infer("m", { inputs })).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(sent).toHaveLength(1);

@@ -4,12 +4,12 @@ import { Tensor } from "../../../src/tensor/tensor.js";
 
 describe("a tensor between models with and without a batch axis", () => {
   it.each([
-    ["stays as it is between models of a kind", [3, 4], 3, [4], true, [3, 4]],
-    ["gets an axis of one row where it has none", [4], 0, [4], true, [1, 4]],
-    ["keeps its first axis where that is the batch", [6, 4], 0, [4], true, [6, 4]],
-    ["goes whole into a model whose dims have the axis", [2, 4], 2, [-1, 4], false, [2, 4]],
+    ["is unchanged between models that both have or both lack the axis", [3, 4], 3, [4], true, [3, 4]],
+    ["gets an axis of one row when it has none", [4], 0, [4], true, [1, 4]],
+    ["keeps its first axis when that is the batch", [6, 4], 0, [4], true, [6, 4]],
+    ["keeps all axes for a model whose dims include the batch", [2, 4], 2, [-1, 4], false, [2, 4]],
     ["loses an axis of one row", [1, 4], 1, [4], false, [4]],
-    ["keeps an axis of several rows, for the model to refuse", [2, 4], 2, [4], false, [2, 4]],
+    ["keeps an axis of several rows, which the model then rejects", [2, 4], 2, [4], false, [2, 4]],
   ] as const)("%s", (_, shape, batchSize, dims, batched, expected) => {
     expect(convertShape(shape, batchSize, dims, batched)).toEqual(expected);
   });
