@@ -14,14 +14,14 @@ function start(what: string, module: string): Program {
 describe("a child process", () => {
   it("ends when its parent is killed", async () => {
     const program = start("idle", "misbehaves");
-    await program.untilItSays("serving");
+    await program.untilOutput("serving");
     program.signal("SIGKILL");
     expect((await program.ended).signal).toBe("SIGKILL");
   });
 
   it("in an endless loop ends when its parent is killed", async () => {
     const program = start("loop", "misbehaves");
-    await program.untilItSays("serving");
+    await program.untilOutput("serving");
     program.signal("SIGKILL");
     expect((await program.ended).signal).toBe("SIGKILL");
   });

@@ -63,7 +63,7 @@ afterEach(async () => {
 });
 
 /** Tests that hold for Redis and for its double. */
-function answersFromTheCacheOfAnother(url: () => string): void {
+function sharedCacheTests(url: () => string): void {
   it("shares responses among all servers, byte for byte", async () => {
     const [one, two] = [server(redisCache({ url: url() })), server(redisCache({ url: url() }))];
     await untilCached(one);
@@ -103,7 +103,7 @@ describe("the response cache in Redis, with a test double of the server", () => 
   });
   afterEach(() => double.stop());
 
-  answersFromTheCacheOfAnother(() => url);
+  sharedCacheTests(() => url);
 
   it("lets entries expire", async () => {
     await untilCached(server(redisCache({ url, ttlSeconds: 1.5 })));

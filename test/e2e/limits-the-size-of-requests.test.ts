@@ -19,7 +19,7 @@ describe("a request body far over the limit of 64 MiB", () => {
       "",
       "",
     ].join("\r\n");
-    const answer = await speak(addresses.http!.port, head);
+    const answer = await sendRaw(addresses.http!.port, head);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer).toContain(
       `request JSON size of ${9 * LIMIT} bytes exceeds the maximum allowed input size of ${8 * LIMIT + 65_536} bytes`,
@@ -32,7 +32,7 @@ describe("a request body far over the limit of 64 MiB", () => {
     const { addresses } = await triton.serve();
     const head =
       "POST /v2/models/length/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n";
-    expect(await speak(addresses.http!.port, head)).toContain("maximum allowed input size of 73536 bytes");
+    expect(await sendRaw(addresses.http!.port, head)).toContain("maximum allowed input size of 73536 bytes");
   });
 
   it.each<{ way: Way; size: number }>([
@@ -62,7 +62,7 @@ function bindLength(triton: Triton): void {
 }
 
 /** Sends only `text` and resolves with the head and body of the answer. */
-function speak(port: number, text: string): Promise<string> {
+function sendRaw(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = "";
     const socket = connect(port, "localhost", () => socket.write(text));

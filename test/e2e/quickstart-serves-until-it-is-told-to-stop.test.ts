@@ -9,7 +9,7 @@ describe("the quick start", () => {
   it("serves its curl lines", async () => {
     const quickstart = startQuickstart();
     onTestFinished(() => quickstart.signal("SIGKILL"));
-    const lines = curlLines(await quickstart.untilItSays("Serving."));
+    const lines = curlLines(await quickstart.untilOutput("Serving."));
     expect(lines).toHaveLength(6);
     const [ready, metadata, linear, iris, statistics, metrics] = await Promise.all(lines.map(runCurlLine));
     expect(ready).toBe("");
@@ -31,7 +31,7 @@ describe("the quick start", () => {
   it.runIf(hasSignals).each(["SIGINT", "SIGTERM"] as const)("drains and exits 0 on %s", async (signal) => {
     const quickstart = startQuickstart();
     onTestFinished(() => quickstart.signal("SIGKILL"));
-    await quickstart.untilItSays("Serving. Ctrl-C stops.");
+    await quickstart.untilOutput("Serving. Ctrl-C stops.");
     quickstart.signal(signal);
     const { code, stdout, stderr } = await quickstart.ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

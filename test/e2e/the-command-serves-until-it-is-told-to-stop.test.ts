@@ -36,7 +36,7 @@ function serve(path: string, ...args: string[]): Program {
 
 /** The URL of a started server. */
 async function urlOf(program: Program): Promise<string> {
-  const text = await program.untilItSays("Started Metrics Service", "stderr");
+  const text = await program.untilOutput("Started Metrics Service", "stderr");
   return `http://${/Started HTTPService at ([\d.]+:\d+)/.exec(text)![1]}`;
 }
 
@@ -47,7 +47,7 @@ async function ask(program: Program, url: string) {
     async (response) => ({ status: response.status, body: await response.json() }),
     () => "no answer",
   );
-  await program.untilItSays("HTTP request: POST /v2/models/echo/infer", "stderr");
+  await program.untilOutput("HTTP request: POST /v2/models/echo/infer", "stderr");
   // A later request is answered only after the first one is queued.
   await fetch(`${url}/v2/health/ready`);
   return { answer };
@@ -84,7 +84,7 @@ describe("the serve command", () => {
     const program = serve(await repository({ execute_delay_ms: 600_000 }), "--log-verbose=1");
     const { answer } = await ask(program, await urlOf(program));
     program.signal("SIGINT");
-    await program.untilItSays("Waiting for in-flight requests", "stderr");
+    await program.untilOutput("Waiting for in-flight requests", "stderr");
     program.signal("SIGINT");
     expect((await program.ended).code).toBe(1);
     expect(await answer).toBe("no answer");
@@ -92,7 +92,7 @@ describe("the serve command", () => {
 
   it("does not wait for loading models when it is stopped", async () => {
     const program = serve(await repository({ creation_delay_sec: 600 }));
-    await program.untilItSays("loading: echo:1", "stderr");
+    await program.untilOutput("loading: echo:1", "stderr");
     program.signal("SIGTERM");
     expect((await program.ended).code).toBe(0);
   });

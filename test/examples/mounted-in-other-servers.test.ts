@@ -10,7 +10,7 @@ async function start(...path: string[]): Promise<{ url: string; program: Program
   const module = join(repositoryRoot, "examples", ...path);
   const program = new Program(process.execPath, [module], { cwd: repositoryRoot, env: { PORT: "0" } });
   onTestFinished(() => program.signal("SIGKILL"));
-  const said = await program.untilItSays("listening at http://");
+  const said = await program.untilOutput("listening at http://");
   const port = /:(\d+)\s*$/.exec(said)![1];
   return { url: `http://localhost:${port}`, program };
 }

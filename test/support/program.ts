@@ -48,7 +48,7 @@ export class Program {
    * Resolves with the output so far, standard output by default, when that contains `text`; rejects when the program
    * ends before.
    */
-  async untilItSays(text: string, stream: "stdout" | "stderr" = "stdout"): Promise<string> {
+  async untilOutput(text: string, stream: "stdout" | "stderr" = "stdout"): Promise<string> {
     const written = () => (stream === "stdout" ? this.#stdout : this.#stderr);
     const said = new Promise<void>((resolve) => {
       const look = () => {

@@ -4,7 +4,7 @@ import { PackedNumbers } from "../src/json/json-value.js";
 import { parseJson } from "../src/json/parse-json.js";
 import { IdentityService, identityConfig } from "./support/identity-service.js";
 import { oneConnection, send } from "./support/send.js";
-import { speak } from "./support/speak.js";
+import { sendRaw } from "./support/speak.js";
 import { startHttp } from "./support/start-http.js";
 
 const path = "/v2/models/m/infer";
@@ -34,7 +34,7 @@ describe("a body over the limit", () => {
   it("is rejected before it is sent", async () => {
     const port = await startHttp(identity(), { maxInputSize });
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n`;
-    expect(await speak(port, head, "exceeds")).toMatch(/^HTTP\/1\.1 400 /);
+    expect(await sendRaw(port, head, "exceeds")).toMatch(/^HTTP\/1\.1 400 /);
   });
 });
 
@@ -97,7 +97,7 @@ describe("a chunked body", () => {
   it("of too many chunks is rejected", async () => {
     const port = await startHttp(identity());
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
-    const answer = await speak(port, head + "1\r\n \r\n".repeat(65_537), "}");
+    const answer = await sendRaw(port, head + "1\r\n \r\n".repeat(65_537), "}");
     expect(answer).toContain("Chunked request body exceeds maximum of 65536 non-empty chunks.");
     expect(answer.toLowerCase()).toContain("connection: close");
   });
@@ -107,7 +107,7 @@ it("pipelined requests are served", async () => {
   const port = await startHttp(identity());
   const one = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n{`;
   const two = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${good.length}\r\n\r\n${good}`;
-  const answers = await speak(port, one + two, '"data":[1]');
+  const answers = await sendRaw(port, one + two, '"data":[1]');
   expect(answers).toContain("HTTP/1.1 500");
   expect(answers).toContain("HTTP/1.1 200");
 });
@@ -115,7 +115,7 @@ it("pipelined requests are served", async () => {
 it("Expect: 100-continue is answered before the body", async () => {
   const port = await startHttp(identity());
   const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${good.length}\r\n\r\n`;
-  expect(await speak(port, head, "\r\n\r\n")).toMatch(/^HTTP\/1\.1 100 /);
+  expect(await sendRaw(port, head, "\r\n\r\n")).toMatch(/^HTTP\/1\.1 100 /);
 });
 
 describe("a client that leaves", () => {

@@ -19,8 +19,8 @@ const whole = {
   "double-chain/1/": "",
 };
 
-/** Used where two tasks write and remove the same directory. */
-const inEachOthersWay = () => {};
+/** Drops the error when two tasks write and remove the same directory. */
+const ignoreConflict = () => {};
 
 /** Pseudo-random numbers below `limit`, the same each time. */
 function numbers(seed: number): (limit: number) => number {
@@ -60,12 +60,12 @@ it.each([1, 2, 3])(
         () => triton.unloadModel(name, { unloadDependents: next(2) === 0 }),
         () => triton.loadModel(name, { config: override(next(3) === 0 ? "nosuch" : "identity"), files }),
         () => triton.infer(name, { [input]: [[7]] }),
-        () => models.write({ [`${version}/`]: "" }).catch(inEachOthersWay),
-        () => rm(join(models.path, version), { recursive: true, force: true }).catch(inEachOthersWay),
+        () => models.write({ [`${version}/`]: "" }).catch(ignoreConflict),
+        () => rm(join(models.path, version), { recursive: true, force: true }).catch(ignoreConflict),
         () =>
           models
             .write({ [`${name}/config.pbtxt`]: next(3) === 0 ? "oops" : identityConfig() })
-            .catch(inEachOthersWay),
+            .catch(ignoreConflict),
       ];
       await steps[next(steps.length)]!();
     };

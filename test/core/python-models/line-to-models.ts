@@ -5,7 +5,7 @@ import { join } from "node:path";
 let count = 0;
 
 /** A socket that the processes of a test connect to, which detects when all of them are gone. */
-export class LineToModels {
+export class ProcessConnections {
   readonly path = join(tmpdir(), `tritonjs-line-${process.pid}-${count++}`);
   readonly #server: Server;
   readonly #connections: Promise<void>[] = [];
@@ -23,8 +23,8 @@ export class LineToModels {
     });
   }
 
-  static async open(): Promise<LineToModels> {
-    const line = new LineToModels();
+  static async open(): Promise<ProcessConnections> {
+    const line = new ProcessConnections();
     await new Promise<void>((resolve) => line.#server.listen(line.path, resolve));
     return line;
   }

@@ -6,13 +6,13 @@ import { Program } from "../../support/program.js";
 import { hasPython, withoutPython } from "../../support/python.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
-import { LineToModels } from "./line-to-models.js";
+import { ProcessConnections } from "./line-to-models.js";
 import { FLOATS, modelClass, type PythonModel, PythonServer, pythonFiles } from "./python-server.js";
 
 const program = fileURLToPath(new URL("../fixtures/serves-python.mjs", import.meta.url));
 
 /** A model whose process, and all processes that it starts, keep the connection open. */
-function holding(line: LineToModels, methods: string): PythonModel {
+function holding(line: ProcessConnections, methods: string): PythonModel {
   return {
     config: `${FLOATS}\nparameters [ { key: "line" value { string_value: "${line.path}" } } ]`,
     code: modelClass(`def initialize(self, args):
@@ -33,7 +33,7 @@ ${methods}`),
   };
 }
 
-const models = (line: LineToModels) => ({
+const models = (line: ProcessConnections) => ({
   plain: holding(line, ""),
   ignores_signals: holding(
     line,
@@ -55,9 +55,9 @@ const models = (line: LineToModels) => ({
 });
 
 describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => {
-  let line: LineToModels;
+  let line: ProcessConnections;
   beforeEach(async () => {
-    line = await LineToModels.open();
+    line = await ProcessConnections.open();
   });
   afterEach(() => line.close());
 
@@ -98,7 +98,7 @@ describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => 
   it.each(["idle", "loop", "native loop"])("end when their server is killed: %s", async (what) => {
     await using repository = await RepositoryOnDisk.create(pythonFiles(models(line)));
     const server = Program.node(program, [repository.path, what], repositoryRoot);
-    await server.untilItSays("serving");
+    await server.untilOutput("serving");
     server.signal("SIGKILL");
     await server.ended;
     await line.allGone();

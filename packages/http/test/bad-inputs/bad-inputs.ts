@@ -58,7 +58,7 @@ export function useServer(options: HttpOptions = {}): { port: number } {
 }
 
 /** Expects the given answer for each input, and that the next good request works. */
-export function refusesEach(server: { port: number }, inputs: Readonly<Record<string, BadInput>>): void {
+export function expectAnswers(server: { port: number }, inputs: Readonly<Record<string, BadInput>>): void {
   it.each(Object.entries(inputs))("gives the expected answer to %s", async (_name, input) => {
     const { body, model = "fp32", path = `/v2/models/${model}/infer`, status, text = "", ...rest } = input;
     const bytes = body === undefined || isBytes(body) ? body : JSON.stringify(body);
@@ -71,7 +71,7 @@ export function refusesEach(server: { port: number }, inputs: Readonly<Record<st
     else expect(answer.text).toMatch(text);
     await expectGoodRequestToWork(server.port);
   });
-  leavesMemoryBounded();
+  expectBoundedMemory();
 }
 
 /** Expects that a good request works. */
@@ -85,7 +85,7 @@ export function input(datatype: string, shape: unknown, data: unknown): string {
   return JSON.stringify({ inputs: [{ name: "IN", datatype, shape, data }] });
 }
 
-function leavesMemoryBounded(): void {
+function expectBoundedMemory(): void {
   let before = 0;
   beforeAll(() => {
     before = memoryInUse();

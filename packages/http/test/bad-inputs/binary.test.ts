@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { send } from "../support/send.js";
-import { type BadInput, refusesEach, useServer } from "./bad-inputs.js";
+import { type BadInput, expectAnswers, useServer } from "./bad-inputs.js";
 
 const server = useServer();
 
@@ -32,7 +32,7 @@ const prefixed = (length: number, text: string) => {
 };
 
 describe("wrong binary sizes", () => {
-  refusesEach(server, {
+  expectAnswers(server, {
     "-1": {
       ...binary("FP32", [1], zeros(4), -1),
       status: 500,
@@ -93,7 +93,7 @@ describe("wrong binary sizes", () => {
 });
 
 describe("broken binary strings", () => {
-  refusesEach(server, {
+  expectAnswers(server, {
     "a length past the end": {
       ...binary("BYTES", [1], prefixed(9, "abc")),
       status: 400,
@@ -139,7 +139,7 @@ describe("wrong header lengths", () => {
     ...good,
     headers: { "inference-header-content-length": header as string[] },
   });
-  refusesEach(server, {
+  expectAnswers(server, {
     "-1": {
       ...withLength("-1"),
       status: 400,

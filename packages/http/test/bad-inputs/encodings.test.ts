@@ -1,14 +1,14 @@
 import { deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { send } from "../support/send.js";
-import { expectGoodRequestToWork, input, refusesEach, useServer } from "./bad-inputs.js";
+import { expectAnswers, expectGoodRequestToWork, input, useServer } from "./bad-inputs.js";
 
 const server = useServer();
 const good = input("FP32", [1], [1]);
 const gzip = { "content-encoding": "gzip" };
 
 describe("broken compressed bodies", () => {
-  refusesEach(server, {
+  expectAnswers(server, {
     "half a gzip": {
       headers: gzip,
       body: gzipSync(good).subarray(0, 30),
@@ -85,7 +85,7 @@ describe("broken compressed bodies", () => {
 });
 
 describe("content types are ignored", () => {
-  refusesEach(server, {
+  expectAnswers(server, {
     "with a TAB": {
       headers: { "content-type": "application/json\t;charset=x" },
       body: good,

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { send } from "../support/send.js";
-import { speak, speakToTheEnd } from "../support/speak.js";
+import { sendRaw, sendRawToEnd } from "../support/speak.js";
 import { expectGoodRequestToWork, input, useServer } from "./bad-inputs.js";
 
 const server = useServer({ limits: { headersTimeoutMs: 400, requestTimeoutMs: 800 } });
@@ -18,20 +18,20 @@ describe("request bodies", () => {
     const declared = head(`Content-Length: ${large.length}`) + large;
     const chunked = `${head("Transfer-Encoding: chunked")}${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`;
     for (const refused of [declared, chunked]) {
-      const answers = await speak(server.port, refused + goodRequest, '"data":[1.0,2.0]');
+      const answers = await sendRaw(server.port, refused + goodRequest, '"data":[1.0,2.0]');
       expect(answers).toMatch(/^HTTP\/1\.1 400 /);
       expect(answers).toContain("exceeds the maximum allowed input size of 8454144 bytes");
     }
   });
 
   it("longer than declared leave bytes that the server rejects as another request", async () => {
-    const answers = await speakToTheEnd(server.port, `${head("Content-Length: 2")}{}rest of it\r\n\r\n`);
+    const answers = await sendRawToEnd(server.port, `${head("Content-Length: 2")}{}rest of it\r\n\r\n`);
     expect(answers).toMatch(/^HTTP\/1\.1 (?:405|500) .*Connection: close/s);
     await expectGoodRequestToWork(server.port);
   });
 
   it("shorter than declared time out", async () => {
-    const answer = await speakToTheEnd(server.port, `${head("Content-Length: 99")}{`);
+    const answer = await sendRawToEnd(server.port, `${head("Content-Length: 99")}{`);
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(answer.toLowerCase()).toContain("connection: close");
     await expectGoodRequestToWork(server.port);
@@ -52,7 +52,7 @@ describe("request bodies", () => {
   });
 
   it("in 100 000 chunks of one byte are rejected", async () => {
-    const answer = await speakToTheEnd(
+    const answer = await sendRawToEnd(
       patientServer.port,
       head("Transfer-Encoding: chunked") + "1\r\n \r\n".repeat(100_000),
     );
@@ -62,13 +62,13 @@ describe("request bodies", () => {
   });
 
   it("with a broken chunk end the connection", async () => {
-    const answer = await speakToTheEnd(server.port, `${head("Transfer-Encoding: chunked")}zz\r\n`);
+    const answer = await sendRawToEnd(server.port, `${head("Transfer-Encoding: chunked")}zz\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     await expectGoodRequestToWork(server.port);
   });
 
   it("with a length and chunks are rejected, because they can smuggle requests", async () => {
-    const answer = await speakToTheEnd(
+    const answer = await sendRawToEnd(
       server.port,
       `${head("Content-Length: 5\r\nTransfer-Encoding: chunked")}0\r\n\r\n`,
     );
@@ -79,7 +79,7 @@ describe("request bodies", () => {
   it.each(["-1", "1e3", "5, 6", "x", "99999999999999999999"])(
     "of declared length %s are rejected",
     async (length) => {
-      expect(await speakToTheEnd(server.port, `${head(`Content-Length: ${length}`)}{}`)).toMatch(
+      expect(await sendRawToEnd(server.port, `${head(`Content-Length: ${length}`)}{}`)).toMatch(
         /^HTTP\/1\.1 400 /,
       );
       await expectGoodRequestToWork(server.port);
@@ -92,7 +92,7 @@ describe("request heads", () => {
     ["that never come", ""],
     ["that stop half way", `POST ${path} HTTP/1.1\r\nHost:`],
   ])("%s time out", async (_what, text) => {
-    expect(await speakToTheEnd(server.port, text)).toMatch(/^(HTTP\/1\.1 408 |$)/);
+    expect(await sendRawToEnd(server.port, text)).toMatch(/^(HTTP\/1\.1 408 |$)/);
     await expectGoodRequestToWork(server.port);
   });
 
@@ -104,26 +104,26 @@ describe("request heads", () => {
     ["with an unknown method", `NOTHING ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, 405],
     ["of HTTP/3.7", `GET /v2 HTTP/3.7\r\nHost: x\r\n\r\n`, 400],
   ])("%s are rejected", async (_what, text, status) => {
-    expect(await speakToTheEnd(server.port, text)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(await sendRawToEnd(server.port, text)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     await expectGoodRequestToWork(server.port);
   });
 
   it("with a duplicate header use its first value", async () => {
     const headers = `Content-Length: ${good.length}\r\nContent-Encoding: identity\r\nContent-Encoding: br`;
-    expect(await speak(server.port, head(headers) + good, "}]}")).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await sendRaw(server.port, head(headers) + good, "}]}")).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 
 describe("connections", () => {
   it("stay open after an error and serve requests that were already sent", async () => {
     const bad = `${head("Content-Length: 1")}{`;
-    const answers = await speak(server.port, bad + bad + goodRequest, '"data":[1.0,2.0]');
+    const answers = await sendRaw(server.port, bad + bad + goodRequest, '"data":[1.0,2.0]');
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 500", "HTTP/1.1 500", "HTTP/1.1 200"]);
   });
 
   it("stay open after Expect: 100-continue", async () => {
     const asking = head(`Expect: 100-continue\r\nContent-Length: ${good.length}`);
-    const answers = await speak(server.port, asking + good, '"data":[1.0,2.0]');
+    const answers = await sendRaw(server.port, asking + good, '"data":[1.0,2.0]');
     expect(answers).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
   });
 
@@ -147,7 +147,7 @@ describe("connections", () => {
     const all = await Promise.all(
       Array.from({ length: 60 }, (_, i) =>
         i % 3 === 0
-          ? speakToTheEnd(server.port, `${head("Content-Length: 99")}{`).then(() => 0)
+          ? sendRawToEnd(server.port, `${head("Content-Length: 99")}{`).then(() => 0)
           : send(server.port, { path, body: i % 3 === 1 ? good : "{" }).then(({ status }) => status),
       ),
     );

@@ -1,11 +1,11 @@
 import { describe } from "vitest";
-import { refusesEach, useServer } from "./bad-inputs.js";
+import { expectAnswers, useServer } from "./bad-inputs.js";
 
 const server = useServer();
 const one = { name: "IN", datatype: "FP32", shape: [1], data: [1] };
 
 describe("wrong inputs and outputs", () => {
-  refusesEach(server, {
+  expectAnswers(server, {
     "the same input twice": {
       body: { inputs: [one, one] },
       status: 400,
@@ -97,7 +97,7 @@ describe("wrong inputs and outputs", () => {
 
 describe("wrong parameters", () => {
   const parameters = (value: unknown) => ({ body: { inputs: [one], parameters: value } });
-  refusesEach(server, {
+  expectAnswers(server, {
     "parameters that are not an object": {
       ...parameters([1]),
       status: 500,

@@ -1,5 +1,5 @@
 import { describe } from "vitest";
-import { type BadInput, refusesEach, useServer } from "./bad-inputs.js";
+import { type BadInput, expectAnswers, useServer } from "./bad-inputs.js";
 
 const server = useServer();
 
@@ -11,7 +11,7 @@ const get = (path: string, status: number, text?: string): BadInput => ({
 });
 
 describe("wrong paths", () => {
-  refusesEach(server, {
+  expectAnswers(server, {
     "/v2/models/%2e%2e%2fetc": get(
       "/v2/models/%2e%2e%2fetc",
       404,
@@ -122,5 +122,5 @@ describe("wrong methods", () => {
         { method, path, status: 405, text: method === "HEAD" ? "" : '{"error":"Method Not Allowed"}' },
       ]),
   );
-  refusesEach(server, Object.fromEntries(wrong));
+  expectAnswers(server, Object.fromEntries(wrong));
 });

@@ -1,5 +1,5 @@
 import { describe } from "vitest";
-import { refusesEach, useServer } from "./bad-inputs.js";
+import { expectAnswers, useServer } from "./bad-inputs.js";
 
 const server = useServer();
 const request = (members: object, more: object = {}) => ({
@@ -9,7 +9,7 @@ const request = (members: object, more: object = {}) => ({
 const shape = (value: unknown) => request({ shape: value, data: [1] });
 
 describe("wrong shapes", () => {
-  refusesEach(server, {
+  expectAnswers(server, {
     missing: {
       body: { inputs: [{ name: "IN", datatype: "FP32", data: [1] }] },
       status: 500,

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 
 /** Opens a connection, writes `text` and resolves with what the server sends until it contains `until`. */
-export function speak(port: number, text: string | Uint8Array, until: string): Promise<string> {
+export function sendRaw(port: number, text: string | Uint8Array, until: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = "";
     const socket = connect(port, "localhost", () => socket.write(text));
@@ -18,7 +18,7 @@ export function speak(port: number, text: string | Uint8Array, until: string): P
 }
 
 /** Opens a connection, writes `text` and resolves with all that the server sends before it closes. */
-export function speakToTheEnd(port: number, text: string | Uint8Array): Promise<string> {
+export function sendRawToEnd(port: number, text: string | Uint8Array): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = "";
     const socket = connect(port, "localhost", () => socket.write(text));

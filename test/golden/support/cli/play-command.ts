@@ -44,7 +44,7 @@ async function playHelp({ options = [], exit_code }: CommandCase): Promise<strin
 async function playToTheEnd(recorded: CommandCase, args: readonly string[], mask: Mask): Promise<string[]> {
   const terminal = new RecordedTerminal();
   const ended = run(["serve", ...(isRefused(args) ? args : onFreePorts(args))], terminal);
-  void terminal.untilItSays("Started ").then(() => terminal.stop());
+  void terminal.untilOutput("Started ").then(() => terminal.stop());
   const code = await ended;
   return [
     ...(code === recorded.exit_code ? [] : [`expected exit code ${recorded.exit_code}, got ${code}`]),
@@ -85,7 +85,7 @@ async function playServing(recorded: CommandCase, args: readonly string[], mask:
     ended = true;
   });
   const last = args.includes("--allow-metrics=false") ? "Started HTTPService" : "Started Metrics Service";
-  await Promise.race([running, terminal.untilItSays(last)]);
+  await Promise.race([running, terminal.untilOutput(last)]);
   if (ended) return [`ended with ${await running}: ${terminal.errors}`];
   const differences: string[] = [];
   for (const probe of recorded.probes ?? []) differences.push(...(await ask(probe, terminal)));

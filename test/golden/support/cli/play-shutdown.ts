@@ -22,7 +22,7 @@ export async function playShutdown(scenario: Scenario): Promise<string[]> {
   };
   const running = run(args, terminal, { backends: { python: playedPython(pythonOfScenarios, passTime) } });
   try {
-    await terminal.untilItSays("Started HTTPService");
+    await terminal.untilOutput("Started HTTPService");
     const [, host, port] = /Started HTTPService at ([\d.]+):(\d+)/.exec(terminal.errors)!;
     const player = new ShutdownPlayer({ host: host!, port: Number(port) }, terminal, executing);
     for (const step of scenario.steps) await player.play(step);
@@ -62,7 +62,7 @@ class ShutdownPlayer {
     if (step.signal !== undefined) {
       this.#stopping = true;
       this.terminal.stop();
-      await this.terminal.untilItSays("Waiting for in-flight requests");
+      await this.terminal.untilOutput("Waiting for in-flight requests");
     }
     if (step.call !== undefined) await this.#call(step as CallStep);
     if (step.index_after !== undefined) {

@@ -34,7 +34,7 @@ export class RecordedTerminal implements Terminal {
   }
 
   /** Resolves with all of standard error when it has the text. */
-  untilItSays(text: string): Promise<void> {
+  untilOutput(text: string): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {
         if (!this.errors.includes(text)) return;
