@@ -205,25 +205,28 @@ describe("bytes next to an output", () => {
         inferFunc: new URL("./fixtures/pooled-buffer.mjs", import.meta.url),
       }),
   };
-  it.each(Object.entries(models))("in a Buffer pool are not sent with it, from %s", async (_where, bind) => {
-    const handle = bind();
-    await handle.ready();
-    for (const value of [1, 2]) {
-      const tensor = await new Promise<Tensor>((resolve, reject) => {
-        const inputs = new Map([
-          ["x", Tensor.fromElements("UINT8", [1, 3], Uint8Array.of(value, value, value))],
-        ]);
-        const onResponse = (outcome: unknown) =>
-          TritonError.is(outcome)
-            ? reject(outcome)
-            : resolve((outcome as { outputs: Map<string, Tensor> }).outputs.get("y")!);
-        triton.service.infer(new InferenceRequest({ modelName: "m", inputs, onResponse }));
-      });
-      expect([...tensor.bytes]).toEqual([value, value, value]);
-      const { y } = await handle.infer({ x: [[value, 5, 6]] });
-      expect([...new Uint8Array(y.data.buffer)]).toEqual([value, 5, 6]);
-    }
-  });
+  it.each(Object.entries(models))(
+    "are not sent with it from a Buffer pool, from %s",
+    async (_where, bind) => {
+      const handle = bind();
+      await handle.ready();
+      for (const value of [1, 2]) {
+        const tensor = await new Promise<Tensor>((resolve, reject) => {
+          const inputs = new Map([
+            ["x", Tensor.fromElements("UINT8", [1, 3], Uint8Array.of(value, value, value))],
+          ]);
+          const onResponse = (outcome: unknown) =>
+            TritonError.is(outcome)
+              ? reject(outcome)
+              : resolve((outcome as { outputs: Map<string, Tensor> }).outputs.get("y")!);
+          triton.service.infer(new InferenceRequest({ modelName: "m", inputs, onResponse }));
+        });
+        expect([...tensor.bytes]).toEqual([value, value, value]);
+        const { y } = await handle.infer({ x: [[value, 5, 6]] });
+        expect([...new Uint8Array(y.data.buffer)]).toEqual([value, 5, 6]);
+      }
+    },
+  );
 });
 
 describe("a callback of a decoupled model that", () => {

@@ -101,7 +101,7 @@ describe("in-process requests", () => {
     expect(handle.statistics().inferenceStats.fail.count).toBe(0);
   });
 
-  it("of one sample get results without the batch axis, even from a model without one", async () => {
+  it("return one sample without the batch axis, even from a model without one", async () => {
     await using triton = new Triton();
     const batched = triton.bind(specs);
     const whole = triton.bind({ ...specs, modelName: "whole", config: { batching: false } });

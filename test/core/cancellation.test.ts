@@ -113,7 +113,7 @@ describe("the signal of a batch", () => {
     finish();
   });
 
-  it("of one request aborts for that request alone", async () => {
+  it("aborts for a single request when that is cancelled", async () => {
     const clock = new VirtualClock();
     const signals: AbortSignal[] = [];
     const handle = new Triton({ clock }).bind({

@@ -53,7 +53,7 @@ describe("classification", () => {
     expect(classes(ties, 4).texts).toEqual(["inf:2", "1.000000:1", "1.000000:3", "nan:0"]);
   });
 
-  test("of an empty tensor is empty", () => {
+  test("is empty for an empty tensor", () => {
     const empty = Tensor.fromElements("FP32", [0], new Float32Array(0));
     expect(classes(empty, 3)).toEqual({ shape: [0], texts: [] });
   });

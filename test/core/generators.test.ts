@@ -124,7 +124,7 @@ describe("a generator that fails", () => {
     expect(await read(handle, 0)).toEqual([0]);
   });
 
-  it("with wrong tensors: the client gets the correct responses, then the error", async () => {
+  it("by yielding wrong tensors: the client gets the correct responses, then the error", async () => {
     let ended = false;
     const handle = bind(async function* (n) {
       try {
@@ -173,7 +173,7 @@ describe("a generator for a whole batch", () => {
     expect(ended).toBe(true);
   });
 
-  it("of plain lists ends each request separately", async () => {
+  it("ends each request separately when it yields plain lists", async () => {
     triton = new Triton();
     const handle = triton.bind({
       modelName: "count",

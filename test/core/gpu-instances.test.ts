@@ -146,7 +146,7 @@ describe("an ONNX model on a GPU", () => {
     );
   });
 
-  it("that requires CUDA is not loaded where CUDA does not work", async () => {
+  it("is not loaded when it requires CUDA and CUDA does not work", async () => {
     await using triton = new Triton({ gpus: [0] });
     const handle = triton.bind({
       modelName: "m",

@@ -35,7 +35,7 @@ function bindAdder(state: SequenceStateOption) {
 }
 
 describe("implicit state", () => {
-  it("of an ONNX model stays between batcher and model, as control inputs do", async () => {
+  it("stays between batcher and model for an ONNX model, as control inputs do", async () => {
     const handle = bindAdder({ input: "past", output: "present", dtype: "FP32", shape: [1], initial: [10] });
     expect(handle.metadata().inputs.map(({ name }) => name)).toEqual(["x"]);
     expect(handle.metadata().outputs.map(({ name }) => name)).toEqual(["sum"]);
@@ -47,14 +47,14 @@ describe("implicit state", () => {
     expect(await add(5, 1, { sequenceStart: true })).toBe(16);
   });
 
-  it("missing from an ONNX model is reported at bind, all at once", () => {
+  it("is reported at bind when the ONNX model lacks it, all at once", () => {
     const bind = () => bindAdder({ input: "before", output: "after", dtype: "FP32", shape: [1] });
     expect(bind).toThrow(TritonError);
     expect(bind).toThrow("the model file has no state input 'before'; it has 'x', 'past', 'start'");
     expect(bind).toThrow("the model file has no state output 'after'; it has 'sum', 'present'");
   });
 
-  it("of texts grows in a worker", async () => {
+  it("grows in a worker when it is text", async () => {
     triton = new Triton();
     const handle = triton.bind({
       modelName: "words",

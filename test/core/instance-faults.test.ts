@@ -42,12 +42,12 @@ async function outcomes(handle: EchoHandle, value: number): Promise<string[]> {
 const crashed = "INTERNAL instance 'm_0_0' of model 'm' crashed: ";
 
 describe.each(["inline", "worker", "process"] as const)("a callback of isolation '%s'", (isolation) => {
-  it("that throws a value other than an error fails its batch with it", async () => {
+  it("fails its batch with the thrown value when that is not an error", async () => {
     const handle = await served(isolation);
     expect(await outcomes(handle, THROWS_A_SYMBOL)).toEqual(["INTERNAL Symbol(no error)", "done"]);
   });
 
-  it("that never settles holds its requests until their timeout and does not stop close()", async () => {
+  it("holds its requests until their timeout when it never settles, and does not stop close()", async () => {
     const clock = new VirtualClock();
     const handle = await served(isolation, {}, { clock, exitTimeoutSecs: 5 });
     const sent = outcomesOf([
@@ -68,24 +68,24 @@ describe.each(["inline", "worker", "process"] as const)("a callback of isolation
 });
 
 describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (isolation) => {
-  it("that exits fails its batch and restarts", async () => {
+  it("fails its batch and restarts when it exits", async () => {
     const handle = await served(isolation);
     expect(await outcomes(handle, EXITS)).toEqual([`${crashed}exited with code 7`, "done"]);
   });
 
-  it("with an unhandled rejection fails its batch with it and restarts", async () => {
+  it("fails its batch and restarts after an unhandled rejection", async () => {
     const handle = await served(isolation);
     expect(await outcomes(handle, REJECTS_UNHEARD)).toEqual([`${crashed}nobody hears this`, "done"]);
   });
 
-  it("that exhausts its heap fails its batch and restarts", async () => {
+  it("fails its batch and restarts when it exhausts its heap", async () => {
     const handle = await served(isolation, { heapLimitMb: 32 });
     const [failed, next] = await outcomes(handle, EXHAUSTS_THE_HEAP);
     expect(failed).toMatch(isolation === "worker" ? /memory limit/ : /crashed: (was ended by SIG|exited)/);
     expect(next).toBe("done");
   });
 
-  it("that blocks delays neither another instance nor this thread", async () => {
+  it("delays neither another instance nor this thread when it blocks", async () => {
     const handle = await served(isolation, { count: 2 }, { exitTimeoutSecs: 0 });
     const blocked = outcomeOf(echo(handle, LOOPS));
     expect(await outcomesOf([1, 2, 3].map((value) => echo(handle, value)))).toEqual(["done", "done", "done"]);
@@ -120,7 +120,7 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
     expect(await next).toBe("done");
   });
 
-  it("that loops is ended by close()", async () => {
+  it("is ended by close() when it loops", async () => {
     const handle = await served(isolation, {}, { exitTimeoutSecs: 0 });
     const sent = outcomeOf(echo(handle, LOOPS));
     await triton.close();
@@ -133,7 +133,7 @@ describe("a process instance", () => {
     ["aborts", ABORTS, "was ended by SIGABRT"],
     ["is killed", KILLS_ITSELF, "was ended by SIGKILL"],
     ["crashes in native code", FAULTS, "was ended by SIGSEGV"],
-  ])("that %s fails its batch and nothing else", async (_, value, how) => {
+  ])("fails only its batch when it %s", async (_, value, how) => {
     const handle = await served("process", { count: 2 });
     const sent = [value, 1, 2, 3].map((one) => echo(handle, one));
     expect(await outcomesOf(sent)).toEqual([`${crashed}${how}`, "done", "done", "done"]);

@@ -46,7 +46,7 @@ describe("an ONNX model", () => {
     expect([...Object.keys(values), "BF16"].sort()).toEqual([...DATA_TYPES].sort());
   });
 
-  it("with bfloat16 is rejected by bind", () => {
+  it("is rejected by bind when it uses bfloat16", () => {
     const inferFunc = onnxruntime({ model: identityOnnx("BFLOAT16", ["n"]) });
     expect(thrownBy(() => triton.bind({ modelName: "bf16", inferFunc }))).toMatch(
       /^UNSUPPORTED .* input 'x' of type bfloat16, which onnxruntime-node cannot pass/,

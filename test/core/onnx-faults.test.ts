@@ -36,14 +36,14 @@ describe("a model file", () => {
     }
   });
 
-  it("that is missing is NOT_FOUND at bind, with its path", () => {
+  it("is NOT_FOUND at bind, with its path, when it is missing", () => {
     const path = join(folder, "nowhere.onnx");
     expect(refusal({ model: path })).toBe(
       `NOT_FOUND the ONNX model '${path}' cannot be opened: ENOENT: no such file or directory, open '${path}'`,
     );
   });
 
-  it("that is cut short at any byte is INVALID_ARG at bind", async () => {
+  it("is INVALID_ARG at bind when it is cut short at any byte", async () => {
     const path = join(folder, "cut.onnx");
     const bytes = matrixOnnx();
     for (const length of [0, 1, 20, bytes.byteLength >> 1, bytes.byteLength - 1]) {
@@ -52,7 +52,7 @@ describe("a model file", () => {
     }
   });
 
-  it("of random bytes is INVALID_ARG at bind", async () => {
+  it("is INVALID_ARG at bind when its bytes are random", async () => {
     let state = 12345;
     const random = () => {
       state = (Math.imul(state, 1103515245) + 12345) >>> 0;
@@ -65,7 +65,7 @@ describe("a model file", () => {
     }
   });
 
-  it("with a graph that cannot run is INVALID_ARG when it is loaded, with ONNX Runtime's text", async () => {
+  it("is INVALID_ARG, with ONNX Runtime's text, when its graph cannot run", async () => {
     const model = onnxModel({
       name: "unknown",
       opset: 17,
@@ -128,7 +128,7 @@ describe("specifications that contradict the model file", () => {
 });
 
 describe("execution providers", () => {
-  it("that cannot be used are skipped with a warning, and the active one is reported", async () => {
+  it("are skipped with a warning when they cannot be used, and the active one is reported", async () => {
     const warnings: string[] = [];
     const handle = bind({
       model: identityOnnx("FLOAT", ["n"]),
@@ -155,7 +155,7 @@ describe("execution providers", () => {
     expect([handle.instances()[0]!.details.executionProvider, warnings.length]).toEqual(["cpu", 1]);
   });
 
-  it("with WebGPU put the instance into a process, and are skipped when a thread is required", async () => {
+  it("put the instance into a process for WebGPU, and are skipped when a thread is required", async () => {
     const options = { model: identityOnnx("FLOAT", ["n"]), executionProviders: ["webgpu"] };
     const process = bind({ ...options, onWarning() {} });
     await process.ready();

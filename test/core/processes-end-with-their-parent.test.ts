@@ -19,7 +19,7 @@ describe("a child process", () => {
     expect((await program.ended).signal).toBe("SIGKILL");
   });
 
-  it("in an endless loop ends when its parent is killed", async () => {
+  it("ends when its parent is killed during an endless loop", async () => {
     const program = start("loop", "misbehaves");
     await program.untilOutput("serving");
     program.signal("SIGKILL");

@@ -27,7 +27,7 @@ const needing = (name: string, count = 1, more: object = {}): InstanceGroupOptio
 });
 
 describe("instances under a rate limiter", () => {
-  it("of all models wait for shared resources", async () => {
+  it("wait for resources shared by all models", async () => {
     const { clock, model, handles } = await served({}, [needing("other")], [needing("R")], [needing("R")]);
     const answers = handles.map((handle, i) => echo(handle, i));
     await clock.settle();
@@ -87,7 +87,7 @@ describe("instances under a rate limiter", () => {
     expect(model.batches).toEqual([[1], [3]]);
   });
 
-  it("that can never run keep their model from loading, and do not affect others", async () => {
+  it("keep their model from loading when they can never run, and do not affect others", async () => {
     const clock = new VirtualClock();
     const resources = { rateLimitResources: [{ name: "R", count: 1 }] };
     const triton = new Triton({ clock, rateLimit: "execution_count", ...resources });

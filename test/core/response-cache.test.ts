@@ -103,7 +103,7 @@ describe("an asynchronous response cache", () => {
     expect(model.batches).toEqual([[1]]);
   });
 
-  it("that exceeds its time limit or fails is counted as failed, and requests run", async () => {
+  it("is counted as failed when it exceeds its time limit or fails, and requests run", async () => {
     const cache = new SlowCache(10);
     const handle = await bind(cache, { clock });
     const slow = echo(handle, 1);

@@ -39,7 +39,7 @@ describe("shape tensors", () => {
     ]);
   });
 
-  it("of another shape are rejected", async () => {
+  it("are rejected with another shape", async () => {
     const handle = triton.bind({
       modelName: "shaped",
       inputs: [row, size],

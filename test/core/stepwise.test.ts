@@ -135,8 +135,8 @@ describe("requests of a stepwise callback", () => {
   });
 });
 
-describe("a fault of a stepwise callback", () => {
-  it("in start ends only that request", async () => {
+describe("a faulty stepwise callback", () => {
+  it("ends only one request with an error in start", async () => {
     const handle = bind({
       start: async ({ n }) => {
         if (n.get(0) === 13) throw new TritonError("INVALID_ARG", "not thirteen");
@@ -149,7 +149,7 @@ describe("a fault of a stepwise callback", () => {
     ]);
   });
 
-  it("in step ends the requests of the step, and the next ones run", async () => {
+  it("ends the requests of the step with an error in step, and the next ones run", async () => {
     const handle = bind({
       step: (active, instance) => {
         if (active.some(({ left }) => left === 7)) throw new Error("seven broke it");
@@ -161,7 +161,7 @@ describe("a fault of a stepwise callback", () => {
     expect(await read(handle, 2)).toEqual([1, 0]);
   });
 
-  it("for one request, as an error or as wrong tensors, ends that request", async () => {
+  it("ends one request with an error or wrong tensors for it", async () => {
     const handle = bind({
       step: (active, instance) => {
         const results = [...(countDown.step(active, instance) as readonly never[])] as unknown[];
@@ -180,14 +180,14 @@ describe("a fault of a stepwise callback", () => {
     ]);
   });
 
-  it("in the number of results is reported", async () => {
+  it("gets an error for a wrong number of results", async () => {
     const handle = bind({ step: () => [] });
     expect(await read(handle, 1)).toEqual([
       "INTERNAL: step of model 'steps' must return a list with one result for each of 1 requests, got 0 results",
     ]);
   });
 
-  it("that never ends a step does not stop the model from closing", async () => {
+  it("does not stop the model from closing when a step never ends", async () => {
     triton = new Triton({ exitTimeoutSecs: 0 });
     const inferFunc = stepwise<typeof inputs, typeof outputs, Count>({
       ...countDown,

@@ -31,14 +31,14 @@ const crashed = (instance: string, why: string) =>
   `INTERNAL instance '${instance}' of model 'm' crashed: ${why}`;
 
 describe("a worker that dies", () => {
-  it("by process.exit() fails its own batch; waiting requests run after the restart", async () => {
+  it("fails only its own batch after process.exit(), and waiting requests run after the restart", async () => {
     const handle = await served();
     const sent = [1, EXIT, 2, 3].map((value) => echo(handle, value));
     expect(await outcomesOf(sent)).toEqual(["done", crashed("m_0_0", "exited with code 3"), "done", "done"]);
     expect(handle.instances()[0]!.healthy).toBe(true);
   });
 
-  it("by an uncaught error fails its own batch with that error", async () => {
+  it("fails only its own batch after an uncaught error, with that error", async () => {
     const handle = await served();
     expect(await outcomesOf([THROW_IN_A_TIMER, 2].map((value) => echo(handle, value)))).toEqual([
       crashed("m_0_0", "thrown in a timer"),

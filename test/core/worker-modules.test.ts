@@ -152,7 +152,7 @@ describe("an invalid worker module", () => {
     );
   });
 
-  it("that throws is reported by ready, infer and the repository index", async () => {
+  it("is reported by ready, infer and the repository index when it throws", async () => {
     const handle = triton.bind({ ...specs, inferFunc: fixture("throws-while-loading") });
     expect(await outcomeOf(handle.ready())).toBe("INTERNAL the weights are missing");
     expect(await outcomeOf(echo(handle, 1))).toBe(
@@ -164,17 +164,17 @@ describe("an invalid worker module", () => {
     expect(triton.service.isModelReady("m", "")).toBe(false);
   });
 
-  it("that imports a missing module is reported with that name", async () => {
+  it("is reported with the name of a missing import", async () => {
     expect(await ready("imports-what-is-missing")).toContain("there-is-no-such-module.mjs");
   });
 
-  it("that exports no function is reported, even when it keeps a timer", async () => {
+  it("is reported when it exports no function, even when it keeps a timer", async () => {
     expect(await ready("exports-no-function")).toMatch(
       /^INVALID_ARG .* must export its callback as default, or a class, got object$/,
     );
   });
 
-  it("that takes one request at a time is rejected with batching", async () => {
+  it("is rejected with batching when it takes one request at a time", async () => {
     expect(await ready("sample-sum")).toBe(
       "INVALID_ARG model 'm': a callback made with sample() takes one request at a time: config.batching must be false",
     );

@@ -23,7 +23,7 @@ const [readme] = documents();
 
 describe("the version", () => {
   it.each([".", ...readdirSync(join(repositoryRoot, "packages")).map((name) => `packages/${name}`)])(
-    "of %s equals the one that the library reports",
+    "in %s equals the one that the library reports",
     (folder) => expect(manifest(folder).version).toBe(VERSION),
   );
 });

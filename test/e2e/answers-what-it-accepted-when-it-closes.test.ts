@@ -31,7 +31,7 @@ describe("close() under requests", () => {
   });
 
   it.each(WAYS)(
-    "under load settles every request once, closing at the first answer %s",
+    "settles every request once under load, closing at the first answer %s",
     async (closesAfter) => {
       const triton = openTriton();
       const iris = triton.bind({

@@ -56,7 +56,7 @@ describe("the simulated load", () => {
     }
   });
 
-  it("in bursts has five times the normal rate for a fifth of the time", () => {
+  it("has five times the normal rate for a fifth of the time in bursts", () => {
     const parts = partsOf(named("GPU-like, bursts"));
     const ratio = (4 * parts[4]!) / sum(parts.slice(0, 4));
     expect(ratio).toBeGreaterThan(4.8);
@@ -97,7 +97,7 @@ describe("a simulated run", () => {
     expect(await serve(noise, adaptive(noise), run)).toEqual(await serve(noise, adaptive(noise), run));
   });
 
-  it("without batching is a queue with one server: it is busy for the load times the duration", async () => {
+  it("is a queue with one server without batching: it is busy for the load times the duration", async () => {
     const outcome = await serve(steady, ONE_BY_ONE, { rate: 0.05, seed: 5 });
     expect(outcome.batches).toBe(steady.requests);
     expect(Math.abs(busyShare(steady, outcome) - 0.05 * 10.1)).toBeLessThan(0.02);

@@ -72,7 +72,7 @@ describe("an HTTP/2 connection", () => {
     await frontend.stop();
   });
 
-  test("that broke the protocol is closed by a stop without waiting for its calls", async () => {
+  test("is closed by a stop after a protocol error, without waiting for its calls", async () => {
     const { address, frontend } = await serve(new FakeService(), { stopGraceMs: 3_600_000 });
     const { socket, frames, closed } = await rawConnection(address.port);
     socket.write(openFrame(1, STREAM_INFER));

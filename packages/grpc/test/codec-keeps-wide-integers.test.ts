@@ -40,18 +40,18 @@ describe("64-bit integers", () => {
     );
   });
 
-  test("in lists are exact", () => {
+  test("are exact in lists", () => {
     const int64Contents = [-1, 2n ** 62n, 3];
     const uint64Contents = [2n ** 64n - 1n, 0];
     const bytes = encodeMessage(InferTensorContents, { int64Contents, uint64Contents });
     expect(decodeMessage(InferTensorContents, bytes)).toMatchObject({ int64Contents, uint64Contents });
   });
 
-  test("that are absent are zero", () => {
+  test("are zero when they are absent", () => {
     expect(decodeMessage(SystemSharedMemoryRegisterRequest, new Uint8Array(0)).byteSize).toBe(0);
   });
 
-  test("without an end are rejected", () => {
+  test("are rejected when they do not end", () => {
     expect(() => decodeMessage(InferParameter, Uint8Array.of(0x10, ...Array(11).fill(0xff)))).toThrow();
     expect(() => decodeMessage(InferParameter, Uint8Array.of(0x10, 0xff))).toThrow();
   });

@@ -29,7 +29,7 @@ const PARTS = {
   raw_input_contents: () => field(7, ""),
 };
 
-overEachTransport("the number of parts of a request", () => {
+overEachTransport("the gRPC server", () => {
   test.each(Object.keys(PARTS) as (keyof typeof PARTS)[])("rejects a request with 4097 %s", async (kind) => {
     const service = new FakeService();
     const { client, address } = await serve(service);

@@ -19,7 +19,7 @@ describe("message frames", () => {
     }
   });
 
-  test("that arrive in chunks end at an address aligned for elements of any size", () => {
+  test("end at an address aligned for elements of any size when they arrive in chunks", () => {
     const bytes = framed("x".repeat(1000), "next");
     const reader = new FrameReader(2000);
     expect(reader.push(bytes.subarray(0, 400))).toEqual([]);
@@ -35,7 +35,7 @@ describe("message frames", () => {
     );
   });
 
-  test.each([2, 3, 128, 255])("with the flag %i are rejected", (flag) => {
+  test.each([2, 3, 128, 255])("are rejected with the flag %i", (flag) => {
     const reader = new FrameReader(10);
     const hex = flag.toString(16).padStart(2, "0");
     expect(() => reader.push(Buffer.of(flag, 0, 0, 0, 0))).toThrow(`Bad GRPC frame type 0x${hex}`);

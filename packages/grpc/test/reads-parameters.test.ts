@@ -23,7 +23,7 @@ function forms(requested: ReturnType<typeof outputs>) {
 }
 
 describe("request parameters", () => {
-  test("of every type reach the model, wide integers exactly", () => {
+  test("reach the model in every type, wide integers exactly", () => {
     const { parameters } = decode({
       i: { int64Param: 7 },
       wide: { int64Param: -(2n ** 63n) },
@@ -52,7 +52,7 @@ describe("request parameters", () => {
     ]);
   });
 
-  test("with a protocol meaning do not reach the model", () => {
+  test("do not reach the model when the protocol gives them a meaning", () => {
     expect(
       decode({
         sequence_id: { int64Param: -1 },

@@ -52,7 +52,7 @@ describe("typed contents", () => {
       { bytesContents: [Buffer.from("a"), new Uint8Array(0)] },
       [Uint8Array.of(97), new Uint8Array(0)],
     ],
-  ])("of %s are exact, and are truncated to the size of an element", (datatype, contents, elements) => {
+  ])("are exact for %s, and are truncated to the size of an element", (datatype, contents, elements) => {
     expect(decode(datatype, contents).elements).toEqual(elements);
   });
 
@@ -66,7 +66,7 @@ describe("typed contents", () => {
     ["UINT32", { uint64Contents: [1] }, "of type 'UINT64', expected datatype 'UINT32'"],
     ["FP32", { bytesContents: [Buffer.from("a")] }, "of type 'BYTES', expected datatype 'FP32'"],
     ["int32", { intContents: [1] }, "of type 'INT32', expected datatype '<invalid>'"],
-  ])("of %s are rejected in the field of another data type", (datatype, contents, text) => {
+  ])("are rejected for %s in the field of another data type", (datatype, contents, text) => {
     expect(() => decode(datatype, contents)).toThrow(
       `unexpected explicit tensor data for input tensor 'X' for model 'm' ${text}`,
     );
@@ -81,7 +81,7 @@ describe("typed contents", () => {
     );
   });
 
-  test("without a value form a tensor without bytes", () => {
+  test("form a tensor without bytes when they have no value", () => {
     expect(decode("INT32", {}).byteLength).toBe(0);
     expect(decode("BYTES", {}).byteLength).toBe(0);
   });

@@ -43,7 +43,7 @@ overEachTransport("starting the frontend", () => {
   });
 
   test.each(["0.0.0.0", "::"])(
-    "at %s listens on IPv4, and on IPv6 if the machine has it",
+    "listens at %s on IPv4, and on IPv6 if the machine has it",
     async (address) => {
       const { address: at } = await serve(new FakeService(), { address });
       const hosts = ["127.0.0.1"];

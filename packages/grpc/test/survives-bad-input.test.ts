@@ -26,8 +26,8 @@ function* pseudoRandom(seed: number): Generator<number> {
 const works = (client: GrpcClient) =>
   expect(client.infer({ modelName: "m", id: "next" })).resolves.toMatchObject({ id: "next" });
 
-overEachTransport("bad input", () => {
-  test("that is not a message is rejected, and the next call works", async () => {
+overEachTransport("the server", () => {
+  test("rejects bytes that are not a message, and serves the next call", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     const random = pseudoRandom(7);
@@ -46,7 +46,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("that is not framed or ends inside a message is rejected", async () => {
+  test("rejects bytes that are not framed or end inside a message", async () => {
     const { client, address } = await serve(new FakeService(), { maxReceiveMessageSize: 1000 });
     const session = rawSession(address.url);
     const tooLarge = await rawCall(session, Buffer.concat([Buffer.of(0), Buffer.alloc(99, 0xff)]));
@@ -60,7 +60,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("that unpacks to more than the largest request is rejected", async () => {
+  test("rejects a message that unpacks to more than the largest request", async () => {
     const { client, address } = await serve(new FakeService(), { maxReceiveMessageSize: 100_000 });
     const session = rawSession(address.url);
     const bomb = gzipSync(Buffer.alloc(50_000_000));
@@ -75,7 +75,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("for an unknown method or with a wrong content type is rejected", async () => {
+  test("rejects an unknown method and a wrong content type", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     const path = "/inference.GRPCInferenceService/Nothing";
@@ -85,7 +85,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("with an expired or invalid deadline is rejected", async () => {
+  test("rejects an expired or invalid deadline", async () => {
     const { client, address } = await serve(new FakeService({}, () => {}));
     const session = rawSession(address.url);
     for (const timeout of ["1n", "0S", "0n"]) {
@@ -99,7 +99,7 @@ overEachTransport("bad input", () => {
     ).resolves.toMatchObject({ live: true });
   });
 
-  test("with a path, encoding, timeout or name too long to quote is rejected", async () => {
+  test("rejects a path, encoding, timeout or name too long to quote", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     const long = ["x".repeat(20_000), "\u00e4".repeat(20_000)];
@@ -122,7 +122,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("of contradictory tensors is rejected", async () => {
+  test("rejects contradictory tensors", async () => {
     const { client } = await serve(new FakeService());
     const input = { name: "X", datatype: "UINT8", shape: [1] };
     const typed = { ...input, contents: { uintContents: [1] } };
@@ -139,7 +139,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("of endless pings does not stop the server", async () => {
+  test("survives endless pings", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     await once(session, "connect");
@@ -150,7 +150,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("in the middle of a stream ends it with a status", async () => {
+  test("ends a stream with a status after bad input in the middle", async () => {
     const service = new FakeService();
     const { client, address } = await serve(service);
     const path = "/inference.GRPCInferenceService/ModelStreamInfer";
@@ -160,7 +160,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("that is not HTTP/2 does not stop the server", async () => {
+  test("survives bytes that are not HTTP/2", async () => {
     const { client, address } = await serve(new FakeService());
     const socket = connect(address.port, "localhost");
     socket.on("error", () => {});
@@ -170,7 +170,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("with a megabyte of headers is rejected", async () => {
+  test("rejects a megabyte of headers", async () => {
     const { client, address } = await serve(new FakeService());
     const session = rawSession(address.url);
     const { grpcStatus } = await rawCall(session, framed(good), { "x-large": "x".repeat(1024 * 1024) });
@@ -178,7 +178,7 @@ overEachTransport("bad input", () => {
     await works(client);
   });
 
-  test("of calls that are reset at once does not stop the server", async () => {
+  test("survives calls that are reset at once", async () => {
     const service = new FakeService({}, () => {});
     const { client, address } = await serve(service);
     const session = rawSession(address.url);

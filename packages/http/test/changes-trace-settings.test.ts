@@ -95,7 +95,7 @@ describe("trace settings over HTTP", () => {
     expect((await get()).text).toBe(JSON.stringify(initial));
   });
 
-  it.each(["GET", "POST"])("of an unknown model are an error (%s)", async (method) => {
+  it.each(["GET", "POST"])("are an error for an unknown model (%s)", async (method) => {
     const { get, post } = await traced();
     const answer = method === "GET" ? await get("none") : await post({ trace_rate: "2" }, "none");
     expect([answer.status, answer.text]).toEqual([400, '{"error":"Request for unknown model : none"}']);

@@ -85,7 +85,7 @@ describe("a generate request", () => {
       { IN: [1, 2], parameters: { IN: [1, 2] } },
       "Converting keyword: 'parameters': [request id: <id_unknown>] input 'IN' already exists in request",
     ],
-  ] as const)("of a model of %s is rejected as %j", (datatype, request, fault) => {
+  ] as const)("is rejected for a model of %s as %j", (datatype, request, fault) => {
     expect(() => decode(model("m", datatype, [2]), request)).toThrow(fault);
   });
 });

@@ -48,7 +48,7 @@ describe("tensors over HTTP", () => {
     }
   });
 
-  it("without bytes are returned as JSON", async () => {
+  it("are returned as JSON when they have no bytes", async () => {
     const body = Buffer.from(
       '{"parameters":{"binary_data_output":true},"inputs":[{"name":"IN","datatype":"INT32","shape":[0],"data":[]}]}',
     );
@@ -133,7 +133,7 @@ describe("compression", () => {
     ["gzip;q=abc", undefined],
     ["identity", undefined],
     ["", undefined],
-  ])("of the answer to Accept-Encoding %j is %s", async (accepted, encoding) => {
+  ])("answers Accept-Encoding %j with %s", async (accepted, encoding) => {
     const answer = await send(await startHttp(identity()), {
       path,
       headers: { "accept-encoding": accepted, "content-encoding": "gzip" },
@@ -145,7 +145,7 @@ describe("compression", () => {
     expect(plain.toString()).toBe(answered);
   });
 
-  it("of a deflate request is detected from the body", async () => {
+  it("detects the form of a deflate body from its bytes", async () => {
     const port = await startHttp(identity());
     for (const compressed of [body, Buffer.concat([body, Buffer.from("garbage")])]) {
       const headers = { "content-encoding": "deflate" };

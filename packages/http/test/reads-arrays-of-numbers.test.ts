@@ -71,7 +71,7 @@ describe("arrays of numbers in JSON", () => {
     expect([...values]).toEqual([-0, 0, -0, 0]);
   });
 
-  it("that are cut or changed anywhere are rejected where JSON.parse rejects them", () => {
+  it("are rejected where JSON.parse rejects them, cut or changed anywhere", () => {
     const changed = fc
       .tuple(arrays, fc.nat(), fc.constantFrom("", ...'[],0-.eE x"'))
       .map(([text, place, put]) => {
@@ -92,7 +92,7 @@ describe("arrays of numbers in JSON", () => {
     );
   });
 
-  it("of one document do not share memory", () => {
+  it("do not share memory within one document", () => {
     const json = parse(`{"a":[1,2,3],"b":[${"7,".repeat(5000)}8],"c":[[4],[5]]}`) as Map<
       string,
       PackedNumbers

@@ -51,7 +51,7 @@ describe("a tensor in JSON", () => {
     expect((await send(port, { path, body })).status).toBe(200);
   });
 
-  it("of more bytes is rejected for its own size, not that of its JSON", async () => {
+  it("is rejected for its own size, not that of its JSON", async () => {
     const port = await startHttp(identity(), { maxInputSize });
     const answer = await send(port, { path, body: tensor(251, "1") });
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
@@ -94,7 +94,7 @@ describe("a chunked body", () => {
     expect((await send(await startHttp(identity()), { path, body: chunks })).status).toBe(200);
   });
 
-  it("of too many chunks is rejected", async () => {
+  it("is rejected when it has too many chunks", async () => {
     const port = await startHttp(identity());
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const answer = await sendRaw(port, head + "1\r\n \r\n".repeat(65_537), "}");

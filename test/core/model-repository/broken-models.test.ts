@@ -120,7 +120,7 @@ describe("a model that cannot be served", () => {
 });
 
 describe("a repository", () => {
-  it("that does not exist leaves a server that is never ready", async () => {
+  it("leaves a server that is never ready when it does not exist", async () => {
     await using triton = serverOf("/there/is/nothing/here", []);
     await triton.serve({ frontends: [] });
     expect([triton.service.isLive(), triton.service.isReady()]).toEqual([false, false]);

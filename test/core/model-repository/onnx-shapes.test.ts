@@ -224,7 +224,7 @@ describe("a tensor of unknown rank", () => {
     );
   });
 
-  it("with dims [1] rejects an answer of another shape", async () => {
+  it("rejects an answer of another shape with dims [1]", async () => {
     expect(await outcomeOf(answer(graph(["n"], undefined, ofUnknownRank), "", [1, 0, 2]))).toBe(
       "INTERNAL model 'm' returned output 'y' with shape [2], declared is [1]",
     );

@@ -50,7 +50,7 @@ describe("a repository model", () => {
     expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([-1, -2]);
   });
 
-  it("that is rejected after opening leaves its thread to the next model", async () => {
+  it("leaves its thread to the next model when it is rejected after opening", async () => {
     const wrong = 'instance_group [ { count: 1 } ] output [ { name: "z" data_type: TYPE_FP32 dims: [ 2 ] } ]';
     await using models = await RepositoryOnDisk.create(files(wrong));
     await using triton = new Triton({ ...options, modelRepository: models.path });
@@ -62,7 +62,7 @@ describe("a repository model", () => {
     expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
   });
 
-  it("that cannot be opened ends its thread, and the error names the reason", async () => {
+  it("ends its thread when it cannot be opened, and the error names the reason", async () => {
     const broken = onnxModel({
       name: "broken",
       opset: 17,
@@ -78,7 +78,7 @@ describe("a repository model", () => {
     expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
   });
 
-  it("with process instances is opened in a process, without a thread", async () => {
+  it("is opened in a process, without a thread, when its instances are processes", async () => {
     const webgpu = 'execution_accelerators { gpu_execution_accelerator : [ { name : "webgpu" } ] }';
     const config = `instance_group [ { count: 1 } ] optimization { ${webgpu} }`;
     await using models = await RepositoryOnDisk.create(files(config));

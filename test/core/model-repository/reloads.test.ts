@@ -51,7 +51,7 @@ describe("a reload", () => {
     await held.stopped(1);
   });
 
-  it("that fails leaves the old version in service and is retried", async () => {
+  it("leaves the old version in service when it fails, and is retried", async () => {
     await triton.loadModel("m");
     await models.write({ "m/config.pbtxt": heldConfig("broken") });
     const failure =
@@ -64,7 +64,7 @@ describe("a reload", () => {
     ]);
   });
 
-  it("that only changes instance groups happens in place", async () => {
+  it("happens in place when only instance groups change", async () => {
     await triton.loadModel("m");
     await models.write({
       "m/config.pbtxt": heldConfig("1", "instance_group [ { count: 3 kind: KIND_CPU } ]"),
@@ -119,7 +119,7 @@ describe("a reload", () => {
     expect(held.versions.slice(7)).toEqual([1]);
   });
 
-  it("of a model without version directories leaves the versions in service", async () => {
+  it("leaves the versions in service when the version directories are gone", async () => {
     await triton.loadModel("m");
     await models.delete("m/1");
     await expect(triton.loadModel("m")).rejects.toThrow(
@@ -128,13 +128,13 @@ describe("a reload", () => {
     expect(triton.service.isModelReady("m", "1")).toBe(true);
   });
 
-  it("of an unchanged model does nothing", async () => {
+  it("does nothing for an unchanged model", async () => {
     await triton.loadModel("m");
     await triton.loadModel("m");
     expect(held.created).toBe(1);
   });
 
-  it("with its own configuration applies until the directory changes", async () => {
+  it("applies its own configuration until the directory changes", async () => {
     await triton.loadModel("m", { config: JSON.stringify(overrideConfig("mine")) });
     await triton.loadModel("m");
     expect(markOf()).toBe("mine");
@@ -143,7 +143,7 @@ describe("a reload", () => {
     expect(markOf()).toBe("disk");
   });
 
-  it("with its own files reads nothing from disk, and the next reload reads only the disk", async () => {
+  it("reads nothing from disk when it has its own files, and the next reload reads only the disk", async () => {
     const files = new Map([["7/note.txt", new TextEncoder().encode("hello")]]);
     await triton.loadModel("m", { config: JSON.stringify(overrideConfig("mine")), files });
     const [row] = await triton.service.repositoryIndex(true);

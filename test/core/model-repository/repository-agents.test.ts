@@ -111,7 +111,7 @@ describe("a repository agent", () => {
     expect(told.slice(2)).toEqual(["a! LOAD_FAIL m identity", "b! LOAD_FAIL m identity"]);
   });
 
-  it("that fails later is logged and changes nothing", async () => {
+  it("is logged and changes nothing when it fails later", async () => {
     await using served = await serve(model(agents("a")), {
       repositoryAgents: { a: recorder([], "LOAD_COMPLETE") },
     });
@@ -121,7 +121,7 @@ describe("a repository agent", () => {
     );
   });
 
-  it("that does not exist is named in the error", async () => {
+  it("is named in the error when it does not exist", async () => {
     await using served = await serve(model(agents("nobody")), {});
     expect(await served.reason()).toMatch(
       /unable to find 'libtritonrepoagent_nobody.so' for repo agent 'nobody'/,

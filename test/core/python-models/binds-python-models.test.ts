@@ -63,7 +63,7 @@ describe.skipIf(!hasPython)(`a Python model that is bound${withoutPython}`, () =
     expect([...(Y as { data: Float32Array }).data]).toEqual([2, 4]);
   });
 
-  it("without auto_complete_config has the tensors given to bind", async () => {
+  it("has the tensors given to bind when it has no auto_complete_config", async () => {
     const file = await model(DOUBLES);
     triton.bind({ modelName: "m", inferFunc: python({ model: file }), inputs: x, outputs: y });
     const { Y } = await triton.infer<string>("m", { X: [1, 2, 3] });

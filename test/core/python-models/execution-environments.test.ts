@@ -163,12 +163,15 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
       /which cannot be unpacked: unexpected end of file/,
     ],
     ["has no Python", gzipSync(tarOf([{ name: "bin/x" }])), /but there is no 'bin\/python3' in it/],
-  ])("that %s keeps the model from loading and is named as the reason", async (_what, archive, reason) => {
-    const before = await unpackedNow();
-    await using served = await Environments.of({ m: shared }, { "m/env.tar.gz": archive });
-    expect(await outcomeOf(served.triton.loadModel("m"))).toMatch(reason);
-    expect(await unpackedNow()).toEqual(before);
-  });
+  ])(
+    "keeps the model from loading when it %s, and is named as the reason",
+    async (_what, archive, reason) => {
+      const before = await unpackedNow();
+      await using served = await Environments.of({ m: shared }, { "m/env.tar.gz": archive });
+      expect(await outcomeOf(served.triton.loadModel("m"))).toMatch(reason);
+      expect(await unpackedNow()).toEqual(before);
+    },
+  );
 
   it.each<[what: string, entries: (outside: string) => TarEntry[]]>([
     ["in its parent", (outside) => [{ name: `../${basename(outside)}/taken`, content: "x" }]],
@@ -179,7 +182,7 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
         { name: "away/taken", content: "x" },
       ],
     ],
-  ])("with a file %s is rejected, and nothing is written there", async (_what, entries) => {
+  ])("is rejected with a file %s, and nothing is written there", async (_what, entries) => {
     await using outside = await RepositoryOnDisk.create({ "mine/file": "" });
     const archive = gzipSync(tarOf([...packed(1), ...entries(outside.path)]));
     await using served = await Environments.of({ m: shared }, { "m/env.tar.gz": archive });

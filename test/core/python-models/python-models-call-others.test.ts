@@ -233,7 +233,7 @@ describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
     await server.untilLogged("counting was given up", before + 1);
   });
 
-  it("of decoupled models resolve with the first response, and other calls run meanwhile", async () => {
+  it("resolve with the first response of a decoupled model, and other calls run meanwhile", async () => {
     expect(await server.ask("awaits_streams", 3)).toEqual([6]);
   });
 

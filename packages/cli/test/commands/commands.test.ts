@@ -35,8 +35,11 @@ describe("the tritonjs command", () => {
     expect(errors).toContain("Usage: tritonjs");
   });
 
-  it.each([["config"], ["nosuch"], ["config", "nosuch"], ["types"]])("refuses %s %s", async (...args) => {
-    const { code, output } = await said(...args.filter((arg) => arg !== undefined));
-    expect({ code, output }).toEqual({ code: 1, output: "" });
-  });
+  it.each([["config"], ["nosuch"], ["config", "nosuch"], ["types"]])(
+    "exits 1 for an unknown or incomplete command: %s %s",
+    async (...args) => {
+      const { code, output } = await said(...args.filter((arg) => arg !== undefined));
+      expect({ code, output }).toEqual({ code: 1, output: "" });
+    },
+  );
 });

@@ -28,7 +28,7 @@ async function findings(folder: TemporaryFolder, ...args: string[]) {
   }));
 }
 
-it("accepts a repository without faults and exits with 0", async () => {
+it("config check accepts a repository without faults and exits with 0", async () => {
   await using folder = await TemporaryFolder.create({
     "m/config.pbtxt": `${identity} ${x} ${y}`,
     "m/1/": "",
@@ -39,7 +39,7 @@ it("accepts a repository without faults and exits with 0", async () => {
   expect(await check(folder)).toEqual({ code: 0, text: "2 models: 0 errors, 0 warnings\n", errors: "" });
 });
 
-it("names line and column of a syntax error", async () => {
+it("config check names line and column of a syntax error", async () => {
   await using folder = await TemporaryFolder.create({
     "m/config.pbtxt": `${identity}\nmax_batch: 3\n`,
     "m/1/": "",
@@ -55,7 +55,7 @@ it("names line and column of a syntax error", async () => {
   ]);
 });
 
-it("reports all problems of all models at once, each with a fix, and exits with 1", async () => {
+it("config check reports all problems of all models at once, each with a fix, and exits with 1", async () => {
   await using folder = await TemporaryFolder.create({
     "sizes/config.pbtxt": `${identity} input { name: "INPUT0" data_type: TYPE_FP32 dims: 0 } output { name: "OUTPUT0" dims: 4 }`,
     "sizes/1/": "",
@@ -102,7 +102,7 @@ it("reports all problems of all models at once, each with a fix, and exits with 
   ]);
 });
 
-it("compares the configuration with the model file and checks that named files exist", async () => {
+it("config check compares the configuration with the model file and checks that named files exist", async () => {
   await using folder = await TemporaryFolder.create({
     "wrong/1/model.onnx": sampleModel(),
     "wrong/config.pbtxt":
@@ -137,7 +137,7 @@ it("compares the configuration with the model file and checks that named files e
   ]);
 });
 
-it("checks ensembles against their member models", async () => {
+it("config check checks ensembles against their member models", async () => {
   const step = (model: string, version = -1) =>
     `platform: "ensemble" max_batch_size: 4 ${x} ${y} ensemble_scheduling { step { model_name: "${model}" model_version: ${version} ` +
     'input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } }';
@@ -170,7 +170,7 @@ it("checks ensembles against their member models", async () => {
   ]);
 });
 
-it("reports models that exist in two repositories", async () => {
+it("config check reports models that exist in two repositories", async () => {
   await using folder = await TemporaryFolder.create({
     "m/config.pbtxt": `${identity} ${x} ${y}`,
     "m/1/": "",
@@ -181,7 +181,7 @@ it("reports models that exist in two repositories", async () => {
   expect(text.match(/not unique across all model repositories/g)).toHaveLength(2);
 });
 
-it("loads the models when asked to", async () => {
+it("config check loads the models when asked to", async () => {
   await using folder = await TemporaryFolder.create({
     "c/1/model.onnx": sampleModel(),
     "c/config.pbtxt":
@@ -193,7 +193,7 @@ it("loads the models when asked to", async () => {
   expect(code).toBe(1);
 });
 
-it("accepts one model as well as a repository, and fails when there is no model", async () => {
+it("config check accepts one model as well as a repository, and fails when there is no model", async () => {
   await using folder = await TemporaryFolder.create({
     "m/config.pbtxt": `${identity} ${x} ${y}`,
     "m/1/": "",

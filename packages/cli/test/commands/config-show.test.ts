@@ -6,7 +6,7 @@ import { run } from "../../src/run.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 import { TestTerminal } from "../support/test-terminal.js";
 
-it("prints the completed configuration as config.pbtxt or as JSON", async () => {
+it("config show prints the completed configuration as config.pbtxt or as JSON", async () => {
   await using folder = await TemporaryFolder.create({ "c/1/model.onnx": sampleModel() });
   const text = new TestTerminal();
   expect(await run(["config", "show", join(folder.path, "c")], text)).toBe(0);
@@ -21,7 +21,7 @@ it("prints the completed configuration as config.pbtxt or as JSON", async () => 
   expect(JSON.parse(json.output)).toMatchObject({ name: "c", max_batch_size: 4 });
 });
 
-it("fails with the reason when there is no configuration", async () => {
+it("config show fails with the reason when there is no configuration", async () => {
   await using folder = await TemporaryFolder.create({ "c/1/": "" });
   const terminal = new TestTerminal();
   expect(await run(["config", "show", join(folder.path, "c")], terminal)).toBe(1);

@@ -9,7 +9,7 @@ import { run } from "../../src/run.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 import { TestTerminal } from "../support/test-terminal.js";
 
-it("writes a repository that passes the check and serves at once", async () => {
+it("init writes a repository that passes the check and serves at once", async () => {
   await using folder = await TemporaryFolder.create();
   const repository = join(folder.path, "models");
   expect(await run(["init", repository], new TestTerminal())).toBe(0);
@@ -27,7 +27,7 @@ it("writes a repository that passes the check and serves at once", async () => {
   ]);
 });
 
-it("does not overwrite existing files", async () => {
+it("init does not overwrite existing files", async () => {
   await using folder = await TemporaryFolder.create({ "classifier/config.pbtxt": "mine" });
   const terminal = new TestTerminal();
   expect(await run(["init", folder.path], terminal)).toBe(1);
@@ -35,7 +35,7 @@ it("does not overwrite existing files", async () => {
   expect(terminal.errors).toBe(`${join(folder.path, "classifier/config.pbtxt")} exists: left alone\n`);
 });
 
-it("contains the model that its script makes", async () => {
+it("the package contains the sample model that its script makes", async () => {
   const script = fileURLToPath(new URL("../../scripts/generate-sample.mjs", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [script, "--print"]);
   const source = fileURLToPath(new URL("../../src/init/sample-model.ts", import.meta.url));

@@ -25,7 +25,7 @@ await triton.infer("classifier", { picture: new Float32Array(4) });
 export { data };
 `;
 
-it("types triton.infer() for the models of a repository", async () => {
+it("the types command types triton.infer() for the models of a repository", async () => {
   await using folder = await TemporaryFolder.create({ "classifier/1/model.onnx": sampleModel() });
   await mkdir(cache, { recursive: true });
   const project = await mkdtemp(join(cache, "types-"));
@@ -47,7 +47,7 @@ it("types triton.infer() for the models of a repository", async () => {
   }
 });
 
-it("writes types of the models that it can read and reports the others", async () => {
+it("the types command writes types of the models that it can read and reports the others", async () => {
   await using folder = await TemporaryFolder.create({
     "classifier/1/model.onnx": sampleModel(),
     "broken/config.pbtxt": "no config",

@@ -51,7 +51,7 @@ describe("planned instances", () => {
     expect(plan({ kind: "KIND_GPU" }).map(({ deviceId }) => deviceId)).toEqual([0, 1, 3]);
   });
 
-  it("of KIND_AUTO use listed GPUs that exist, else the CPU", () => {
+  it("use listed GPUs that exist for KIND_AUTO, else the CPU", () => {
     expect(plan({ gpus: [1] })).toMatchObject([{ kind: "KIND_GPU", deviceId: 1 }]);
     expect(plan({})).toMatchObject([{ kind: "KIND_CPU" }]);
     expect(plan({ gpus: [7] })).toMatchObject([{ kind: "KIND_CPU" }]);

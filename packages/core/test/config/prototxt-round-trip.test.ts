@@ -88,7 +88,7 @@ describe("a damaged text", () => {
     expect(refused).toBeGreaterThan(1000);
   });
 
-  it("of JSON is read as a configuration or rejected", () => {
+  it("is read or rejected in its JSON form, too", () => {
     for (const seed of Array.from({ length: 2000 }, (_, i) => i)) {
       const random = randomSource(seed);
       const text = mutated(JSON.stringify(toConfigJson(randomConfig(random))), random);

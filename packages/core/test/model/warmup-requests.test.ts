@@ -42,7 +42,7 @@ describe("a warm-up sample", () => {
     ]);
   });
 
-  it("with batch size 0 is left out without validation", () => {
+  it("is left out without validation when its batch size is 0", () => {
     expect(requestsOf({ dims: [-1] }, { batchSize: 0 })).toEqual([]);
   });
 
@@ -62,7 +62,7 @@ describe("a warm-up sample", () => {
       "warmup setting expects all variable-size dimensions are specified for input 'x', which has data type 'TYPE_INVALID'",
     ],
     [{ dims: [-2], zeroData: true }, "tensor 'x' contains an invalid dimension [-2]"],
-  ])("with %j is rejected", (input, text) => {
+  ])("is rejected with %j", (input, text) => {
     expect(refusal(input)).toBe(`INVALID_ARG ${text}`);
   });
 

@@ -38,7 +38,7 @@ describe("a compressed request", () => {
     ["gzip", Buffer.concat([gzipSync(plain.subarray(0, 9)), gzipSync(plain.subarray(9))])],
     ["deflate", deflateSync(plain)],
     ["gzip-data", Buffer.concat([deflateRawSync(plain), Buffer.from("followed by anything")])],
-  ])("of %s is unpacked, and its share holds the unpacked bytes instead", async (compression, input) => {
+  ])("is unpacked from %s, and its share holds the unpacked bytes instead", async (compression, input) => {
     const { memory, unpack } = open();
     const { output, share } = unpack(input, compression);
     expect((await output).equals(plain)).toBe(true);

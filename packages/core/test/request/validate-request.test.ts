@@ -171,7 +171,7 @@ describe("an input is rejected", () => {
     );
   });
 
-  it("by its data type first, then its shape, then its size", () => {
+  it("for its data type first, then its shape, then its size", () => {
     expect(fault(batched, { x: Tensor.fromBytes("INT32", [1, 9], new Uint8Array(1)) })).toContain(
       "data-type",
     );

@@ -161,7 +161,7 @@ describe("queue policies", () => {
     expect(bench.outcomes).toEqual(["short: UNAVAILABLE Request timeout expired @3"]);
   });
 
-  it("of one level replace the default policy at that level only", async () => {
+  it("replace the default policy of one level at that level only", async () => {
     const bench = await BatcherBench.open({
       batcher: {
         ...timeout({}),

@@ -36,7 +36,7 @@ describe("ordered responses", () => {
     expect(delivered).toEqual(["1 response", "0 CANCELLED the request was cancelled"]);
   });
 
-  it("of one request are passed on as they are produced once it is its turn", () => {
+  it("are passed on as they are produced once it is the turn of their request", () => {
     const { requests, delivered } = admitted(2);
     requests[1]!.respond(response, false);
     requests[0]!.respond(response, false);

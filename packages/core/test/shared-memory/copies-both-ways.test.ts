@@ -91,13 +91,13 @@ describe("a shared memory region of a client", () => {
     expect(() => again.read()).toThrow(`the shared memory region '${region.key}' has been destroyed`);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, 2 ** 53])("of %d bytes is rejected", async (byteSize) => {
+  test.each([0, -1, 1.5, Number.NaN, 2 ** 53])("is rejected with %d bytes", async (byteSize) => {
     await expect(SharedMemoryRegion.create(uniqueKey(), byteSize)).rejects.toMatchObject({
       code: "INVALID_ARG",
     });
   });
 
-  test("with an invalid key is rejected", async () => {
+  test("is rejected with an invalid key", async () => {
     await expect(SharedMemoryRegion.create("/a/b", 8)).rejects.toMatchObject({
       code: "INTERNAL",
       message: "unable to create the shared memory region '/a/b'",

@@ -28,7 +28,7 @@ describe("the memory range of a request", () => {
       "Integer overflow detected: byte_size (18446744073709551584) + offset (32) exceeds maximum value " +
         "(18446744073709551615) for region 'r'",
     ],
-  ])("at %d of %d bytes is rejected", async (offset, byteSize, message) => {
+  ])("is rejected at %d of %d bytes", async (offset, byteSize, message) => {
     const memory = openMemory();
     const { key } = await openRegion(64);
     await memory.registerSystem("r", { key, offset: 0, byteSize: 64 });

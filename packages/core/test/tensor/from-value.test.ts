@@ -89,7 +89,7 @@ describe("an element of the wrong kind is rejected with the expected and the giv
     expect(fault(given, datatype)).toBe(`INVALID_ARG input 'x' (${datatype}): ${text}`);
   });
 
-  it("for every data type", () => {
+  it("and this holds for every data type", () => {
     expect(new Set(cases.map(([datatype]) => datatype))).toEqual(new Set(DATA_TYPES));
   });
 });

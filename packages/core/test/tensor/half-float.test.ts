@@ -72,7 +72,7 @@ describe.each(formats)("$name", ({ read, write, exponent, mantissa }) => {
 });
 
 describe("known values", () => {
-  it("of FP16 match: 1, the largest, the smallest normal and the smallest subnormal", () => {
+  it("match for FP16: 1, the largest, the smallest normal and the smallest subnormal", () => {
     expect([0x3c00, 0x7bff, 0x0400, 0x0001, 0xc000].map(fromFloat16)).toEqual([
       1,
       65504,
@@ -83,7 +83,7 @@ describe("known values", () => {
     expect([65519.99, 65520].map(toFloat16)).toEqual([0x7bff, 0x7c00]);
   });
 
-  it("of BF16 are the upper half of an FP32", () => {
+  it("match for BF16: the upper half of an FP32", () => {
     expect([0x3f80, 0x4049, 0xc000].map(fromBfloat16)).toEqual([1, 3.140625, -2]);
     expect(toBfloat16(Math.PI)).toBe(0x4049);
   });

@@ -71,7 +71,7 @@ describe("the elements of an ndarray", () => {
 });
 
 describe("ndarrays", () => {
-  it("of a tensor are views of its elements", () => {
+  it("are views of a tensor's elements", () => {
     const tensor = fp32([2, 2], [1, 2, 3, 4]);
     const array = toNdArray(tensor);
     expect(array.data).toBe(tensor.elements);

@@ -16,7 +16,7 @@ const kinds: readonly (readonly [string, (count: number) => Elements])[] = [
 
 describe.each(kinds)("an ndarray over elements of %s", (_, elementsOf) => {
   it.each([[[]], [[6]], [[2, 3]], [[1, 2, 3]], [[3, 1, 2, 1]], [[0]], [[2, 0, 3]]])(
-    "of shape %j equals the one that the ndarray package makes, on every call",
+    "has the shape %j and equals the one that the ndarray package makes, on every call",
     (shape) => {
       const elements = elementsOf(shape.reduce((product, dim) => product * dim, 1));
       const expected = ndarray(elements as Float32Array, shape);

@@ -102,7 +102,7 @@ describe("a server url", () => {
     (url) => expect(() => new InferenceServerClient(url)).toThrow(/invalid url/),
   );
 
-  test("of a plain connection cannot be combined with TLS options", () => {
+  test("cannot be combined with TLS options when its connection is plain", () => {
     expect(() => new InferenceServerClient("grpc://h:1", { tls: true })).toThrow(/grpcs:/);
   });
 });

@@ -37,7 +37,7 @@ describe("request bodies", () => {
     await expectGoodRequestToWork(server.port);
   });
 
-  it("that continue slowly after the time limit end with their connection", async () => {
+  it("end with their connection when they continue slowly after the time limit", async () => {
     const client = connect({ port: server.port, host: "localhost", allowHalfOpen: true });
     const closed = new Promise((resolve) => client.once("close", resolve));
     client.on("error", () => {});
@@ -51,7 +51,7 @@ describe("request bodies", () => {
     await expectGoodRequestToWork(server.port);
   });
 
-  it("in 100 000 chunks of one byte are rejected", async () => {
+  it("are rejected in 100 000 chunks of one byte", async () => {
     const answer = await sendRawToEnd(
       patientServer.port,
       head("Transfer-Encoding: chunked") + "1\r\n \r\n".repeat(100_000),
@@ -61,13 +61,13 @@ describe("request bodies", () => {
     await expectGoodRequestToWork(patientServer.port);
   });
 
-  it("with a broken chunk end the connection", async () => {
+  it("end the connection at a broken chunk", async () => {
     const answer = await sendRawToEnd(server.port, `${head("Transfer-Encoding: chunked")}zz\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     await expectGoodRequestToWork(server.port);
   });
 
-  it("with a length and chunks are rejected, because they can smuggle requests", async () => {
+  it("are rejected with both a length and chunks, because these can smuggle requests", async () => {
     const answer = await sendRawToEnd(
       server.port,
       `${head("Content-Length: 5\r\nTransfer-Encoding: chunked")}0\r\n\r\n`,
@@ -77,7 +77,7 @@ describe("request bodies", () => {
   });
 
   it.each(["-1", "1e3", "5, 6", "x", "99999999999999999999"])(
-    "of declared length %s are rejected",
+    "are rejected with the declared length %s",
     async (length) => {
       expect(await sendRawToEnd(server.port, `${head(`Content-Length: ${length}`)}{}`)).toMatch(
         /^HTTP\/1\.1 400 /,
@@ -108,7 +108,7 @@ describe("request heads", () => {
     await expectGoodRequestToWork(server.port);
   });
 
-  it("with a duplicate header use its first value", async () => {
+  it("use the first value of a duplicate header", async () => {
     const headers = `Content-Length: ${good.length}\r\nContent-Encoding: identity\r\nContent-Encoding: br`;
     expect(await sendRaw(server.port, head(headers) + good, "}]}")).toMatch(/^HTTP\/1\.1 200 /);
   });

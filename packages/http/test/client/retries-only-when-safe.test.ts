@@ -57,7 +57,7 @@ describe("a read-only call", () => {
     ["GET", reset, (c: InferenceServerClient) => c.getServerMetadata()],
     ["GET", cut, (c: InferenceServerClient) => c.getServerMetadata()],
     ["POST", reset, (c: InferenceServerClient) => c.getModelRepositoryIndex()],
-  ])("by %s is retried", async (_method, failure, ask) => {
+  ])("is retried by %s", async (_method, failure, ask) => {
     const { client, sent } = failing([failure]);
     expect(await ask(client)).toEqual(answer);
     expect(sent).toHaveLength(2);

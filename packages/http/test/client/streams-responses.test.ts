@@ -160,7 +160,7 @@ describe("a decoupled model", () => {
 });
 
 describe("a response stream", () => {
-  it("that begins with an error has its code", async () => {
+  it("has the code of the error that it begins with", async () => {
     const { fetch } = fakeFetch(
       () =>
         new Response('data: {"error":"no"}\n\n', {
@@ -175,7 +175,7 @@ describe("a response stream", () => {
     });
   });
 
-  it("with another content type is an internal error", async () => {
+  it("is an internal error with another content type", async () => {
     const { fetch } = fakeFetch(
       () => new Response("{}", { headers: { "content-type": "application/json" } }),
     );
@@ -186,14 +186,14 @@ describe("a response stream", () => {
     });
   });
 
-  it.each(["{", "5", "null", "[]"])("with the event %s is an internal error", async (data) => {
+  it.each(["{", "5", "null", "[]"])("is an internal error with the event %s", async (data) => {
     const headers = { "content-type": "text/event-stream" };
     const { fetch } = fakeFetch(() => new Response(`data: ${data}\n\n`, { headers }));
     const client = new InferenceServerClient("host:1", { fetch });
     await expect(client.generateStream("m", {}).next()).rejects.toMatchObject({ code: "INTERNAL" });
   });
 
-  it("that breaks off is UNAVAILABLE", async () => {
+  it("is UNAVAILABLE when it breaks off", async () => {
     const { url } = await serveByHand((request, response) => {
       request.resume().on("end", () => {
         response.writeHead(200, { "content-type": "text/event-stream" });

@@ -24,7 +24,7 @@ describe("an error answer", () => {
     [507, "INTERNAL"],
     [302, "UNKNOWN"],
     [201, "UNKNOWN"],
-  ])("with status %i is %s, with the server's text", async (status, code) => {
+  ])("has for status %i the code %s, with the server's text", async (status, code) => {
     const { fetch } = fakeFetch(json({ error: "what was wrong" }, status));
     const client = new InferenceServerClient("host:1", { fetch });
     const error = await client.infer("m", { inputs }).catch((thrown: unknown) => thrown);
@@ -40,13 +40,13 @@ describe("an error answer", () => {
     ["", "HTTP status 502"],
     ['{"error":5}', 'HTTP status 502: {"error":5}'],
     ["x".repeat(10_000), `HTTP status 502: ${"x".repeat(200)}...`],
-  ])("in another form than the protocol's is quoted in short", async (body, message) => {
+  ])("is quoted in short when its form is not the protocol's", async (body, message) => {
     const { fetch } = fakeFetch(() => new Response(body, { status: 502 }));
     const client = new InferenceServerClient("host:1", { fetch });
     await expect(client.getServerMetadata()).rejects.toMatchObject({ code: "UNAVAILABLE", message });
   });
 
-  it("of a real server has its code and text", async () => {
+  it("has its code and text from a real server", async () => {
     const client = new InferenceServerClient(await serve((triton) => bindIdentity(triton, "m", "FP32", [2])));
     await expect(client.infer("none", { inputs })).rejects.toMatchObject({
       code: "NOT_FOUND",
@@ -61,7 +61,7 @@ describe("an error answer", () => {
 });
 
 describe("an invalid answer", () => {
-  it("that is not JSON is an internal error", async () => {
+  it("is an internal error when it is not JSON", async () => {
     const { fetch } = fakeFetch(() => new Response("<html>hello</html>"));
     const client = new InferenceServerClient("host:1", { fetch });
     await expect(client.getServerMetadata()).rejects.toMatchObject({
@@ -71,7 +71,7 @@ describe("an invalid answer", () => {
     await expect(client.infer("m", { inputs })).rejects.toMatchObject({ code: "INTERNAL" });
   });
 
-  it("with the wrong encoding is UNAVAILABLE", async () => {
+  it("is UNAVAILABLE when its encoding is wrong", async () => {
     const { url } = await serveByHand((_request, response) => {
       response.writeHead(200, { "content-encoding": "gzip" }).end("{}");
     });
@@ -81,7 +81,7 @@ describe("an invalid answer", () => {
 });
 
 describe("a connection", () => {
-  it("that cannot be opened is UNAVAILABLE", async () => {
+  it("is UNAVAILABLE when it cannot be opened", async () => {
     const url = await deadUrl();
     const client = new InferenceServerClient(url, { retries: 0 });
     await expect(client.isServerLive()).rejects.toMatchObject({
@@ -90,7 +90,7 @@ describe("a connection", () => {
     });
   });
 
-  it("that breaks before or during the answer is UNAVAILABLE", async () => {
+  it("is UNAVAILABLE when it breaks before or during the answer", async () => {
     let status: number | undefined;
     const { url } = await serveByHand(async (request, response) => {
       request.resume();

@@ -149,7 +149,7 @@ describe("an exported trace", () => {
     expect(received()[0]).toMatchObject({ name: "InferRequest", traceId, parentSpanId });
   });
 
-  it("with rate 0 records only client traces, and none while tracing is off", async () => {
+  it("records only client traces with rate 0, and none while tracing is off", async () => {
     const { tracing, run, lines } = await bench({ rate: 0 });
     expect([run(), run(traceparent)]).toEqual([false, true]);
     expect(lines).toEqual([]);

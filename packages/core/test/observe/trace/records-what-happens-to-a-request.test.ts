@@ -43,7 +43,7 @@ describe("trace timestamps", () => {
     expect(read()).toEqual([{ id: 1, model_name: "m", model_version: 1 }]);
   });
 
-  it("of a rejected request are those of its frontend", async () => {
+  it("are only those of the frontend for a rejected request", async () => {
     const { tracing, read } = traceBench();
     const trace = tracing.sample("m")!;
     trace.mark("HTTP_RECV_START", 1);

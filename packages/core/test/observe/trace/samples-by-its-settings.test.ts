@@ -88,7 +88,7 @@ describe("trace sampling", () => {
 });
 
 describe("an update of trace settings", () => {
-  it("of the server applies to models without a setting of their own", () => {
+  it("applies to models without a setting of their own when it changes the server", () => {
     const { tracing } = traceBench();
     tracing.update("m", { rate: 12, logFrequency: 34 });
     tracing.update("", { rate: 56, count: 78, levels: [] });
@@ -97,7 +97,7 @@ describe("an update of trace settings", () => {
     expect(tracing.settings("other")).toEqual(tracing.settings());
   });
 
-  it("with null restores the value of the server, or that of the start", () => {
+  it("restores the value of the server, or that of the start, for null", () => {
     const { tracing } = traceBench();
     const initial = tracing.settings();
     tracing.update("m", { rate: 12, logFrequency: 34 });
@@ -135,7 +135,7 @@ describe("an update of trace settings", () => {
       { levels: ["TIMESTAMPS"] },
       "Attempting to set invalid trace setting :trace file name is not given",
     ],
-  ] as const)("with %j and %j is rejected and changes nothing", (options, changes, text) => {
+  ] as const)("is rejected and changes nothing with %j and %j", (options, changes, text) => {
     const { tracing } = traceBench(options);
     const before = tracing.settings();
     for (const model of ["", "m"]) {

@@ -143,7 +143,7 @@ describe("trace memory", () => {
     expect(requestsIn(read("trace.json.0"))).toBe(1);
   });
 
-  it("of one trace is bounded, and its truncation is recorded once", async () => {
+  it("is bounded for one trace, whose truncation is recorded once", async () => {
     const { tracing, read } = traceBench({ level: "TENSORS" });
     const trace = tracing.sample("m")!;
     const outputs = new Map([["y", Tensor.fromElements("BYTES", [1], [new Uint8Array(2 ** 24).fill(97)])]]);

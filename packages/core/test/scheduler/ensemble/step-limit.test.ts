@@ -48,7 +48,7 @@ describe("the limit of an ensemble step", () => {
     expect(limit.acquire(b!)).toBe(true);
   });
 
-  it("of 0 means no limit", () => {
+  it("is off when it is 0", () => {
     const started: string[] = [];
     const limit = new StepLimit(0);
     for (const name of ["a", "b", "c"]) limit.acquire(starter(started, name));

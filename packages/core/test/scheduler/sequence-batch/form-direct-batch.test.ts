@@ -59,7 +59,7 @@ describe("minimum slot utilization", () => {
     expect(formDirectBatch([at(30), undefined, undefined], 130, waiting).rows).toEqual([true]);
   });
 
-  it("of 0 lets no request wait, whatever the delay", () => {
+  it("lets no request wait when it is 0, whatever the delay", () => {
     const eager = rules({ maxQueueDelayMs: 100 });
     expect(formDirectBatch([at(0), undefined], 0, eager).rows).toEqual([true]);
   });

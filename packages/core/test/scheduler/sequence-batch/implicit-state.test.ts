@@ -58,7 +58,7 @@ describe.each([["direct"], ["oldest"]] as const)("with the %s strategy, a state 
     expect(seen).toEqual(["A1: 0", "A2: 1", "A3: 2", "A4: 2"]);
   });
 
-  it("of a different length runs in a separate batch", async () => {
+  it("runs in a separate batch when its length differs", async () => {
     const { bench, seen } = counting({ strategy }, [-1]);
     await bench.sendEach("A1^", "A2", "B1^");
     bench.batches.length = 0;
