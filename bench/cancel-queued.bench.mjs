@@ -1,6 +1,6 @@
 /*
- * How long does it take to give up 100 000 queued requests at once? They wait in front of a busy model, each with a
- * timeout of its own; compared with the same number of promises that are rejected by AbortSignals of their own.
+ * How long does it take to cancel 100 000 queued requests at once? They wait in front of a busy model, each with a
+ * timeout of its own. The reference is the same number of promises, each rejected by an AbortSignal of its own.
  */
 import { InferenceRequest, Tensor, Triton } from "@tritonjs/core";
 import { saveResult } from "./support/save-result.mjs";

@@ -1,7 +1,7 @@
 /*
- * `npm run bench -- compare <revision> [case ...]`: this tree against another revision of it, in turns. The other one is
- * checked out and built in a temporary directory; a directory that holds a built tree does as well. The beginning of a name
- * means all cases that begin so: `compare HEAD~30 in-process`.
+ * `npm run bench -- compare <revision> [case ...]` compares this tree with another revision, in turns. The other
+ * revision is checked out and built in a temporary directory. A directory with a built tree works as well. The
+ * beginning of a name selects all cases that begin so: `compare HEAD~30 in-process`.
  */
 import { root } from "../scripts/run.mjs";
 import { checkOut } from "./support/check-out.mjs";
@@ -36,7 +36,7 @@ const inProcess = (concurrency) => async (trees) => {
   };
 };
 
-/** @param loadOf what loads a server, given its URLs */
+/** @param loadOf returns the load for a server, given its URLs */
 const served =
   (loadOf, options = {}) =>
   async (trees) => {
@@ -86,12 +86,12 @@ const cases = {
   ),
 };
 
-/** Packages that a case is made of, by the beginning of its name. */
+/** Packages that a case needs, by the beginning of its name. */
 const packagesOf = (name) => (name.startsWith("in-process") ? ["core"] : ["core", "http", "grpc"]);
 
 const [revision, ...chosen] = process.argv.slice(2);
 const all = Object.keys(cases);
-/** A case by its name, or all whose names begin so. */
+/** The case of this name, or all cases whose names begin so. */
 const casesOf = (choice) =>
   all.includes(choice) ? [choice] : all.filter((name) => name.startsWith(`${choice}-`));
 const unknown = chosen.filter((choice) => casesOf(choice).length === 0);

@@ -1,6 +1,6 @@
 /*
- * Does a model of 100 ms stop the event loop? The same ONNX model runs through tritonjs (in a worker thread) and
- * through `session.run` on the main thread; measured is the delay of the event loop meanwhile.
+ * Does a model of 100 ms block the event loop? The same ONNX model runs through tritonjs (in a worker thread) and
+ * through `session.run` on the main thread. The benchmark measures the delay of the event loop meanwhile.
  */
 import { createHistogram } from "node:perf_hooks";
 import { Triton } from "@tritonjs/core";
@@ -13,7 +13,7 @@ const TARGET_MS = 100;
 const RUNS = 20;
 const TICK_MS = 1;
 
-/** Runs `work` and measures by how much each tick of a timer came late. */
+/** Runs `work` and measures the delay of each tick of a timer. */
 async function lateness(work) {
   const histogram = createHistogram();
   let last = performance.now();

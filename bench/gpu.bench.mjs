@@ -1,7 +1,8 @@
 /*
- * What does a batch of n rows cost on a GPU? t(n) for n = 1 to 64 with CUDA and WebGPU, and on the CPU beside them, with the
- * line a + b n through it. On a machine without a GPU it says so and does nothing; with BENCH_SOFTWARE=1 it measures Vulkan in
- * software there (SwiftShader, lavapipe), which shows that it runs, and is not published. BENCH_PROVIDERS names others.
+ * What does a batch of n rows cost on a GPU? Measures t(n) for n = 1 to 64 with CUDA, with WebGPU and on the CPU, and
+ * fits the line a + b n. On a machine without a GPU it says so and does nothing. With BENCH_SOFTWARE=1 it measures
+ * Vulkan in software there (SwiftShader, lavapipe). This shows that the benchmark runs, and is not published.
+ * BENCH_PROVIDERS names other providers.
  */
 
 import { graphicsHardware } from "./gpu/find-devices.mjs";
@@ -13,12 +14,12 @@ import { report } from "./support/report.mjs";
 import { short } from "./support/statistics.mjs";
 
 const SIZES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
-/** A batch that takes longer ends the curve: so slow is no GPU. */
+/** A batch that takes longer ends the curve: no GPU is that slow. */
 const LONGEST_MS = 3000;
 const hardware = graphicsHardware();
 const software = hardware === "" && process.env.BENCH_SOFTWARE === "1";
 if (hardware === "" && !software) {
-  console.log("skipped: no GPU is known here (nvidia-smi tells of none, and there is no /dev/dri/renderD*)");
+  console.log("skipped: found no GPU (nvidia-smi lists none, and there is no /dev/dri/renderD*)");
   process.exit();
 }
 
@@ -74,7 +75,7 @@ async function curveOf(program) {
 const reasons = [...new Set(missing)].map((one) => `Not measured: ${one}.`);
 if (software || !Object.keys(rows).some((name) => !name.endsWith(", cpu"))) {
   console.table(rows);
-  console.log([...reasons, software ? "Vulkan in software: these are no figures of a GPU." : ""].join("\n"));
+  console.log([...reasons, software ? "Vulkan in software: these are not figures of a GPU." : ""].join("\n"));
 } else {
   const note = [`Measured on ${hardware}. Times include the way to the GPU and back.`, ...reasons].join(" ");
   report("gpu", { rows, plots, figures: { hardware, curves }, note, document: "gpu.md" });

@@ -1,6 +1,6 @@
 /*
- * Is the transport on node:http2 faster than grpc-js? One client asks an identity model over both, in turns, so that
- * what else the machine does hits both alike. A ratio above 1: http2 is faster.
+ * Is the transport on node:http2 faster than grpc-js? One client calls an identity model over both, in turns, so that
+ * other work on the machine affects both alike. A ratio above 1 means that http2 is faster.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";

@@ -1,4 +1,4 @@
-/* What does gRPC cost over a bare echo of grpc-js with the same codec? */
+/* What does gRPC cost compared with a bare echo of grpc-js with the same codec? */
 import { compareServers } from "./support/load/compare-servers.mjs";
 import { framed, grpcLoad, grpcLoadTool } from "./support/load/grpc-load.mjs";
 import { inferMessage } from "./support/load/grpc-messages.mjs";
@@ -32,7 +32,7 @@ const cases = [
   },
 ];
 
-/** The same answers on both sides, or their speeds say nothing. */
+/** Checks that both sides give the same answers; otherwise their speeds cannot be compared. */
 async function assertSameAnswers(urls, { method, messages }) {
   const client = await startProgram("grpc-client");
   const body = Buffer.concat(messages.map(framed)).toString("base64");

@@ -1,6 +1,6 @@
 /*
  * What does HTTP cost over a bare server of node:http that reads the same body and answers the same bytes? For JSON the
- * bare server uses JSON.parse and JSON.stringify, with the numbers made FP32 in between as the model has them.
+ * bare server uses JSON.parse and JSON.stringify, and converts the numbers to FP32 in between, as the model does.
  */
 
 import { compareServers } from "./support/load/compare-servers.mjs";
@@ -38,7 +38,7 @@ for (const { name, target, seconds, request, json = false } of cases) {
     const label = `${name}, ${concurrency} at a time`;
     const load = (url) => (time) => httpLoad({ url: `${url}${path}`, headers, body }, concurrency, time);
     const { row, ratio } = await compareServers([server, load(http)], [bare, load(there)], {
-      // wrk knows whole seconds only.
+      // wrk supports only whole seconds.
       seconds: Math.max(1, Math.round(seconds * SECONDS)),
     });
     rows[label] = row;

@@ -1,6 +1,6 @@
 /*
- * What does a request in process cost? FP32[16] through a batch callback that does nothing, against `dataloader`, which
- * batches the same rows without any check, and against awaiting a function.
+ * What does a request in process cost? Compares FP32[16] through a batch callback that does nothing with `dataloader`,
+ * which batches the same rows without any check, and with awaiting a function.
  */
 
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";

@@ -1,6 +1,6 @@
 /*
- * How long does a tensor in JSON take to become a typed array? The reader of @tritonjs/http against JSON.parse, alone and
- * with the conversion that it needs.
+ * How long does a tensor in JSON take to become a typed array? Compares the reader of @tritonjs/http with JSON.parse,
+ * alone and with the conversion that it needs.
  */
 import { saveResult } from "./support/save-result.mjs";
 import { importSource } from "./support/tree.mjs";
@@ -39,7 +39,7 @@ function theirs(bytes, datatype) {
   return datatype === "INT64" ? BigInt64Array.from(flat, BigInt) : arrays[datatype].from(flat);
 }
 
-/** The fastest of many runs, in milliseconds: what the machine does besides only adds. */
+/** The fastest of many runs, in milliseconds. Other work on the machine can only add time. */
 function fastest(run) {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,6 +1,6 @@
 /*
- * Does anything stay in memory? What is in use after 100 000 requests of a kind, and after a million. Over a network it is
- * as many as fit into `NETWORK_SECONDS`, compared with a tenth of that.
+ * Does memory leak? Compares the memory in use after 100 000 requests of a kind with that after a million. Over a
+ * network, the run lasts `NETWORK_SECONDS` and is compared with a tenth of that.
  */
 
 import { grpcLoad } from "./support/load/grpc-load.mjs";
@@ -21,7 +21,7 @@ const ratios = [];
 const inUse = ({ heapUsed, arrayBuffers }) => heapUsed + arrayBuffers;
 const mebibytes = (bytes) => short(bytes / 2 ** 20);
 
-/** @param run lets the program do a share of its work; returns how many requests that were */
+/** @param run runs a share of the program's work; returns the number of requests */
 async function grown(name, program, run) {
   const before = await run(0.1);
   const early = await program.call("memory");

@@ -1,6 +1,6 @@
 /*
- * How close does a batched ONNX model come to what the model can do at all, and how far is that from the server that one
- * writes first? With it: how long others wait meanwhile. All sessions have one thread, also that of the limit.
+ * How close does a batched ONNX model come to the highest rate of the model, and how far is it from the naive server?
+ * Also measures the delay of other requests meanwhile. All sessions have one thread, including that of the limit.
  */
 import { binaryBody } from "./support/load/http-bodies.mjs";
 import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
@@ -12,9 +12,9 @@ import { report } from "./support/report.mjs";
 import { short } from "./support/statistics.mjs";
 
 const CONCURRENCIES = [1, 16, 64, 256];
-/** At other concurrencies fewer pairs do. */
+/** Fewer pairs are enough at other concurrencies. */
 const JUDGED = 64;
-/** Those of the plots, and one that gains next to nothing from batches. */
+/** The models of the plots, and one that gains almost nothing from batches. */
 const models = {
   mlp: { shape: [1, 512], concurrencies: CONCURRENCIES },
   conv: { shape: [1, 3, 32, 32], concurrencies: CONCURRENCIES },

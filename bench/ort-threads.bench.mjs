@@ -1,6 +1,6 @@
 /*
- * How many threads should a session of ONNX Runtime have on the CPU, and how many instances a model? All that make sense on
- * this machine, against one instance with one thread.
+ * How many threads should a session of ONNX Runtime have on the CPU, and how many instances a model? Compares all
+ * combinations that make sense on this machine with one instance with one thread.
  */
 import { availableParallelism } from "node:os";
 import { medianOf, PAIRS, ratioOf, SECONDS } from "./support/pairs.mjs";
@@ -15,7 +15,7 @@ const upTo = (most) => [1, 2, 4, 8, 16, 32, 64, 128].filter((n) => n < most).con
 const combinations = [];
 for (const threads of upTo(cores)) {
   for (const instances of upTo(2 * cores)) {
-    // More threads than twice the cores only take turns.
+    // More threads than twice the cores would only take turns.
     if (threads * instances > 2 * cores) continue;
     combinations.push({ threads, instances });
     if (threads > 1 && instances === 1) combinations.push({ threads, instances, spins: true });

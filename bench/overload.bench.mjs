@@ -1,7 +1,7 @@
 /*
- * What is left of a server when more is asked of it than it can do? Poisson load of 0.5 to 3 times what it answers at most,
- * with an SLO; goodput is what is answered within it. The naive server gets the same load. The model gains nothing from
- * batches, so that both servers could do about as much.
+ * How does a server perform beyond its capacity? It gets a Poisson load of 0.5 to 3 times its capacity, with an SLO.
+ * Goodput is the rate of answers within the SLO. The naive server gets the same load. The model gains nothing from
+ * batches, so both servers have about the same capacity.
  */
 import { binaryBody } from "./support/load/http-bodies.mjs";
 import { httpLoad } from "./support/load/http-load.mjs";
@@ -12,11 +12,11 @@ import { report } from "./support/report.mjs";
 import { median, short } from "./support/statistics.mjs";
 
 const LOADS = [0.5, 1, 1.5, 2, 3];
-/** Loads at which the naive server is measured: it is started anew for each. */
+/** Loads at which the naive server is measured; it restarts for each. */
 const NAIVE_LOADS = new Set([0.5, 1, 3]);
 const RUN_SECONDS = 1.5 * SECONDS;
 const SLO_MS = 250;
-/** Of the SLO, the share that a request may wait in the queue. */
+/** Longest wait in the queue, as a share of the SLO. */
 const QUEUE_SHARE = 0.4;
 const MAX_BATCH_SIZE = 8;
 const CAPACITY_ROUNDS = 3;
@@ -28,7 +28,7 @@ const startOurs = (batcher) =>
   startProgram("onnx-server", { model: "heavy", maxBatchSize: MAX_BATCH_SIZE, batcher });
 const client = await startProgram("poisson-client");
 
-/** Answers a second without a limit, with three batches of requests under way. */
+/** Answers a second without a limit, with three batches of requests in flight. */
 async function measureCapacity() {
   const program = await startOurs();
   const load = async () =>
@@ -43,7 +43,10 @@ async function measureCapacity() {
 const capacity = await measureCapacity();
 const queueMs = SLO_MS * QUEUE_SHARE;
 const maxQueueSize = Math.round((capacity * queueMs) / 1000);
-/** What is beyond the queue's size is refused at the door, and what has waited too long all the same when it has. */
+/**
+ * The server refuses requests beyond the queue's size at once, and requests that have waited too long when their time
+ * is over.
+ */
 const ours = await startOurs({
   defaultQueuePolicy: {
     maxQueueSize,
@@ -62,7 +65,9 @@ const offer = async (program, load) =>
     sloMs: SLO_MS,
   });
 
-/** Load on the naive server: a new one each time, because it goes on with what nobody waits for any more. */
+/**
+ * Loads a naive server. Each load gets a new one, because the old one still works on requests whose clients have left.
+ */
 async function offerToNaive(load) {
   const naive = await startProgram("naive-server", { model: "heavy" });
   await httpLoad({ ...request, url: await urlOf(naive) }, 1, SECONDS);
@@ -74,7 +79,7 @@ async function offerToNaive(load) {
 const runs = { ours: new Map(LOADS.map((load) => [load, []])), naive: new Map() };
 for (const load of NAIVE_LOADS) runs.naive.set(load, []);
 const memory = [];
-// Sockets are opened and code is compiled.
+// Warm-up: opens sockets and compiles code.
 for (const load of LOADS) await offer(ours, load);
 for (let round = 0; round < PAIRS; round++) {
   for (const load of LOADS) {

@@ -1,6 +1,6 @@
 /*
- * What does a Python model cost? One that doubles its input, against the same in TypeScript: as a callback on the thread of
- * the server, and as a module in a process of its own. Needs python3 with numpy.
+ * What does a Python model cost? Compares a model that doubles its input with the same model in TypeScript: as a
+ * callback on the server's thread, and as a module in a process of its own. Needs python3 with numpy.
  */
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
 import { startProgram } from "./support/program.mjs";

@@ -1,6 +1,6 @@
 /*
- * What is left of the good answers when many clients are refused, and ask again at once? 256 clients in a closed loop at a
- * queue of 32, compared with as many clients as it takes.
+ * How many good answers remain when many clients are refused and retry at once? Compares 256 clients in a closed loop
+ * with 32 clients, at a queue of 32.
  */
 import { binaryBody } from "./support/load/http-bodies.mjs";
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";

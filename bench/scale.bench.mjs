@@ -1,4 +1,4 @@
-/* Does a request cost more where there is more of everything? CPU time of each against that at the smallest size. */
+/* Does a request cost more with more models, queued requests or instances? Compares CPU time with that at the smallest size. */
 import { medianOf, ratioOf, runPairs } from "./support/pairs.mjs";
 import { drawRatios } from "./support/plot/draw-ratios.mjs";
 import { startProgram } from "./support/program.mjs";
@@ -9,7 +9,7 @@ const ROOMY_HEAP = ["--min-semi-space-size=256", "--max-semi-space-size=256"];
 const rows = {};
 const ratios = [];
 
-/** @param measure gives the microseconds of each kind of work, at a size */
+/** @param measure returns the microseconds of each kind of work, at a size */
 async function atSizes(sizes, label, programs, measure, target) {
   const [smallest, ...others] = sizes;
   for (const size of others) {
@@ -30,7 +30,7 @@ async function atSizes(sizes, label, programs, measure, target) {
   }
 }
 
-/** Each size in a process of its own. */
+/** Measures each size in a process of its own. */
 async function withPrograms(sizes, prepare, work, options = {}) {
   const programs = new Map();
   for (const size of sizes) {
@@ -70,7 +70,8 @@ const queueRows = (suffix, options) =>
     options,
   );
 await queueRows("", {});
-// What is left of it when V8 has room for all requests, and need not copy those that wait to where old objects are.
+// Measures again with a young generation that has room for all requests, so that V8 need not copy waiting ones to the
+// old generation.
 await queueRows(", collector idle", { nodeOptions: ROOMY_HEAP });
 const instances = [1, 2, 4, 8];
 await withPrograms(

@@ -1,6 +1,6 @@
 /*
- * How long until a program that uses a package can begin? Each import in a fresh process, against that of fastify; of the
- * packages as they are published.
+ * How long does importing a package delay a program? Each import runs in a fresh process, compared with that of
+ * fastify. The packages are as published.
  */
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";

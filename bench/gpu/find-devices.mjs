@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 
-/** Graphics hardware of this machine in words; empty where there is none that is known. */
+/** Describes the graphics hardware of this machine; empty if none is found. */
 export function graphicsHardware() {
   const { status, stdout } = spawnSync(
     "nvidia-smi",

@@ -1,4 +1,4 @@
-/* An echo over grpc-js and nothing else, with the generated codec of @tritonjs/grpc. */
+/* An echo over grpc-js alone, with the generated codec of @tritonjs/grpc. */
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { codecOf, requireOf } from "../support/tree.mjs";
 
@@ -6,7 +6,7 @@ const { tree } = programOptions();
 const grpc = requireOf(tree, "grpc")("@grpc/grpc-js");
 const { decodeMessage, encodeMessage, inference } = await codecOf(tree);
 
-/** What Triton's streams say of each response. */
+/** Parameters that Triton's streams add to each response. */
 const FINAL = { triton_final_response: { boolParam: true } };
 
 const echo = ({ modelName, inputs, rawInputContents }) => ({

@@ -1,6 +1,6 @@
 /*
- * node:http and nothing else. It reads the body into one buffer and answers bytes that it was given before; with `json` it
- * parses the body and prints what an identity model of FP32 answers: the same digits.
+ * A server of node:http alone. It reads the body into one buffer and answers prepared bytes. With `json` it parses the
+ * body and prints the answer of an FP32 identity model, with the same digits.
  */
 import { createServer } from "node:http";
 import { answerCalls, programOptions } from "../support/program.mjs";

@@ -1,4 +1,4 @@
-/* A worker whose batches take 20 ms, behind a queue of a bounded size, over HTTP. */
+/* A worker with batches of 20 ms behind a bounded queue, over HTTP. */
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 

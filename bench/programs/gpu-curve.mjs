@@ -1,4 +1,4 @@
-/* An ONNX model on one execution provider: how long a batch of n rows takes, from memory of the CPU and back to it. */
+/* Measures how long a batch of n rows takes on one execution provider, from CPU memory and back to it. */
 import ort from "onnxruntime-node";
 import { onnxModels } from "../support/onnx-models.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
@@ -8,7 +8,7 @@ const { model, provider } = programOptions();
 const { bytes, shape } = onnxModels[model]();
 let session;
 
-/** Opens the model; the reason when the provider does not work. */
+/** Opens the model, or returns the reason why the provider does not work. */
 async function open() {
   try {
     session = await ort.InferenceSession.create(bytes, {
@@ -27,7 +27,7 @@ function batchOf(rows) {
   return { x: new ort.Tensor("float32", new Float32Array(elements).fill(0.5), [rows, ...shape]) };
 }
 
-/** Milliseconds of a batch: the median of as many as fit into the time, three at least. */
+/** Milliseconds of a batch: the median of the runs that fit into the time, at least three. */
 async function time(rows, seconds) {
   const feeds = batchOf(rows);
   await session.run(feeds);

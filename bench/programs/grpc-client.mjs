@@ -1,10 +1,10 @@
-/* A client over node:http2 that sends the same bytes with each call and only counts what ends well. */
+/* A client over node:http2. It sends the same bytes with each call and counts only successful calls. */
 import { connect } from "node:http2";
 import { answerCalls } from "../support/program.mjs";
 
 const LARGE_WINDOW = 2 ** 30;
 
-/** @returns calls a second, and what the answer to the last of them was, as base64 */
+/** @returns calls a second, and the last answer as base64 */
 async function run({ url, method, body, connections, streams, seconds }) {
   const bytes = Buffer.from(body, "base64");
   const headers = {

@@ -1,4 +1,4 @@
-/* A client over bare sockets: it writes the same bytes again and again, and counts answers by their length. */
+/* A client over bare sockets. It writes the same bytes repeatedly, and counts answers by their length. */
 import { connect } from "node:net";
 import { answerCalls } from "../support/program.mjs";
 import { percentile } from "../support/statistics.mjs";

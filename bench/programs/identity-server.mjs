@@ -1,4 +1,4 @@
-/* Models that answer what they are given, behind HTTP and gRPC. */
+/* Identity models behind HTTP and gRPC. */
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 

@@ -1,6 +1,6 @@
 /*
- * FP32[16] through a batch callback that does nothing, in process. `kind` says who does it: "tritonjs", "dataloader" with
- * the rows as they are, "dataloader-stacked" with a matrix made of them, or "function", awaited.
+ * FP32[16] through a batch callback that does nothing, in process. `kind` says what runs it: "tritonjs", "dataloader"
+ * with the rows as they are, "dataloader-stacked" with a matrix made of them, or "function", an awaited function.
  */
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
@@ -47,14 +47,14 @@ const makers = {
 
 const ask = await makers[kind]();
 
-/** Asks with `concurrency` requests under way; returns requests a second. */
+/** Keeps `concurrency` requests in flight; returns requests a second. */
 async function run(concurrency, seconds) {
   const start = performance.now();
   const end = start + seconds * 1000;
   let answers = 0;
   const client = async () => {
     for (;;) {
-      // The clock is looked at seldom: beside a bare function it would be most of the work.
+      // Read the clock rarely: for a bare function it would be most of the work.
       for (let i = 0; i < 16; i++) {
         const answer = await ask();
         if (answer.length !== WIDTH) throw new Error("a wrong answer");

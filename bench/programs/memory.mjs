@@ -1,4 +1,4 @@
-/* Counts what stays in memory after many requests in process, of several kinds. */
+/* Measures the memory in use after many requests in process, of several kinds. */
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
@@ -70,7 +70,7 @@ async function run(kind, requests) {
   await Promise.all(Array.from({ length: CONCURRENCY }, client));
 }
 
-/** Queues requests behind a model at work, and leaves them there until `release`. */
+/** Queues requests behind a busy model, and keeps them queued until `release`. */
 let queued = [];
 const queue = async (requests) => {
   queued = Array.from({ length: requests }, () => models.waits.inferSample({ x }));

@@ -1,6 +1,6 @@
 /*
- * What one writes first: fastify, and `session.run` for each request on the main thread. It takes and answers the same
- * bytes as tritonjs.
+ * The naive server: fastify, and `session.run` for each request on the main thread. It takes and answers the same bytes
+ * as tritonjs.
  */
 import fastify from "fastify";
 import ort from "onnxruntime-node";

@@ -1,6 +1,6 @@
 /*
- * What the model can do at most: ready-made batches of the best size in a loop, in one thread. A batch takes no longer than
- * 20 ms, as that of somebody whose clients wait for answers.
+ * The highest rate of a model: ready-made batches of the best size in a loop, in one thread. A batch takes at most 20
+ * ms, because clients wait for answers.
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import ort from "onnxruntime-node";

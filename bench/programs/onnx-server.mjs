@@ -1,5 +1,5 @@
 /*
- * An ONNX model behind tritonjs, over HTTP and in process. `batcher` and `maxBatchSize` are those of its configuration.
+ * An ONNX model behind tritonjs, over HTTP and in process. Its configuration has `batcher` and `maxBatchSize`.
  */
 
 import { eventLoopDelay } from "../support/event-loop-delay.mjs";
@@ -26,7 +26,7 @@ function warmup(batchSize) {
   return { name: `rows-${batchSize}`, batchSize, inputs: { x: { dtype: "FP32", shape } } };
 }
 
-/** Asks in process with `concurrency` requests under way. */
+/** Sends requests in process, with `concurrency` in flight. */
 async function run(concurrency, seconds) {
   const x = new Float32Array(shape.reduce((product, dim) => product * dim, 1)).fill(0.5);
   const start = performance.now();
@@ -39,7 +39,7 @@ async function run(concurrency, seconds) {
   return { rate: (answers * 1000) / (performance.now() - start) };
 }
 
-/** Rows in a batch, on average since the last call. */
+/** Average rows in a batch since the last call. */
 let seen = { inferenceCount: 0, executionCount: 0 };
 function batchSize() {
   const { inferenceCount, executionCount } = model.statistics();

@@ -1,6 +1,6 @@
 /*
- * One ONNX model in so many instances of so many threads, asked in process with ready-made batches. `spins` says whether
- * threads without work wait in a busy loop, which is ONNX Runtime's default.
+ * One ONNX model with a given number of instances and of threads for each, called in process with ready-made batches.
+ * `spins` says whether idle threads wait in a busy loop, which is ONNX Runtime's default.
  */
 import { onnxModels } from "../support/onnx-models.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
@@ -23,7 +23,7 @@ const model = triton.bind({
 });
 await triton.ready();
 
-/** Rows a second, with enough requests under way that no instance waits for one. */
+/** Rows a second, with enough requests in flight to keep all instances busy. */
 async function run(seconds) {
   const elements = shape.reduce((product, dim) => product * dim, rows);
   const x = new Float32Array(elements).fill(0.5);

@@ -1,6 +1,6 @@
 /*
- * Requests that come at random, at a given rate, whatever the server does: those of a crowd that does not know of one
- * another. Latency counts from when a request should have been sent. What is answered within the SLO is goodput.
+ * Sends requests at random times and at a given rate, whatever the server does, like many independent clients. Latency
+ * counts from the time when a request should have been sent. Answers within the SLO are goodput.
  */
 import { Agent, request } from "node:http";
 import { answerCalls } from "../support/program.mjs";
@@ -49,7 +49,7 @@ async function run({ url, headers, body, rate, seconds, sloMs }) {
   }
   const { utilization } = performance.eventLoopUtilization(loop);
   await new Promise((resolve) => setTimeout(resolve, sloMs));
-  // Nobody waits for the rest any more.
+  // No client waits for the remaining answers.
   const unanswered = open.size;
   for (const call of [...open]) {
     open.delete(call);

@@ -1,5 +1,5 @@
 /*
- * One model, FP32[size] in and twice that out, in process. `kind` says who does it: "python", a model.py in its process;
+ * One model in process that doubles FP32[size]. `kind` says how it runs: "python", a model.py in its process;
  * "callback", a batch callback on this thread; "process", a module in a child process.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -62,7 +62,7 @@ async function serve() {
 
 const triton = await serve();
 
-/** Asks with `concurrency` requests under way; returns requests a second. */
+/** Keeps `concurrency` requests in flight; returns requests a second. */
 async function run(size, concurrency, seconds) {
   const x = ndarray(new Float32Array(size).fill(1), [1, size]);
   const start = performance.now();

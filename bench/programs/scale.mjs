@@ -1,25 +1,25 @@
-/* What a request costs where there are many models, many queued requests, or many instances. */
+/* Measures the cost of a request with many models, many queued requests, or many instances. */
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
 const { tree } = programOptions();
 /** Requests in one batch. */
 const AT_A_TIME = 64;
-/** Requests to measure, and so many that what they leave is collected before more. */
+/** Requests in one measurement. Their garbage is collected before the next one. */
 const MANY = 20_000;
-/** Requests before the first that counts: until then V8 compiles. */
+/** Warm-up requests, until V8 has compiled the code. */
 const WARM_UP = 100_000;
 
 const { batch, InferenceRequest, Tensor, Triton } = await importOf(tree, "core");
 
 const io = (name) => [{ name, dtype: "FP32", shape: [4] }];
-/** CPU time of this process in microseconds: what else the machine does counts less than on a clock. */
+/** CPU time of this process in microseconds. Other work on the machine affects it less than wall-clock time. */
 const cpuMicroseconds = () => {
   const { user, system } = process.cpuUsage();
   return user + system;
 };
 
-/** What looking itself takes: much, beside the cost of ten requests. */
+/** Cost of the measurement itself, which is large compared with ten requests. */
 const LOOK_MICROSECONDS = (() => {
   const start = cpuMicroseconds();
   for (let i = 1; i < 10_000; i++) cpuMicroseconds();
@@ -30,7 +30,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 const triton = new Triton();
 let bound = 0;
-/** One Triton with so many models. */
+/** One Triton with the given number of models. */
 async function bindModels(count) {
   for (; bound < count; bound++) {
     triton.bind({
@@ -55,8 +55,8 @@ const ask = (modelName) =>
   });
 
 /**
- * Microseconds of a request, 64 at a time: to one model in the middle, and to all of them in turn, so that nothing of a model
- * is in the processor's caches when its turn comes.
+ * Microseconds of a request, 64 at a time: to one model in the middle, and to all of them in turn. In turn, nothing of
+ * a model is in the processor's caches when its turn comes.
  */
 async function requestCost(requests = 40_000) {
   const measure = async (nameOf) => {
@@ -88,7 +88,7 @@ const busy = other.bind({
   },
 });
 
-/** Microseconds of entering a queue of `count`, of leaving it one by one, and of being cancelled out of it. */
+/** Microseconds to enter a queue of `count` requests, to leave it one by one, and to be cancelled in it. */
 async function queueCost(count) {
   await busy.ready();
   let answered = 0;
@@ -102,7 +102,7 @@ async function queueCost(count) {
     return request;
   };
   const micros = (since) => (cpuMicroseconds() - since - LOOK_MICROSECONDS) / count;
-  // Occupies the instance.
+  // Occupy the instance.
   send();
   await turn();
   await turn();
@@ -116,7 +116,7 @@ async function queueCost(count) {
     let start = cpuMicroseconds();
     const requests = Array.from({ length: count }, send);
     sums.enqueue += micros(start);
-    // Each 7919th after another, so that they are not cancelled in their order.
+    // Cancel in steps of 7919, so that requests are not cancelled in their order.
     start = cpuMicroseconds();
     for (let i = 0; i < count; i++) requests[(i * 7919) % count].cancel();
     sums.cancel += micros(start);
@@ -138,7 +138,9 @@ async function queueCost(count) {
   return Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, sum / rounds]));
 }
 
-/** Microseconds of a request with so many instances of a callback that waits for a turn of the event loop. */
+/**
+ * Microseconds of a request with the given number of instances of a callback that waits for a turn of the event loop.
+ */
 async function instanceCost(count, requests = 20_000) {
   const many = new Triton();
   const model = many.bind({

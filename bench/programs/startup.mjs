@@ -1,4 +1,4 @@
-/* Prints how long one thing takes in a fresh process: importing a file, or an ONNX model from bind to close. */
+/* Prints how long one operation takes in a fresh process: importing a file, or an ONNX model from bind to close. */
 import { pathToFileURL } from "node:url";
 
 const [what, ...paths] = process.argv.slice(2);

@@ -6,11 +6,11 @@ import { PNPM } from "../../scripts/install.mjs";
 import { root } from "../../scripts/run.mjs";
 
 /**
- * Checks a revision out in a temporary directory and builds packages of it. A directory that holds a built tree is taken as
- * it is.
+ * Checks a revision out in a temporary directory and builds packages of it. A directory with a built tree is used as it
+ * is.
  *
  * @param packages names of folders in `packages`
- * @returns the root of the tree, and what removes it again
+ * @returns the root of the tree, and a function that removes it
  */
 export function checkOut(revision, packages) {
   if (existsSync(join(revision, "packages"))) return { tree: resolve(revision), remove() {} };
@@ -24,9 +24,9 @@ export function checkOut(revision, packages) {
   };
   git("worktree", "add", "--quiet", "--detach", tree, commit);
   try {
-    // Not `run`, which ends this process: the tree has to be removed.
+    // Do not use `run`, which ends this process: the tree has to be removed.
     const options = { cwd: tree, stdio: ["ignore", "ignore", "inherit"] };
-    console.error(`${commit.slice(0, 8)} is being built in ${tree}`);
+    console.error(`building ${commit.slice(0, 8)} in ${tree}`);
     execFileSync("npx", ["--yes", PNPM, "install", "--frozen-lockfile", "--prefer-offline"], {
       ...options,
       shell: process.platform === "win32",

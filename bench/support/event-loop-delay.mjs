@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
-/** A call for `answerCalls`: the 99th percentile, in ms, of how late the event loop was since it was last asked. */
+/** A call for `answerCalls`: the 99th percentile of the event loop's delay since the last call, in ms. */
 export function eventLoopDelay() {
   const resolution = 1;
   const histogram = monitorEventLoopDelay({ resolution });

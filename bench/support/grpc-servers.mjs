@@ -1,4 +1,4 @@
-/* An identity model behind both gRPC transports, in a thread of its own: a client should not slow it down. */
+/* An identity model behind both gRPC transports, in a thread of its own, so that a client does not slow it down. */
 import { parentPort } from "node:worker_threads";
 import { batch, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";

@@ -1,6 +1,6 @@
 import { onnxModel } from "../../examples/onnx-writer/dist/onnx-writer.js";
 
-/* Two small networks with random weights: what they compute means nothing, how long it takes does. */
+/* Small networks with random weights. Only their run time matters, not their results. */
 
 function randomNumbers(seed) {
   let state = seed;
@@ -50,7 +50,7 @@ const classifier = (name, shape, nodes, initializers) => ({
   }),
 });
 
-/** Layers of one width after another, each with as many weights as the width squared. */
+/** Consecutive layers of one width, each with width squared weights. */
 function mlp(name, width, depth) {
   const layers = Array.from({ length: depth }, (_, i) => i + 1);
   return classifier(
@@ -71,7 +71,7 @@ function mlp(name, width, depth) {
  * Convolutions over images of 32 x 32.
  *
  * @param layers `[channels, stride]` of each
- * @param head makes the row of numbers "row", `width` of them, of what the last layer says, which is "h"
+ * @param head makes the row "row" of `width` numbers from "h", the output of the last layer
  */
 function conv(name, layers, head) {
   const { nodes, initializers, width } = head;
@@ -108,7 +108,7 @@ const average = (channels) => ({
   width: channels,
 });
 
-/** A dense layer over all there is. */
+/** A dense layer over all values. */
 const dense = (elements, width) => ({
   nodes: [
     { op: "Flatten", inputs: ["h"], outputs: ["flat"] },
@@ -120,8 +120,9 @@ const dense = (elements, width) => ({
 });
 
 /**
- * A model by name. In `mlp` and `conv`, which has a dense layer, a row costs less in a batch: its weights are read once for
- * all rows. `convolutions` takes the same time for each row however many there are, and so does `heavy`, which takes much.
+ * A model by name. In `mlp` and `conv`, which has a dense layer, a row costs less in a batch: its weights are read once
+ * for all rows. `convolutions` takes the same time for each row in any batch, and so does `heavy`, which takes a long
+ * time.
  */
 export const onnxModels = {
   mlp: () => mlp("mlp", 2048, 4),

@@ -1,12 +1,12 @@
 import { median, short } from "./statistics.mjs";
 
-/** How many pairs, and how long one measurement takes. `BENCH_PAIRS` and `BENCH_SECONDS` change it. */
+/** Number of pairs, and duration of one measurement. `BENCH_PAIRS` and `BENCH_SECONDS` change them. */
 export const PAIRS = Number(process.env.BENCH_PAIRS ?? 5);
 export const SECONDS = Number(process.env.BENCH_SECONDS ?? 1);
 
 /**
- * Measures two programs in turns: A B A B ... Each function returns `{ rate, ... }`, more being better. What happens
- * to the machine meanwhile happens to both; the first measurement of each only warms them up.
+ * Measures two programs in turns: A B A B ... Each function returns `{ rate, ... }`, where more is better. Other work
+ * on the machine affects both alike. The first measurement of each is a warm-up.
  */
 export async function runPairs(ours, reference, { pairs = PAIRS, warmUp = true } = {}) {
   if (warmUp) {

@@ -3,7 +3,7 @@ import { percentile } from "./statistics.mjs";
 
 const EVERY_MS = 20;
 
-/** Asks a server again and again whether it is alive; `stop` says how long it took, 99th percentile in ms. */
+/** Probes a server's health repeatedly. `stop` returns the 99th percentile of the latency in ms. */
 export function probeHealth(url) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const latencies = [];

@@ -4,8 +4,8 @@ import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 
 /*
- * Programs that are compared run in processes of their own: each has its own heap and its own compiled code. They answer
- * calls over the channel to their parent.
+ * Compared programs run in processes of their own, each with its own heap and its own compiled code. They answer calls
+ * over the channel to their parent.
  */
 
 /** A program of `bench/programs`, started and ready for calls. */
@@ -29,7 +29,7 @@ export class Program {
     });
   }
 
-  /** Calls what the program gave to `answerCalls` under this name. */
+  /** Calls the function that the program passed to `answerCalls` under this name. */
   call(name, ...args) {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
@@ -47,8 +47,8 @@ export class Program {
 
 /**
  * @param name file in `bench/programs`, without its ending
- * @param options what the program is told; `nodeOptions` are for Node
- * @param tree root of the revision that the program imports packages from; this one unless given
+ * @param options options of the program; `nodeOptions` are for Node
+ * @param tree root of the revision that the program imports packages from; by default this one
  */
 export async function startProgram(name, { nodeOptions = [], ...options } = {}, tree = undefined) {
   const path = fileURLToPath(new URL(`../programs/${name}.mjs`, import.meta.url));
@@ -75,7 +75,7 @@ export function answerCalls(calls) {
   process.on("disconnect", () => process.exit());
 }
 
-/** CPU time of this process, and the share of the time in which its event loop was at work, since the last call. */
+/** CPU time of this process, and the share of the time that its event loop was busy, since the last call. */
 function useSinceLastAsked() {
   let cpu = process.cpuUsage();
   let loop = performance.eventLoopUtilization();

@@ -12,16 +12,16 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { root, run } from "../../scripts/run.mjs";
 
-/** Packages as those who install them get them: packed, unpacked elsewhere, their dependencies beside them. */
+/** Packages as a user installs them: packed, unpacked elsewhere, with their dependencies beside them. */
 export class Published {
   #folder = mkdtempSync(join(tmpdir(), "tritonjs-published-"));
 
-  /** @param names of packages, each after those that it depends on */
+  /** @param names of packages, each after its dependencies */
   constructor(names) {
     for (const name of names) this.#publish(name);
   }
 
-  /** Path of what a package gives a name to: `entry("core", "./tensor")`. */
+  /** Path of an entry that a package exports: `entry("core", "./tensor")`. */
   entry(name, key = ".") {
     const folder = this.#folderOf(name);
     return join(folder, manifestOf(folder).exports[key].default);
@@ -56,7 +56,7 @@ export class Published {
     try {
       symlinkSync(realpathSync(join(source, "node_modules", dependency)), target, "junction");
     } catch (error) {
-      // An optional one that the workspace does not have, or one that two packages have.
+      // Either an optional dependency that the workspace does not have, or one that two packages share.
       if (error.code !== "ENOENT" && error.code !== "EEXIST") throw error;
     }
   }

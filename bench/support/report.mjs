@@ -7,9 +7,9 @@ import { machineNote, saveResult } from "./save-result.mjs";
  * Prints a table, saves it under `bench/results/`, and puts it with its plot into a document.
  *
  * @param rows an object of columns by the name of the row
- * @param plots SVG documents, by a word that tells them apart
- * @param figures what the JSON has besides
- * @param document file in `docs/` that has a place for it
+ * @param plots SVG documents by name
+ * @param figures further figures for the JSON
+ * @param document file in `docs/` with markers for the table
  */
 export function report(name, { rows, plots = {}, figures = {}, note = "", document = "performance.md" }) {
   console.table(rows);
@@ -36,7 +36,7 @@ function markdownTable(rows) {
   return [line(["", ...columns]), line(["---", ...columns.map(() => "---:")]), ...body].join("\n");
 }
 
-/** Replaces what stands between the two marks of a benchmark. */
+/** Replaces the text between the two markers of a benchmark. */
 function replaceSection(file, name, text) {
   const path = join(root, "docs", file);
   const [start, end] = [`<!-- bench ${name} -->`, `<!-- end of bench ${name} -->`];

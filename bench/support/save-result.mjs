@@ -3,7 +3,7 @@ import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import { root } from "../../scripts/run.mjs";
 
-/** What figures were measured on. A load well above 0 before a run says that the machine had other work. */
+/** The machine of a measurement. A load well above 0 before a run means that the machine had other work. */
 const machine = {
   cpu: cpus()[0]?.model,
   cores: availableParallelism(),
@@ -13,11 +13,11 @@ const machine = {
   loadAtStart: loadavg().map((load) => Math.round(load * 10) / 10),
 };
 
-/** The same in a line of prose. */
+/** The machine in one sentence. */
 export const machineNote = () =>
   `${machine.cores} cores (${machine.cpu}), Node ${process.versions.node}, load of the machine before the run ${machine.loadAtStart[0]}`;
 
-/** Writes figures under `bench/results/` (or `BENCH_RESULTS`), with what they were measured on. */
+/** Writes figures under `bench/results/` (or `BENCH_RESULTS`), with the machine they were measured on. */
 export function saveResult(name, figures) {
   const folder = process.env.BENCH_RESULTS ?? join(root, "bench", "results");
   mkdirSync(folder, { recursive: true });

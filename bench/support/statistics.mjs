@@ -11,7 +11,7 @@ export function percentile(values, percent) {
   return all[Math.min(all.length - 1, Math.ceil((percent / 100) * all.length) - 1)];
 }
 
-/** Rounds to three digits that mean something. */
+/** Rounds to three significant digits. */
 export function short(value) {
   if (value === undefined || value === null || !Number.isFinite(value)) return value;
   if (Math.abs(value) >= 1000) return Math.round(value);

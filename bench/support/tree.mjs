@@ -12,7 +12,7 @@ export function importOf(tree, name, file = "index") {
   return import(pathToFileURL(path).href);
 }
 
-/** Imports a module of a package that is not published: its source, compiled for this. */
+/** Imports an unpublished module of a package. Compiles its source first. */
 export async function importSource(tree, name, file) {
   const folder = join(tree ?? root, "packages", folders[name]);
   const target = join(folder, "node_modules", ".cache", "bench", `${file}.mjs`);
@@ -26,11 +26,11 @@ export async function importSource(tree, name, file) {
   return import(pathToFileURL(target).href);
 }
 
-/** Resolves packages of npm as a package of the revision would. */
+/** Resolves npm packages as a package of the revision would. */
 export const requireOf = (tree, name) =>
   createRequire(join(tree ?? root, "packages", folders[name], "package.json"));
 
-/** The generated protobuf messages, and how they are read and written. */
+/** The generated protobuf messages with their codec. */
 export async function codecOf(tree) {
   const generated = join(tree ?? root, "packages", "grpc", "src", "proto", "generated", "index.js");
   const { inference } = (await import(pathToFileURL(generated).href)).default;

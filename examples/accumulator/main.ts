@@ -1,4 +1,4 @@
-/* Sums that go on from request to request, of three clients at once: in process and over HTTP. */
+/* Three clients at once sum numbers from request to request, in process and over HTTP. */
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
 import { bindAccumulator, bindOnnxAccumulator } from "./models.js";
@@ -8,7 +8,7 @@ bindAccumulator(triton);
 bindOnnxAccumulator(triton);
 const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
 
-/** One request of a sequence, over HTTP as any client sends it. */
+/** Sends one request of a sequence, over HTTP as any client does. */
 async function add(model: string, id: number, value: number, flags: object = {}): Promise<number> {
   const answer = await fetch(`${addresses.http!.url}/v2/models/${model}/infer`, {
     method: "POST",

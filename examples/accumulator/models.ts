@@ -6,7 +6,7 @@ const inputs = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
 const outputs = [{ name: "sum", dtype: "FP32", shape: [1] }] as const;
 const maxSequenceIdleMicroseconds = 60_000_000;
 
-/** An accumulator that keeps its sum in an object of its own: a callback, no tensors involved. */
+/** An accumulator as a callback: it keeps its sum in an object of its own, without tensors. */
 export function bindAccumulator(triton: Triton) {
   const totals = sequenceState(() => ({ sum: 0 }));
   return triton.bind({
@@ -25,7 +25,10 @@ export function bindAccumulator(triton: Triton) {
   });
 }
 
-/** The same as an ONNX model, which cannot keep anything: what it gives as `total` it gets as `past` next time. */
+/**
+ * The same as an ONNX model, which cannot keep state: the server passes its output `total` to its input `past` of the
+ * next request.
+ */
 export function bindOnnxAccumulator(triton: Triton) {
   return triton.bind({
     modelName: "accumulator-onnx",

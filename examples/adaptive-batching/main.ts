@@ -1,14 +1,14 @@
 import { batch, Triton, TritonError, VirtualClock } from "@tritonjs/core";
 
 /*
- * A model whose batches take 10 ms and 1 ms a row, answers that are wanted within 50 ms, and a load that rises until it
- * is more than the model can do. Nothing is configured but the target: batches grow with the load, and what would be
- * late is refused at once, with the time after which to come again.
+ * The batches of this model take 10 ms and 1 ms a row. Answers are wanted within 50 ms, and the load rises beyond the
+ * capacity of the model. Only the target is configured. Batches grow with the load, and requests that would be late are
+ * refused at once, with a time to retry after.
  *
  *   npm start
  *
- * Time is a virtual clock's, so that the example is over at once and shows the same each time; without `clock` it is
- * the machine's.
+ * The example runs under a virtual clock, so it ends at once and prints the same each time. Without `clock` it uses
+ * real time.
  */
 
 const FIXED_MS = 10;
@@ -33,7 +33,7 @@ const model = triton.bind({
 });
 await model.ready();
 
-/** Sends evenly for some seconds, and tells what came of it. */
+/** Sends requests at an even rate for some seconds, and prints the outcome. */
 async function load(requestsPerSecond: number): Promise<void> {
   const latencies: number[] = [];
   const comeAgain: number[] = [];
@@ -64,7 +64,7 @@ async function load(requestsPerSecond: number): Promise<void> {
 
 for (const requestsPerSecond of [20, 100, 400, 800, 1600]) await load(requestsPerSecond);
 
-/** Asks, and asks again when told to: the number of the attempt that was answered. */
+/** Sends a request and retries it when told to. Returns the number of the answered attempt. */
 async function patiently(x: number): Promise<number> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -84,7 +84,7 @@ const attempts = await Promise.all(clients);
 const first = attempts.filter((attempt) => attempt === 1).length;
 console.log(`100 at once: ${first} answered at the first attempt, ${attempts.length} in the end`);
 
-// What the batcher has learnt from.
+// The measured durations that the batcher has learnt from.
 const durations = model.statistics().batchStats.map(({ batchSize, computeInfer: { count, ns } }) => {
   return `${(ns / count / 1e6).toFixed(1)} ms for ${batchSize}`;
 });

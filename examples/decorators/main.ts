@@ -10,14 +10,13 @@ import {
 import ndarray from "ndarray";
 
 /*
- * A text generator whose clients may send a temperature and a length, each their own. Decorators turn what comes into what
- * the model wants: one temperature and one length for all rows of a call. They stand in the order in which requests meet
- * them.
+ * A text generator whose clients may each send a temperature and a length. The model needs one temperature and one
+ * length for all rows of a call, and decorators convert the requests. They are applied in the order written here.
  *
  *   npm start
  */
 
-const withDefaults = fillOptionals({ temperature: [0.7], length: [2] }); // what a client does not say
+const withDefaults = fillOptionals({ temperature: [0.7], length: [2] }); // defaults for missing inputs
 const eachSetting = groupByValues("temperature", "length", { padFn: constantPadder(-1) }); // a call for each pair of values
 const asNumbers = firstValue("temperature", "length"); // numbers, not arrays with one for each row
 

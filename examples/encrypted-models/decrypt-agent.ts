@@ -3,14 +3,14 @@ import { dirname, join, relative, sep } from "node:path";
 import { type RepositoryAgent, TritonError } from "@tritonjs/core";
 import { open } from "./sealed-file.js";
 
-/** What sealed files end in. */
+/** Suffix of sealed files. */
 export const SEALED = ".sealed";
 
 /**
- * Makes a repository agent that loads a model from a directory in which its sealed files are opened. The directory
- * lasts as long as the model is in service.
+ * Makes a repository agent that decrypts a model's sealed files into a directory and loads the model from it. The
+ * directory exists while the model is in service.
  *
- * @param keyOf gives the 32 bytes of a key by the name that the parameter `key` has for it
+ * @param keyOf returns the 32 bytes of a key by its name, the value of the parameter `key`
  */
 export function decryptWith(keyOf: (name: string) => Uint8Array | undefined): RepositoryAgent {
   return async (action, { modelName, location, parameters, replaceLocation }) => {

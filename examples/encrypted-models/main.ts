@@ -8,7 +8,7 @@ import { seal } from "./sealed-file.js";
 
 const key = randomBytes(32);
 
-// What whoever owns the model does: only the configuration can be read.
+// The owner of the model seals every file except the configuration.
 const models = await mkdtemp(join(tmpdir(), "sealed-models-"));
 const file = await readFile(new URL("../model/1/model.js", import.meta.url));
 await mkdir(join(models, "secret", "1"), { recursive: true });

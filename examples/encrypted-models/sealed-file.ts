@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
 /*
- * A file under AES-256-GCM: 12 bytes of nonce, 16 bytes of tag, the rest. The name of the file is sealed with it, so that
- * files cannot be exchanged for each other.
+ * A file encrypted with AES-256-GCM: 12 bytes of nonce, 16 bytes of tag, then the content. The name of the file is
+ * authenticated too, so one file cannot replace another.
  */
 
 const NONCE = 12;
@@ -16,7 +16,7 @@ export function seal(key: Uint8Array, name: string, content: Uint8Array): Buffer
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
-/** @throws Error for another key, another name, or a byte that was changed */
+/** @throws Error if the key or the name is wrong, or a byte was changed */
 export function open(key: Uint8Array, name: string, sealed: Buffer): Buffer {
   const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, NONCE)).setAAD(Buffer.from(name));
   decipher.setAuthTag(sealed.subarray(NONCE, NONCE + TAG));

@@ -1,4 +1,4 @@
-/* One picture, decoded once, for a classifier and a segmenter that run side by side. */
+/* Decodes a picture once, for a classifier and a segmenter that run at the same time. */
 import { Triton } from "@tritonjs/core";
 import { CLASSES, COLOURS } from "./make-models.js";
 import { bindPicture, SIZE } from "./pipeline.js";

@@ -1,6 +1,6 @@
 import { type OnnxNode, onnxModel } from "@tritonjs-examples/onnx-writer";
 
-/** Colours that the models know, as red, green and blue from 0 to 1. */
+/** Colours that the models recognize, as red, green and blue from 0 to 1. */
 export const COLOURS = {
   sky: [0.4, 0.7, 1],
   meadow: [0.2, 0.6, 0.2],
@@ -14,8 +14,8 @@ export const CLASSES = Object.keys(COLOURS);
 const prototypes = Object.values(COLOURS);
 
 /**
- * Scores of a colour x for each prototype p: `2 x.p - p.p`, which is largest for the nearest one. A convolution of 1 x 1
- * does that for every pixel.
+ * Scores of a colour x for each prototype p: `2 x.p - p.p`, which is largest for the nearest one. A 1 x 1 convolution
+ * computes it for every pixel.
  */
 const scores: OnnxNode = { op: "Conv", inputs: ["pixels", "weights", "bias"], outputs: ["scores"] };
 const SHARPNESS = 20;
@@ -33,7 +33,7 @@ const weights = [
 ];
 const pixels = { name: "pixels", elemType: "FLOAT", dims: ["batch", 3, "height", "width"] } as const;
 
-/** What a picture shows as a whole: `probabilities`, FP32 `[batch, classes]`. */
+/** A classifier of the whole picture: `probabilities`, FP32 `[batch, classes]`. */
 export function makeClassifier(): Uint8Array {
   return onnxModel({
     name: "classifier",
@@ -50,7 +50,7 @@ export function makeClassifier(): Uint8Array {
   });
 }
 
-/** What each pixel shows: `mask`, INT64 `[batch, height, width]`, numbers of classes. */
+/** A classifier of each pixel: `mask`, INT64 `[batch, height, width]`, class numbers. */
 export function makeSegmenter(): Uint8Array {
   return onnxModel({
     name: "segmenter",

@@ -3,7 +3,7 @@ import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { CLASSES, makeClassifier, makeSegmenter } from "./make-models.js";
 import { readPpm, toPlanes } from "./ppm.js";
 
-/** Pixels of a side of the picture that the models see. */
+/** Width and height in pixels of the picture that the models get. */
 export const SIZE = 16;
 
 /**

@@ -6,9 +6,9 @@ export interface Picture {
 }
 
 /**
- * Reads a binary PPM file (`P6`), the simplest picture format there is.
+ * Reads a binary PPM file (`P6`), a very simple picture format.
  *
- * @throws RangeError for bytes that are none.
+ * @throws RangeError if the bytes are not such a file.
  */
 export function readPpm(bytes: Uint8Array): Picture {
   const header = /^P6\s+(\d+)\s+(\d+)\s+255\s/.exec(Buffer.from(bytes.subarray(0, 64)).toString("latin1"));
@@ -20,12 +20,12 @@ export function readPpm(bytes: Uint8Array): Picture {
   return { width, height, rgb };
 }
 
-/** Writes one. */
+/** Writes a binary PPM file. */
 export function writePpm({ width, height, rgb }: Picture): Uint8Array {
   return Buffer.concat([Buffer.from(`P6 ${width} ${height} 255\n`, "latin1"), rgb]);
 }
 
-/** Colours from 0 to 1, channel by channel, in a picture of another size: the nearest pixel counts. */
+/** Resizes a picture by nearest pixel. Returns colours from 0 to 1, channel by channel. */
 export function toPlanes({ width, height, rgb }: Picture, size: number): Float32Array {
   const planes = new Float32Array(3 * size * size);
   for (let y = 0; y < size; y++) {

@@ -2,7 +2,7 @@ import { Triton } from "@tritonjs/core";
 import { inputs, outputs } from "./model.js";
 
 /*
- * A model with faults, served from child processes: what goes wrong in one costs its own request and nothing else.
+ * A faulty model, served from child processes: a fault in one process fails only its own request.
  *
  *   node dist/main.js
  */
@@ -36,7 +36,7 @@ const show = async (value: number) => {
 };
 
 await show(16);
-await show(-1); // The process is gone; the next request goes to the other one.
+await show(-1); // The process died; the next request goes to the other one.
 await show(25);
 await show(Number.POSITIVE_INFINITY); // Ended after half a second.
 await show(36);

@@ -15,5 +15,5 @@ try {
 } catch (error) {
   console.log((error as Error).message);
 }
-// Counted in the thread of the model, and on the metrics page of the server.
+// The thread of the model counts, and the server's metrics page shows the count.
 console.log((await triton.metrics.getSingleMetricAsString("flowers_read_total")).split("\n").at(-1));

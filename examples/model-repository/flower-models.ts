@@ -7,7 +7,7 @@ const SCALES = Float32Array.of(1 / 3.6, 1 / 2.4, 1 / 5.9, 1 / 2.4);
 /** Weights of each measure (rows) for each kind of iris (columns). */
 const WEIGHTS = Float32Array.of(-1, 0.5, 0.5, 2, -1, -1, -4, 0, 4, -4, -0.5, 4.5);
 
-/** The measures brought to one scale: `(measures - mean) * scale`, row by row. */
+/** Normalizes the measures: `(measures - mean) * scale`, row by row. */
 export function normalizeModel(): Uint8Array {
   return onnxModel({
     name: "normalize",

@@ -25,7 +25,7 @@ for (const row of measures.keys()) {
   console.log(`${measures[row]!.join(", ")}: ${KINDS[ofRow.indexOf(Math.max(...ofRow))]}`);
 }
 
-// With its own configuration instead of the one on disk.
+// Load `classify` with a configuration of our own instead of the one on disk.
 const small = { backend: "onnxruntime", max_batch_size: 32 };
 await triton.loadModel("classify", { config: JSON.stringify(small) });
 console.log(`classify takes batches of ${triton.service.modelConfig("classify", "").maxBatchSize}`);

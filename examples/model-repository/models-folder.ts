@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The repository: beside the sources, one up from what is compiled. */
+/** The model repository: beside the sources, one folder above the compiled files. */
 export const modelsFolder = fileURLToPath(new URL("../models", import.meta.url));
 
 /** The ONNX file of a model's first version. */

@@ -4,7 +4,7 @@ import express from "express";
 import { createTriton } from "./model.js";
 
 /*
- * The v2 routes in an Express application. They read request bodies themselves: they stand before body parsers.
+ * The v2 routes in an Express application. They read request bodies themselves, so mount them before body parsers.
  *
  *   PORT=3000 node dist/express.js
  */

@@ -1,6 +1,6 @@
 import { sample, Triton } from "@tritonjs/core";
 
-/** A Triton with two models: one doubles, one counts down and so has many responses. */
+/** A Triton with two models: one doubles its input, one counts down and so has many responses. */
 export function createTriton(): Triton {
   const triton = new Triton();
   triton.bind({

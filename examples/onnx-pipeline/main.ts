@@ -1,4 +1,4 @@
-/* Pre-processing -> ONNX model -> post-processing, as one model that takes text and gives text. */
+/* Pre-processing -> ONNX model -> post-processing, as one model from text to text. */
 import { Triton } from "@tritonjs/core";
 import { bindIrisPipeline } from "./pipeline.js";
 

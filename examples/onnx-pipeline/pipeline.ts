@@ -11,14 +11,14 @@ const SPECIES = ["setosa", "versicolor", "virginica"];
  * line (text) --> [parse] --> measurements --> [iris: ONNX] --> probabilities --> [name] --> species, confidence
  * ```
  *
- * Each has its own queue and batches; requests of the pipeline share them with those that reach a member directly.
+ * Each model has its own queue and batches. Requests of the pipeline share batches with direct requests of a member.
  */
 export function bindIrisPipeline(triton: Triton) {
   triton.bind({
     modelName: "parse",
     inputs: [{ name: "line", dtype: "BYTES", shape: [1] }],
     outputs: [{ name: "measurements", dtype: "FP32", shape: [4] }],
-    // A list of requests, so that a line which cannot be read fails its own request and no other.
+    // The function takes a list of requests, so that an unreadable line fails only its own request.
     inferFunc: (requests) =>
       requests.map(({ inputs }) => {
         try {

@@ -40,13 +40,13 @@ export interface OnnxTensor {
   readonly dims: readonly number[];
   readonly data: OnnxTensorData;
   /**
-   * Element type where it differs from what the array says: `BOOL` in a `Uint8Array` (0 or 1), `FLOAT16` or
+   * Element type, if the kind of array does not determine it: `BOOL` in a `Uint8Array` (0 or 1), `FLOAT16` or
    * `BFLOAT16` in a `Uint16Array` (bit patterns).
    */
   readonly elemType?: OnnxElementType;
   /**
-   * File that holds the bytes instead of the model, its path relative to that of the model, and where they begin in it.
-   * Whoever writes the model writes that file.
+   * External file that holds the bytes: its path relative to the model, and the offset of the bytes in it. The caller
+   * writes that file.
    */
   readonly external?: { readonly location: string; readonly offset?: number };
 }
@@ -69,10 +69,10 @@ const elementTypesByArray: Readonly<Record<string, readonly OnnxElementType[]>> 
 const utf8 = new TextEncoder();
 
 /**
- * The `onnx.TensorProto` message of a constant tensor. Numbers are stored as raw bytes, which ONNX wants in
- * little-endian order: the order of every platform that Node supports with ONNX Runtime.
+ * The `onnx.TensorProto` message of a constant tensor. Numbers are stored as raw bytes. ONNX requires little-endian
+ * order, which is the order of every platform that Node supports with ONNX Runtime.
  *
- * @throws Error where the element count does not match `dims`, or the array cannot hold `elemType`.
+ * @throws Error if the element count does not match `dims`, or the array cannot hold `elemType`.
  */
 export function tensorMessage(tensor: OnnxTensor): Record<string, unknown> {
   const { name, dims, data } = tensor;

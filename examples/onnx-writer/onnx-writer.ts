@@ -9,13 +9,13 @@ export interface OnnxValue {
   readonly name: string;
   readonly elemType: OnnxElementType;
   /**
-   * Shape with all axes: a number is a fixed size, a string names a size that is known at run time only, `null` is such a
-   * size without a name. Left out, the file does not declare a shape; ONNX Runtime infers that of an output.
+   * Shape with all axes. A number is a fixed size, a string names a size that is known only at run time, `null` is such
+   * a size without a name. Without `dims`, the file declares no shape; ONNX Runtime infers the shape of an output.
    */
   readonly dims?: readonly (number | string | null)[];
 }
 
-/** Value of a node's attribute, under the key that says which of ONNX's attribute types it has. */
+/** Value of a node's attribute; the key says which of ONNX's attribute types it has. */
 export type OnnxAttribute =
   | { readonly int: number | bigint }
   | { readonly float: number }
@@ -30,13 +30,13 @@ export type OnnxAttribute =
 export interface OnnxNode {
   /** Operator name, such as `"Gemm"`. */
   readonly op: string;
-  /** Names of the tensors that the operator reads; `""` leaves an optional input out. */
+  /** Names of the tensors that the operator reads; `""` omits an optional input. */
   readonly inputs: readonly string[];
-  /** Names that the operator gives to what it computes. */
+  /** Names of the tensors that the operator computes. */
   readonly outputs: readonly string[];
   readonly attributes?: Readonly<Record<string, OnnxAttribute>>;
   readonly name?: string;
-  /** Operator set of the operator; absent for ONNX's own. */
+  /** Operator set of the operator; ONNX's own by default. */
   readonly domain?: string;
 }
 
@@ -50,13 +50,13 @@ export interface OnnxGraph {
   readonly initializers?: readonly OnnxTensor[];
 }
 
-/** What {@link onnxModel} writes. */
+/** Description of a model for {@link onnxModel}. */
 export interface OnnxModel extends OnnxGraph {
   /** Version of ONNX's own operator set. */
   readonly opset: number;
   /** Versions of other operator sets, by domain. */
   readonly domains?: Readonly<Record<string, number>>;
-  /** Version of the file format. Default 8, which goes with operator sets up to 17. */
+  /** Version of the file format. The default, 8, supports operator sets up to 17. */
   readonly irVersion?: number;
 }
 
@@ -67,7 +67,7 @@ const utf8 = new TextEncoder();
 /**
  * Bytes of an ONNX model file. The same description always gives the same bytes.
  *
- * @throws Error where an initializer's data does not fit its shape or element type.
+ * @throws Error if an initializer's data does not fit its shape or element type.
  *
  * @example
  * ```ts

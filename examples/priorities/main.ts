@@ -1,7 +1,7 @@
 import { batch, Triton, TritonError } from "@tritonjs/core";
 
 /*
- * Work of people goes before work of machines, and nobody waits for longer than makes sense.
+ * Requests of people run before requests of batch jobs, and no request waits longer than its limit.
  *
  *   npm start
  */
@@ -14,7 +14,7 @@ const model = triton.bind({
   outputs: [{ name: "answer", dtype: "INT32", shape: [1] }],
   inferFunc: batch(async ({ question }) => {
     console.log(`running ${[...question.data].join(", ")}`);
-    // The first batch keeps the model busy until everybody else has come.
+    // The first batch keeps the model busy until all other requests have arrived.
     if (question.data[0] === 0)
       await new Promise<void>((resolve) => {
         busy = resolve;
@@ -41,7 +41,7 @@ const ask = (question: number, priority = 0) =>
 
 const first = ask(0);
 while (busy === undefined) await new Promise((resolve) => setImmediate(resolve));
-// Level 2 has room for three, the fourth is refused. Those of level 1 come last, and run first.
+// Level 2 has room for three requests, so the fourth is refused. The requests of level 1 arrive last and run first.
 const batches = [1, 2, 3, 4].map((question) => ask(question));
 const people = [101, 102].map((question) => ask(question, 1));
 await new Promise((resolve) => setImmediate(resolve));

@@ -9,7 +9,7 @@ import {
 import { loadSync } from "@grpc/proto-loader";
 import { type Answer, type Question, readElements } from "./ask-http.js";
 
-/** The reply of ModelInfer, as far as it is read here. */
+/** The fields of ModelInfer's reply that this example reads. */
 interface InferReply {
   readonly outputs: readonly { readonly datatype: string }[];
   readonly rawOutputContents: readonly Buffer[];
@@ -29,7 +29,7 @@ export function openGrpcClient(address: string): InferClient {
   return new GRPCInferenceService(address, credentials.createInsecure()) as unknown as InferClient;
 }
 
-/** Asks over gRPC with raw tensor contents. */
+/** Sends a request over gRPC with raw tensor contents. */
 export function askGrpc(client: InferClient, { model, input, row, output }: Question): Promise<Answer> {
   const request = {
     modelName: model,

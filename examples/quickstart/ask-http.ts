@@ -1,7 +1,7 @@
-/** One answer of a model over HTTP: the elements of an output, whatever their type, as numbers. */
+/** The elements of one output as numbers, whatever their data type. */
 export type Answer = readonly number[];
 
-/** What is asked: one row for one input of a model, and the output that is wanted. */
+/** A request: one row for one input of a model, and the requested output. */
 export interface Question {
   readonly model: string;
   readonly input: string;
@@ -9,7 +9,7 @@ export interface Question {
   readonly output: string;
 }
 
-/** Asks over HTTP with JSON both ways. */
+/** Sends a request over HTTP, with JSON in both directions. */
 export async function askHttpJson(url: string, { model, input, row, output }: Question): Promise<Answer> {
   const body = JSON.stringify({
     inputs: [{ name: input, shape: [1, row.length], datatype: "FP32", data: row }],
@@ -20,7 +20,10 @@ export async function askHttpJson(url: string, { model, input, row, output }: Qu
   return outputs[0].data;
 }
 
-/** Asks over HTTP with the binary tensor extension both ways: tensors as bytes behind a JSON header. */
+/**
+ * Sends a request over HTTP, with the binary tensor extension in both directions: tensors as bytes behind a JSON
+ * header.
+ */
 export async function askHttpBinary(url: string, { model, input, row, output }: Question): Promise<Answer> {
   const tensor = Buffer.from(Float32Array.from(row).buffer);
   const header = Buffer.from(

@@ -12,7 +12,7 @@ export interface Models {
   readonly iris: ReturnType<typeof bindIris>;
 }
 
-/** Asks both models in four ways at once, and prints the answers, what was expected, and the batches that formed. */
+/** Calls both models in four ways at once. Prints the answers, the expected answers, and the batches that formed. */
 export async function demonstrate({ linear, iris }: Models, { addresses }: ServeResult): Promise<void> {
   const url = addresses.http!.url;
   const client = openGrpcClient(addresses.grpc!.url);
@@ -66,7 +66,7 @@ const irisQuestion = (row: readonly number[]) => ({
 });
 
 function printFlowers(flowers: readonly Iris[], answers: readonly number[], ways: readonly string[]): void {
-  // One flower in thirteen: of each species, in each way of asking.
+  // Print one flower in thirteen. These cover each species and each way of calling.
   for (let i = 0; i < flowers.length; i += 13) {
     const { measurements, species } = flowers[i]!;
     console.log(

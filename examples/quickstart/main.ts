@@ -6,8 +6,8 @@ import { printUrls } from "./print-urls.js";
 import { OptionError, type QuickstartOptions, readOptions, USAGE } from "./read-options.js";
 
 /*
- * The quick start: two models in one Triton, asked in process, over HTTP and over gRPC. Serves until Ctrl-C;
- * with --once it ends after the demonstration.
+ * The quick start: two models in one Triton, called in process, over HTTP and over gRPC. Serves until Ctrl-C. With
+ * --once it ends after the demonstration.
  */
 
 try {
@@ -20,7 +20,7 @@ try {
 }
 
 async function run({ once: endAfterwards, ...ports }: QuickstartOptions): Promise<void> {
-  // For this machine alone: clients need no access token, not even for statistics.
+  // The server is only for this machine, so clients need no access token, not even for statistics.
   const triton = new Triton({ ...ports, security: { restrictedEndpoints: [] } });
   try {
     const models = { linear: bindLinear(triton), iris: bindIris(triton) };
@@ -37,7 +37,7 @@ async function run({ once: endAfterwards, ...ports }: QuickstartOptions): Promis
   }
 }
 
-/** True for what another option or another port could avoid: those errors need no stack. */
+/** Whether another option or another port could avoid the error. Such errors are printed without a stack. */
 function isUserError(error: unknown): error is Error {
   return TritonError.is(error) || error instanceof OptionError;
 }

@@ -29,7 +29,7 @@ export function bindLinear(triton: Triton) {
   });
 }
 
-/** Binds `iris`, a classifier in an ONNX file; its tensors and its batch axis are read from the file. */
+/** Binds `iris`, a classifier in an ONNX file. Its tensors and its batch axis are read from the file. */
 export function bindIris(triton: Triton) {
   return triton.bind({
     modelName: "iris",

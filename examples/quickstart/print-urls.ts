@@ -1,6 +1,6 @@
 import type { ServeResult } from "@tritonjs/core";
 
-/** Prints where the models are served, with lines to paste into a shell. */
+/** Prints the URLs of the server, with commands to paste into a shell. */
 export function printUrls({ addresses }: ServeResult): void {
   const { http, grpc, metrics } = addresses;
   console.log(`

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-/** What the quick start is told on its command line. */
+/** Command line options of the quick start. */
 export interface QuickstartOptions {
   /** End after the demonstration. */
   readonly once: boolean;
@@ -9,16 +9,16 @@ export interface QuickstartOptions {
   readonly metricsPort: number;
 }
 
-/** A command line that cannot be read. */
+/** An error in the command line. */
 export class OptionError extends Error {}
 
-/** Shown with every error that another option could avoid. */
+/** Printed with every error that another option could avoid. */
 export const USAGE = "The quick start takes --once, --http-port, --grpc-port and --metrics-port.";
 
 /**
  * Reads the command line.
  *
- * @throws OptionError for an option that there is not, and for a port that is no number from 0 to 65535.
+ * @throws OptionError for an unknown option, and for a port that is not a number from 0 to 65535.
  */
 export function readOptions(): QuickstartOptions {
   const values = parse();

@@ -1,25 +1,25 @@
 import { type InstanceGroupOptions, sample, Triton, TritonError, VirtualClock } from "@tritonjs/core";
 
 /*
- * Models that share what there is little of: a licence that one can have at a time, and two pieces of memory.
+ * Models that share scarce resources: a licence for one model at a time, and two units of memory.
  *
  *   npm start
  *
- * Time is a virtual clock's, so that the example is over at once and shows the same each time.
+ * The example runs under a virtual clock, so it ends at once and prints the same each time.
  */
 
 const clock = new VirtualClock();
 await using triton = new Triton({
   clock,
   rateLimit: "execution_count",
-  // All that there is. Without a list there is as much of each resource as the neediest instance takes.
+  // All resources. Without this list, each resource has as many units as the instance with the largest need takes.
   rateLimitResources: [
     { name: "licence", count: 1, device: "global" },
     { name: "memory", count: 2 },
   ],
 });
 
-/** Who ran, by the time at which it began. */
+/** Names of the models that ran, by start time. */
 const ran = new Map<number, string[]>();
 
 /** A model that takes 10 ms for a request. */
@@ -39,7 +39,7 @@ async function bind(modelName: string, instanceGroup: InstanceGroupOptions) {
   return model;
 }
 
-/** Sends each model some requests, all at once, and shows who ran when. */
+/** Sends requests to each model, all at once, and prints which model ran when. */
 async function show(
   title: string,
   count: number,
@@ -64,7 +64,7 @@ await show("one licence, and chat has twice the turns of report", 6, chat, repor
 const memory = (pieces: number) => ({ rateLimiter: { resources: [{ name: "memory", count: pieces }] } });
 const small = await bind("small", { ...memory(1), count: 2 });
 const large = await bind("large", memory(2));
-// One line for all: a small one that comes after a large one does not overtake it.
+// All models share one line: a small request that comes after a large one does not overtake it.
 await show("two pieces of memory: two small ones at a time, or a large one", 4, small, large);
 
 await show("no more than there is, and nobody waits for what others have", 2, chat, small);

@@ -2,7 +2,7 @@ import { sample, Triton } from "@tritonjs/core";
 import { redisCache } from "@tritonjs/core/redis";
 
 /*
- * Equal requests are answered once. The cache is in memory, or in Redis, where all processes share it:
+ * Equal requests are computed once. The cache is in memory, or in Redis, where all processes share it:
  *
  *   npm start
  *   REDIS_URL=redis://localhost:6379 npm start
@@ -25,7 +25,7 @@ const embed = triton.bind({
   config: { batching: false, responseCache: true },
 });
 
-// The first two come at once: one of them is computed, the other waits for it. The third is known.
+// The first two arrive together: one is computed, the other waits for its answer. The third is a cache hit.
 await Promise.all([embed.infer({ text: ["hello"] }), embed.infer({ text: ["hello"] })]);
 await embed.infer({ text: ["hello"] });
 await embed.infer({ text: ["world"] });

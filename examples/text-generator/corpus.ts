@@ -1,4 +1,4 @@
-/** What the generator has read: the beginning of Alice's Adventures in Wonderland (Lewis Carroll, 1865). */
+/** Training text of the generator: the beginning of Alice's Adventures in Wonderland (Lewis Carroll, 1865). */
 export const corpus =
   `Alice was beginning to get very tired of sitting by her sister on the bank, and of having nothing to do: once or
 twice she had peeped into the book her sister was reading, but it had no pictures or conversations in it, and what is the use of a book,

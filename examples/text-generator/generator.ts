@@ -9,13 +9,13 @@ const END = "\n";
 const decoder = new TextDecoder();
 
 /**
- * Binds `text-generator`: writes on from `text_input`, a character a step, until the end of a paragraph or for
+ * Binds `text-generator`: continues `text_input` by one character a step, until the end of a paragraph or for
  * `max_tokens` characters. Equal inputs give equal texts.
  *
- * All requests run in one loop: each step makes the next character of every text that is being written. Requests join
- * and leave between two steps.
+ * All requests run in one loop: each step makes the next character of every active text. Requests join and leave
+ * between two steps.
  *
- * @returns the handle, and how many texts each step worked on
+ * @returns the handle, and the number of active texts in each step
  */
 export function bindTextGenerator(triton: Triton, maxStreams = 32) {
   const language = new MarkovModel(corpus, 6);

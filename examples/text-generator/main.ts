@@ -1,6 +1,6 @@
 /*
- * A text generator over SSE and gRPC: 32 clients at a time, all in one loop of the model. Ends after the demonstration;
- * `npm start -- --serve` goes on until Ctrl-C, on Triton's ports.
+ * A text generator over SSE and gRPC for 32 clients at a time, all in one loop of the model. The program ends after the
+ * demonstration. `npm start -- --serve` serves until Ctrl-C, on Triton's ports.
  */
 import { Triton } from "@tritonjs/core";
 import { DecoupledModelClient } from "@tritonjs/grpc/client";
@@ -40,7 +40,7 @@ async function overGrpc(prompt: string, seed: number): Promise<string> {
 
 const texts = await Promise.all(
   Array.from({ length: 32 }, (_, i) => {
-    // Each text twice, once over each transport.
+    // Request each text twice, once over each transport.
     const seed = Math.floor(i / 2);
     const prompt = prompts[seed % prompts.length]!;
     return (i % 2 === 0 ? overHttp : overGrpc)(prompt, seed).then((text) => prompt + text);

@@ -1,14 +1,14 @@
-/** Characters that follow a context, each with how many times it did. */
+/** Characters that follow a context, each with its number of occurrences. */
 type Followers = ReadonlyMap<string, number>;
 
 /**
- * A language model of characters: what came after the last few characters in the text that it has read. Where those
- * never came, it looks at fewer.
+ * A language model of characters. It predicts the next character from the last few, by how often each character
+ * followed them in the training text. If that context never occurred, it uses a shorter one.
  */
 export class MarkovModel {
   readonly #followers = new Map<string, Map<string, number>>();
 
-  /** @param order characters that are looked at, at most */
+  /** @param order largest number of characters in a context */
   constructor(
     text: string,
     readonly order: number,
@@ -22,7 +22,7 @@ export class MarkovModel {
   /**
    * The next character after a text.
    *
-   * @param chance from 0 to 1: equal chances give equal characters
+   * @param chance from 0 to 1; the same value gives the same character
    */
   next(text: string, chance: number): string {
     const followers = this.#known(text);

@@ -10,7 +10,7 @@ const measures = [
   [7.7, 2.6, 6.9, 2.3],
 ];
 
-// Both models of the folder: their files say all that a configuration would.
+// Both models of the folder. They need no configuration, because their files declare everything.
 await using triton = new Triton({ modelRepository: modelsFolder });
 await triton.ready();
 const { kind } = await triton.infer("flowers-graph", { measures });
@@ -18,7 +18,7 @@ for (const [row, flower] of measures.entries()) {
   console.log(`${flower.join(", ")}: ${KINDS[Number(kind!.get(row, 0))]}`);
 }
 
-// One of them again, bound by the program.
+// One of the models again, bound by the program.
 const bound = triton.bind({
   modelName: "bound",
   inferFunc: tensorflow({ model: join(modelsFolder, "flowers-layers", "1", "model.json") }),

@@ -14,7 +14,7 @@ export function layersFiles({ artifacts, weights }: TrainedFlowers): ModelFiles 
 }
 
 /**
- * The same network as a GraphModel, as tensorflowjs_converter would make it of a SavedModel: with a signature, its
+ * The same network as a GraphModel, as tensorflowjs_converter would make it from a SavedModel. It has a signature,
  * weights in two files, and the number of the best kind beside the scores.
  */
 export function graphFiles({ weights }: TrainedFlowers): ModelFiles {
@@ -72,7 +72,7 @@ export function graphFiles({ weights }: TrainedFlowers): ModelFiles {
     weightsManifest: manifest,
   };
   const bytes = bytesOf([...consts, axis]);
-  // A weight may lie in two files.
+  // A weight may span two files.
   const cut = 50;
   return new Map<string, string | Uint8Array>([
     ["model.json", json(content)],

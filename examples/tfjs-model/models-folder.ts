@@ -1,4 +1,4 @@
 import { fileURLToPath } from "node:url";
 
-/** The repository: beside the sources, one up from what is compiled. */
+/** The model repository: beside the sources, one folder above the compiled files. */
 export const modelsFolder = fileURLToPath(new URL("../models", import.meta.url));

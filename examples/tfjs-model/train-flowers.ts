@@ -1,6 +1,6 @@
 import * as tf from "@tensorflow/tfjs";
 
-/** A trained network, and the files of it as a LayersModel. */
+/** A trained network, and its files as a LayersModel. */
 export interface TrainedFlowers {
   readonly artifacts: tf.io.ModelArtifacts;
   /** Kernel and bias of the first layer, then those of the second. */
@@ -14,8 +14,8 @@ export interface Weight {
 }
 
 /**
- * Trains a network of two layers that gives each of three kinds of iris a score. Nothing in it is random, and its
- * arithmetic has no functions that differ between machines: the same data gives the same network.
+ * Trains a network of two layers that gives each of three kinds of iris a score. Training uses no random numbers, and
+ * only arithmetic that is equal on all machines. So the same data gives the same network.
  *
  * @param csv four measures and the kind in each line, below a line of titles
  */

@@ -4,7 +4,7 @@ import { graphFiles, layersFiles } from "./model-files.js";
 import { modelsFolder } from "./models-folder.js";
 import { trainFlowers } from "./train-flowers.js";
 
-/* Writes the models that are checked in under models/. */
+/* Writes the checked-in models under models/. */
 
 const csv = await readFile(new URL("../../quickstart/iris/iris.csv", import.meta.url), "utf8");
 const trained = await trainFlowers(csv);

@@ -1,8 +1,8 @@
 import { type BatchingRequest, batch, Triton } from "@tritonjs/core";
 
 /*
- * Texts of any length in one batch: short ones with short ones, never more than 64 tokens at a time, filled up to the
- * longest with a mask, and each text gets back as many scores as it has tokens.
+ * Texts of any length in one batch. Short texts are batched with short ones, at most 64 tokens at a time. Each batch is
+ * padded to its longest text, with a mask. Each text gets one score for each of its tokens.
  *
  *   npm start
  */
@@ -14,7 +14,7 @@ const model = triton.bind({
   modelName: "attention",
   inputs: [
     { name: "tokens", dtype: "INT64", shape: [-1] },
-    // Made when the batch is: clients do not send it. 1 for a token, 0 where the text was filled up.
+    // The server computes the mask for each batch; clients do not send it. 1 for a token, 0 for padding.
     {
       name: "mask",
       dtype: "FP32",
@@ -23,7 +23,7 @@ const model = triton.bind({
     },
   ],
   outputs: [
-    // As long as the tokens: cut back to those of each text.
+    // As long as the tokens; the server cuts it to the length of each text.
     {
       name: "weights",
       dtype: "FP32",
@@ -38,7 +38,7 @@ const model = triton.bind({
     const weights = new Float32Array(rows * length);
     const score = new Float32Array(rows);
     for (let row = 0; row < rows; row++) {
-      // A softmax over the tokens of the text: what was filled up gets no weight, however it was filled.
+      // A softmax over the tokens of the text: padding gets no weight, whatever its value.
       const powers = Array.from(
         { length },
         (_, i) => mask.get(row, i) * Math.exp(Number(tokens.get(row, i)) / 10),

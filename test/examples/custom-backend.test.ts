@@ -34,6 +34,6 @@ it("the index names the reason that the custom backend gives for a broken file",
   await using triton = new Triton({ modelRepository: models, backends: { forest }, logger });
   await triton.ready().catch(() => {});
   expect((await triton.service.repositoryIndex(false))[0]!.reason).toMatch(
-    /the forest '.*trees.json' has trees that ask or answer what there is not/,
+    /cannot use forest '.*trees.json': a tree names a feature or a class that does not exist/,
   );
 });

@@ -1,14 +1,14 @@
 import { medianOf, ratioOf, runPairs, SECONDS } from "../pairs.mjs";
 import { short } from "../statistics.mjs";
 
-/** Until all that is hot is compiled. */
+/** Warm-up time, until the hot code is compiled. */
 const WARM_UP_SECONDS = 3 * SECONDS;
 
 /**
- * Loads two servers in turns. Beside answers a second it measures the CPU time of an answer in the server, which other
- * work of the machine changes less, and how busy its event loop was: near 100% the load was enough.
+ * Loads two servers in turns. Measures answers a second, and the CPU time of an answer in the server, which other work
+ * on the machine affects less. Also measures how busy the event loop was: near 100% the load was sufficient.
  *
- * @param ours the program and what loads it: `[program, async (seconds) => ({ rate, p99Ms })]`
+ * @param ours the program and the function that loads it: `[program, async (seconds) => ({ rate, p99Ms })]`
  */
 export async function compareServers(ours, reference, { seconds = SECONDS, scale = 1 } = {}) {
   for (const [, load] of [ours, reference]) await load(Math.max(WARM_UP_SECONDS, seconds));

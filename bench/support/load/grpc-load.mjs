@@ -5,15 +5,15 @@ import { startProgram } from "../program.mjs";
 import { isInstalled, outputOf } from "./tools.mjs";
 
 /*
- * Calls of one gRPC method from another process. `h2load` makes them where it is installed, else a client of our own over
+ * Calls one gRPC method from another process. Uses `h2load` if it is installed, else a client of our own over
  * node:http2.
  */
 
-/** What makes the calls here. */
+/** Name of the tool that makes the calls. */
 export const grpcLoadTool = () => (isInstalled("h2load") ? "h2load" : "bench/programs/grpc-client.mjs");
 
 /**
- * @param call `{ url, method, messages }`: each call sends these messages and is answered each
+ * @param call `{ url, method, messages }`: each call sends these messages and gets an answer to each
  * @returns calls a second
  */
 export async function grpcLoad(call, { connections, streams }, seconds) {
@@ -24,7 +24,7 @@ export async function grpcLoad(call, { connections, streams }, seconds) {
   return result;
 }
 
-/** A message as gRPC sends it: a byte that says that it is not compressed, its length, itself. */
+/** A message in gRPC's framing: a byte for "not compressed", its length, and the message. */
 export function framed(message) {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length, 1);

@@ -1,6 +1,9 @@
 import { codecOf } from "../tree.mjs";
 
-/** An encoded ModelInferRequest with an FP32 tensor of so many bytes, for bench/programs/identity-server.mjs. */
+/**
+ * An encoded ModelInferRequest with an FP32 tensor of the given number of bytes, for
+ * bench/programs/identity-server.mjs.
+ */
 export async function inferMessage(modelName, byteSize, batched) {
   const { encodeMessage, inference } = await codecOf();
   const elements = byteSize / 4;

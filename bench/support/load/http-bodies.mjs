@@ -1,6 +1,6 @@
 /* Bodies of inference requests over HTTP, for the models of bench/programs/identity-server.mjs. */
 
-/** FP32 tensor of a shape, in binary both ways. */
+/** Request with an FP32 tensor of a shape, in binary in both directions. */
 export function binaryBody(model, shape) {
   const elements = shape.reduce((product, dim) => product * dim, 1);
   const tensor = Buffer.from(new Float32Array(elements).fill(0.5).buffer);
@@ -21,7 +21,7 @@ export function binaryBody(model, shape) {
   };
 }
 
-/** FP32 tensor with four decimals in about so many bytes of JSON. */
+/** Request with an FP32 tensor with four decimals, in about the given number of bytes of JSON. */
 export function jsonBody(model, byteSize) {
   const data = [];
   for (let length = 0; length < byteSize; ) {

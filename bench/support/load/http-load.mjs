@@ -5,11 +5,11 @@ import { startProgram } from "../program.mjs";
 import { isInstalled, outputOf } from "./tools.mjs";
 
 /*
- * Requests of one kind to an HTTP server from another process, `connections` at a time for `seconds`. `wrk` does it where
- * it is installed; else a client of our own over bare sockets.
+ * Sends requests of one kind to an HTTP server from another process, `connections` at a time for `seconds`. Uses `wrk`
+ * if it is installed, else a client of our own over bare sockets.
  */
 
-/** What sends the requests here. */
+/** Name of the tool that sends the requests. */
 export const httpLoadTool = () => (isInstalled("wrk") ? "wrk" : "bench/programs/http-client.mjs");
 
 /**
@@ -19,7 +19,7 @@ export const httpLoadTool = () => (isInstalled("wrk") ? "wrk" : "bench/programs/
 export async function httpLoad(request, connections, seconds) {
   const load = isInstalled("wrk") ? withWrk : withOwnClient;
   const result = await load(request, connections, seconds);
-  // A busy machine may answer none of many large requests in that time.
+  // A busy machine may not answer any of many large requests in that time.
   if (result.rate === 0 && seconds < 30) return httpLoad(request, connections, 2 * seconds);
   if (result.errors > 0 || !(result.rate > 0)) throw new Error(`the load failed: ${JSON.stringify(result)}`);
   return result;

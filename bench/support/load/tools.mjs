@@ -2,7 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 
 const known = new Map();
 
-/** Whether a program is installed here. */
+/** Whether a program is installed. */
 export function isInstalled(command) {
   if (!known.has(command)) {
     const finder = process.platform === "win32" ? "where" : "which";

@@ -4,7 +4,7 @@ const [WIDTH, HEIGHT] = [760, 360];
 const AREA = { left: 70, right: 740, top: 60, bottom: 310 };
 
 /**
- * Lines over a common axis.
+ * Draws lines over a common axis.
  *
  * @param series `{ label, points: [[x, y], ...] }` each
  * @param options.xLog whether each step of the x axis doubles

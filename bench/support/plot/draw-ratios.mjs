@@ -6,7 +6,7 @@ const WIDTH = 760;
 const TOP = 44;
 
 /**
- * A row for each ratio: the median as a dot, the spread as a line, what must be reached as a mark.
+ * Draws a row for each ratio: the median as a dot, the spread as a line, the target as a mark.
  *
  * @param ratios `{ label, ratio, least, most, target? }` each
  */

@@ -3,7 +3,7 @@ import { type Forest, readForest, vote } from "./forest.js";
 
 /** One instance of a forest. */
 export class ForestExecutor implements Executor {
-  /** Nothing native: it can be cut off. */
+  /** The executor runs no native code, so it can be interrupted. */
   readonly mustFinish = false;
   readonly details: Record<string, string> = {};
   readonly #path: string;
@@ -18,7 +18,7 @@ export class ForestExecutor implements Executor {
     this.details.trees = String(this.#forest.trees.length);
   }
 
-  /** The requests are checked already: each has its input, with the data type and shape of the configuration. */
+  /** The requests are already checked: each has its input, with the data type and shape of the configuration. */
   async execute(execution: Execution) {
     const forest = this.#forest!;
     execution.inputsReady();

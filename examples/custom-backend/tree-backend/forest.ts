@@ -1,32 +1,32 @@
 import { readFileSync } from "node:fs";
 import { TritonError } from "@tritonjs/core";
 
-/** A class, or a question about one feature with what follows from either answer. */
+/** A leaf with a class, or a test of one feature with a branch for each result. */
 type Tree =
   | number
   | { readonly feature: number; readonly below: number; readonly yes: Tree; readonly no: Tree };
 
-/** Trees that vote for classes. */
+/** Decision trees that vote for classes. */
 export interface Forest {
   readonly features: number;
   readonly classes: number;
   readonly trees: readonly Tree[];
 }
 
-/** @throws TritonError that becomes the reason why the model is not loaded */
+/** @throws TritonError, which becomes the reason why the model does not load */
 export function readForest(path: string): Forest {
   let forest: Forest;
   try {
     forest = JSON.parse(readFileSync(path, "utf8"));
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `the forest '${path}' cannot be read: ${(cause as Error).message}`, {
+    throw new TritonError("INVALID_ARG", `cannot read forest '${path}': ${(cause as Error).message}`, {
       cause,
     });
   }
   if (!forest.trees?.length || !forest.trees.every((tree) => isSound(tree, forest))) {
     throw new TritonError(
       "INVALID_ARG",
-      `the forest '${path}' has trees that ask or answer what there is not`,
+      `cannot use forest '${path}': a tree names a feature or a class that does not exist`,
     );
   }
   return forest;

@@ -16,7 +16,8 @@ export const forest: BackendFactory = ({ versionDirectory, config }) => {
   return {
     backendName: "forest",
     platform: "",
-    // All dimensions, the rows included: the configuration is completed from it, and checked against it.
+    // All dimensions, rows included. This description completes the configuration, and the configuration is checked
+    // against it.
     describe() {
       const { features, classes } = readForest(path);
       return {

@@ -4,11 +4,11 @@
  * only: IEEE 754 fixes their results to the last bit, and the same data gives the same model everywhere.
  */
 
-/** e^-50 is lost next to 1 in a double, so that a softmax or a tanh need not look further. */
+/** Bound for exponents: e^-50 is lost next to 1 in a double, so a softmax or a tanh needs no larger range. */
 const LARGEST_EXPONENT = 50;
 const TAYLOR_TERMS = 12;
 
-/** e^x with a relative error below 1e-12 for x from -50 to 50; what lies outside is moved to the nearer end. */
+/** e^x with a relative error below 1e-12 for x from -50 to 50; values outside are clamped. */
 export function exp(x: number): number {
   const clamped = Math.max(-LARGEST_EXPONENT, Math.min(LARGEST_EXPONENT, x));
   let power = 1;

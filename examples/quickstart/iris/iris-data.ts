@@ -20,7 +20,7 @@ export interface Iris {
 /**
  * Reads the data set from the text of `iris.csv`.
  *
- * @throws Error with the line number where a line has other columns than the header promises.
+ * @throws Error with the line number, if a line has other columns than the header.
  */
 export function parseIris(csvText: string): Iris[] {
   const [header, ...lines] = csvText.trimEnd().split(/\r?\n/);

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 
 /**
- * Folder of the package that a module belongs to: the nearest one above it with a `package.json`. Sources and
- * what is compiled from them into `dist/` both find data files this way.
+ * Returns the folder of a module's package: the nearest folder above it with a `package.json`. Both the sources and the
+ * files compiled into `dist/` find data files this way.
  *
  * @param moduleUrl - `import.meta.url` of the module
  * @returns a `file:` URL that ends in `/`
- * @throws Error where no folder above the module has a `package.json`.
+ * @throws Error if no folder above the module has a `package.json`.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 /**
- * Source of repeatable random numbers (mulberry32): equal seeds give equal sequences.
+ * Makes a source of repeatable random numbers (mulberry32): equal seeds give equal sequences.
  *
- * @param seed - any integer; its low 32 bits count
+ * @param seed - any integer; only its low 32 bits are used
  * @returns a function that gives the next number, at least 0 and below 1
  */
 export function seededRandom(seed: number): () => number {

@@ -2,7 +2,7 @@ import { exp, tanh } from "./exact-math.js";
 import { combine, type Matrix, multiply, transpose } from "./matrix.js";
 import { seededRandom } from "./seeded-random.js";
 
-/** What the classifier learns from: `features[i]` belongs to class `classes[i]`. */
+/** Training data: `features[i]` belongs to class `classes[i]`. */
 export interface TrainingSet {
   /** Shape `[samples, features]`; each feature with mean 0 and standard deviation 1. */
   readonly features: Matrix;
@@ -10,23 +10,23 @@ export interface TrainingSet {
   readonly classes: readonly number[];
 }
 
-/** How the classifier learns. */
+/** Training options. */
 export interface TrainingOptions {
   readonly classCount: number;
   readonly hiddenUnits: number;
-  /** How often the whole training set is gone through. */
+  /** Number of passes over the whole training set. */
   readonly epochs: number;
   readonly learningRate: number;
-  /** Share of the last step that is taken again, from 0 to 1. */
+  /** Momentum: share of the last step that is added to the next, from 0 to 1. */
   readonly momentum: number;
-  /** Pull of all weights towards 0: more of it makes the probabilities less extreme. */
+  /** Weight decay: larger values make the probabilities less extreme. */
   readonly weightDecay: number;
   readonly seed: number;
 }
 
 /**
- * A network with one hidden layer: `softmax(tanh(x * hidden) * output)`, where a 1 is appended to what enters
- * each layer, so that the last row of a layer is its bias.
+ * A network with one hidden layer: `softmax(tanh(x * hidden) * output)`, where a 1 is appended to the input of each
+ * layer, so that the last row of a layer is its bias.
  */
 export interface Classifier {
   /** Shape `[features + 1, hiddenUnits]`. */

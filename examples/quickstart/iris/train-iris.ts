@@ -4,7 +4,7 @@ import { dot, type Matrix, transpose } from "./matrix.js";
 import { trainClassifier } from "./train-classifier.js";
 
 const HIDDEN_UNITS = 8;
-/** Weights are rounded to 1 / 10 000: far finer than the data can tell apart. */
+/** Weights are rounded to 1 / 10 000, which is far finer than the precision of the data. */
 const STEPS_PER_UNIT = 10_000;
 
 /**
@@ -14,10 +14,10 @@ const STEPS_PER_UNIT = 10_000;
  * - output `probabilities`: FP32 `[batch, 3]`, setosa, versicolor, virginica
  * - output `species`: INT64 `[batch, 1]`, index of the most probable species
  *
- * The same data give the same bytes.
+ * The same data gives the same bytes.
  *
  * @param csvText - text of `iris.csv`
- * @throws Error with the line number where the text cannot be read.
+ * @throws Error with the line number, if the text cannot be read.
  */
 export function trainIris(csvText: string): Uint8Array {
   const flowers = parseIris(csvText);

@@ -6,7 +6,7 @@ export function autoCompleteConfig(config) {
   config.setMaxBatchSize(64);
 }
 
-/** After the network: the name of the kind with the highest score. */
+/** Runs after the network: returns the name of the kind with the highest score. */
 export default function nameKinds(requests) {
   return requests.map(({ inputs: { scores }, batchSize }) => ({
     kind: Array.from({ length: batchSize }, (_, row) => {

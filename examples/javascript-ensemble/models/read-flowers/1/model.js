@@ -1,7 +1,7 @@
 const MEANS = [5.84, 3.06, 3.76, 1.2];
 const RANGES = [3.6, 2.4, 5.9, 2.4];
 
-/** Before the network: four measures in a line of text, brought to one scale. */
+/** Runs before the network: reads four measures from a line of text and normalizes them. */
 export default class ReadFlowers {
   static autoCompleteConfig(config) {
     config.addInput({ name: "line", dataType: "BYTES", dims: [1] });
@@ -18,7 +18,7 @@ export default class ReadFlowers {
     return requests.map(({ inputs, batchSize }) => {
       const lines = inputs.line.data.map((bytes) => Buffer.from(bytes).toString());
       const wrong = lines.find((line) => measuresOf(line) === undefined);
-      // An error for this request: the others of the batch go on.
+      // The error fails only this request; the others of the batch continue.
       if (wrong !== undefined) return new Error(`a flower has four measures, got '${wrong}'`);
       this.read.inc(batchSize);
       return { normal: lines.map((line) => measuresOf(line).map((x, i) => (x - MEANS[i]) / RANGES[i])) };

@@ -7,14 +7,14 @@ import { readFileNow } from "../files/read-small-file.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { EvictionListener } from "../request/sequence-info.js";
-import { DirectScheduler } from "../scheduler/direct/direct-scheduler.js";
-import { DynamicBatchScheduler } from "../scheduler/dynamic-batch/dynamic-batch-scheduler.js";
-import { GroupingScheduler } from "../scheduler/dynamic-batch/grouping-scheduler.js";
-import { EnsembleScheduler } from "../scheduler/ensemble/ensemble-scheduler.js";
-import type { FindMember } from "../scheduler/ensemble/member.js";
-import type { Scheduler } from "../scheduler/scheduler.js";
-import { SequenceBatchScheduler } from "../scheduler/sequence-batch/sequence-batch-scheduler.js";
 import type { Tensor } from "../tensor/tensor.js";
+import { DirectScheduler } from "./direct/direct-scheduler.js";
+import { DynamicBatchScheduler } from "./dynamic-batch/dynamic-batch-scheduler.js";
+import { GroupingScheduler } from "./dynamic-batch/grouping-scheduler.js";
+import { EnsembleScheduler } from "./ensemble/ensemble-scheduler.js";
+import type { FindMember } from "./ensemble/member.js";
+import type { Scheduler } from "./scheduler.js";
+import { SequenceBatchScheduler } from "./sequence-batch/sequence-batch-scheduler.js";
 
 /** What a scheduler may need of its model. */
 export interface SchedulerContext {
