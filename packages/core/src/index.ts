@@ -41,7 +41,7 @@ export { RESCHEDULE } from "./callable/reschedule.js";
 export { sample } from "./callable/sample.js";
 export { sequenceState } from "./callable/sequence-state.js";
 export { type Done, done, type StepResult, type StepwiseModel, stepwise } from "./callable/stepwise.js";
-export type { InputsOf, InputValuesOf, NdArrayOf, OutputsOf, ResultOf } from "./callable/tensors-of.js";
+export type { InputsOf, InputValuesOf, NdArrayOf, OutputsOf, ResultOf } from "./callable/tensor-types.js";
 export { tritonContext } from "./callable/triton-context.js";
 // Re-exported as a whole: only so can others add to the interface in it.
 export * from "./callable/triton-models.js";

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import type { BindEnsembleOptions } from "./bind/bind-ensemble-options.js";
 import type { BindMethodOptions, BindOptions } from "./bind/bind-options.js";
-import { handleOfBinding } from "./bind/handle-of-binding.js";
+import { handleOfBinding } from "./bind/binding-handle.js";
 import type { InputValues, OutputArrays } from "./bind/in-process-tensors.js";
 import { inferByName } from "./bind/infer-by-name.js";
 import type { InferOptions } from "./bind/infer-options.js";
@@ -9,7 +9,7 @@ import type { ModelHandle } from "./bind/model-handle.js";
 import { type Binding, planBinding } from "./bind/plan-binding.js";
 import { planEnsemble } from "./bind/plan-ensemble.js";
 import type { InputsOfModel, OutputsOfModel } from "./callable/triton-models.js";
-import { settledWithin } from "./clock/settled-within.js";
+import { settledWithin } from "./clock/bounded-wait.js";
 import type { TensorSpec } from "./config/tensor-spec.js";
 import { TritonError } from "./errors/triton-error.js";
 import { promClient } from "./observe/prom-client.js";

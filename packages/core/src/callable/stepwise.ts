@@ -1,7 +1,7 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { InferContext, InstanceInfo } from "./infer-context.js";
 import { callableStyle, type StyledInferFunc } from "./infer-func.js";
-import type { InputsOf, OutputsOf } from "./tensors-of.js";
+import type { InputsOf, OutputsOf } from "./tensor-types.js";
 
 const doneMark = Symbol.for("tritonjs.done");
 

@@ -3,12 +3,12 @@ import { TritonError } from "../../errors/triton-error.js";
 import type { Log } from "../log/log.js";
 import { RequestTrace } from "./request-trace.js";
 import { SpanExporter } from "./span-exporter.js";
-import { spansOf } from "./spans-of-trace.js";
 import { readTraceparent } from "./trace-context.js";
 import { TraceFiles } from "./trace-files.js";
 import { resolveOpenTelemetry, resolveTraceOptions, type TraceOptions } from "./trace-options.js";
 import { TraceSetting, type TraceSettingOwner } from "./trace-setting.js";
 import type { ChangeableTraceSetting, TraceChanges, TraceSettings } from "./trace-settings.js";
+import { spansOf } from "./trace-spans.js";
 
 const CHANGEABLE: readonly ChangeableTraceSetting[] = ["levels", "rate", "count", "logFrequency"];
 

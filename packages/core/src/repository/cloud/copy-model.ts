@@ -10,7 +10,7 @@ import { cloudError, statusOf } from "./cloud-error.js";
 import type { CloudStorage } from "./cloud-storage.js";
 import type { ModelCopy } from "./model-copy.js";
 import { isSame, type ModelObject } from "./model-listing.js";
-import { type Patience, whileAlive } from "./while-alive.js";
+import { type Patience, withSilenceLimit } from "./silence-limit.js";
 
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 200;
@@ -94,7 +94,7 @@ function copyFromPrevious(path: string, object: ModelObject, previous: ModelCopy
 }
 
 async function download(path: string, object: ModelObject, context: CopyContext): Promise<void> {
-  await whileAlive(context, async (signal, alive) => {
+  await withSilenceLimit(context, async (signal, alive) => {
     const contents = await context.storage.download(object, signal);
     let bytes = 0;
     const counted = new Transform({
