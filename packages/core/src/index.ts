@@ -47,7 +47,6 @@ export { tritonContext } from "./callable/triton-context.js";
 export * from "./callable/triton-models.js";
 export { type Clock, realClock, type Timer } from "./clock/clock.js";
 export { VirtualClock } from "./clock/virtual-clock.js";
-export type { BatchInputSpec, BatchOutputSpec } from "./config/batch-tensors.js";
 export type { EnsembleOptions, EnsembleStep } from "./config/ensemble-options.js";
 export type { HostPolicies, HostPolicy } from "./config/host-policy.js";
 export type { InstanceHosting, Isolation, RecycleOptions } from "./config/instance-hosting.js";
@@ -69,7 +68,7 @@ export type { BatcherOptions, InstanceGroupOptions, ModelOptions } from "./confi
 export type { ModelSequenceBatching } from "./config/sequence-batching.js";
 export type { SequenceOptions } from "./config/sequence-options.js";
 export type { SequenceStateOption } from "./config/sequence-state-options.js";
-export type { TensorSpec } from "./config/tensor-spec.js";
+export type { BatchInputSpec, BatchOutputSpec, TensorSpec } from "./config/tensor-spec.js";
 export type {
   BatchingRequest,
   BatchKey,
@@ -194,8 +193,8 @@ export type {
   ServerMetadata,
 } from "./service/inference-service.js";
 export type { ModelStatisticsReport } from "./service/statistics-report.js";
-export type { SystemRegionStatus } from "./shared-memory/registered-region.js";
-export { type RegionRange, type RequestedRange, RequestRegions } from "./shared-memory/request-regions.js";
+export type { RequestedRange, SystemRegionStatus } from "./shared-memory/registered-region.js";
+export { type RegionRange, RequestRegions } from "./shared-memory/request-regions.js";
 export {
   type CudaRegionStatus,
   SharedMemory,

@@ -1,7 +1,6 @@
 import { TritonError } from "../errors/triton-error.js";
 import { loadPosix, type Posix } from "./posix.js";
-import { RegisteredRegion, type SystemRegionStatus } from "./registered-region.js";
-import type { RequestedRange } from "./request-regions.js";
+import { RegisteredRegion, type RequestedRange, type SystemRegionStatus } from "./registered-region.js";
 import { sharedObject } from "./shared-object.js";
 
 /** A region that a client wants to register: unsigned 64-bit numbers. */

@@ -6,7 +6,12 @@ import type { Backend } from "../../instance/backend.js";
 import { describeWithPython } from "./describe-with-python.js";
 import { PythonExecutor } from "./python-executor.js";
 import type { PythonSettings } from "./python-session.js";
-import { assertPythonCanRun, LOAD_TIMEOUT_SECONDS, STUB_TIMEOUT_SECONDS } from "./settings.js";
+import {
+  assertPythonCanRun,
+  configParameters,
+  LOAD_TIMEOUT_SECONDS,
+  STUB_TIMEOUT_SECONDS,
+} from "./settings.js";
 
 /** What {@link python} takes. */
 export interface PythonOptions {
@@ -76,11 +81,6 @@ function settingsOf(options: PythonOptions): PythonSettings {
     stubTimeoutMs: 1000 * stubTimeoutSeconds,
     loadTimeoutMs: 1000 * loadTimeoutSeconds,
   };
-}
-
-/** Parameters as a configuration has them. */
-export function configParameters(parameters: Readonly<Record<string, string>>) {
-  return Object.fromEntries(Object.entries(parameters).map(([name, stringValue]) => [name, { stringValue }]));
 }
 
 /** In the layout of a repository, `<model>/<version>/model.py`, that of the model; otherwise that of the file. */

@@ -1,7 +1,7 @@
 import type { Summary } from "prom-client";
 import type { ModelConfig } from "../../config/model-config.js";
+import type { ComputeTimes, ExecutionTimes } from "../duration.js";
 import { promClient } from "../prom-client.js";
-import type { ComputeTimes, ExecutionTimes } from "../statistics.js";
 import type { ResolvedMetricsConfig } from "./metrics-config.js";
 
 /** The summaries by the end of their names, in Triton's order. */
