@@ -12,9 +12,9 @@
  * | `INSTANCE` | an instance took what there was: nobody was waiting |
  * | `FLUSH` | the model stops or unloads, and nothing waits for others any more |
  */
-export type CutReason = "SIZE" | "PREFERRED" | "DELAY" | "SHAPE" | "COST" | "POLICY" | "INSTANCE" | "FLUSH";
+export type CutReason = (typeof CUT_REASONS)[number];
 
-export const CUT_REASONS: readonly CutReason[] = [
+export const CUT_REASONS = [
   "SIZE",
   "PREFERRED",
   "DELAY",
@@ -23,7 +23,7 @@ export const CUT_REASONS: readonly CutReason[] = [
   "POLICY",
   "INSTANCE",
   "FLUSH",
-];
+] as const;
 
 /** One batch that was taken by an instance. */
 export interface Cut {

@@ -4,7 +4,9 @@ import type { LatencyMetrics } from "./latency/latency-metrics.js";
 import { ResponseLog } from "./response-statistics.js";
 
 /** Why a request failed, as the metrics label it. */
-export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
+export type FailureReason = (typeof FAILURE_REASONS)[number];
+
+export const FAILURE_REASONS = ["REJECTED", "CANCELED", "BACKEND", "OTHER"] as const;
 
 /** Durations of the executions of one batch size. */
 export interface BatchStatistics {

@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import type { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
+import { type AutoCompleteConfig, completeBy } from "../../config/complete/auto-complete-config.js";
 import type { InstanceHosting, Isolation } from "../../config/instance-hosting.js";
 import { isDecoupled, type ModelConfig } from "../../config/model-config.js";
 import { TritonError } from "../../errors/triton-error.js";
@@ -65,7 +65,7 @@ export const javascriptBackend: BackendFactory = async (source) => {
 };
 
 function replay(steps: readonly CompletionStep[], config: AutoCompleteConfig): void {
-  for (const [method, argument] of steps) config[method](argument as never);
+  for (const [method, argument] of steps) completeBy(config, method, argument);
 }
 
 /** A loop of steps makes its batches itself. */

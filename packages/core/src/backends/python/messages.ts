@@ -1,4 +1,5 @@
 import { toConfigJson } from "../../config/config-json.js";
+import { keyList } from "../../config/key-list.js";
 import { isDecoupled } from "../../config/model-config.js";
 import type { ErrorCode } from "../../errors/code.js";
 import { TritonError } from "../../errors/triton-error.js";
@@ -88,16 +89,18 @@ export type FromPython =
       readonly arguments: readonly unknown[];
     };
 
-const CODES: ReadonlySet<string> = new Set<ErrorCode>([
-  "UNKNOWN",
-  "INTERNAL",
-  "NOT_FOUND",
-  "INVALID_ARG",
-  "UNAVAILABLE",
-  "UNSUPPORTED",
-  "ALREADY_EXISTS",
-  "CANCELLED",
-]);
+const CODES: ReadonlySet<string> = new Set(
+  keyList<Record<ErrorCode, unknown>>({
+    UNKNOWN: true,
+    INTERNAL: true,
+    NOT_FOUND: true,
+    INVALID_ARG: true,
+    UNAVAILABLE: true,
+    UNSUPPORTED: true,
+    ALREADY_EXISTS: true,
+    CANCELLED: true,
+  }),
+);
 
 export function readError({ code, message }: WireError): TritonError {
   return new TritonError(CODES.has(code) ? (code as ErrorCode) : "UNKNOWN", message);

@@ -1,5 +1,7 @@
 /** What of a request is recorded: when what happened to it, and the tensors that went in and came out. */
-export type TraceLevel = "TIMESTAMPS" | "TENSORS";
+export type TraceLevel = (typeof TRACE_LEVELS)[number];
+
+export const TRACE_LEVELS = ["TIMESTAMPS", "TENSORS"] as const;
 
 /** The settings of traces, of a server or of one of its models. */
 export interface TraceSettings {
@@ -20,10 +22,19 @@ export interface TraceSettings {
 }
 
 /** Who takes the traces. */
-export type TraceMode = "triton" | "opentelemetry";
+export type TraceMode = (typeof TRACE_MODES)[number];
+
+export const TRACE_MODES = ["triton", "opentelemetry"] as const;
 
 /** The settings that can change while the server runs. */
-export type ChangeableTraceSetting = "levels" | "rate" | "count" | "logFrequency";
+export type ChangeableTraceSetting = (typeof CHANGEABLE_TRACE_SETTINGS)[number];
+
+export const CHANGEABLE_TRACE_SETTINGS = [
+  "levels",
+  "rate",
+  "count",
+  "logFrequency",
+] as const satisfies readonly (keyof TraceSettings)[];
 
 /** New settings: null takes a change back, so that the setting is again what it was without it. */
 export type TraceChanges = {
