@@ -48,7 +48,8 @@ export class PythonProcess {
         : variables,
     });
     this.#child = child;
-    const [, stdout, stderr, line, lifeline] = child.stdio as unknown as Duplex[];
+    const { stdout, stderr } = child;
+    const [line, lifeline] = child.stdio.slice(3) as Duplex[];
     this.#line = line!;
     child.on("error", (error) => {
       if (child.pid === undefined) this.#end(`could not be started (${error.message})`);

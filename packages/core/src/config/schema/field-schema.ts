@@ -10,8 +10,10 @@ export interface EnumSchema {
 }
 
 /** A message: its fields in the order in which they are defined, which is the order of the JSON form. */
-export interface MessageSchema {
+export interface MessageSchema<T extends object = object> {
   readonly kind: "message";
+  /** The type of such a message; there is no value. */
+  readonly messageType?: T;
   /** Name without the package: `ModelVersionPolicy.Latest`. */
   readonly name: string;
   readonly fields: readonly FieldSchema[];
@@ -42,7 +44,10 @@ export type FieldRow = readonly [name: string, type: FieldType, special?: Specia
 type Special = "repeated" | "map<string>" | "map<uint64>" | "hidden" | { readonly oneof: string };
 
 /** Makes a message of its rows. */
-export function message(name: string, rows: readonly FieldRow[]): MessageSchema {
+export function message<T extends object = object>(
+  name: string,
+  rows: readonly FieldRow[],
+): MessageSchema<T> {
   return { kind: "message", name, fields: rows.map(toField) };
 }
 
@@ -78,6 +83,11 @@ export function isEnum(type: FieldType): type is EnumSchema {
 /** Any message as a plain object, by the keys of its fields. */
 export type PlainMessage = Record<string, unknown>;
 
+/** A message, to read and write its fields by their keys. */
+export function fieldsOf(message: object): PlainMessage {
+  return message as PlainMessage;
+}
+
 /** The value of a field that nobody set; undefined for one that is then absent. */
 export function defaultValue(field: FieldSchema): unknown {
   if (field.shape === "repeated") return [];
@@ -95,11 +105,11 @@ export function zeroOf(type: Exclude<FieldType, MessageSchema>): string | number
 }
 
 /** A message in which nothing is set. */
-export function emptyMessage(schema: MessageSchema): PlainMessage {
+export function emptyMessage<T extends object>(schema: MessageSchema<T>): T {
   const empty: PlainMessage = {};
   for (const field of schema.fields) {
     const value = defaultValue(field);
     if (value !== undefined) empty[field.key] = value;
   }
-  return empty;
+  return empty as T;
 }

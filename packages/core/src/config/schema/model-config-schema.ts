@@ -1,3 +1,4 @@
+import type { ModelConfig } from "../model-config.js";
 import {
   batchInputKind,
   batchOutputKind,
@@ -157,7 +158,7 @@ const metricControl = message("ModelMetrics.MetricControl", [
 const schedulingChoice = { oneof: "scheduling_choice" } as const;
 
 /** Triton's `ModelConfig`. */
-export const modelConfigSchema = message("ModelConfig", [
+export const modelConfigSchema = message<ModelConfig>("ModelConfig", [
   ["name", "string"],
   ["platform", "string"],
   ["backend", "string"],
