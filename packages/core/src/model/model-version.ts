@@ -13,10 +13,9 @@ import type { EnsembleMembers, MemberOf } from "./ensemble-members.js";
 import type { InstanceUpdate, LiveInstances } from "./live-instances.js";
 import { createParts } from "./model-parts.js";
 import type { ModelRequests } from "./model-requests.js";
-import type { ModelState } from "./model-state.js";
 import type { ModelVersionInit } from "./model-version-init.js";
 import { type QueueSnapshot, queueSnapshot } from "./queue-snapshot.js";
-import type { RegisteredVersion } from "./registered-version.js";
+import type { ModelState, RegisteredVersion } from "./registered-version.js";
 
 /**
  * One version of a model: its configuration, scheduler, instances and statistics, and the state it is in.

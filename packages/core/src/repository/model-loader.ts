@@ -8,12 +8,12 @@ import { TritonError } from "../errors/triton-error.js";
 import { ModelVersion } from "../model/model-version.js";
 import { AbsentVersion } from "../model/registered-version.js";
 import type { Log } from "../observe/log/log.js";
-import { Gate } from "./gate.js";
 import { subdirectories } from "./layout/list-directory.js";
 import { isVersionModified } from "./layout/model-times.js";
 import { readVersionDirectories, versionsToLoad } from "./layout/versions-to-load.js";
 import type { ModelId } from "./model-id.js";
 import type { PolledModel } from "./poll-model.js";
+import { Semaphore } from "./semaphore.js";
 import { type CreatorContext, VersionCreator } from "./version-creator.js";
 
 /** What loading takes. */
@@ -42,14 +42,14 @@ export interface LoadedModel {
 /** Brings versions of models into service and takes them out of it. What it is told to do to one model must not overlap. */
 export class ModelLoader {
   readonly #context: LoaderContext;
-  readonly #gate: Gate;
+  readonly #permits: Semaphore;
   readonly #creator: VersionCreator;
   /** The configuration that each version was made from, before its file completed it. */
   readonly #prepared = new WeakMap<ModelVersion, ModelConfig>();
 
   constructor(context: LoaderContext) {
     this.#context = context;
-    this.#gate = new Gate(context.loadThreadCount);
+    this.#permits = new Semaphore(context.loadThreadCount);
     this.#creator = new VersionCreator(context);
   }
 
@@ -117,7 +117,7 @@ export class ModelLoader {
     const { name, namespace } = polled.id;
     const serving = this.#serving(polled.id).find((model) => model.version === version);
     if (serving !== undefined && this.#canStay(serving, polled, previous)) {
-      return this.#gate.run(() => this.#update(serving, polled));
+      return this.#permits.run(() => this.#update(serving, polled));
     }
     log.info(`loading: ${name}:${version}`);
     const leaving = this.#loaded(polled.id).find((model) => model.version === version && model !== serving);
@@ -127,7 +127,9 @@ export class ModelLoader {
     };
     show("LOADING");
     try {
-      const fresh = await this.#gate.run(() => this.#creator.create(polled, version, serving === undefined));
+      const fresh = await this.#permits.run(() =>
+        this.#creator.create(polled, version, serving === undefined),
+      );
       this.#prepared.set(fresh, polled.config);
       return { version, fresh };
     } catch (error) {

@@ -2,7 +2,22 @@ import { createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import { cancelled } from "../client/cancelled.js";
 import { onAbort } from "../client/on-abort.js";
 import type { RequestShare } from "./request-share.js";
-import { UnpackFault } from "./unpack-fault.js";
+
+/** Faults of a compressed input: its output is too large, or too large for its compressed size, or its data is broken. */
+export type UnpackFaultKind = "SIZE" | "RATIO" | "DATA";
+
+/** The error of an input that cannot be unpacked. Frontends word it for their clients. */
+export class UnpackFault extends Error {
+  override readonly name = "UnpackFault";
+
+  constructor(
+    readonly kind: UnpackFaultKind,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
 
 /** Compression formats. `gzip-data` is a member of gzip without its header, and whatever follows it. */
 export type Compression = "gzip" | "gzip-data" | "deflate";

@@ -43,12 +43,31 @@ export interface FieldSchema {
 export type FieldRow = readonly [name: string, type: FieldType, special?: Special];
 type Special = "repeated" | "map<string>" | "map<uint64>" | "hidden" | { readonly oneof: string };
 
+/** Key of a field in `ModelConfig`, from its name: `maxBatchSize` from `max_batch_size`. */
+type KeyOf<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<KeyOf<Rest>>}`
+  : Name;
+
+/** Keys that rows have and the type lacks, and the other way round. */
+type Mismatch<T, R extends readonly FieldRow[]> =
+  | Exclude<KeyOf<R[number][0]>, keyof T>
+  | Exclude<keyof T, KeyOf<R[number][0]>>;
+
 /** Makes a message of its rows. */
-export function message<T extends object = object>(
-  name: string,
-  rows: readonly FieldRow[],
-): MessageSchema<T> {
+export function message<T extends object>(name: string, rows: readonly FieldRow[]): MessageSchema<T> {
   return { kind: "message", name, fields: rows.map(toField) };
+}
+
+/**
+ * Makes a message of type `T`. The compiler reports rows that `T` lacks, and keys of `T` without a row.
+ *
+ * @example `messageOf<ModelQueuePolicy>()("ModelQueuePolicy", rows)`
+ */
+export function messageOf<T extends object>() {
+  return <const R extends readonly FieldRow[]>(
+    name: string,
+    rows: R & ([Mismatch<T, R>] extends [never] ? unknown : { readonly mismatch: Mismatch<T, R> }),
+  ): MessageSchema<T> => message<T>(name, rows);
 }
 
 /** Makes an enumeration of its names; their numbers count up from 0. */

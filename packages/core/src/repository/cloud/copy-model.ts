@@ -5,7 +5,7 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { sleep } from "../../clock/sleep.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { Gate } from "../gate.js";
+import type { Semaphore } from "../semaphore.js";
 import { cloudError, statusOf } from "./cloud-error.js";
 import type { CloudStorage } from "./cloud-storage.js";
 import type { ModelCopy } from "./model-copy.js";
@@ -19,7 +19,7 @@ const FIRST_PAUSE_MS = 200;
 export interface CopyContext extends Patience {
   readonly storage: CloudStorage;
   /** Lets so many objects be copied at once. */
-  readonly gate: Gate;
+  readonly permits: Semaphore;
   /** The copy from before: what has not changed is taken from there. */
   readonly previous: ModelCopy | undefined;
   /** An object as people know it. */
@@ -44,7 +44,7 @@ export async function copyModel(
   let problem: TritonError | undefined;
   await Promise.all(
     objects.map((object) =>
-      context.gate.run(async () => {
+      context.permits.run(async () => {
         if (signal.aborted) return;
         const old = before.get(object.path);
         await copyObject(directory, object, old, { ...context, signal }).catch((error) => {
