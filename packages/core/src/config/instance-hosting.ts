@@ -8,9 +8,9 @@ import { keyList } from "./key-list.js";
  * | `worker` | | by default | by default |
  * | `process` | | may | may |
  */
-export type Isolation = (typeof ISOLATIONS)[number];
+export type Isolation = "inline" | "worker" | "process";
 
-export const ISOLATIONS = ["inline", "worker", "process"] as const;
+export const ISOLATIONS = keyList<Record<Isolation, unknown>>({ inline: true, worker: true, process: true });
 
 /** When an instance is replaced by a new one, which starts first. */
 export interface RecycleOptions {

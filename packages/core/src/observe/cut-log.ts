@@ -1,3 +1,5 @@
+import { keyList } from "../config/key-list.js";
+
 /**
  * Why a batch has the requests that it has, and not more:
  *
@@ -12,18 +14,18 @@
  * | `INSTANCE` | an instance took what there was: nobody was waiting |
  * | `FLUSH` | the model stops or unloads, and nothing waits for others any more |
  */
-export type CutReason = (typeof CUT_REASONS)[number];
+export type CutReason = "SIZE" | "PREFERRED" | "DELAY" | "SHAPE" | "COST" | "POLICY" | "INSTANCE" | "FLUSH";
 
-export const CUT_REASONS = [
-  "SIZE",
-  "PREFERRED",
-  "DELAY",
-  "SHAPE",
-  "COST",
-  "POLICY",
-  "INSTANCE",
-  "FLUSH",
-] as const;
+export const CUT_REASONS = keyList<Record<CutReason, unknown>>({
+  SIZE: true,
+  PREFERRED: true,
+  DELAY: true,
+  SHAPE: true,
+  COST: true,
+  POLICY: true,
+  INSTANCE: true,
+  FLUSH: true,
+});
 
 /** One batch that was taken by an instance. */
 export interface Cut {

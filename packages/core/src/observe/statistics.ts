@@ -1,12 +1,18 @@
+import { keyList } from "../config/key-list.js";
 import { CutLog } from "./cut-log.js";
 import { addTo, type ComputeTimes, type Duration, type ExecutionTimes, zeroDuration } from "./duration.js";
 import type { LatencyMetrics } from "./latency/latency-metrics.js";
 import { ResponseLog } from "./response-statistics.js";
 
 /** Why a request failed, as the metrics label it. */
-export type FailureReason = (typeof FAILURE_REASONS)[number];
+export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
 
-export const FAILURE_REASONS = ["REJECTED", "CANCELED", "BACKEND", "OTHER"] as const;
+export const FAILURE_REASONS = keyList<Record<FailureReason, unknown>>({
+  REJECTED: true,
+  CANCELED: true,
+  BACKEND: true,
+  OTHER: true,
+});
 
 /** Durations of the executions of one batch size. */
 export interface BatchStatistics {

@@ -1,7 +1,9 @@
-/** What of a request is recorded: when what happened to it, and the tensors that went in and came out. */
-export type TraceLevel = (typeof TRACE_LEVELS)[number];
+import { keyList } from "../../config/key-list.js";
 
-export const TRACE_LEVELS = ["TIMESTAMPS", "TENSORS"] as const;
+/** What of a request is recorded: when what happened to it, and the tensors that went in and came out. */
+export type TraceLevel = "TIMESTAMPS" | "TENSORS";
+
+export const TRACE_LEVELS = keyList<Record<TraceLevel, unknown>>({ TIMESTAMPS: true, TENSORS: true });
 
 /** The settings of traces, of a server or of one of its models. */
 export interface TraceSettings {
@@ -22,19 +24,19 @@ export interface TraceSettings {
 }
 
 /** Who takes the traces. */
-export type TraceMode = (typeof TRACE_MODES)[number];
+export type TraceMode = "triton" | "opentelemetry";
 
-export const TRACE_MODES = ["triton", "opentelemetry"] as const;
+export const TRACE_MODES = keyList<Record<TraceMode, unknown>>({ triton: true, opentelemetry: true });
 
 /** The settings that can change while the server runs. */
-export type ChangeableTraceSetting = (typeof CHANGEABLE_TRACE_SETTINGS)[number];
+export type ChangeableTraceSetting = "levels" | "rate" | "count" | "logFrequency";
 
-export const CHANGEABLE_TRACE_SETTINGS = [
-  "levels",
-  "rate",
-  "count",
-  "logFrequency",
-] as const satisfies readonly (keyof TraceSettings)[];
+export const CHANGEABLE_TRACE_SETTINGS = keyList<Record<ChangeableTraceSetting, unknown>>({
+  levels: true,
+  rate: true,
+  count: true,
+  logFrequency: true,
+});
 
 /** New settings: null takes a change back, so that the setting is again what it was without it. */
 export type TraceChanges = {
