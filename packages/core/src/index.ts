@@ -41,13 +41,12 @@ export { RESCHEDULE } from "./callable/reschedule.js";
 export { sample } from "./callable/sample.js";
 export { sequenceState } from "./callable/sequence-state.js";
 export { type Done, done, type StepResult, type StepwiseModel, stepwise } from "./callable/stepwise.js";
-export type { InputsOf, InputValuesOf, NdArrayOf, OutputsOf, ResultOf } from "./callable/tensors-of.js";
+export type { InputsOf, InputValuesOf, NdArrayOf, OutputsOf, ResultOf } from "./callable/tensor-types.js";
 export { tritonContext } from "./callable/triton-context.js";
 // Re-exported as a whole: only so can others add to the interface in it.
 export * from "./callable/triton-models.js";
 export { type Clock, realClock, type Timer } from "./clock/clock.js";
 export { VirtualClock } from "./clock/virtual-clock.js";
-export type { BatchInputSpec, BatchOutputSpec } from "./config/batch-tensors.js";
 export type { EnsembleOptions, EnsembleStep } from "./config/ensemble-options.js";
 export type { HostPolicies, HostPolicy } from "./config/host-policy.js";
 export type { InstanceHosting, Isolation, RecycleOptions } from "./config/instance-hosting.js";
@@ -69,7 +68,7 @@ export type { BatcherOptions, InstanceGroupOptions, ModelOptions } from "./confi
 export type { ModelSequenceBatching } from "./config/sequence-batching.js";
 export type { SequenceOptions } from "./config/sequence-options.js";
 export type { SequenceStateOption } from "./config/sequence-state-options.js";
-export type { TensorSpec } from "./config/tensor-spec.js";
+export type { BatchInputSpec, BatchOutputSpec, TensorSpec } from "./config/tensor-spec.js";
 export type {
   BatchingRequest,
   BatchKey,
@@ -181,9 +180,9 @@ export { InferenceRequest } from "./request/inference-request.js";
 export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
 export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
+export { UnpackFault, type UnpackFaultKind } from "./request-memory/inflate.js";
 export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
 export type { RequestShare } from "./request-memory/request-share.js";
-export { UnpackFault, type UnpackFaultKind } from "./request-memory/unpack-fault.js";
 export { classify } from "./response/classify.js";
 export { AccessGate, ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/access-gate.js";
 export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
@@ -194,8 +193,8 @@ export type {
   ServerMetadata,
 } from "./service/inference-service.js";
 export type { ModelStatisticsReport } from "./service/statistics-report.js";
-export type { SystemRegionStatus } from "./shared-memory/registered-region.js";
-export { type RegionRange, type RequestedRange, RequestRegions } from "./shared-memory/request-regions.js";
+export type { RequestedRange, SystemRegionStatus } from "./shared-memory/registered-region.js";
+export { type RegionRange, RequestRegions } from "./shared-memory/request-regions.js";
 export {
   type CudaRegionStatus,
   SharedMemory,

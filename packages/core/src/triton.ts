@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import type { BindEnsembleOptions } from "./bind/bind-ensemble-options.js";
 import type { BindMethodOptions, BindOptions } from "./bind/bind-options.js";
-import { handleOfBinding } from "./bind/handle-of-binding.js";
+import { handleOfBinding } from "./bind/binding-handle.js";
 import type { InputValues, OutputArrays } from "./bind/in-process-tensors.js";
 import { inferByName } from "./bind/infer-by-name.js";
 import type { InferOptions } from "./bind/infer-options.js";
@@ -9,16 +9,13 @@ import type { ModelHandle } from "./bind/model-handle.js";
 import { type Binding, planBinding } from "./bind/plan-binding.js";
 import { planEnsemble } from "./bind/plan-ensemble.js";
 import type { InputsOfModel, OutputsOfModel } from "./callable/triton-models.js";
-import { settledWithin } from "./clock/settled-within.js";
 import type { TensorSpec } from "./config/tensor-spec.js";
-import { TritonError } from "./errors/triton-error.js";
 import { promClient } from "./observe/prom-client.js";
 import type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
-import { loadDefaultFrontends } from "./serve/default-frontends.js";
-import { openFrontends, type ServeResult } from "./serve/open-frontends.js";
-import { windDown } from "./serve/wind-down.js";
+import type { ServeResult } from "./serve/open-frontends.js";
+import { ServerLifetime } from "./server-lifetime.js";
 import { assembleServer, type ServerParts } from "./server-parts.js";
-import type { Frontend, ServeOptions } from "./service/frontend.js";
+import type { Frontend } from "./service/frontend.js";
 import type { InferenceService } from "./service/inference-service.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 
@@ -42,16 +39,14 @@ import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 export class Triton implements AsyncDisposable {
   #metrics: Registry | undefined;
   readonly #parts: ServerParts;
-  readonly #serveOptions: ServeOptions;
+  readonly #lifetime: ServerLifetime;
   readonly #drainTimeoutMs: number;
-  #frontends: readonly Frontend[] = [];
-  #serving: Promise<ServeResult> | undefined;
-  #closing: Promise<void> | undefined;
 
   constructor(options: TritonOptions = {}) {
-    this.#serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
     this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#parts = assembleServer(options, () => this.metrics);
+    const serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
+    this.#lifetime = new ServerLifetime(this.#parts, serveOptions, this.#drainTimeoutMs);
   }
 
   /**
@@ -94,7 +89,7 @@ export class Triton implements AsyncDisposable {
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: BindOptions<I, O> | BindMethodOptions<I, O>,
   ): ModelHandle<I, O> {
-    this.#assertOpen();
+    this.#lifetime.assertOpen();
     const binding = planBinding(
       options as BindOptions<readonly TensorSpec[], readonly TensorSpec[]>,
       (name, version) => this.#isTaken(name, version),
@@ -127,7 +122,7 @@ export class Triton implements AsyncDisposable {
   bindEnsemble<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: BindEnsembleOptions<I, O>,
   ): ModelHandle<I, O> {
-    this.#assertOpen();
+    this.#lifetime.assertOpen();
     const { memberOf } = this.#parts.registry;
     const has = (name: string, version: number) => this.#isTaken(name, version);
     return this.#add<I, O>(planEnsemble(options, { memberOf, has }));
@@ -158,7 +153,7 @@ export class Triton implements AsyncDisposable {
    * @example `await triton.loadModel("resnet", { config: JSON.stringify({ max_batch_size: 16 }) })`
    */
   async loadModel(name: string, parameters: LoadParameters = {}): Promise<void> {
-    this.#assertOpen();
+    this.#lifetime.assertOpen();
     await this.#parts.startUp.over;
     await (await this.#parts.repository.loadModel(name, parameters)).removed;
   }
@@ -169,7 +164,7 @@ export class Triton implements AsyncDisposable {
    * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit".
    */
   async unloadModel(name: string, parameters: UnloadParameters = {}): Promise<void> {
-    this.#assertOpen();
+    this.#lifetime.assertOpen();
     await this.#parts.startUp.over;
     await (await this.#parts.repository.unloadModel(name, parameters)).ended;
   }
@@ -192,16 +187,7 @@ export class Triton implements AsyncDisposable {
    * @throws TritonError when a model failed to load or a port is taken; then nothing stays open.
    */
   async serve(options: { readonly frontends?: readonly Frontend[] } = {}): Promise<ServeResult> {
-    this.#assertOpen();
-    if (this.#serving !== undefined) {
-      throw new TritonError("ALREADY_EXISTS", "serve() has been called already");
-    }
-    const serving = this.#serve(options.frontends);
-    this.#serving = serving;
-    serving.catch(() => {
-      this.#serving = undefined;
-    });
-    return serving;
+    return this.#lifetime.serve(options.frontends, () => this.ready());
   }
 
   /**
@@ -209,34 +195,11 @@ export class Triton implements AsyncDisposable {
    * instances are released. Calling it twice is harmless.
    */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+    return this.#lifetime.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  async #serve(given: readonly Frontend[] | undefined): Promise<ServeResult> {
-    await this.ready();
-    const frontends = given ?? (await loadDefaultFrontends(this.#serveOptions));
-    this.#frontends = frontends;
-    return openFrontends(frontends, this.#parts.service);
-  }
-
-  async #close(): Promise<void> {
-    await this.#serving?.catch(() => {});
-    const { service, repository, registry, models, log } = this.#parts;
-    service.stopping = true;
-    await settledWithin(models.clock, this.#drainTimeoutMs, repository.close());
-    await windDown(registry.models(), this.#frontends, models.clock, this.#drainTimeoutMs);
-    await settledWithin(models.clock, this.#drainTimeoutMs, repository.ended());
-    await models.close();
-    if (models.tracing !== undefined) {
-      await settledWithin(models.clock, this.#drainTimeoutMs, models.tracing.close());
-    }
-    service.sharedMemory.close();
-    log.close();
   }
 
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
@@ -253,9 +216,5 @@ export class Triton implements AsyncDisposable {
 
   #isTaken(name: string, version: number): boolean {
     return this.#parts.registry.has(name, version) || this.#parts.repository.has(name);
-  }
-
-  #assertOpen(): void {
-    if (this.#closing !== undefined) throw new TritonError("UNAVAILABLE", "this Triton has been closed");
   }
 }

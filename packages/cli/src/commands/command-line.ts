@@ -1,19 +1,10 @@
 import { VERSION } from "@tritonjs/core";
 import { Command } from "commander";
-import type { Extensions } from "../extensions.js";
-import type { Terminal } from "../terminal.js";
+import type { CommandContext } from "./command-context.js";
 import { configCommand } from "./config-command.js";
 import { initCommand } from "./init-command.js";
 import { serveCommand } from "./serve-help.js";
 import { typesCommand } from "./types-command.js";
-
-/** What a command is run with. */
-export interface CommandContext {
-  readonly terminal: Terminal;
-  readonly extensions: Extensions;
-  /** Told the exit code of a command that came to its end. */
-  finish(this: void, code: number): void;
-}
 
 /** All commands. */
 export function commandLine(context: CommandContext): Command {

@@ -10,7 +10,7 @@ import {
 import { Command } from "commander";
 import { checkReport, reportText } from "../check/check-report.js";
 import { loadModels } from "../check/load-models.js";
-import type { CommandContext } from "./command-line.js";
+import type { CommandContext } from "./command-context.js";
 
 interface Options {
   readonly json?: true;

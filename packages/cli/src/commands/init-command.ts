@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { writeSample } from "../init/write-sample.js";
-import type { CommandContext } from "./command-line.js";
+import type { CommandContext } from "./command-context.js";
 
 /** `tritonjs init`: a repository to begin with. */
 export function initCommand({ terminal, finish }: CommandContext): Command {

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { inspectRepository, modelTypes } from "@tritonjs/core";
 import { Command } from "commander";
 import { checkReport, reportText } from "../check/check-report.js";
-import type { CommandContext } from "./command-line.js";
+import type { CommandContext } from "./command-context.js";
 
 interface Options {
   readonly out?: string;

@@ -1,3 +1,4 @@
+import type { GrpcOptions } from "@tritonjs/grpc";
 import { boolean, flag, integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { type Restriction, readRestriction } from "./read-restriction.js";
@@ -69,8 +70,8 @@ export const frontendOptions = {
       "string",
       "How much responses are compressed: none, low, medium or high.",
       "none",
-      readChoice(
-        ["none", "low", "medium", "high"],
+      readChoice<NonNullable<GrpcOptions["inferResponseCompressionLevel"]>>(
+        { none: true, low: true, medium: true, high: true },
         "invalid argument for --grpc_infer_response_compression_level",
       ),
     ),

@@ -1,3 +1,4 @@
+import type { TritonOptions } from "@tritonjs/core";
 import { boolean, integer, integerFrom, list, text, value } from "./option.js";
 import {
   readBackendSetting,
@@ -34,7 +35,10 @@ export const machineOptions = {
       "string",
       '"execution_count": instances run by priority, when their resources are free. "off": at once.',
       "off",
-      readChoice(["execution_count", "off"], "invalid argument for --rate-limit"),
+      readChoice<NonNullable<TritonOptions["rateLimit"]>>(
+        { execution_count: true, off: true },
+        "invalid argument for --rate-limit",
+      ),
     ),
     "rate-limit-resource": list(
       "<resource>:<count>:<device>",

@@ -46,7 +46,7 @@ export function readOptions(sources: readonly GivenOptions[]): ReadOptions {
     const reason = noEffect ?? noEffectHere;
     if (reason !== undefined) warnings.push(`Warning: '--${name}' has no effect: ${reason}.`);
   }
-  return { values: Object.fromEntries(values) as unknown as OptionValues, warnings, given };
+  return { values: Object.fromEntries(values) as OptionValues, warnings, given };
 }
 
 function readOne(name: string, option: Option<unknown>, text: string, previous: unknown): unknown {

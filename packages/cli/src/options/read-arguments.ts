@@ -1,6 +1,5 @@
+import { readFileSync } from "node:fs";
 import { checkOptions } from "./check-options.js";
-import { readConfigFile } from "./config-file.js";
-import { readEnvironment } from "./environment.js";
 import { expandNames } from "./expand-names.js";
 import { OptionError } from "./option-error.js";
 import { findOption, type GivenOptions, type ReadOptions, readOptions } from "./option-values.js";
@@ -30,4 +29,46 @@ function splitArgument(argument: string): GivenOptions[number] {
 
 function isConfig([name]: GivenOptions[number]): boolean {
   return name === "config";
+}
+
+/**
+ * Options of a JSON file: an object of values by the names of the options; a list for an option that may be given
+ * several times.
+ *
+ * @throws OptionError for a file that cannot be read, and for unknown options.
+ */
+function readConfigFile(path: string): GivenOptions {
+  const fail = (reason: string) => new OptionError(`configuration file '${path}': ${reason}`, "alone");
+  const content = parse(path, fail);
+  if (typeof content !== "object" || content === null || Array.isArray(content)) {
+    throw fail("expected an object of options");
+  }
+  return Object.entries(content).flatMap(([name, value]) => {
+    if (findOption(name) === undefined || name === "config") throw fail(`unknown option '${name}'`);
+    return (Array.isArray(value) ? value : [value]).map((each): [string, string] => {
+      if (["string", "number", "boolean"].includes(typeof each)) return [name, String(each)];
+      throw fail(`option '${name}' has a value that is neither text, number nor boolean`);
+    });
+  });
+}
+
+function parse(path: string, fail: (reason: string) => OptionError): unknown {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw fail((error as Error).message);
+  }
+}
+
+/**
+ * Options of the environment: TRITONJS_HTTP_PORT for --http-port. Several values stand in lines of their own; an empty
+ * variable is none.
+ */
+function readEnvironment(environment: NodeJS.ProcessEnv): GivenOptions {
+  return Object.keys(allOptions).flatMap((name) => {
+    const value = environment[`TRITONJS_${name.toUpperCase().replaceAll("-", "_")}`];
+    return value === undefined || value === ""
+      ? []
+      : value.split("\n").map((line): [string, string] => [name, line]);
+  });
 }

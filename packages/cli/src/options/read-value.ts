@@ -48,12 +48,12 @@ export function readLevel(text: string): number {
   return value === "false" ? 0 : readInteger(text);
 }
 
-/** One of a list of words, in any case. */
-export function readChoice<const W extends string>(words: readonly W[], complaint: string) {
+/** One of several words, in any case. */
+export function readChoice<W extends string>(words: Readonly<Record<W, true>>, complaint: string) {
   return (text: string): W => {
-    const word = words.find((each) => each === text.toLowerCase());
-    if (word === undefined) throw new OptionError(complaint);
-    return word;
+    const word = text.toLowerCase();
+    if (!Object.hasOwn(words, word)) throw new OptionError(complaint);
+    return word as W;
   };
 }
 

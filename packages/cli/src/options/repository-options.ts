@@ -1,3 +1,4 @@
+import type { ModelControlMode } from "@tritonjs/core";
 import { boolean, flag, integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { readChoice } from "./read-value.js";
@@ -27,7 +28,10 @@ export const repositoryOptions = {
       '"none": all models are loaded at the start. "poll": changes in the repository are followed. "explicit": ' +
         "only models of --load-model are loaded, others on request.",
       "none",
-      readChoice(["none", "poll", "explicit"], "invalid argument for --model-control-mode"),
+      readChoice<ModelControlMode>(
+        { none: true, poll: true, explicit: true },
+        "invalid argument for --model-control-mode",
+      ),
     ),
     "repository-poll-secs": integer("Seconds between two polls, for --model-control-mode=poll.", 15),
     "load-model": list(

@@ -1,3 +1,4 @@
+import type { LogFormat } from "@tritonjs/core";
 import { boolean, integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { readLevel } from "./read-value.js";
@@ -32,7 +33,7 @@ export const serverOptions = {
   },
 };
 
-function readFormat(format: string): "default" | "ISO8601" {
+function readFormat(format: string): LogFormat {
   if (format === "default" || format === "ISO8601") return format;
   throw new OptionError("invalid argument for --log-format");
 }

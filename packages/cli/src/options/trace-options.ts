@@ -1,12 +1,11 @@
+import type { TraceMode } from "@tritonjs/core";
 import { list, type Option, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { type NamedSetting, splitSetting } from "./read-setting.js";
-import { readInteger } from "./read-value.js";
+import { readChoice, readInteger } from "./read-value.js";
 
 /** What `--trace-level` and the setting `level` name. */
 export type TraceLevelName = "OFF" | "TIMESTAMPS" | "TENSORS";
-
-const MODES = ["triton", "opentelemetry"] as const;
 
 /** Options of traces. */
 export const traceOptions = {
@@ -44,13 +43,12 @@ export function readTraceLevel(text: string): TraceLevelName {
 }
 
 /** `triton` or `opentelemetry`, in any case. */
-export function readTraceMode(text: string): (typeof MODES)[number] {
+export function readTraceMode(text: string): TraceMode {
   const mode = text.toLowerCase();
-  const known = MODES.find((each) => each === mode);
-  if (known !== undefined) return known;
-  throw new OptionError(
+  return readChoice<TraceMode>(
+    { triton: true, opentelemetry: true },
     `invalid value for trace mode option: ${mode}. Available options are "triton" and "opentelemetry"`,
-  );
+  )(mode);
 }
 
 /** `<mode>,<setting>=<value>`, or `<setting>=<value>` for both modes, whose name is then empty. */

@@ -1,6 +1,6 @@
 import type { OpenTelemetryOptions, TraceLevelOption, TraceOptions } from "@tritonjs/core";
 import { OptionError } from "../options/option-error.js";
-import type { OptionValues } from "../options/options.js";
+import type { OptionName, OptionValues } from "../options/options.js";
 import { readInteger } from "../options/read-value.js";
 import { readTraceLevel, readTraceMode } from "../options/trace-options.js";
 
@@ -11,7 +11,7 @@ const OLD_OPTIONS = {
   count: "trace-count",
   file: "trace-file",
   "log-frequency": "trace-log-frequency",
-} as const;
+} as const satisfies Record<string, OptionName>;
 
 /** What is said of such a setting when both are given. */
 const PROVIDED = {
@@ -20,14 +20,14 @@ const PROVIDED = {
   count: "provided count",
   file: "provided file",
   "log-frequency": "provided log-frequency",
-} as const;
+} as const satisfies Record<keyof typeof OLD_OPTIONS, string>;
 
 /** Settings of the mode opentelemetry that are numbers. */
 const SPAN_NUMBERS = {
   bsp_max_queue_size: "maxQueueSize",
   bsp_schedule_delay: "scheduleDelayMs",
   bsp_max_export_batch_size: "maxExportBatchSize",
-} as const;
+} as const satisfies Record<string, keyof OpenTelemetryOptions>;
 
 /** What a command line says of traces. */
 export interface TraceSettings {

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { TritonError } from "../errors/triton-error.js";
-import { assertStaysInside, isInside } from "../files/stays-inside.js";
+import { assertInside, isInside } from "../files/path-containment.js";
 import type { ModelSource } from "../instance/backend.js";
 
 /** What of a model tells where its file is. */
@@ -37,7 +37,7 @@ export async function findModelFile(
     }
     const found = await stat(path).catch(() => undefined);
     if (found === undefined) continue;
-    await assertStaysInside(directory, path);
+    await assertInside(directory, path);
     const isDirectory = found.isDirectory();
     if (isDirectory || found.isFile()) return { path, isDirectory };
     throw new TritonError("INVALID_ARG", `${path} is no file that can be read`);

@@ -26,7 +26,7 @@ export function padByFunction(
   );
   let padded: unknown;
   try {
-    padded = pad(given as unknown as Parameters<BatchPadFunction>[0]);
+    padded = pad(given as Parameters<BatchPadFunction>[0]);
   } catch (thrown) {
     throw fault(`threw an error: ${TritonError.from(thrown).message}`, thrown);
   }

@@ -1,4 +1,4 @@
-import type { InputValuesOf, ResultOf } from "../callable/tensors-of.js";
+import type { InputValuesOf, ResultOf } from "../callable/tensor-types.js";
 import type { Clock } from "../clock/clock.js";
 import { modelMetadata } from "../config/model-metadata.js";
 import type { TensorSpec } from "../config/tensor-spec.js";

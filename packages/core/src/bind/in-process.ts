@@ -5,8 +5,8 @@ import type { ModelVersion } from "../model/model-version.js";
 import type { ResponseHandler } from "../request/inference-request-init.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
+import { awaitReady } from "./model-readiness.js";
 import { type NestedOptions, sendInProcess } from "./send-in-process.js";
-import { whenReady } from "./when-ready.js";
 
 /** How the batch axis is meant: given with the values, or added for one sample and taken off its results. */
 export type BatchAxis = "given" | "added";
@@ -40,7 +40,7 @@ async function sendWhenReady(
   options: NestedOptions,
   onResponse: ResponseHandler,
 ): Promise<void> {
-  await whenReady(model, clock, options);
+  await awaitReady(model, clock, options);
   // Of an ensemble only its members tell.
   assertUnary(model);
   sendInProcess(model, clock, inputs, options, onResponse);

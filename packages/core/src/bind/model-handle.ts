@@ -1,4 +1,4 @@
-import type { InputValuesOf, ResultOf } from "../callable/tensors-of.js";
+import type { InputValuesOf, ResultOf } from "../callable/tensor-types.js";
 import type { Isolation } from "../config/instance-hosting.js";
 import type { InstancePlacement } from "../config/instances.js";
 import type { ModelConfig } from "../config/model-config.js";

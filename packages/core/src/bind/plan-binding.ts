@@ -2,6 +2,7 @@ import { planVariableLength, type VariableLength } from "../batch/variable-lengt
 import { SAMPLE_TAKES_ONE } from "../callable/sample.js";
 import type { Gpus } from "../config/gpus.js";
 import { initialStates } from "../config/initial-states.js";
+import { keyList } from "../config/key-list.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { resolveConfig } from "../config/resolve-config.js";
 import { sequenceBatching } from "../config/sequence-options.js";
@@ -38,18 +39,18 @@ export interface Binding {
   readonly initialStates?: ReadonlyMap<string, Tensor>;
 }
 
-const BIND_KEYS = [
-  "modelName",
-  "modelVersion",
-  "inferFunc",
-  "inputs",
-  "outputs",
-  "config",
-  "modelConfig",
-  "strict",
-  "onSequenceEvict",
-  "stateFiles",
-];
+const BIND_KEYS = keyList<AnyBindOptions>({
+  modelName: true,
+  modelVersion: true,
+  inferFunc: true,
+  inputs: true,
+  outputs: true,
+  config: true,
+  modelConfig: true,
+  strict: true,
+  onSequenceEvict: true,
+  stateFiles: true,
+});
 
 /**
  * Checks what `bind` was given and turns it into a configuration and a way to make instances.

@@ -1,4 +1,5 @@
 import { ENSEMBLE_OPTION_KEYS, ENSEMBLE_STEP_KEYS, type EnsembleStep } from "../config/ensemble-options.js";
+import { keyList } from "../config/key-list.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { resolveEnsemble } from "../config/resolve-ensemble.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
@@ -18,7 +19,15 @@ export interface BoundModels {
   readonly memberOf: MemberOf;
 }
 
-const BIND_KEYS = ["modelName", "modelVersion", "inputs", "outputs", "steps", "config", "modelConfig"];
+const BIND_KEYS = keyList<BindEnsembleOptions<[], []>>({
+  modelName: true,
+  modelVersion: true,
+  inputs: true,
+  outputs: true,
+  steps: true,
+  config: true,
+  modelConfig: true,
+});
 
 /**
  * Checks what `bindEnsemble` was given, also against those of its members that are bound already.

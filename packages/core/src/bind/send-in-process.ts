@@ -7,7 +7,7 @@ import type { ResponseHandler } from "../request/inference-request-init.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { followSignal } from "./follow-signal.js";
 import type { InferOptions } from "./infer-options.js";
-import { cancelledError } from "./when-ready.js";
+import { cancelledError } from "./model-readiness.js";
 
 /** A number as a correlation id: an integer of 64 bits without sign. */
 function toId(id: number): bigint {

@@ -2,10 +2,10 @@ import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { Tensor } from "../tensor/tensor.js";
-import { AnswersInTurn } from "./answers-in-turn.js";
+import { AnswerReader } from "./answer-reader.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
+import { awaitReady } from "./model-readiness.js";
 import type { NestedOptions } from "./send-in-process.js";
-import { whenReady } from "./when-ready.js";
 
 /**
  * The responses to one request, one at a time: a decoupled model makes no more than the reader takes. Leaving the
@@ -29,8 +29,8 @@ async function* responses(
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
-  if (model.state !== "READY") await whenReady(model, clock, options);
-  const answers = new AnswersInTurn(model, clock, inputs, options);
+  if (model.state !== "READY") await awaitReady(model, clock, options);
+  const answers = new AnswerReader(model, clock, inputs, options);
   try {
     for (;;) {
       const { outcome, final } = await answers.next();

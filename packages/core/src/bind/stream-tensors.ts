@@ -4,7 +4,7 @@ import { isDecoupled } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { Tensor } from "../tensor/tensor.js";
-import { AnswersInTurn } from "./answers-in-turn.js";
+import { AnswerReader } from "./answer-reader.js";
 import type { NestedOptions } from "./send-in-process.js";
 
 /**
@@ -25,7 +25,7 @@ export async function* streamTensors(
   if (options.decoupled === false && isDecoupled(config)) {
     throw new TritonError("UNSUPPORTED", `model '${name}' answers with any number of responses (decoupled)`);
   }
-  const answers = new AnswersInTurn(model, clock, inputs, options);
+  const answers = new AnswerReader(model, clock, inputs, options);
   const { stopSignal } = options;
   stopSignal?.addEventListener("abort", () => answers.askToStop(), { once: true });
   if (stopSignal?.aborted) answers.askToStop();

@@ -49,9 +49,9 @@ function kindOf({ data }: NdArray): unknown {
 function padded(values: NdArray, rowShape: readonly number[], padValue: number | bigint): NdArray {
   const shape = [values.shape[0]!, ...rowShape];
   const size = shape.reduce((product, dim) => product * dim, 1);
-  const elements = emptyLike(values.data as never, size);
+  const elements = emptyLike(values.data, size);
   if (Array.isArray(elements)) elements.fill(new Uint8Array());
-  else elements.fill((isBig(elements) ? BigInt(padValue) : Number(padValue)) as never);
+  else fill(elements, isBig(elements) ? BigInt(padValue) : Number(padValue));
   const out = ndarray(elements as Float32Array, shape);
   const index = values.shape.map(() => 0);
   for (let i = 0; i < values.size; i++) {
@@ -60,6 +60,10 @@ function padded(values: NdArray, rowShape: readonly number[], padValue: number |
       index[axis] = 0;
   }
   return out;
+}
+
+function fill(elements: { fill(value: number | bigint): unknown }, value: number | bigint): void {
+  elements.fill(value);
 }
 
 function isBig(elements: ArrayLike<unknown>): boolean {

@@ -5,7 +5,7 @@ import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
 import type { AnyTensorFunc, DecoratedTensorFunc, TensorFunc } from "./infer-func.js";
 import { type InputArrays, rowOf, sameRows } from "./rows.js";
-import type { InputOf, seenAs } from "./tensors-of.js";
+import type { InputOf, seenAs } from "./tensor-types.js";
 import { TRITON_CONTEXT } from "./triton-context.js";
 
 /** Options of `firstValue`. */

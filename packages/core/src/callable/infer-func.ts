@@ -1,7 +1,7 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { InferContext, RequestInfo, RequestScope } from "./infer-context.js";
 import type { RESCHEDULE } from "./reschedule.js";
-import type { InputsOf, OutputList, OutputsOf } from "./tensors-of.js";
+import type { InputsOf, OutputList, OutputsOf } from "./tensor-types.js";
 
 /** Answers one request of a decoupled model, also after the callback has returned. */
 export interface ResponseSender<O extends readonly TensorSpec[]> {

@@ -1,5 +1,5 @@
 import ndarray, { type NdArray } from "ndarray";
-import type { TypedArray } from "../tensor/data-type.js";
+import type { Elements, TypedArray } from "../tensor/data-type.js";
 import { contiguousElements } from "../tensor/nd-array.js";
 
 /** ndarrays by name, the first axis of each of which is the batch. */
@@ -61,16 +61,16 @@ export function mergeRows(parts: readonly NdArray[], rows: readonly (readonly nu
 /** The elements of an array in row-major order, and how many a row has. */
 function flat(values: NdArray): { readonly elements: List; readonly perRow: number } {
   const perRow = values.shape.slice(1).reduce((product, dim) => product * dim, 1);
-  return { elements: contiguousElements(values as never) as List, perRow };
+  return { elements: contiguousElements(values as NdArray<Elements>), perRow };
 }
 
 /** An array of the same kind; a subclass of Uint8Array, as Buffer is one, may not be made with `new`. */
-export function emptyLike(elements: List, length: number): List {
+export function emptyLike(elements: object, length: number): List {
   if (Array.isArray(elements)) return new Array<unknown>(length);
   if (elements instanceof Uint8Array) return new Uint8Array(length);
   return new (elements.constructor as Float32ArrayConstructor)(length);
 }
 
-function copy(to: List, at: number, from: List, start: number, count: number): void {
-  for (let i = 0; i < count; i++) to[at + i] = from[start + i] as never;
+function copy(to: { [index: number]: unknown }, at: number, from: List, start: number, count: number): void {
+  for (let i = 0; i < count; i++) to[at + i] = from[start + i];
 }

@@ -1,7 +1,7 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { InferContext, InstanceInfo } from "./infer-context.js";
 import { callableStyle, type StyledInferFunc } from "./infer-func.js";
-import type { InputsOf, OutputsOf } from "./tensors-of.js";
+import type { InputsOf, OutputsOf } from "./tensor-types.js";
 
 const doneMark = Symbol.for("tritonjs.done");
 
@@ -77,12 +77,12 @@ export interface StepwiseModel<I extends readonly TensorSpec[], O extends readon
 export function stepwise<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], S>(
   model: StepwiseModel<I, O, S>,
 ): StyledInferFunc<I, O> {
-  const callback = () => {
+  const callback = (): never => {
     throw new TypeError("a stepwise callback is for bind to call");
   };
   Object.defineProperty(callback, callableStyle, { value: "stepwise" });
   Object.defineProperty(callback, stepwiseModel, { value: model });
-  return callback as unknown as StyledInferFunc<I, O>;
+  return callback as StyledInferFunc<I, O>;
 }
 
 const stepwiseModel = Symbol.for("tritonjs.stepwiseModel");

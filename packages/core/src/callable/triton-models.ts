@@ -1,5 +1,5 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
-import type { InputValuesOf, ResultOf } from "./tensors-of.js";
+import type { InputValuesOf, ResultOf } from "./tensor-types.js";
 
 /**
  * Models whose tensors the compiler knows: `triton.infer("resnet", ...)` of one that stands here is typed, any other

@@ -45,7 +45,7 @@ export class AnsweredTensors {
    * @throws TritonError INVALID_ARG when the answer has no such output, or when it has another data type.
    */
   array<D extends DataType = DataType>(name: string, datatype?: D): ArrayOf<D> {
-    return toNdArray(this.tensor(name, datatype)) as unknown as ArrayOf<D>;
+    return toNdArray(this.tensor(name, datatype)) as ArrayOf<D>;
   }
 
   /**

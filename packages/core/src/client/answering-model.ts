@@ -1,4 +1,4 @@
-import type { InputValuesOf, ResultOf } from "../callable/tensors-of.js";
+import type { InputValuesOf, ResultOf } from "../callable/tensor-types.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
 import { TritonError } from "../errors/triton-error.js";
 import { type BatchAxis, modelInputs } from "../tensor/model-inputs.js";

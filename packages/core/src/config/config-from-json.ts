@@ -5,6 +5,7 @@ import {
   emptyMessage,
   type FieldSchema,
   type FieldType,
+  fieldsOf,
   isEnum,
   isMessage,
   type MessageSchema,
@@ -29,19 +30,19 @@ export function configFromJson(json: string | Readonly<Record<string, unknown>>)
   const value = typeof json === "string" ? parseProtoJson(json) : json;
   if (!isObject(value)) throw new TritonError("INVALID_ARG", ": Root element must be a message.");
   const config = reader.message(value, modelConfigSchema, "");
-  if (reader.problems.length === 0) return config as unknown as ModelConfig;
+  if (reader.problems.length === 0) return config;
   throw new TritonError("INVALID_ARG", reader.problems.join("\n"));
 }
 
 class JsonReader {
   readonly problems: string[] = [];
 
-  message(json: PlainMessage, schema: MessageSchema, path: string): PlainMessage {
+  message<T extends object>(json: PlainMessage, schema: MessageSchema<T>, path: string): T {
     const message = emptyMessage(schema);
     for (const [name, value] of Object.entries(json)) {
       const field = schema.fields.find((one) => one.name === name || one.key === name);
       if (field === undefined) this.#problem(`${path === "" ? "" : `(${path}) `}${name}: Cannot find field.`);
-      else if (value !== null) this.#field(message, schema, field, value, path);
+      else if (value !== null) this.#field(fieldsOf(message), schema, field, value, path);
     }
     return message;
   }

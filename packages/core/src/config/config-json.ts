@@ -1,6 +1,7 @@
 import type { ModelConfig } from "./model-config.js";
 import {
   type FieldType,
+  fieldsOf,
   isEnum,
   isMessage,
   type MessageSchema,
@@ -14,7 +15,7 @@ import { modelConfigSchema } from "./schema/model-config-schema.js";
  * integers as plain numbers, and what JSON has no number for as a string.
  */
 export function toConfigJson(config: ModelConfig): Record<string, unknown> {
-  return toJson(config as unknown as PlainMessage, modelConfigSchema);
+  return toJson(fieldsOf(config), modelConfigSchema);
 }
 
 function toJson(message: PlainMessage, { fields }: MessageSchema): PlainMessage {

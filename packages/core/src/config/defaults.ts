@@ -19,7 +19,7 @@ import { modelConfigSchema } from "./schema/model-config-schema.js";
 export const DEFAULT_MAX_BATCH_SIZE = 4;
 
 /** A configuration in which nothing is written: each field as protobuf leaves it. */
-export const emptyConfig = (): ModelConfig => emptyMessage(modelConfigSchema) as unknown as ModelConfig;
+export const emptyConfig = (): ModelConfig => emptyMessage(modelConfigSchema);
 
 /** A configuration with nothing in it but what Triton's normalisation fills in. */
 export const emptyModelConfig = (): ModelConfig => ({

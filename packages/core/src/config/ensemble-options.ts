@@ -1,3 +1,4 @@
+import { keyList } from "./key-list.js";
 /** One model of an ensemble, as `bindEnsemble` takes it. */
 export interface EnsembleStep {
   readonly modelName: string;
@@ -27,12 +28,17 @@ export interface EnsembleOptions {
 }
 
 /** Names of the options, to tell a misspelt one from a known one. */
-export const ENSEMBLE_OPTION_KEYS = [
-  "batching",
-  "maxBatchSize",
-  "responseCache",
-  "maxInflightRequests",
-  "parameters",
-] as const;
+export const ENSEMBLE_OPTION_KEYS = keyList<EnsembleOptions>({
+  batching: true,
+  maxBatchSize: true,
+  responseCache: true,
+  maxInflightRequests: true,
+  parameters: true,
+});
 /** Names of the fields of a step. */
-export const ENSEMBLE_STEP_KEYS = ["modelName", "modelVersion", "inputMap", "outputMap"] as const;
+export const ENSEMBLE_STEP_KEYS = keyList<EnsembleStep>({
+  modelName: true,
+  modelVersion: true,
+  inputMap: true,
+  outputMap: true,
+});

@@ -2,6 +2,7 @@ import { FIELD_SUPPORT, type FieldSupport } from "./field-support-table.js";
 import type { ModelConfig } from "./model-config.js";
 import {
   type FieldSchema,
+  fieldsOf,
   isMessage,
   type MessageSchema,
   type PlainMessage,
@@ -29,7 +30,7 @@ export function fieldNotes(config: ModelConfig): string[] {
 /** Rows of the table whose field is set. */
 function setFields(config: ModelConfig): (readonly [path: string, support: FieldSupport])[] {
   const paths = new Set<string>();
-  collect(config as unknown as PlainMessage, modelConfigSchema, "", paths);
+  collect(fieldsOf(config), modelConfigSchema, "", paths);
   return Object.entries(FIELD_SUPPORT).filter(([path]) => paths.has(path));
 }
 

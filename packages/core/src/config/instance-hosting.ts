@@ -1,3 +1,4 @@
+import { keyList } from "./key-list.js";
 /**
  * Where an instance runs: on the thread of whoever bound the model, in a worker thread, or in a child process.
  *
@@ -9,8 +10,7 @@
  */
 export type Isolation = "inline" | "worker" | "process";
 
-/** All of them. */
-export const ISOLATIONS: readonly Isolation[] = ["inline", "worker", "process"];
+export const ISOLATIONS = keyList<Record<Isolation, unknown>>({ inline: true, worker: true, process: true });
 
 /** When an instance is replaced by a new one, which starts first. */
 export interface RecycleOptions {
@@ -40,13 +40,13 @@ export interface InstanceHosting {
 }
 
 /** Names of the options. */
-export const HOSTING_OPTION_KEYS = [
-  "isolation",
-  "heapLimitMb",
-  "executionTimeoutMs",
-  "abandonedTimeoutMs",
-  "recycle",
-] as const;
+export const HOSTING_OPTION_KEYS = keyList<InstanceHosting>({
+  isolation: true,
+  heapLimitMb: true,
+  executionTimeoutMs: true,
+  abandonedTimeoutMs: true,
+  recycle: true,
+});
 
 /** What a place is started with. */
 export interface InstanceLimits {
@@ -54,6 +54,9 @@ export interface InstanceLimits {
   /** Priority of a process, from -20 to 19; above 0 for less than others. */
   readonly nice?: number | undefined;
 }
+
+/** Names of the options of recycling. */
+export const RECYCLE_OPTION_KEYS = keyList<RecycleOptions>({ afterRequests: true, aboveMemoryMb: true });
 
 /** What is wrong with the hosting of a group, given where it may run; `where` names it. */
 export function hostingProblems(

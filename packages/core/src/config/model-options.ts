@@ -1,6 +1,7 @@
 import type { DataType } from "../tensor/data-type.js";
 import type { TensorValue } from "../tensor/from-value.js";
 import { HOSTING_OPTION_KEYS, type InstanceHosting } from "./instance-hosting.js";
+import { keyList } from "./key-list.js";
 import type { InstanceKind } from "./model-config.js";
 import type { SequenceOptions } from "./sequence-options.js";
 import { VARIABLE_LENGTH_OPTION_KEYS, type VariableLengthOptions } from "./variable-length-options.js";
@@ -140,45 +141,51 @@ export interface ModelOptions {
 }
 
 /** Names of the options, to tell a misspelt one from a known one. */
-export const MODEL_OPTION_KEYS = [
-  "batching",
-  "maxBatchSize",
-  "batcher",
-  "sequence",
-  "instanceGroup",
-  "modelWarmup",
-  "responseCache",
-  "decoupled",
-  "stepwise",
-  "parameters",
-] as const;
+export const MODEL_OPTION_KEYS = keyList<ModelOptions>({
+  batching: true,
+  maxBatchSize: true,
+  batcher: true,
+  sequence: true,
+  instanceGroup: true,
+  modelWarmup: true,
+  responseCache: true,
+  decoupled: true,
+  stepwise: true,
+  parameters: true,
+});
 /** Names of the batcher's options. */
 export const BATCHER_OPTION_KEYS = [
-  "maxQueueDelayMicroseconds",
-  "targetLatencyMs",
-  "preferredBatchSize",
-  "preserveOrdering",
-  "priorityLevels",
-  "defaultPriorityLevel",
-  "defaultQueuePolicy",
-  "priorityQueuePolicy",
+  ...keyList<Omit<BatcherOptions, keyof VariableLengthOptions>>({
+    maxQueueDelayMicroseconds: true,
+    targetLatencyMs: true,
+    preferredBatchSize: true,
+    preserveOrdering: true,
+    priorityLevels: true,
+    defaultPriorityLevel: true,
+    defaultQueuePolicy: true,
+    priorityQueuePolicy: true,
+  }),
   ...VARIABLE_LENGTH_OPTION_KEYS,
-] as const;
+];
 /** Names of a queue policy's options. */
-export const QUEUE_POLICY_OPTION_KEYS = [
-  "timeoutAction",
-  "defaultTimeoutMicroseconds",
-  "allowTimeoutOverride",
-  "maxQueueSize",
-] as const;
+export const QUEUE_POLICY_OPTION_KEYS = keyList<QueuePolicyOptions>({
+  timeoutAction: true,
+  defaultTimeoutMicroseconds: true,
+  allowTimeoutOverride: true,
+  maxQueueSize: true,
+});
 /** Names of an instance group's options. */
 export const INSTANCE_GROUP_OPTION_KEYS = [
-  "name",
-  "count",
-  "kind",
-  "gpus",
-  "passive",
-  "hostPolicy",
-  "rateLimiter",
+  ...keyList<Omit<InstanceGroupOptions, keyof InstanceHosting>>({
+    name: true,
+    count: true,
+    kind: true,
+    gpus: true,
+    passive: true,
+    hostPolicy: true,
+    rateLimiter: true,
+  }),
   ...HOSTING_OPTION_KEYS,
-] as const;
+];
+/** Names of the rate limiter's options. */
+export const RATE_LIMITER_OPTION_KEYS = keyList<RateLimiterOptions>({ resources: true, priority: true });

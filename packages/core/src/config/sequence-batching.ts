@@ -1,5 +1,3 @@
-import type { ModelConfig } from "./model-config.js";
-
 /** What a control tensor tells the model. */
 export type SequenceControlKind =
   | "CONTROL_SEQUENCE_START"
@@ -70,6 +68,12 @@ export function sequenceTensors(sequences: ModelSequenceBatching | undefined) {
 }
 
 /** Sequences that an instance takes at a time. */
-export function sequenceSlots({ sequenceBatching, maxBatchSize }: ModelConfig): number {
+export function sequenceSlots({
+  sequenceBatching,
+  maxBatchSize,
+}: {
+  readonly sequenceBatching?: ModelSequenceBatching;
+  readonly maxBatchSize: number;
+}): number {
   return sequenceBatching?.oldest?.maxCandidateSequences || Math.max(1, maxBatchSize);
 }

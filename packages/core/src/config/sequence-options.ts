@@ -1,4 +1,5 @@
 import { type DataType, toConfigDataType } from "../tensor/data-type.js";
+import { keyList } from "./key-list.js";
 import type { ModelSequenceBatching, SequenceControl, SequenceControlKind } from "./sequence-batching.js";
 import { type SequenceStateOption, sequenceState } from "./sequence-state-options.js";
 
@@ -58,21 +59,26 @@ export interface SequenceOptions {
 }
 
 /** Names of the options, to tell a misspelt one from a known one. */
-export const SEQUENCE_OPTION_KEYS = [
-  "strategy",
-  "maxSequenceIdleMicroseconds",
-  "maxCandidateSequences",
-  "preferredBatchSize",
-  "preserveOrdering",
-  "maxQueueDelayMicroseconds",
-  "minimumSlotUtilization",
-  "iterative",
-  "controls",
-  "states",
-] as const;
+export const SEQUENCE_OPTION_KEYS = keyList<SequenceOptions>({
+  strategy: true,
+  maxSequenceIdleMicroseconds: true,
+  maxCandidateSequences: true,
+  preferredBatchSize: true,
+  preserveOrdering: true,
+  maxQueueDelayMicroseconds: true,
+  minimumSlotUtilization: true,
+  iterative: true,
+  controls: true,
+  states: true,
+});
 
 /** Names of the controls. */
-export const SEQUENCE_CONTROL_KEYS = ["start", "end", "ready", "correlationId"] as const;
+export const SEQUENCE_CONTROL_KEYS = keyList<NonNullable<SequenceOptions["controls"]>>({
+  start: true,
+  end: true,
+  ready: true,
+  correlationId: true,
+});
 
 /** Turns the options into Triton's message. */
 export function sequenceBatching(options: SequenceOptions): ModelSequenceBatching {

@@ -5,6 +5,7 @@ import { readFileNow } from "../files/read-small-file.js";
 import { type DataType, toConfigDataType } from "../tensor/data-type.js";
 import { tensorFromValue } from "../tensor/from-value.js";
 import type { Tensor } from "../tensor/tensor.js";
+import { keyList } from "./key-list.js";
 import type { SequenceStateTensor } from "./sequence-batching.js";
 
 /**
@@ -36,15 +37,15 @@ export interface SequenceStateOption {
 }
 
 /** Names of the options, to tell a misspelt one from a known one. */
-export const SEQUENCE_STATE_OPTION_KEYS = [
-  "input",
-  "output",
-  "dtype",
-  "shape",
-  "initial",
-  "initialFile",
-  "useSameBufferForStateInputOutput",
-] as const;
+export const SEQUENCE_STATE_OPTION_KEYS = keyList<SequenceStateOption>({
+  input: true,
+  output: true,
+  dtype: true,
+  shape: true,
+  initial: true,
+  initialFile: true,
+  useSameBufferForStateInputOutput: true,
+});
 
 /** Turns an option into Triton's message. A value is what a file would be, under the name of the input. */
 export function sequenceState(option: SequenceStateOption): SequenceStateTensor {

@@ -1,4 +1,5 @@
 import { groupList } from "./instance-groups.js";
+import { RECYCLE_OPTION_KEYS } from "./instance-hosting.js";
 import {
   BATCHER_OPTION_KEYS,
   type BatcherOptions,
@@ -7,6 +8,7 @@ import {
   MODEL_OPTION_KEYS,
   type ModelOptions,
   QUEUE_POLICY_OPTION_KEYS,
+  RATE_LIMITER_OPTION_KEYS,
 } from "./model-options.js";
 import { SEQUENCE_CONTROL_KEYS, SEQUENCE_OPTION_KEYS, type SequenceOptions } from "./sequence-options.js";
 import { SEQUENCE_STATE_OPTION_KEYS, sequenceStateProblems } from "./sequence-state-options.js";
@@ -53,8 +55,8 @@ function instanceGroupProblems(group: InstanceGroupOptions): string[] {
   const where = "config.instanceGroup";
   return [
     ...unknownKeys(where, group, INSTANCE_GROUP_OPTION_KEYS),
-    ...unknownKeys(`${where}.rateLimiter`, rateLimiter, ["resources", "priority"]),
-    ...unknownKeys(`${where}.recycle`, recycle, ["afterRequests", "aboveMemoryMb"]),
+    ...unknownKeys(`${where}.rateLimiter`, rateLimiter, RATE_LIMITER_OPTION_KEYS),
+    ...unknownKeys(`${where}.recycle`, recycle, RECYCLE_OPTION_KEYS),
     // Triton takes it for "not given".
     ...(count === 0 ? [`${where}.count must be at least 1, got 0`] : []),
   ];

@@ -1,12 +1,13 @@
+import { keyList } from "./key-list.js";
 import type { ModelConfig } from "./model-config.js";
 import type { ModelSequenceBatching, SequenceControl, SequenceControlKind } from "./sequence-batching.js";
 import { validateSequenceStates } from "./validate-sequence-states.js";
 
-const FLAG_KINDS: readonly SequenceControlKind[] = [
-  "CONTROL_SEQUENCE_START",
-  "CONTROL_SEQUENCE_END",
-  "CONTROL_SEQUENCE_READY",
-];
+const FLAG_KINDS = keyList<Record<Exclude<SequenceControlKind, "CONTROL_SEQUENCE_CORRID">, unknown>>({
+  CONTROL_SEQUENCE_START: true,
+  CONTROL_SEQUENCE_END: true,
+  CONTROL_SEQUENCE_READY: true,
+});
 const ID_DATA_TYPES = ["TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING"];
 
 /** Everything that is wrong with the sequence batching of a configuration, with Triton's texts. */

@@ -1,4 +1,5 @@
 import type { NdArray } from "ndarray";
+import { keyList } from "./key-list.js";
 
 /** What requests are grouped by. */
 export type BatchKey = string | number | bigint | boolean;
@@ -50,4 +51,9 @@ export interface VariableLengthOptions {
 }
 
 /** Names of the options. */
-export const VARIABLE_LENGTH_OPTION_KEYS = ["batchBy", "cost", "maxBatchCost", "pad"] as const;
+export const VARIABLE_LENGTH_OPTION_KEYS = keyList<VariableLengthOptions>({
+  batchBy: true,
+  cost: true,
+  maxBatchCost: true,
+  pad: true,
+});

@@ -1,8 +1,8 @@
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { TritonError } from "../errors/triton-error.js";
+import { isInside } from "./path-containment.js";
 import { readFileNow } from "./read-small-file.js";
-import { isInside } from "./stays-inside.js";
 
 /** Reads a file with data of a model, by the name that its configuration has. */
 export type ReadDataFile = (file: string) => Uint8Array;

@@ -1,4 +1,3 @@
-import type { Tensors } from "../batch/merge-inputs.js";
 import type { Defaults, RequestDecorator } from "../callable/decorators.js";
 import { defaultTensors } from "../callable/default-tensors.js";
 import { requestInfo } from "../callable/infer-context.js";
@@ -71,10 +70,10 @@ function filled(execution: Execution, defaults: Defaults, config: ModelConfig): 
   if (requests.every(({ inputs }) => names.every((name) => inputs.has(name)))) return execution;
   const { tensors } = defaultTensors(defaults, config);
   const withDefaults = requests.map((request): ExecutableRequest => {
-    const inputs = new Map(request.inputs) as Map<string, never> & Tensors;
+    const inputs = new Map(request.inputs);
     for (const [name, tensor] of tensors) {
       if (inputs.has(name)) continue;
-      inputs.set(name, repeatRows(tensor, config.maxBatchSize > 0 ? request.rows : undefined) as never);
+      inputs.set(name, repeatRows(tensor, config.maxBatchSize > 0 ? request.rows : undefined));
     }
     const runInContext = <T>(fn: () => T) => request.runInContext(fn);
     return withSignal({ ...requestInfo(request), rows: request.rows, inputs, runInContext }, request);

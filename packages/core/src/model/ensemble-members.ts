@@ -2,7 +2,7 @@ import type { ModelConfig, ModelEnsembleStep } from "../config/model-config.js";
 import { validateConfig } from "../config/validate-config.js";
 import { checkMembers } from "../config/validate-members.js";
 import { TritonError } from "../errors/triton-error.js";
-import type { ModelState } from "./model-state.js";
+import type { ModelState } from "./registered-version.js";
 
 /** A model as the ensembles that it is part of see it. */
 export interface MemberView {

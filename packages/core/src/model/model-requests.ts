@@ -11,7 +11,6 @@ import type { InferenceRequest } from "../request/inference-request.js";
 import type { RequestValidator } from "../request/validate-request.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Callee, CallGraph } from "./call-graph.js";
-import { drainTimeMs } from "./drain-time.js";
 import { InflightRequests } from "./inflight-requests.js";
 
 /** What the requests of a model need of it. */
@@ -162,4 +161,23 @@ export class ModelRequests {
 function reasonOf(error: TritonError): FailureReason {
   if (error.code === "CANCELLED") return "CANCELED";
   return error.code === "UNAVAILABLE" ? "REJECTED" : "OTHER";
+}
+
+/** What a model that has answered nothing yet is thought to need. */
+const UNKNOWN_MS = 1000;
+
+/**
+ * About how many milliseconds the instances need for the requests that wait, by what executions took so far: the time
+ * after which a refused request is worth sending again.
+ */
+function drainTimeMs(
+  { computeInput, computeInfer, computeOutput, executionCount }: ModelStatistics,
+  waiting: number,
+  instances: number,
+): number {
+  const answered = computeInfer.count;
+  if (answered === 0) return UNKNOWN_MS;
+  const executionMs = (computeInput.ns + computeInfer.ns + computeOutput.ns) / 1e6 / answered;
+  const requestsPerExecution = answered / executionCount;
+  return Math.max(1, Math.ceil((waiting * executionMs) / requestsPerExecution / Math.max(1, instances)));
 }

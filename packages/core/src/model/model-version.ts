@@ -1,28 +1,21 @@
+import { settledWithin } from "../clock/bounded-wait.js";
 import type { Clock } from "../clock/clock.js";
-import { DeadlineQueue } from "../clock/deadline-queue.js";
-import { settledWithin } from "../clock/settled-within.js";
 import type { ModelConfig, ModelInstanceGroup } from "../config/model-config.js";
 import { statusText } from "../errors/status-text.js";
 import { TritonError } from "../errors/triton-error.js";
-import { dataFilesOf } from "../files/data-file.js";
-import { readFileNow } from "../files/read-small-file.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
+import { createLatencies } from "../observe/latency/latency-metrics.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/trace/tracing.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import { RequestValidator } from "../request/validate-request.js";
-import { createScheduler } from "../scheduler/create-scheduler.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
-import { createInstances } from "./create-instances.js";
-import { createLatencies } from "./create-latencies.js";
-import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
+import type { EnsembleMembers, MemberOf } from "./ensemble-members.js";
 import type { InstanceUpdate, LiveInstances } from "./live-instances.js";
-import { ModelRequests } from "./model-requests.js";
-import type { ModelState } from "./model-state.js";
+import { createParts } from "./model-parts.js";
+import type { ModelRequests } from "./model-requests.js";
 import type { ModelVersionInit } from "./model-version-init.js";
 import { type QueueSnapshot, queueSnapshot } from "./queue-snapshot.js";
-import type { RegisteredVersion } from "./registered-version.js";
-import { warmUp } from "./warm-up.js";
+import type { ModelState, RegisteredVersion } from "./registered-version.js";
 
 /**
  * One version of a model: its configuration, scheduler, instances and statistics, and the state it is in.
@@ -62,10 +55,10 @@ export class ModelVersion implements RegisteredVersion {
   readonly #members: EnsembleMembers | undefined;
 
   constructor(init: ModelVersionInit) {
-    const { name, version, config, clock } = init;
-    this.name = name;
+    const { config, clock } = init;
+    this.name = init.name;
     this.namespace = init.namespace ?? "";
-    this.version = version;
+    this.version = init.version;
     this.directory = init.directory;
     this.#held = init.held ?? false;
     this.#config = config;
@@ -73,28 +66,12 @@ export class ModelVersion implements RegisteredVersion {
     this.tracing = init.tracing;
     this.#clock = clock;
     this.statistics.latencies = createLatencies(config, init.metricsConfig);
-    const { statistics } = this;
-    const deadlines = new DeadlineQueue(clock);
-    const validator = new RequestValidator(config);
-    this.#live = createInstances({ ...init, statistics });
-    const { directory } = init;
-    const readFile = directory === undefined ? readFileNow : dataFilesOf(directory, "warmup");
-    this.#live.warmUp = (instance) =>
-      warmUp(this.config, instance, validator, statistics, () => clock.now(), readFile);
-    this.instances = this.#live.group;
-    this.#members = config.ensembleScheduling && new EnsembleMembers(config);
-    const { instances } = this;
-    this.#scheduler = createScheduler({ ...init, instances, deadlines, statistics });
-    this.#requests = new ModelRequests({
-      ...{ name, version, clock, statistics, instances },
-      outputs: config.output.map((output) => output.name),
-      deadlines,
-      validator,
-      scheduler: this.#scheduler,
-      calls: init.calls,
-      callee: this,
-      responseCache: config.responseCache?.enable ? init.responseCache : undefined,
-    });
+    const { live, scheduler, requests, members } = createParts(init, this.statistics, this);
+    this.#live = live;
+    this.instances = live.group;
+    this.#scheduler = scheduler;
+    this.#requests = requests;
+    this.#members = members;
     this.#loaded = this.#members === undefined ? this.#load() : Promise.resolve();
     this.#loaded.catch(() => {});
   }

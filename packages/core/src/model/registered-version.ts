@@ -1,4 +1,5 @@
-import type { ModelState } from "./model-state.js";
+/** Triton's states of a model version. */
+export type ModelState = "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING";
 
 /** A version of a model as look-ups and the repository index see it. */
 export interface RegisteredVersion {

@@ -1,3 +1,5 @@
+import { keyList } from "../config/key-list.js";
+
 /**
  * Why a batch has the requests that it has, and not more:
  *
@@ -14,16 +16,16 @@
  */
 export type CutReason = "SIZE" | "PREFERRED" | "DELAY" | "SHAPE" | "COST" | "POLICY" | "INSTANCE" | "FLUSH";
 
-export const CUT_REASONS: readonly CutReason[] = [
-  "SIZE",
-  "PREFERRED",
-  "DELAY",
-  "SHAPE",
-  "COST",
-  "POLICY",
-  "INSTANCE",
-  "FLUSH",
-];
+export const CUT_REASONS = keyList<Record<CutReason, unknown>>({
+  SIZE: true,
+  PREFERRED: true,
+  DELAY: true,
+  SHAPE: true,
+  COST: true,
+  POLICY: true,
+  INSTANCE: true,
+  FLUSH: true,
+});
 
 /** One batch that was taken by an instance. */
 export interface Cut {

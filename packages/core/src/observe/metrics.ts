@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import { CUT_REASONS } from "./cut-log.js";
 import { promClient } from "./prom-client.js";
-import type { FailureReason, ModelStatistics } from "./statistics.js";
+import { FAILURE_REASONS, type ModelStatistics } from "./statistics.js";
 
 /** One served model version, as the metrics see it. */
 export interface MeteredModel {
@@ -13,8 +13,6 @@ export interface MeteredModel {
   /** Whether a batcher joins its requests. */
   readonly batched?: boolean;
 }
-
-const FAILURE_REASONS: readonly FailureReason[] = ["REJECTED", "CANCELED", "BACKEND", "OTHER"];
 
 type CounterRow = readonly [name: string, help: string, value: (statistics: ModelStatistics) => number];
 

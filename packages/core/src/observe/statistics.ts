@@ -1,29 +1,18 @@
+import { keyList } from "../config/key-list.js";
 import { CutLog } from "./cut-log.js";
-import { addTo, type Duration, zeroDuration } from "./duration.js";
+import { addTo, type ComputeTimes, type Duration, type ExecutionTimes, zeroDuration } from "./duration.js";
 import type { LatencyMetrics } from "./latency/latency-metrics.js";
 import { ResponseLog } from "./response-statistics.js";
 
 /** Why a request failed, as the metrics label it. */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
 
-/** Times of one execution, in milliseconds on the model's clock. */
-export interface ExecutionTimes {
-  /** The instance took the batch. */
-  start: number;
-  /** The inputs were ready for the model. */
-  inputEnd: number;
-  /** The model had its outputs. */
-  inferEnd: number;
-  /** The outputs were split and checked. */
-  end: number;
-}
-
-/** How long computing one answer took, in milliseconds: the times of the batch that it was part of. */
-export interface ComputeTimes {
-  readonly inputMs: number;
-  readonly inferMs: number;
-  readonly outputMs: number;
-}
+export const FAILURE_REASONS = keyList<Record<FailureReason, unknown>>({
+  REJECTED: true,
+  CANCELED: true,
+  BACKEND: true,
+  OTHER: true,
+});
 
 /** Durations of the executions of one batch size. */
 export interface BatchStatistics {

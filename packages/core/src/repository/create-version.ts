@@ -10,7 +10,7 @@ import type { ModelConfig } from "../config/model-config.js";
 import { writePrototxt } from "../config/prototxt/write-prototxt.js";
 import { TritonError } from "../errors/triton-error.js";
 import { dataFilesOf } from "../files/data-file.js";
-import { assertStaysInside } from "../files/stays-inside.js";
+import { assertInside } from "../files/path-containment.js";
 import type { Backend, BackendFactory, ModelDescription } from "../instance/backend.js";
 import type { ExecutorFactory } from "../model/create-instances.js";
 import type { ModelVersion } from "../model/model-version.js";
@@ -145,7 +145,7 @@ async function fromBackend(
   const { id, directory, config } = polled;
   const factory = findBackend(config, context.backends);
   const versionDirectory = join(directory, String(version));
-  await assertStaysInside(directory, versionDirectory);
+  await assertInside(directory, versionDirectory);
   const warn = (message: string) => context.log.warning(message);
   const settings = context.backendConfig[config.backend] ?? {};
   const { autoComplete } = context;

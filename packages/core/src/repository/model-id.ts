@@ -1,3 +1,5 @@
+import { TritonError } from "../errors/triton-error.js";
+
 /** A model of a repository: its name, and the repository where namespaces are on. */
 export interface ModelId {
   /** Path of the repository where namespaces are on, otherwise empty. */
@@ -19,4 +21,22 @@ export function compareIds(a: ModelId, b: ModelId): number {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Refuses names that are no directory inside a repository.
+ *
+ * @throws TritonError INVALID_ARG with Triton's texts.
+ */
+export function checkModelName(name: string): void {
+  const trimmed = name.trim();
+  if (trimmed === "") {
+    throw new TritonError("INVALID_ARG", "Model name cannot be empty. Please enter a valid name to deploy.");
+  }
+  if (trimmed === "." || trimmed === ".." || /[/\\\0]/.test(trimmed)) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `invalid model name '${name}', model name must not contain path traversal characters`,
+    );
+  }
 }

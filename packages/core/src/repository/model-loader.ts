@@ -7,22 +7,19 @@ import { statusText } from "../errors/status-text.js";
 import { TritonError } from "../errors/triton-error.js";
 import { ModelVersion } from "../model/model-version.js";
 import { AbsentVersion } from "../model/registered-version.js";
-import type { ModelRegistry } from "../model/registry.js";
-import type { AgentChain } from "./agents/agent-chain.js";
-import { type CreateContext, createVersion } from "./create-version.js";
-import { findVersions } from "./find-versions.js";
-import { Gate } from "./gate.js";
+import type { Log } from "../observe/log/log.js";
+import { subdirectories } from "./layout/list-directory.js";
 import { isVersionModified } from "./layout/model-times.js";
+import { readVersionDirectories, versionsToLoad } from "./layout/versions-to-load.js";
 import type { ModelId } from "./model-id.js";
 import type { PolledModel } from "./poll-model.js";
+import { Semaphore } from "./semaphore.js";
+import { type CreatorContext, VersionCreator } from "./version-creator.js";
 
 /** What loading takes. */
-export interface LoaderContext extends CreateContext {
-  readonly registry: ModelRegistry;
+export interface LoaderContext extends CreatorContext {
   /** Versions that load at the same time. */
   readonly loadThreadCount: number;
-  /** How many times more a version that fails is tried. */
-  readonly retryCount: number;
 }
 
 /** What became of one version of a load. */
@@ -45,17 +42,15 @@ export interface LoadedModel {
 /** Brings versions of models into service and takes them out of it. What it is told to do to one model must not overlap. */
 export class ModelLoader {
   readonly #context: LoaderContext;
-  readonly #gate: Gate;
+  readonly #permits: Semaphore;
+  readonly #creator: VersionCreator;
   /** The configuration that each version was made from, before its file completed it. */
   readonly #prepared = new WeakMap<ModelVersion, ModelConfig>();
 
-  /** Hold of each version on the agents that look after it. */
-  readonly #agents = new WeakMap<ModelVersion, ReturnType<AgentChain["hold"]>>();
-  readonly #afterUnload = new WeakMap<ModelVersion, () => void>();
-
   constructor(context: LoaderContext) {
     this.#context = context;
-    this.#gate = new Gate(context.loadThreadCount);
+    this.#permits = new Semaphore(context.loadThreadCount);
+    this.#creator = new VersionCreator(context);
   }
 
   /**
@@ -75,14 +70,14 @@ export class ModelLoader {
     const fresh = outcomes.flatMap((outcome) => outcome.fresh ?? []);
     const { log } = this.#context;
     if (failures.length > 0) {
-      for (const model of fresh) this.#retire(model);
+      for (const model of fresh) this.#creator.retire(model);
       log.info(`failed to load '${polled.id.name}'`);
       throw new TritonError("INVALID_ARG", failures.join(""));
     }
     // The new ones first: who needs any version of the model always finds one.
     for (const model of fresh) this.#publish(model);
     for (const model of this.#serving(polled.id)) {
-      if (!versions.includes(model.version)) this.#retire(model);
+      if (!versions.includes(model.version)) this.#creator.retire(model);
     }
     this.forgetFailures(polled.id);
     log.info(`successfully loaded '${polled.id.name}'`);
@@ -94,7 +89,7 @@ export class ModelLoader {
   unload(id: ModelId): Promise<void> {
     const ended = this.#loaded(id)
       .filter(({ state, isEnsemble, reason }) => state === "READY" || (isEnsemble && reason !== "unloaded"))
-      .map((model) => this.#retire(model));
+      .map((model) => this.#creator.retire(model));
     return Promise.all(ended).then(() => {});
   }
 
@@ -122,61 +117,26 @@ export class ModelLoader {
     const { name, namespace } = polled.id;
     const serving = this.#serving(polled.id).find((model) => model.version === version);
     if (serving !== undefined && this.#canStay(serving, polled, previous)) {
-      return this.#gate.run(() => this.#update(serving, polled));
+      return this.#permits.run(() => this.#update(serving, polled));
     }
     log.info(`loading: ${name}:${version}`);
     const leaving = this.#loaded(polled.id).find((model) => model.version === version && model !== serving);
-    if (leaving !== undefined) this.#retire(leaving);
+    if (leaving !== undefined) this.#creator.retire(leaving);
     const show = (state: "LOADING" | "UNAVAILABLE", reason = "") => {
       if (serving === undefined) registry.add(new AbsentVersion(name, namespace, version, state, reason));
     };
     show("LOADING");
     try {
-      const fresh = await this.#gate.run(() =>
-        this.#createWithRetries(polled, version, serving === undefined),
+      const fresh = await this.#permits.run(() =>
+        this.#creator.create(polled, version, serving === undefined),
       );
+      this.#prepared.set(fresh, polled.config);
       return { version, fresh };
     } catch (error) {
       const reason = statusText(error);
       show("UNAVAILABLE", reason);
       return { version, failure: `version ${version} is at UNAVAILABLE state: ${reason};` };
     }
-  }
-
-  async #createWithRetries(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
-    for (let left = this.#context.retryCount; ; left--) {
-      try {
-        return await this.#create(polled, version, visible);
-      } catch (error) {
-        const { name } = polled.id;
-        this.#context.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`);
-        if (left <= 0) throw error;
-      }
-    }
-  }
-
-  async #create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
-    const model = await createVersion(polled, version, this.#context);
-    this.#prepared.set(model, polled.config);
-    if (visible && !model.isEnsemble) this.#context.registry.add(model);
-    const agents = polled.agents?.hold();
-    if (agents !== undefined) this.#agents.set(model, agents);
-    try {
-      await model.loaded;
-    } catch (error) {
-      agents?.leaves();
-      agents?.gone();
-      throw error;
-    }
-    polled.override?.retain();
-    polled.copy?.retain();
-    this.#afterUnload.set(model, () => {
-      this.#context.log.info(`successfully unloaded '${model.name}' version ${version}`);
-      void polled.override?.release();
-      void polled.copy?.release();
-      agents?.gone();
-    });
-    return model;
   }
 
   #canStay(serving: ModelVersion, polled: PolledModel, previous: PolledModel | undefined): boolean {
@@ -222,21 +182,7 @@ export class ModelLoader {
     const previous = this.#loaded(model).find(({ version }) => version === model.version);
     model.publish();
     registry.add(model);
-    if (previous !== undefined && previous !== model) this.#retire(previous);
-  }
-
-  /** Lets a version finish what it has, and end. */
-  #retire(model: ModelVersion): Promise<void> {
-    this.#agents.get(model)?.leaves();
-    this.#agents.delete(model);
-    const ended = model.unload(Number.POSITIVE_INFINITY);
-    this.#context.registry.retire(model, ended);
-    void ended.then(() => {
-      const after = this.#afterUnload.get(model);
-      this.#afterUnload.delete(model);
-      after?.();
-    });
-    return ended;
+    if (previous !== undefined && previous !== model) this.#creator.retire(previous);
   }
 
   #serving(id: ModelId): ModelVersion[] {
@@ -250,4 +196,25 @@ export class ModelLoader {
       .filter((one) => one instanceof ModelVersion)
       .filter(({ directory }) => directory !== undefined);
   }
+}
+
+/**
+ * The versions of a model that its policy chooses of those that are there, ascending.
+ *
+ * @throws TritonError INVALID_ARG when there is none
+ */
+async function findVersions({ id, directory, config }: PolledModel, log: Log): Promise<readonly number[]> {
+  const found = readVersionDirectories(await subdirectories(directory));
+  for (const line of found.ignored) log.warning(line);
+  const { versions, missing } = versionsToLoad(found.versions, config.versionPolicy ?? {});
+  for (const version of missing) {
+    log.error(
+      `version ${version} is specified for model '${id.name}', but the version directory is not present`,
+    );
+  }
+  if (versions.length > 0) return versions;
+  throw new TritonError(
+    "INVALID_ARG",
+    `at least one version must be available under the version policy of model '${id.name}'`,
+  );
 }

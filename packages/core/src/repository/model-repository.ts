@@ -2,15 +2,13 @@ import type { Clock, Timer } from "../clock/clock.js";
 import { statusText } from "../errors/status-text.js";
 import { TritonError } from "../errors/triton-error.js";
 import { RepositoryAgents } from "./agents/repository-agents.js";
-import { checkModelName } from "./check-model-name.js";
 import { indexRows, type ModelIndexEntry } from "./index-rows.js";
 import { OverrideDirectory } from "./layout/override-directory.js";
 import type { LoadParameters, UnloadParameters } from "./load-parameters.js";
-import { loadsAll } from "./loads-all.js";
+import { checkModelName } from "./model-id.js";
 import { type LoadedModel, type LoaderContext, ModelLoader } from "./model-loader.js";
-import { notPolled } from "./not-polled.js";
 import { RepositoryChanges } from "./repository-changes.js";
-import type { RepositoryOptions } from "./repository-options.js";
+import { type RepositoryOptions, startupModels } from "./repository-options.js";
 import { RepositoryPoller } from "./repository-poller.js";
 import { RepositoryPresence } from "./repository-presence.js";
 import { RepositoryState } from "./repository-state.js";
@@ -77,10 +75,10 @@ export class ModelRepository {
    * @throws TritonError INTERNAL for a repository that is not there.
    */
   async start(): Promise<string[]> {
-    const { modelControlMode: mode = "none", loadModel = [] } = this.#context.options;
+    const { modelControlMode: mode = "none" } = this.#context.options;
     if (this.#repositories.length === 0 || this.#closed) return [];
     await this.#poller.checkRepositories();
-    const first = loadsAll(this.#context.options) ? undefined : loadModel;
+    const first = startupModels(this.#context.options);
     const { poll } = await this.#changes.apply(
       () => (first ? this.#poller.named(first) : this.#poller.all()),
       () => this.#poller.refresh(first),
@@ -105,7 +103,7 @@ export class ModelRepository {
     const directory = await OverrideDirectory.forLoad(config, files, this.#overrides).catch((error) => {
       const problem = TritonError.from(error);
       this.#context.log.error(`Poll failed for model directory '${name}': ${problem.message}`);
-      throw notPolled(name, problem);
+      throw pollFailure(name, problem);
     });
     try {
       const { poll, failed, removed } = await this.#changes.apply(
@@ -117,7 +115,7 @@ export class ModelRepository {
         .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
         .map((message) => `load failed for model '${name}': ${message}\n`);
       if (errors.length > 0) throw new TritonError("INVALID_ARG", errors.join(""));
-      if (poll.problems.size > 0) throw notPolled(name, [...poll.problems.values()][0]);
+      if (poll.problems.size > 0) throw pollFailure(name, [...poll.problems.values()][0]);
       return { removed };
     } finally {
       await directory?.release();
@@ -224,4 +222,10 @@ export class ModelRepository {
     if (this.#context.options.modelControlMode === "explicit" && !this.#closed) return;
     throw new TritonError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
   }
+}
+
+/** Error for a client that asks for a model that could not be read. The cause is not sent. */
+function pollFailure(name: string, cause: unknown): TritonError {
+  const text = `failed to load '${name}', failed to poll from model repository`;
+  return new TritonError("INTERNAL", text, { cause });
 }

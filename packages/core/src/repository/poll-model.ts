@@ -6,8 +6,8 @@ import { fieldNotes } from "../config/field-support.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { readPrototxt } from "../config/prototxt/read-prototxt.js";
 import { TritonError } from "../errors/triton-error.js";
+import { assertInside } from "../files/path-containment.js";
 import { exists, readSmallFile } from "../files/read-small-file.js";
-import { assertStaysInside } from "../files/stays-inside.js";
 import type { Log } from "../observe/log/log.js";
 import type { AgentChain } from "./agents/agent-chain.js";
 import { BUILT_IN_AGENTS, type RepositoryAgents } from "./agents/repository-agents.js";
@@ -75,7 +75,7 @@ export interface PollContext {
  */
 export async function pollModel(target: PollTarget, context: PollContext): Promise<PolledModel> {
   const { id, repository, directory, previous, override, explicit, copy } = target;
-  await assertStaysInside(target.root, directory);
+  await assertInside(target.root, directory);
   const configPath = await configPathOf(directory, context.modelConfigName);
   const times = await timesAt(directory, configPath, copy);
   if (previous?.times !== undefined && target.config === undefined && !isModified(previous.times, times)) {
@@ -182,7 +182,7 @@ async function readConfig(
   mayBeMissing: boolean,
 ): Promise<ModelConfig | undefined> {
   if (mayBeMissing && !(await exists(path))) return undefined;
-  await assertStaysInside(root, path);
+  await assertInside(root, path);
   return readPrototxt(await readSmallFile(path), path);
 }
 

@@ -1,3 +1,4 @@
+import { TritonError } from "../errors/triton-error.js";
 import type { BackendFactory } from "../instance/backend.js";
 import type { RepositoryAgent } from "./agents/repository-agent.js";
 
@@ -44,4 +45,22 @@ export interface RepositoryOptions {
   readonly backends?: Readonly<Record<string, BackendFactory>>;
   /** Repository agents of your own, by the name that configurations have for them; there is `checksum`. */
   readonly repositoryAgents?: Readonly<Record<string, RepositoryAgent>>;
+}
+
+/**
+ * Names of the models to load at the start; undefined for all of them.
+ *
+ * @throws TritonError INVALID_ARG for `*` beside names
+ */
+export function startupModels({
+  modelControlMode,
+  loadModel = [],
+}: RepositoryOptions): readonly string[] | undefined {
+  if (modelControlMode !== "explicit") return undefined;
+  if (!loadModel.includes("*")) return loadModel;
+  if (loadModel.length === 1) return undefined;
+  throw new TritonError(
+    "INVALID_ARG",
+    "Wildcard model name '*' must be the ONLY startup model if specified at all.",
+  );
 }

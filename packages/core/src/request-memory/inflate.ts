@@ -1,9 +1,23 @@
 import { createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import { cancelled } from "../client/cancelled.js";
 import { onAbort } from "../client/on-abort.js";
-import { GrowingBuffer } from "./growing-buffer.js";
 import type { RequestShare } from "./request-share.js";
-import { UnpackFault } from "./unpack-fault.js";
+
+/** Faults of a compressed input: its output is too large, or too large for its compressed size, or its data is broken. */
+export type UnpackFaultKind = "SIZE" | "RATIO" | "DATA";
+
+/** The error of an input that cannot be unpacked. Frontends word it for their clients. */
+export class UnpackFault extends Error {
+  override readonly name = "UnpackFault";
+
+  constructor(
+    readonly kind: UnpackFaultKind,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
 
 /** Compression formats. `gzip-data` is a member of gzip without its header, and whatever follows it. */
 export type Compression = "gzip" | "gzip-data" | "deflate";
@@ -94,4 +108,45 @@ function expectedSize(input: Uint8Array, compression: Compression): number {
   if (compression === "deflate" || end < 4) return 4 * end;
   // A gzip member ends with the size of what it unpacks to.
   return new DataView(input.buffer, input.byteOffset + end - 4, 4).getUint32(0, true);
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Collects pieces in one piece of memory, which doubles when it is full. */
+class GrowingBuffer {
+  #buffer = EMPTY;
+  #length = 0;
+  readonly #firstCapacity: number;
+
+  /** @param expected bytes to make room for when the first piece comes */
+  constructor(expected: number) {
+    this.#firstCapacity = expected;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(piece: Uint8Array): void {
+    const needed = this.#length + piece.length;
+    if (needed > this.#buffer.length) this.#grow(needed);
+    this.#buffer.set(piece, this.#length);
+    this.#length = needed;
+  }
+
+  /** All pieces. A buffer that is not half full is not kept. */
+  bytes(): Buffer {
+    const bytes = this.#buffer.subarray(0, this.#length);
+    if (2 * this.#length >= this.#buffer.length) return bytes;
+    const copy = Buffer.allocUnsafeSlow(this.#length);
+    copy.set(bytes);
+    return copy;
+  }
+
+  #grow(needed: number): void {
+    const capacity = this.#length === 0 ? this.#firstCapacity : 2 * this.#buffer.length;
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, capacity));
+    grown.set(this.#buffer.subarray(0, this.#length));
+    this.#buffer = grown;
+  }
 }

@@ -1,10 +1,9 @@
 import { ConcurrencyGate } from "../client/concurrency-gate.js";
 import { TritonError } from "../errors/triton-error.js";
-import { type Compression, type InflateLimits, inflate } from "./inflate.js";
+import { type Compression, type InflateLimits, inflate, UnpackFault } from "./inflate.js";
 import { MemoryBudget, RETRY_AFTER_MS } from "./memory-budget.js";
 import { type RequestMemoryOptions, resolveRequestMemory } from "./request-memory-options.js";
 import { RequestShare } from "./request-share.js";
-import { UnpackFault } from "./unpack-fault.js";
 
 /** Refused requests by reason: no memory left, too many waiting to be unpacked, too large for their compressed size. */
 export type MemoryRefusals = Readonly<Record<"BUDGET" | "QUEUE" | "RATIO", number>>;

@@ -4,7 +4,7 @@ import type { BatchKey } from "../config/variable-length-options.js";
 import { errorWithoutStack } from "../errors/error-without-stack.js";
 import type { TritonError } from "../errors/triton-error.js";
 import type { CutReason } from "../observe/cut-log.js";
-import type { ComputeTimes } from "../observe/statistics.js";
+import type { ComputeTimes } from "../observe/duration.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { InferenceRequestInit, ResponseHandler } from "./inference-request-init.js";

@@ -1,23 +1,14 @@
 import type { ModelConfig } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
-import { type DataType, fromConfigDataType } from "../tensor/data-type.js";
+import { fromConfigDataType } from "../tensor/data-type.js";
 import { tensorFromValue } from "../tensor/from-value.js";
 import { elementCount, matchesShape, type Shape, shapeToString } from "../tensor/shape.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { batchSizeError } from "./batch-size-error.js";
 import { checkStrictly } from "./check-strictly.js";
+import type { DeclaredOutput } from "./declared-output.js";
 import { outputsByName } from "./outputs-by-name.js";
 import { takeParameters } from "./response-parameters.js";
-
-/** An output as the configuration declares it. */
-export interface DeclaredOutput {
-  readonly name: string;
-  readonly datatype: DataType;
-  /** With the batch axis, as -1, when the model has one. */
-  readonly shape: readonly number[];
-  /** Whether the first dimension is the rows of the batch. */
-  readonly hasRows: boolean;
-}
 
 /**
  * Turns what a model returned into tensors, and checks them against its configuration: names, count, data

@@ -2,7 +2,7 @@ import { TritonError } from "../errors/triton-error.js";
 import { DATA_TYPES, type DataType, typedArrayFor } from "../tensor/data-type.js";
 import { isNdArray } from "../tensor/nd-array.js";
 import type { Shape } from "../tensor/shape.js";
-import type { DeclaredOutput } from "./check-outputs.js";
+import type { DeclaredOutput } from "./declared-output.js";
 
 /**
  * PyTriton's strict validation of what a callback returned: ndarrays of the declared names, data types and shapes, of

@@ -1,5 +1,5 @@
+import { settledWithin } from "../clock/bounded-wait.js";
 import type { Clock } from "../clock/clock.js";
-import { settledWithin } from "../clock/settled-within.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { Frontend } from "../service/frontend.js";
 

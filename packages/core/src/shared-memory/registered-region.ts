@@ -1,6 +1,15 @@
 import { TritonError } from "../errors/triton-error.js";
 import type { SharedObject } from "./shared-object.js";
 
+/** A place for a tensor, as a request says it: unsigned 64-bit numbers. */
+export interface RequestedRange {
+  /** Name of a registered region. */
+  readonly region: string;
+  /** Where in the region the tensor begins. */
+  readonly offset: number | bigint;
+  readonly byteSize: number | bigint;
+}
+
 /** A registered region as clients see it. */
 export interface SystemRegionStatus {
   readonly name: string;

@@ -1,15 +1,6 @@
 import { TritonError } from "../errors/triton-error.js";
-import type { RegisteredRegion } from "./registered-region.js";
+import type { RegisteredRegion, RequestedRange } from "./registered-region.js";
 import type { SharedMemory } from "./shared-memory.js";
-
-/** A place for a tensor, as a request says it: unsigned 64-bit numbers. */
-export interface RequestedRange {
-  /** Name of a registered region. */
-  readonly region: string;
-  /** Where in the region the tensor begins. */
-  readonly offset: number | bigint;
-  readonly byteSize: number | bigint;
-}
 
 /** A range of a region that a request holds. */
 export class RegionRange {

@@ -1,8 +1,6 @@
 import { TritonError } from "../errors/triton-error.js";
 import { loadPosix, type Posix } from "./posix.js";
-import { RegisteredRegion, type SystemRegionStatus } from "./registered-region.js";
-import type { RequestedRange } from "./request-regions.js";
-import { checkSharedMemoryKey } from "./shared-memory-key.js";
+import { RegisteredRegion, type RequestedRange, type SystemRegionStatus } from "./registered-region.js";
 import { sharedObject } from "./shared-object.js";
 
 /** A region that a client wants to register: unsigned 64-bit numbers. */
@@ -206,4 +204,23 @@ function checkBounds(
 
 function invalid(message: string): TritonError {
   return new TritonError("INVALID_ARG", message);
+}
+
+/** Triton's Python backend keeps its own objects under keys that begin with this. */
+const RESERVED_PREFIX = "triton_python_backend_shm_region_";
+
+/**
+ * Checks the key of an object that a client wants to register.
+ *
+ * @throws TritonError INVALID_ARG for a key of the server's own.
+ */
+function checkSharedMemoryKey(region: string, key: string): void {
+  const name = key.replace(/^\/+/, "");
+  if (name.startsWith(RESERVED_PREFIX)) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `cannot register shared memory region '${region}' with key '${key}' as the key contains the reserved ` +
+        `prefix '${RESERVED_PREFIX}'`,
+    );
+  }
 }

@@ -76,12 +76,12 @@ function checkedElements(elements: Elements, target: ValueTarget): Elements {
     throw mismatch(target, "an array of strings or byte arrays", elements.constructor.name);
   }
   if (Array.isArray(elements)) return toElements(elements, target);
+  const given: object = elements;
   const expected = typedArrayFor(target.datatype);
-  if (elements instanceof (expected as unknown as typeof Float32Array)) return elements;
+  if (given instanceof expected) return given;
   // A Buffer is a Uint8Array, and a clamped array holds the same bytes.
-  if (expected.name === "Uint8Array" && (elements as unknown) instanceof Uint8ClampedArray) {
-    const clamped = elements as unknown as Uint8ClampedArray;
-    return new Uint8Array(clamped.buffer, clamped.byteOffset, clamped.length);
+  if (expected.name === "Uint8Array" && given instanceof Uint8ClampedArray) {
+    return new Uint8Array(given.buffer, given.byteOffset, given.length);
   }
   throw mismatch(target, expected.name, elements.constructor.name);
 }
@@ -129,14 +129,15 @@ function flatten(value: unknown, shape: Shape, depth: number, into: unknown[], t
 function toElements(scalars: readonly unknown[], target: ValueTarget): Elements {
   const { datatype } = target;
   if (datatype === "BYTES") return scalars.map((scalar) => toBytes(scalar, target));
-  const out = new (typedArrayFor(datatype))(scalars.length);
+  const elements = new (typedArrayFor(datatype))(scalars.length);
+  const out: { [index: number]: number | bigint } = elements;
   const convert = converters[datatype];
   for (let i = 0; i < scalars.length; i++) {
     const element = convert(scalars[i]);
     if (element === undefined) throw mismatch(target, expectations[datatype], describe(scalars[i]));
-    out[i] = element as never;
+    out[i] = element;
   }
-  return out;
+  return elements;
 }
 
 const encoder = new TextEncoder();

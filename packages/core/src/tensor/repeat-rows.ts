@@ -1,5 +1,4 @@
 import { copyTensor } from "./copy.js";
-import type { TypedArray } from "./data-type.js";
 import { Tensor } from "./tensor.js";
 
 /** A tensor of `rows` times the same row, over memory of its own; without `rows` a copy of the tensor itself. */
@@ -10,9 +9,7 @@ export function repeatRows(row: Tensor, rows: number | undefined): Tensor {
   if (Array.isArray(elements)) {
     return Tensor.fromElements(datatype, shape, Array.from({ length: rows }, () => elements).flat());
   }
-  const repeated = new (elements.constructor as Float32ArrayConstructor)(
-    rows * elements.length,
-  ) as TypedArray;
-  for (let i = 0; i < rows; i++) repeated.set(elements as never, i * elements.length);
+  const repeated = new (elements.constructor as Float32ArrayConstructor)(rows * elements.length);
+  for (let i = 0; i < rows; i++) repeated.set(elements as Float32Array, i * elements.length);
   return Tensor.fromElements(datatype, shape, repeated);
 }

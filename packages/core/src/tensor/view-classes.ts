@@ -28,7 +28,7 @@ export function viewOf(elements: Elements, shape: Shape): NdArray<Elements> {
 }
 
 function byPackage(elements: Elements, shape: Shape): NdArray<Elements> {
-  return ndarray(elements as Float32Array, shape as number[]) as unknown as NdArray<Elements>;
+  return ndarray<Elements>(elements, shape as number[]);
 }
 
 function make(View: ViewClass, elements: Elements, shape: Shape): NdArray<Elements> {

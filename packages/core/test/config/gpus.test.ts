@@ -1,9 +1,8 @@
 import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fakeNvidiaSmi, gpuList } from "../../../../test/support/fake-nvidia-smi.js";
-import { findGpus } from "../../src/config/find-gpus.js";
+import { findGpus, visibleGpus } from "../../src/config/find-gpus.js";
 import { listedGpus, MachineGpus } from "../../src/config/gpus.js";
-import { visibleGpus } from "../../src/config/visible-gpus.js";
 
 const hasDeviceFiles =
   process.platform === "linux" && readdirSync("/dev").some((name) => /^nvidia\d+$/.test(name));

@@ -1,8 +1,9 @@
 import { Counter, Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
+import type { ExecutionTimes } from "../../src/observe/duration.js";
 import type { MeteredModel } from "../../src/observe/metrics.js";
 import { MetricsPage } from "../../src/observe/metrics-page.js";
-import { type ExecutionTimes, ModelStatistics } from "../../src/observe/statistics.js";
+import { ModelStatistics } from "../../src/observe/statistics.js";
 import { reportStatistics } from "../../src/service/statistics-report.js";
 
 const times: ExecutionTimes = { start: 10, inputEnd: 11, inferEnd: 14, end: 14.5 };

@@ -3,6 +3,7 @@ import {
   emptyMessage,
   type FieldSchema,
   type FieldType,
+  fieldsOf,
   isEnum,
   isMessage,
   type MessageSchema,
@@ -27,7 +28,7 @@ export function randomConfig(random: () => number): ModelConfig {
 }
 
 function randomMessage(schema: MessageSchema, random: () => number): PlainMessage {
-  const message = emptyMessage(schema);
+  const message = fieldsOf(emptyMessage(schema));
   const oneofs = new Set<string>();
   for (const field of schema.fields) {
     if (random() < 0.5 || (field.oneof !== undefined && oneofs.has(field.oneof))) continue;

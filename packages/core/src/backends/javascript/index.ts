@@ -1,18 +1,18 @@
 import { pathToFileURL } from "node:url";
-import type { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
-import type { Isolation } from "../../config/instance-hosting.js";
+import { type AutoCompleteConfig, completeBy } from "../../config/complete/auto-complete-config.js";
+import type { InstanceHosting, Isolation } from "../../config/instance-hosting.js";
 import { isDecoupled, type ModelConfig } from "../../config/model-config.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { BackendFactory, ExecutorContext } from "../../instance/backend.js";
+import type { BackendFactory, ExecutorContext, ModelSource } from "../../instance/backend.js";
 import type { Executor } from "../../instance/executor.js";
 import type { ModuleOptions } from "../../instance/import-callable.js";
 import { serverHost } from "../../instance/module/server-host.js";
 import { StepwiseExecutor } from "../../instance/stepwise/stepwise-executor.js";
 import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
+import { askWorker } from "../ask-worker.js";
 import { hostingOf, loadTimeoutMs } from "../hosting-parameters.js";
 import { findModelFile } from "../model-file.js";
-import type { CompletionStep } from "./probe-model.js";
-import { probeModule } from "./probe-module.js";
+import type { CompletionStep, ModuleProbe, ProbeData } from "./probe-model.js";
 
 const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
 
@@ -65,7 +65,7 @@ export const javascriptBackend: BackendFactory = async (source) => {
 };
 
 function replay(steps: readonly CompletionStep[], config: AutoCompleteConfig): void {
-  for (const [method, argument] of steps) config[method](argument as never);
+  for (const [method, argument] of steps) completeBy(config, method, argument);
 }
 
 /** A loop of steps makes its batches itself. */
@@ -84,4 +84,22 @@ function assertFitsSteps(config: ModelConfig): void {
     `model '${name}' has a stepwise callback, which needs max_batch_size (the requests that it takes at a time) and ` +
       "model_transaction_policy { decoupled: true }, and no dynamic_batching or sequence_batching",
   );
+}
+
+/**
+ * Asks a module about its model, in a worker of its own: what it does while it is imported, and in its
+ * `autoCompleteConfig`, can neither hold up this thread nor end this process.
+ *
+ * @throws TritonError with what is wrong with the module, or that it takes too long
+ */
+function probeModule(
+  module: string,
+  { name, version, config, autoComplete, warn }: ModelSource,
+  hosting: InstanceHosting,
+  loadTimeoutMs: number,
+): Promise<ModuleProbe> {
+  const data: ProbeData = { module, autoComplete };
+  const entry = new URL("./probe-model.js", import.meta.url);
+  const program = { entry, data, interruptible: true, loadTimeoutMs };
+  return askWorker<ModuleProbe>(program, { name, version, config, hosting, warn }, "probe");
 }

@@ -1,6 +1,10 @@
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import { isGenerator, styleOf } from "../../callable/infer-func.js";
-import { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
+import {
+  AutoCompleteConfig,
+  COMPLETION_METHODS,
+  type CompletionMethod,
+} from "../../config/complete/auto-complete-config.js";
 import { TritonError } from "../../errors/triton-error.js";
 import { readModule } from "../../instance/module/read-module.js";
 import { resolveLibrary } from "../../instance/module/resolve-library.js";
@@ -8,16 +12,6 @@ import type { WorkerModel } from "../../instance/worker/worker-model.js";
 
 /** A call of a method of `AutoCompleteConfig`. */
 export type CompletionStep = readonly [method: CompletionMethod, argument: unknown];
-
-const METHODS = [
-  "setMaxBatchSize",
-  "setDynamicBatching",
-  "addInput",
-  "addOutput",
-  "setModelTransactionPolicy",
-] as const;
-
-type CompletionMethod = (typeof METHODS)[number];
 
 /** What a module says about its model. */
 export interface ModuleProbe {
@@ -64,7 +58,7 @@ export async function load(data: unknown, { modelName, modelConfig }: InstanceIn
 
 /** A configuration that writes down what is done to it. */
 function recording(config: AutoCompleteConfig, steps: CompletionStep[]): AutoCompleteConfig {
-  for (const method of METHODS) {
+  for (const method of COMPLETION_METHODS) {
     const run = config[method].bind(config) as (argument: unknown) => void;
     Object.defineProperty(config, method, {
       value: (argument: unknown) => {

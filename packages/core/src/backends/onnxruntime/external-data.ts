@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { TritonError } from "../../errors/triton-error.js";
-import { assertStaysInside, isInside } from "../../files/stays-inside.js";
+import { assertInside, isInside } from "../../files/path-containment.js";
 import { type ByteSource, fileSource } from "./byte-source.js";
 import { walkMessage } from "./protobuf-walk.js";
 
@@ -33,7 +33,7 @@ export async function checkExternalData(directory: string, path: string): Promis
         `the ONNX model '${path}' reads external data from '${location}', which is outside of the model's directory`,
       );
     }
-    await assertStaysInside(directory, file);
+    await assertInside(directory, file);
   }
 }
 

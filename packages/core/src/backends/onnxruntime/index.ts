@@ -48,7 +48,7 @@ export function onnxruntime(options: OnnxRuntimeOptions): Backend {
     describe: () => {
       description ??= lacksShapes(readFile())
         ? describeInWorker(
-            new URL("./describe-session.js", import.meta.url),
+            new URL("./description-program.js", import.meta.url),
             programOn(ON_CPU, 1).program.data,
             DESCRIBE_WITHIN_MS,
             "the ONNX model",

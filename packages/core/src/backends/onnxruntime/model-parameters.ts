@@ -1,8 +1,8 @@
 import type { ModelConfig } from "../../config/model-config.js";
 import { TritonError } from "../../errors/triton-error.js";
 import { accelerators } from "./accelerators.js";
+import { warnOfUnused } from "./ignored-parameters.js";
 import type { OnnxRuntimeOptions } from "./options.js";
-import { warnOfUnused } from "./parameters-without-effect.js";
 
 /**
  * Options of ONNX Runtime that a model's configuration asks for: `optimization.graph.level`, its execution

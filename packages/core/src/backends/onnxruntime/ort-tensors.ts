@@ -95,9 +95,8 @@ export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<s
 function toElements(datatype: DataType, data: OrtTensor["data"]): Elements {
   if (datatype === "BYTES") return (data as string[]).map((text) => encoder.encode(text));
   // Newer versions of Node have a Float16Array; here half floats are their bits.
-  if (datatype === "FP16" && !(data instanceof Uint16Array)) {
-    const view = data as unknown as ArrayBufferView;
-    return new Uint16Array(view.buffer, view.byteOffset, view.byteLength / 2);
+  if (datatype === "FP16" && ArrayBuffer.isView(data) && !(data instanceof Uint16Array)) {
+    return new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2);
   }
   return data as Elements;
 }

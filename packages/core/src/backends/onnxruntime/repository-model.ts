@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { TritonError } from "../../errors/triton-error.js";
-import { assertStaysInside } from "../../files/stays-inside.js";
+import { assertInside } from "../../files/path-containment.js";
 import type { BackendFactory } from "../../instance/backend.js";
 import { findModelFile, type ModelLocation, notFound } from "../model-file.js";
 import { checkExternalData } from "./external-data.js";
@@ -22,7 +22,7 @@ async function modelFile(source: ModelLocation): Promise<string> {
   const inside = join(path, "model.onnx");
   const found = await stat(inside).catch(() => undefined);
   if (!found?.isFile()) throw notFound(inside, source.name);
-  await assertStaysInside(source.directory, inside);
+  await assertInside(source.directory, inside);
   return inside;
 }
 

@@ -1,6 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../clock/clock.js";
-import type { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
+import {
+  type AutoCompleteConfig,
+  COMPLETION_METHODS,
+  completeBy,
+} from "../../config/complete/auto-complete-config.js";
 import { toConfigJson } from "../../config/config-json.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { Log } from "../../observe/log/log.js";
@@ -10,15 +14,6 @@ import { PythonSession, type PythonSettings } from "./python-session.js";
 /** A class that inherits nothing, in a file that does not say the name of the method, does not have it. */
 const PLAIN_CLASS = /^class\s+TritonPythonModel\s*(\(\s*(object)?\s*\))?\s*:/m;
 const METHOD = "auto_complete_config";
-
-/** The calls of `pb_utils.ModelConfig`. */
-const CHANGES = [
-  "setMaxBatchSize",
-  "setDynamicBatching",
-  "setModelTransactionPolicy",
-  "addInput",
-  "addOutput",
-] as const;
 
 /** False for a model of which its source says that it does not complete its configuration. */
 export function mayCompleteItself(source: string): boolean {
@@ -60,9 +55,9 @@ function change(session: PythonSession, config: AutoCompleteConfig, message: Fro
   if (message.type !== "change") return;
   const answer = { type: "answer", call: message.call };
   try {
-    const how = CHANGES.find((one) => one === message.how);
+    const how = COMPLETION_METHODS.find((one) => one === message.how);
     if (how === undefined) throw new TritonError("INTERNAL", `there is no change '${message.how}'`);
-    config[how](camelCase(message.arguments[0]) as never);
+    completeBy(config, how, camelCase(message.arguments[0]));
     session.send({ ...answer, value: toConfigJson(config.config) });
   } catch (error) {
     session.send({ ...answer, error: writeError(error) });

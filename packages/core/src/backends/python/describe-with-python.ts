@@ -20,7 +20,7 @@ export interface PythonDescription {
 export function describeWithPython(what: PythonDescription): ModelDescription | undefined {
   const { path, stubTimeoutMs, loadTimeoutMs } = what.settings;
   if (!mayCompleteItself(readFileSync(path, "utf8"))) return undefined;
-  const entry = new URL("./describe-in-worker.js", import.meta.url);
+  const entry = new URL("./description-program.js", import.meta.url);
   const withinMs = stubTimeoutMs + loadTimeoutMs + 1000;
   const description = describeInWorker(entry, what, withinMs, `the Python model '${path}'`);
   const isSilent =

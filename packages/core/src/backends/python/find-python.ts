@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { TritonError } from "../../errors/triton-error.js";
-import { isInside } from "../../files/stays-inside.js";
+import { isInside } from "../../files/path-containment.js";
 import type { ModelSource } from "../../instance/backend.js";
 import { unpackedEnvironment } from "./unpacked-environments.js";
 

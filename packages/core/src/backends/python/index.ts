@@ -4,12 +4,33 @@ import { fileURLToPath } from "node:url";
 import { TritonError } from "../../errors/triton-error.js";
 import type { Backend } from "../../instance/backend.js";
 import { describeWithPython } from "./describe-with-python.js";
-import type { PythonOptions } from "./options.js";
 import { PythonExecutor } from "./python-executor.js";
 import type { PythonSettings } from "./python-session.js";
-import { assertPythonCanRun, LOAD_TIMEOUT_SECONDS, STUB_TIMEOUT_SECONDS } from "./settings.js";
+import {
+  assertPythonCanRun,
+  configParameters,
+  LOAD_TIMEOUT_SECONDS,
+  STUB_TIMEOUT_SECONDS,
+} from "./settings.js";
 
-export type { PythonOptions } from "./options.js";
+/** What {@link python} takes. */
+export interface PythonOptions {
+  /** Path of a `model.py` with a class `TritonPythonModel`. */
+  readonly model: string | URL;
+  /**
+   * The program that runs it: a path, or a name to be found in PATH. Python 3.8 or newer, with numpy.
+   * @default the environment variable TRITONJS_PYTHON, or `python3`
+   */
+  readonly python?: string;
+  /** What the model finds in `parameters` of its configuration, as their `string_value`. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** Environment variables of its processes, beside those of this one; undefined takes one away. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** How long Python may take to start, and the model to finalize. @default 30 */
+  readonly stubTimeoutSeconds?: number;
+  /** How long the model may take to load, in each instance. @default 3600 */
+  readonly loadTimeoutSeconds?: number;
+}
 
 /**
  * A backend that runs a model of Triton's Python backend as it is: a `model.py` with a class `TritonPythonModel`. Each
@@ -60,11 +81,6 @@ function settingsOf(options: PythonOptions): PythonSettings {
     stubTimeoutMs: 1000 * stubTimeoutSeconds,
     loadTimeoutMs: 1000 * loadTimeoutSeconds,
   };
-}
-
-/** Parameters as a configuration has them. */
-export function configParameters(parameters: Readonly<Record<string, string>>) {
-  return Object.fromEntries(Object.entries(parameters).map(([name, stringValue]) => [name, { stringValue }]));
 }
 
 /** In the layout of a repository, `<model>/<version>/model.py`, that of the model; otherwise that of the file. */

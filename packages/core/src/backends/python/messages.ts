@@ -1,5 +1,9 @@
+import { toConfigJson } from "../../config/config-json.js";
+import { keyList } from "../../config/key-list.js";
+import { isDecoupled } from "../../config/model-config.js";
 import type { ErrorCode } from "../../errors/code.js";
 import { TritonError } from "../../errors/triton-error.js";
+import type { ExecutorContext } from "../../instance/backend.js";
 import type { Parameters, ParameterValue } from "../../request/parameters.js";
 import type { WireTensor } from "./frames.js";
 
@@ -85,16 +89,18 @@ export type FromPython =
       readonly arguments: readonly unknown[];
     };
 
-const CODES: ReadonlySet<string> = new Set<ErrorCode>([
-  "UNKNOWN",
-  "INTERNAL",
-  "NOT_FOUND",
-  "INVALID_ARG",
-  "UNAVAILABLE",
-  "UNSUPPORTED",
-  "ALREADY_EXISTS",
-  "CANCELLED",
-]);
+const CODES: ReadonlySet<string> = new Set(
+  keyList<Record<ErrorCode, unknown>>({
+    UNKNOWN: true,
+    INTERNAL: true,
+    NOT_FOUND: true,
+    INVALID_ARG: true,
+    UNAVAILABLE: true,
+    UNSUPPORTED: true,
+    ALREADY_EXISTS: true,
+    CANCELLED: true,
+  }),
+);
 
 export function readError({ code, message }: WireError): TritonError {
   return new TritonError(CODES.has(code) ? (code as ErrorCode) : "UNKNOWN", message);
@@ -135,4 +141,30 @@ function parameterJson(value: ParameterValue): string {
     return JSON.stringify(value);
   }
   return value.toExponential();
+}
+
+/** What a process is told of the model that it is to load, and of its instance. */
+export function loadMessage(path: string, directory: string, context: ExecutorContext) {
+  const { info, placement, hosting } = context;
+  const { modelName, modelVersion, modelConfig } = info;
+  return {
+    type: "load",
+    path,
+    model: modelName,
+    instance: placement.name,
+    decoupled: isDecoupled(modelConfig),
+    outputs: modelConfig.output.map(({ name }) => name),
+    states: (modelConfig.sequenceBatching?.state ?? []).map(({ outputName }) => outputName),
+    reportMemory: hosting.recycle?.aboveMemoryMb !== undefined,
+    /** Of `initialize`. */
+    arguments: {
+      model_config: JSON.stringify(toConfigJson(modelConfig)),
+      model_instance_kind: placement.kind.replace("KIND_", ""),
+      model_instance_name: placement.name,
+      model_instance_device_id: String(placement.deviceId),
+      model_repository: directory,
+      model_version: String(modelVersion),
+      model_name: modelName,
+    },
+  } as const;
 }

@@ -1,4 +1,4 @@
-import type { Metric as PromMetric, Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import { TritonError } from "../../errors/triton-error.js";
 
 type Kind = "COUNTER" | "GAUGE" | "HISTOGRAM";
@@ -12,6 +12,11 @@ interface Series {
   users: number;
   value: number;
   count: number;
+}
+
+/** A registry as it works: it takes any object with `name`, `get` and `reset`. Its type names the classes of prom-client. */
+interface FamilyRegistry {
+  registerMetric(family: object): void;
 }
 
 /** A family on the metrics page. Unlike those of prom-client it takes any labels, and can lose metrics again. */
@@ -77,7 +82,8 @@ export class ModelMetrics {
       }
       family = new Family(name, help, kind);
       shared.set(name, family);
-      this.registry.registerMetric(family as unknown as PromMetric);
+      const page: FamilyRegistry = this.registry;
+      page.registerMetric(family);
     }
     family.users++;
     this.#families.set(this.#next, family);

@@ -4,15 +4,15 @@ import { TritonError } from "../../errors/triton-error.js";
 import type { ExecutorContext } from "../../instance/backend.js";
 import type { Execution, ExecutionResult, Executor } from "../../instance/executor.js";
 import { Restarts } from "../../instance/worker/restarts.js";
-import { AnswersOfPython } from "./answers-of-python.js";
-import { AsksOfPython } from "./asks-of-python.js";
 import { batchFrame } from "./batch-frame.js";
-import { CallsOfPython } from "./calls-of-python.js";
-import { loadMessage } from "./load-message.js";
 import type { FromPython } from "./messages.js";
+import { loadMessage } from "./messages.js";
 import { OpenBatches } from "./open-batches.js";
+import { PythonAnswerReader } from "./python-answer-reader.js";
+import { PythonCallHost } from "./python-call-host.js";
+import { PythonReadiness } from "./python-readiness.js";
+import { PythonServerRequests } from "./python-server-requests.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
-import { ReadinessOfPython } from "./readiness-of-python.js";
 
 /** The batch that `execute` of the model is at work on. */
 interface Running {
@@ -37,10 +37,10 @@ export class PythonExecutor implements Executor {
   readonly #context: ExecutorContext;
   readonly #directory: string;
   readonly #open = new OpenBatches();
-  readonly #answers: AnswersOfPython;
-  readonly #calls: CallsOfPython;
-  readonly #asks: AsksOfPython;
-  readonly #readiness: ReadinessOfPython;
+  readonly #answers: PythonAnswerReader;
+  readonly #calls: PythonCallHost;
+  readonly #serverRequests: PythonServerRequests;
+  readonly #readiness: PythonReadiness;
   readonly #restarts: Restarts;
   #session: PythonSession | undefined;
   #running: Running | undefined;
@@ -54,13 +54,13 @@ export class PythonExecutor implements Executor {
     this.#directory = directory;
     this.#context = context;
     const send = (header: object) => this.#session?.send(header);
-    this.#answers = new AnswersOfPython(context, this.#open, send, () => this.#running?.batch);
-    this.#calls = new CallsOfPython(
+    this.#answers = new PythonAnswerReader(context, this.#open, send, () => this.#running?.batch);
+    this.#calls = new PythonCallHost(
       (header, body) => this.#session?.send(header, body),
       (batch) => (this.#open.get(batch) ?? this.#runningAs(batch))?.models,
     );
-    this.#asks = new AsksOfPython(context, send);
-    this.#readiness = new ReadinessOfPython(context.placement.name, context.clock, () =>
+    this.#serverRequests = new PythonServerRequests(context, send);
+    this.#readiness = new PythonReadiness(context.placement.name, context.clock, () =>
       send({ type: "readiness" }),
     );
     this.#restarts = new Restarts(
@@ -88,7 +88,7 @@ export class PythonExecutor implements Executor {
       await session.ready;
     } catch (error) {
       this.#session = undefined;
-      this.#asks.close();
+      this.#serverRequests.close();
       throw error;
     }
     this.details = { pid: session.pid };
@@ -168,13 +168,13 @@ export class PythonExecutor implements Executor {
         this.#calls.take(message, body);
         break;
       case "ask":
-        this.#asks.answer(message, body);
+        this.#serverRequests.answer(message, body);
         break;
       case "forget":
-        this.#asks.forget(message);
+        this.#serverRequests.forget(message);
         break;
       case "log":
-        this.#asks.log(message);
+        this.#serverRequests.log(message);
         break;
       case "readiness":
         this.#readiness.answered(message);
@@ -224,7 +224,7 @@ export class PythonExecutor implements Executor {
     this.#running?.reject(error);
     this.#open.fail(error);
     this.#calls.endAll();
-    this.#asks.close();
+    this.#serverRequests.close();
     this.#readiness.fail(error);
   }
 

@@ -1,13 +1,13 @@
 import { realClock } from "../../clock/clock.js";
 import type { Isolation } from "../../config/instance-hosting.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { BackendFactory, ModelSource } from "../../instance/backend.js";
+import type { BackendFactory, ExecutorContext, ModelSource } from "../../instance/backend.js";
 import { Log } from "../../observe/log/log.js";
 import { hostingOf, loadTimeoutMs } from "../hosting-parameters.js";
 import { findModelFile } from "../model-file.js";
 import { completeWithPython } from "./complete-with-python.js";
 import { type FoundPython, findPython } from "./find-python.js";
-import { FoundPythonExecutor } from "./found-python-executor.js";
+import { PythonExecutor } from "./python-executor.js";
 import type { PythonSettings } from "./python-session.js";
 import { assertPythonCanRun, LOAD_TIMEOUT_SECONDS, STUB_TIMEOUT_SECONDS } from "./settings.js";
 
@@ -90,4 +90,39 @@ async function modelFile(source: ModelSource): Promise<string> {
   const { path, isDirectory } = await findModelFile(source, ["model.py"], missing);
   if (isDirectory) throw missing(path);
   return path;
+}
+
+/** Runs an instance with the Python that is found for it. An environment that was unpacked stays as long as the instance. */
+class FoundPythonExecutor extends PythonExecutor {
+  #python: FoundPython | undefined;
+  #stopped = false;
+
+  /** @param find finds it, and unpacks its environment where it has to */
+  constructor(
+    settings: PythonSettings,
+    directory: string,
+    context: ExecutorContext,
+    private readonly find: () => Promise<FoundPython>,
+  ) {
+    super(settings, directory, context);
+  }
+
+  override async start(): Promise<void> {
+    if (this.#python === undefined) {
+      const found = await this.find();
+      if (this.#stopped) {
+        await found.release();
+        throw new TritonError("UNAVAILABLE", "the model was stopped while it loaded");
+      }
+      this.#python = found;
+      this.settings = { ...this.settings, python: found.program };
+    }
+    await super.start();
+  }
+
+  override async stop(): Promise<void> {
+    this.#stopped = true;
+    await super.stop();
+    await this.#python?.release();
+  }
 }

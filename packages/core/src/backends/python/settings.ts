@@ -12,3 +12,8 @@ export function assertPythonCanRun(): void {
     throw new TritonError("UNSUPPORTED", "Python models cannot run on Windows");
   }
 }
+
+/** Parameters as a configuration has them. */
+export function configParameters(parameters: Readonly<Record<string, string>>) {
+  return Object.fromEntries(Object.entries(parameters).map(([name, stringValue]) => [name, { stringValue }]));
+}

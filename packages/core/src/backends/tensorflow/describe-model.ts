@@ -39,6 +39,6 @@ const DESCRIBE_WITHIN_MS = 120_000;
 export function describeModelSync(data: TensorflowData): ModelDescription {
   const quick = quickDescription(data);
   if (quick !== undefined) return quick;
-  const entry = new URL("./describe-sync.js", import.meta.url);
+  const entry = new URL("./description-program.js", import.meta.url);
   return describeInWorker(entry, data, DESCRIBE_WITHIN_MS, `the TensorFlow model '${data.path}'`);
 }

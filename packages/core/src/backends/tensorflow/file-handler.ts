@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { io } from "@tensorflow/tfjs";
 import { TritonError } from "../../errors/triton-error.js";
-import { assertStaysInside, isInside } from "../../files/stays-inside.js";
+import { assertInside, isInside } from "../../files/path-containment.js";
 import { type ModelJson, weightBytes, weightFiles } from "./model-json.js";
 
 /**
@@ -29,7 +29,7 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
         `the TensorFlow.js model '${model.path}' has weights in '${file}', which is outside of the model's directory`,
       );
     }
-    await assertStaysInside(directory, file);
+    await assertInside(directory, file);
     try {
       parts.push(await readFile(file));
     } catch (cause) {

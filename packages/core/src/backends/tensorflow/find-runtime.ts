@@ -9,6 +9,9 @@ const PACKAGES: Readonly<Record<TensorflowRuntime, readonly string[]>> = {
   cpu: ["@tensorflow/tfjs"],
 };
 
+/** All runtimes. */
+export const TENSORFLOW_RUNTIMES = Object.keys(PACKAGES) as readonly TensorflowRuntime[];
+
 /** What a model needs of a runtime. */
 export interface RuntimeNeeds {
   readonly runtime: TensorflowRuntime | undefined;

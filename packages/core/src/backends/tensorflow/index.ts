@@ -1,15 +1,16 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { InstanceInfo } from "../../callable/infer-context.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { Backend } from "../../instance/backend.js";
 import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
 import { describeModelSync } from "./describe-model.js";
 import { findRuntime, isNative } from "./find-runtime.js";
-import type { TensorflowOptions } from "./options.js";
+import { openRuntime, type Tf } from "./open-runtime.js";
+import type { TensorflowOptions, TensorflowRuntime } from "./options.js";
 import type { TensorflowData } from "./tensorflow-model.js";
 
-export { openTensorflow } from "./open-tensorflow.js";
 export type { TensorflowOptions, TensorflowRuntime } from "./options.js";
 
 /**
@@ -71,4 +72,28 @@ export function modelData(
 
 function isSavedModel(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/**
+ * Loads TensorFlow.js on the device of an instance, for a callback that uses it: `@tensorflow/tfjs-node-gpu` on a GPU,
+ * and the first that is installed of `@tensorflow/tfjs-node`, the backends `wasm` and `cpu` of `@tensorflow/tfjs` on the
+ * CPU. It is loaded once in a thread.
+ *
+ * @param instance the context of a callback, or what `initialize` is given
+ * @throws TritonError UNAVAILABLE when nothing that could run there is installed, or it does not load; INVALID_ARG for a
+ * `runtime` that cannot run there, and for a second GPU in one process: such instances need isolation `process`.
+ * @example
+ * ```ts
+ * export default batch(async ({ x }, context) => {
+ *   const tf = await openTensorflow(context);
+ *   return { y: await tf.tensor(x.data, x.shape).square().data() };
+ * });
+ * ```
+ */
+export async function openTensorflow(
+  { device }: Pick<InstanceInfo, "device">,
+  { runtime }: { readonly runtime?: TensorflowRuntime } = {},
+): Promise<Tf> {
+  const onGpu = device.kind === "KIND_GPU";
+  return openRuntime(findRuntime({ runtime, onGpu, savedModel: false }), onGpu ? device.id : undefined);
 }

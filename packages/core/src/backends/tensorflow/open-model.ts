@@ -157,7 +157,7 @@ interface SavedModel {
 }
 
 async function openSavedModel(tf: Tf, { path, signature }: ModelLocation): Promise<OpenModel> {
-  const api = (tf as unknown as { node: NodeApi }).node;
+  const api = (tf as Tf & { readonly node: NodeApi }).node;
   const graphs = await api.getMetaGraphsFromSavedModel(path);
   const graph = graphs.find(({ signatureDefs }) => signatureDefs[signature] !== undefined);
   if (graph === undefined) {

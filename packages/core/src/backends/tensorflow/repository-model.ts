@@ -6,12 +6,11 @@ import type { BackendFactory, ModelSource } from "../../instance/backend.js";
 import { hostingOf } from "../hosting-parameters.js";
 import { findModelFile, notFound } from "../model-file.js";
 import { describeModel } from "./describe-model.js";
-import { isNative } from "./find-runtime.js";
+import { isNative, TENSORFLOW_RUNTIMES } from "./find-runtime.js";
 import { modelData, tensorflowIn } from "./index.js";
 import type { TensorflowOptions, TensorflowRuntime } from "./options.js";
 
 const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
-const RUNTIMES: readonly TensorflowRuntime[] = ["tfjs-node-gpu", "tfjs-node", "wasm", "cpu"];
 
 /**
  * The backend `tensorflow` for models of a repository: `<version>/model.json` of TensorFlow.js, or the directory
@@ -58,10 +57,10 @@ async function modelPath(source: ModelSource): Promise<string> {
 function optionsOf({ name, config: { parameters } }: ModelSource): Omit<TensorflowOptions, "model"> {
   const signature = parameters.TF_SIGNATURE_DEF?.stringValue;
   const runtime = parameters.runtime?.stringValue;
-  if (runtime !== undefined && !RUNTIMES.includes(runtime as TensorflowRuntime)) {
+  if (runtime !== undefined && !TENSORFLOW_RUNTIMES.includes(runtime as TensorflowRuntime)) {
     throw new TritonError(
       "INVALID_ARG",
-      `parameter 'runtime' of model '${name}' must be one of ${RUNTIMES.join(", ")}, got '${runtime}'`,
+      `parameter 'runtime' of model '${name}' must be one of ${TENSORFLOW_RUNTIMES.join(", ")}, got '${runtime}'`,
     );
   }
   return {

@@ -104,11 +104,7 @@ function elementsOf(datatype: DataType, data: Float32Array | Int32Array | Uint8A
       return BigInt64Array.from(data, BigInt);
     case "UINT64":
       return BigUint64Array.from(data, BigInt);
-    default: {
-      const Elements = typedArrayFor(
-        datatype as Exclude<DataType, "BYTES">,
-      ) as unknown as Float64ArrayConstructor;
-      return Elements.from(data);
-    }
+    default:
+      return new (typedArrayFor(datatype as Exclude<DataType, "BYTES">))(data);
   }
 }

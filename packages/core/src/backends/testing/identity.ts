@@ -9,7 +9,6 @@ import { encodeBytes } from "../../tensor/bytes.js";
 import { elementByteSize, fromConfigDataType } from "../../tensor/data-type.js";
 import { elementCount, shapeToString } from "../../tensor/shape.js";
 import { Tensor } from "../../tensor/tensor.js";
-import { wholeNumber } from "./parameter.js";
 
 /**
  * The backend `identity`, for tests: `OUTPUT<i>` is `INPUT<i>`, after `execute_delay_ms` (times the number of the
@@ -116,4 +115,21 @@ function shapeOf({ dims, reshape }: ModelInput | ModelOutput): string {
 
 function refuse(text: string): never {
   throw new TritonError("INVALID_ARG", text);
+}
+
+/**
+ * A whole number from a model's parameters; 0 for none.
+ *
+ * @throws TritonError INVALID_ARG for anything else.
+ */
+function wholeNumber({ name, parameters }: ModelConfig, key: string): number {
+  const text = parameters[key]?.stringValue ?? "0";
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isSafeInteger(value) || value < 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `parameter '${key}' of model '${name}' must be a whole number of at least 0, got '${text}'`,
+    );
+  }
+  return value;
 }

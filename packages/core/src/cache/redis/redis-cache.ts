@@ -50,7 +50,7 @@ export interface RedisCacheOptions {
 export function redisCache(options: RedisCacheOptions = {}): ResponseCache {
   const { keyPrefix = "tritonjs:", ttlSeconds, lookupTimeoutMs = 1000 } = options;
   const own = options.client === undefined ? connect(options.url) : undefined;
-  const commands = (options.client ?? (own as unknown as RedisClient)).withTypeMapping({
+  const commands = (options.client ?? own!).withTypeMapping({
     [BLOB_STRING]: Buffer,
   });
   const expiry = ttlSeconds === undefined ? {} : { PX: Math.ceil(ttlSeconds * 1000) };

@@ -1,6 +1,7 @@
 import { TritonError } from "../../errors/triton-error.js";
 import { type DataType, toConfigDataType } from "../../tensor/data-type.js";
 import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "../defaults.js";
+import { keyList } from "../key-list.js";
 import type { ModelConfig, ModelInput, ModelOutput } from "../model-config.js";
 
 /** A tensor as `autoCompleteConfig` of a model adds it. */
@@ -13,6 +14,9 @@ export interface AutoCompleteTensor {
   /** Whether requests may leave the tensor out. Inputs only. */
   readonly optional?: boolean;
 }
+
+const INPUT_KEYS = keyList<AutoCompleteTensor>({ name: true, dataType: true, dims: true, optional: true });
+const OUTPUT_KEYS = INPUT_KEYS.filter((key) => key !== "optional");
 
 /**
  * The configuration of a model while the model completes it: what is written stands, and what contradicts it is an
@@ -74,7 +78,7 @@ export class AutoCompleteConfig {
 
   /** Adds an input, or what is missing of one that is written. @throws TritonError when it contradicts that one */
   addInput(tensor: AutoCompleteTensor): void {
-    this.#check(tensor, "input", ["name", "dataType", "dims", "optional"]);
+    this.#check(tensor, "input", INPUT_KEYS);
     const { name, optional } = tensor;
     const written = this.#config.input.find((one) => one.name === name);
     const input = this.#complete(this.#config.input, tensor, "input", emptyModelInput);
@@ -90,7 +94,7 @@ export class AutoCompleteConfig {
 
   /** Adds an output, or what is missing of one that is written. @throws TritonError when it contradicts that one */
   addOutput(tensor: Omit<AutoCompleteTensor, "optional">): void {
-    this.#check(tensor, "output", ["name", "dataType", "dims"]);
+    this.#check(tensor, "output", OUTPUT_KEYS);
     this.#complete(this.#config.output, tensor, "output", emptyModelOutput);
   }
 
@@ -156,6 +160,28 @@ export class AutoCompleteConfig {
     written.dims = tensor.dims.map(Number);
     return written;
   }
+}
+
+/** A method that completes the configuration. */
+export type CompletionMethod = Exclude<keyof AutoCompleteConfig, "config">;
+
+/** All of these methods. */
+export const COMPLETION_METHODS = keyList<Pick<AutoCompleteConfig, CompletionMethod>>({
+  setMaxBatchSize: true,
+  setDynamicBatching: true,
+  addInput: true,
+  addOutput: true,
+  setModelTransactionPolicy: true,
+});
+
+/**
+ * Calls a method with an argument that comes from a model, whatever it is.
+ *
+ * @throws TritonError INTERNAL, as the method itself
+ */
+export function completeBy(config: AutoCompleteConfig, method: CompletionMethod, argument: unknown): void {
+  const complete: (this: AutoCompleteConfig, argument: never) => void = config[method];
+  Reflect.apply(complete, config, [argument]);
 }
 
 /** A truth value as Triton's Python backend writes it. */

@@ -4,6 +4,7 @@ import {
   emptyMessage,
   type FieldSchema,
   type FieldType,
+  fieldsOf,
   hasPresence,
   isEnum,
   isMessage,
@@ -48,11 +49,10 @@ export function parsePrototxt(text: string | Uint8Array): {
   readonly errors: readonly TextError[];
 } {
   const config = emptyMessage(modelConfigSchema);
-  const typed = config as unknown as ModelConfig;
   // The length in bytes is at least the one in characters.
   if (text.length > MAX_PROTOTXT_BYTES) {
     const tooLong = `the text has more than ${MAX_PROTOTXT_BYTES} bytes`;
-    return { config: typed, errors: [{ line: 1, column: 1, text: tooLong, field: "" }] };
+    return { config, errors: [{ line: 1, column: 1, text: tooLong, field: "" }] };
   }
   const bytes =
     typeof text === "string"
@@ -60,11 +60,11 @@ export function parsePrototxt(text: string | Uint8Array): {
       : Buffer.from(text.buffer, text.byteOffset, text.length);
   const reader = new TokenReader(bytes.toString("latin1"));
   try {
-    while (!reader.isAt("end")) readField(reader, modelConfigSchema, config);
+    while (!reader.isAt("end")) readField(reader, modelConfigSchema, fieldsOf(config));
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
   }
-  return { config: typed, errors: reader.errors };
+  return { config, errors: reader.errors };
 }
 
 function describe({ line, column, text, field }: TextError): string {
@@ -171,7 +171,7 @@ function readEntry(reader: TokenReader, schema: MessageSchema, field: FieldSchem
 function readMessage(reader: TokenReader, schema: MessageSchema): PlainMessage {
   const end = reader.tryTake("<") ? ">" : "}";
   if (end === "}") reader.take("{");
-  const result = emptyMessage(schema);
+  const result = fieldsOf(emptyMessage(schema));
   while (!reader.looksAt(">") && !reader.looksAt("}")) readField(reader, schema, result);
   reader.take(end);
   return result;

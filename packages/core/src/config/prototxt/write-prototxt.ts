@@ -2,6 +2,7 @@ import type { ModelConfig } from "../model-config.js";
 import {
   type FieldSchema,
   type FieldType,
+  fieldsOf,
   hasPresence,
   isEnum,
   isMessage,
@@ -16,7 +17,7 @@ import { modelConfigSchema } from "../schema/model-config-schema.js";
  * default are left out.
  */
 export function writePrototxt(config: ModelConfig): string {
-  return lines(config as unknown as PlainMessage, modelConfigSchema, "").join("");
+  return lines(fieldsOf(config), modelConfigSchema, "").join("");
 }
 
 function lines(message: PlainMessage, { fields }: MessageSchema, indent: string): string[] {

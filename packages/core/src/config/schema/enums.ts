@@ -1,60 +1,75 @@
+import type { DataType } from "../../tensor/data-type.js";
+import { keyList } from "../key-list.js";
+import type { InstanceKind, ModelOptimizationPolicy, ModelQueuePolicy } from "../model-config.js";
+import type { SequenceControlKind } from "../sequence-batching.js";
+import { BATCH_INPUT_KINDS, BATCH_OUTPUT_KINDS } from "../tensor-spec.js";
 import { enumeration } from "./field-schema.js";
 
 /* The enumerations of model_config.proto. */
 
-export const dataType = enumeration("DataType", [
-  "TYPE_INVALID",
-  "TYPE_BOOL",
-  "TYPE_UINT8",
-  "TYPE_UINT16",
-  "TYPE_UINT32",
-  "TYPE_UINT64",
-  "TYPE_INT8",
-  "TYPE_INT16",
-  "TYPE_INT32",
-  "TYPE_INT64",
-  "TYPE_FP16",
-  "TYPE_FP32",
-  "TYPE_FP64",
-  "TYPE_STRING",
-  "TYPE_BF16",
-]);
+type ConfigDataType = "TYPE_INVALID" | "TYPE_STRING" | `TYPE_${Exclude<DataType, "BYTES">}`;
+
+export const dataType = enumeration(
+  "DataType",
+  keyList<Record<ConfigDataType, unknown>>({
+    TYPE_INVALID: true,
+    TYPE_BOOL: true,
+    TYPE_UINT8: true,
+    TYPE_UINT16: true,
+    TYPE_UINT32: true,
+    TYPE_UINT64: true,
+    TYPE_INT8: true,
+    TYPE_INT16: true,
+    TYPE_INT32: true,
+    TYPE_INT64: true,
+    TYPE_FP16: true,
+    TYPE_FP32: true,
+    TYPE_FP64: true,
+    TYPE_STRING: true,
+    TYPE_BF16: true,
+  }),
+);
 
 export const inputFormat = enumeration("ModelInput.Format", ["FORMAT_NONE", "FORMAT_NHWC", "FORMAT_NCHW"]);
 
-export const batchInputKind = enumeration("BatchInput.Kind", [
-  "BATCH_ELEMENT_COUNT",
-  "BATCH_ACCUMULATED_ELEMENT_COUNT",
-  "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO",
-  "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE",
-  "BATCH_ITEM_SHAPE",
-  "BATCH_ITEM_SHAPE_FLATTEN",
-]);
+export const batchInputKind = enumeration("BatchInput.Kind", BATCH_INPUT_KINDS);
 
-export const batchOutputKind = enumeration("BatchOutput.Kind", ["BATCH_SCATTER_WITH_INPUT_SHAPE"]);
+export const batchOutputKind = enumeration("BatchOutput.Kind", BATCH_OUTPUT_KINDS);
 
-export const instanceKind = enumeration("ModelInstanceGroup.Kind", [
-  "KIND_AUTO",
-  "KIND_GPU",
-  "KIND_CPU",
-  "KIND_MODEL",
-]);
+export const instanceKind = enumeration(
+  "ModelInstanceGroup.Kind",
+  keyList<Record<InstanceKind, unknown>>({
+    KIND_AUTO: true,
+    KIND_GPU: true,
+    KIND_CPU: true,
+    KIND_MODEL: true,
+  }),
+);
 
 export const secondaryDeviceKind = enumeration("ModelInstanceGroup.SecondaryDevice.SecondaryDeviceKind", [
   "KIND_NVDLA",
 ]);
 
-export const modelPriority = enumeration("ModelOptimizationPolicy.ModelPriority", [
-  "PRIORITY_DEFAULT",
-  "PRIORITY_MAX",
-  "PRIORITY_MIN",
-]);
+export const modelPriority = enumeration(
+  "ModelOptimizationPolicy.ModelPriority",
+  keyList<Record<ModelOptimizationPolicy["priority"], unknown>>({
+    PRIORITY_DEFAULT: true,
+    PRIORITY_MAX: true,
+    PRIORITY_MIN: true,
+  }),
+);
 
-export const timeoutAction = enumeration("ModelQueuePolicy.TimeoutAction", ["REJECT", "DELAY"]);
+export const timeoutAction = enumeration(
+  "ModelQueuePolicy.TimeoutAction",
+  keyList<Record<ModelQueuePolicy["timeoutAction"], unknown>>({ REJECT: true, DELAY: true }),
+);
 
-export const controlKind = enumeration("ModelSequenceBatching.Control.Kind", [
-  "CONTROL_SEQUENCE_START",
-  "CONTROL_SEQUENCE_READY",
-  "CONTROL_SEQUENCE_END",
-  "CONTROL_SEQUENCE_CORRID",
-]);
+export const controlKind = enumeration(
+  "ModelSequenceBatching.Control.Kind",
+  keyList<Record<SequenceControlKind, unknown>>({
+    CONTROL_SEQUENCE_START: true,
+    CONTROL_SEQUENCE_READY: true,
+    CONTROL_SEQUENCE_END: true,
+    CONTROL_SEQUENCE_CORRID: true,
+  }),
+);

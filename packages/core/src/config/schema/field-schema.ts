@@ -10,8 +10,10 @@ export interface EnumSchema {
 }
 
 /** A message: its fields in the order in which they are defined, which is the order of the JSON form. */
-export interface MessageSchema {
+export interface MessageSchema<T extends object = object> {
   readonly kind: "message";
+  /** The type of such a message; there is no value. */
+  readonly messageType?: T;
   /** Name without the package: `ModelVersionPolicy.Latest`. */
   readonly name: string;
   readonly fields: readonly FieldSchema[];
@@ -41,9 +43,31 @@ export interface FieldSchema {
 export type FieldRow = readonly [name: string, type: FieldType, special?: Special];
 type Special = "repeated" | "map<string>" | "map<uint64>" | "hidden" | { readonly oneof: string };
 
+/** Key of a field in `ModelConfig`, from its name: `maxBatchSize` from `max_batch_size`. */
+type KeyOf<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<KeyOf<Rest>>}`
+  : Name;
+
+/** Keys that rows have and the type lacks, and the other way round. */
+type Mismatch<T, R extends readonly FieldRow[]> =
+  | Exclude<KeyOf<R[number][0]>, keyof T>
+  | Exclude<keyof T, KeyOf<R[number][0]>>;
+
 /** Makes a message of its rows. */
-export function message(name: string, rows: readonly FieldRow[]): MessageSchema {
+export function message<T extends object>(name: string, rows: readonly FieldRow[]): MessageSchema<T> {
   return { kind: "message", name, fields: rows.map(toField) };
+}
+
+/**
+ * Makes a message of type `T`. The compiler reports rows that `T` lacks, and keys of `T` without a row.
+ *
+ * @example `messageOf<ModelQueuePolicy>()("ModelQueuePolicy", rows)`
+ */
+export function messageOf<T extends object>() {
+  return <const R extends readonly FieldRow[]>(
+    name: string,
+    rows: R & ([Mismatch<T, R>] extends [never] ? unknown : { readonly mismatch: Mismatch<T, R> }),
+  ): MessageSchema<T> => message<T>(name, rows);
 }
 
 /** Makes an enumeration of its names; their numbers count up from 0. */
@@ -78,6 +102,11 @@ export function isEnum(type: FieldType): type is EnumSchema {
 /** Any message as a plain object, by the keys of its fields. */
 export type PlainMessage = Record<string, unknown>;
 
+/** A message, to read and write its fields by their keys. */
+export function fieldsOf(message: object): PlainMessage {
+  return message as PlainMessage;
+}
+
 /** The value of a field that nobody set; undefined for one that is then absent. */
 export function defaultValue(field: FieldSchema): unknown {
   if (field.shape === "repeated") return [];
@@ -95,11 +124,11 @@ export function zeroOf(type: Exclude<FieldType, MessageSchema>): string | number
 }
 
 /** A message in which nothing is set. */
-export function emptyMessage(schema: MessageSchema): PlainMessage {
+export function emptyMessage<T extends object>(schema: MessageSchema<T>): T {
   const empty: PlainMessage = {};
   for (const field of schema.fields) {
     const value = defaultValue(field);
     if (value !== undefined) empty[field.key] = value;
   }
-  return empty;
+  return empty as T;
 }

@@ -1,3 +1,16 @@
+import type {
+  ModelConfig,
+  ModelDynamicBatching,
+  ModelEnsembleStep,
+  ModelEnsembling,
+  ModelInput,
+  ModelInstanceGroup,
+  ModelMetricControl,
+  ModelOutput,
+  ModelQueuePolicy,
+  ModelVersionPolicy,
+  ModelWarmup,
+} from "../model-config.js";
 import {
   batchInputKind,
   batchOutputKind,
@@ -7,7 +20,7 @@ import {
   secondaryDeviceKind,
   timeoutAction,
 } from "./enums.js";
-import { message } from "./field-schema.js";
+import { message, messageOf } from "./field-schema.js";
 import { optimization } from "./optimization-schema.js";
 import { sequenceBatching } from "./sequence-batching-schema.js";
 
@@ -18,7 +31,7 @@ import { sequenceBatching } from "./sequence-batching-schema.js";
 
 const reshape = message("ModelTensorReshape", [["shape", "int64", "repeated"]]);
 
-const modelInput = message("ModelInput", [
+const modelInput = messageOf<ModelInput>()("ModelInput", [
   ["name", "string"],
   ["data_type", dataType],
   ["format", inputFormat],
@@ -30,7 +43,7 @@ const modelInput = message("ModelInput", [
   ["is_non_linear_format_io", "bool"],
 ]);
 
-const modelOutput = message("ModelOutput", [
+const modelOutput = messageOf<ModelOutput>()("ModelOutput", [
   ["name", "string"],
   ["data_type", dataType],
   ["dims", "int64", "repeated"],
@@ -40,34 +53,34 @@ const modelOutput = message("ModelOutput", [
   ["is_non_linear_format_io", "bool"],
 ]);
 
-const batchInput = message("BatchInput", [
+const batchInput = messageOf<ModelConfig["batchInput"][number]>()("BatchInput", [
   ["kind", batchInputKind],
   ["target_name", "string", "repeated"],
   ["data_type", dataType],
   ["source_input", "string", "repeated"],
 ]);
 
-const batchOutput = message("BatchOutput", [
+const batchOutput = messageOf<ModelConfig["batchOutput"][number]>()("BatchOutput", [
   ["target_name", "string", "repeated"],
   ["kind", batchOutputKind],
   ["source_input", "string", "repeated"],
 ]);
 
 const policyChoice = { oneof: "policy_choice" } as const;
-const versionPolicy = message("ModelVersionPolicy", [
+const versionPolicy = messageOf<ModelVersionPolicy>()("ModelVersionPolicy", [
   ["latest", message("ModelVersionPolicy.Latest", [["num_versions", "uint32"]]), policyChoice],
   ["all", message("ModelVersionPolicy.All", []), policyChoice],
   ["specific", message("ModelVersionPolicy.Specific", [["versions", "int64", "repeated"]]), policyChoice],
 ]);
 
-const queuePolicy = message("ModelQueuePolicy", [
+const queuePolicy = messageOf<ModelQueuePolicy>()("ModelQueuePolicy", [
   ["timeout_action", timeoutAction],
   ["default_timeout_microseconds", "uint64"],
   ["allow_timeout_override", "bool"],
   ["max_queue_size", "uint32"],
 ]);
 
-const dynamicBatching = message("ModelDynamicBatching", [
+const dynamicBatching = messageOf<ModelDynamicBatching>()("ModelDynamicBatching", [
   ["preferred_batch_size", "int32", "repeated"],
   ["max_queue_delay_microseconds", "uint64"],
   ["preserve_ordering", "bool"],
@@ -77,10 +90,10 @@ const dynamicBatching = message("ModelDynamicBatching", [
   ["priority_queue_policy", queuePolicy, "map<uint64>"],
 ]);
 
-const ensembling = message("ModelEnsembling", [
+const ensembling = messageOf<ModelEnsembling>()("ModelEnsembling", [
   [
     "step",
-    message("ModelEnsembling.Step", [
+    messageOf<ModelEnsembleStep>()("ModelEnsembling.Step", [
       ["model_name", "string"],
       ["model_version", "int64"],
       ["input_map", "string", "map<string>"],
@@ -97,13 +110,13 @@ const resource = message("ModelRateLimiter.Resource", [
   ["global", "bool"],
   ["count", "uint32"],
 ]);
-const instanceGroup = message("ModelInstanceGroup", [
+const instanceGroup = messageOf<Omit<ModelInstanceGroup, "hosting">>()("ModelInstanceGroup", [
   ["name", "string"],
   ["kind", instanceKind],
   ["count", "int32"],
   [
     "rate_limiter",
-    message("ModelRateLimiter", [
+    messageOf<NonNullable<ModelInstanceGroup["rateLimiter"]>>()("ModelRateLimiter", [
       ["resources", resource, "repeated"],
       ["priority", "uint32"],
     ]),
@@ -123,12 +136,12 @@ const instanceGroup = message("ModelInstanceGroup", [
 ]);
 
 const inputDataType = { oneof: "input_data_type" } as const;
-const warmup = message("ModelWarmup", [
+const warmup = messageOf<ModelWarmup>()("ModelWarmup", [
   ["name", "string"],
   ["batch_size", "uint32"],
   [
     "inputs",
-    message("ModelWarmup.Input", [
+    messageOf<Omit<ModelWarmup["inputs"][string], "inputData">>()("ModelWarmup.Input", [
       ["data_type", dataType],
       ["dims", "int64", "repeated"],
       ["zero_data", "bool", inputDataType],
@@ -145,7 +158,7 @@ const agent = message("ModelRepositoryAgents.Agent", [
   ["parameters", "string", "map<string>"],
 ]);
 
-const metricControl = message("ModelMetrics.MetricControl", [
+const metricControl = messageOf<ModelMetricControl>()("ModelMetrics.MetricControl", [
   ["metric_identifier", message("ModelMetrics.MetricControl.MetricIdentifier", [["family", "string"]])],
   [
     "histogram_options",
@@ -157,7 +170,7 @@ const metricControl = message("ModelMetrics.MetricControl", [
 const schedulingChoice = { oneof: "scheduling_choice" } as const;
 
 /** Triton's `ModelConfig`. */
-export const modelConfigSchema = message("ModelConfig", [
+export const modelConfigSchema = messageOf<ModelConfig>()("ModelConfig", [
   ["name", "string"],
   ["platform", "string"],
   ["backend", "string"],

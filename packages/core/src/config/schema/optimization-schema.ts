@@ -1,30 +1,34 @@
+import type { ModelOptimizationCuda, ModelOptimizationPolicy } from "../model-config.js";
 import { modelPriority } from "./enums.js";
-import { message } from "./field-schema.js";
+import { message, messageOf } from "./field-schema.js";
 
 const graphShape = message("ModelOptimizationPolicy.Cuda.GraphSpec.Shape", [["dim", "int64", "repeated"]]);
-const graphSpec = message("ModelOptimizationPolicy.Cuda.GraphSpec", [
-  ["batch_size", "int32"],
-  ["input", graphShape, "map<string>"],
+const graphSpec = messageOf<ModelOptimizationCuda["graphSpec"][number]>()(
+  "ModelOptimizationPolicy.Cuda.GraphSpec",
   [
-    "graph_lower_bound",
-    message("ModelOptimizationPolicy.Cuda.GraphSpec.LowerBound", [
-      ["batch_size", "int32"],
-      ["input", graphShape, "map<string>"],
-    ]),
+    ["batch_size", "int32"],
+    ["input", graphShape, "map<string>"],
+    [
+      "graph_lower_bound",
+      message("ModelOptimizationPolicy.Cuda.GraphSpec.LowerBound", [
+        ["batch_size", "int32"],
+        ["input", graphShape, "map<string>"],
+      ]),
+    ],
   ],
-]);
+);
 const accelerator = message("ModelOptimizationPolicy.ExecutionAccelerators.Accelerator", [
   ["name", "string"],
   ["parameters", "string", "map<string>"],
 ]);
 const pinnedMemory = message("ModelOptimizationPolicy.PinnedMemoryBuffer", [["enable", "bool"]]);
 /** `ModelOptimizationPolicy`: hints to backends. */
-export const optimization = message("ModelOptimizationPolicy", [
+export const optimization = messageOf<ModelOptimizationPolicy>()("ModelOptimizationPolicy", [
   ["graph", message("ModelOptimizationPolicy.Graph", [["level", "int32"]])],
   ["priority", modelPriority],
   [
     "cuda",
-    message("ModelOptimizationPolicy.Cuda", [
+    messageOf<ModelOptimizationCuda>()("ModelOptimizationPolicy.Cuda", [
       ["graphs", "bool"],
       ["busy_wait_events", "bool"],
       ["graph_spec", graphSpec, "repeated"],
@@ -33,10 +37,13 @@ export const optimization = message("ModelOptimizationPolicy", [
   ],
   [
     "execution_accelerators",
-    message("ModelOptimizationPolicy.ExecutionAccelerators", [
-      ["gpu_execution_accelerator", accelerator, "repeated"],
-      ["cpu_execution_accelerator", accelerator, "repeated"],
-    ]),
+    messageOf<NonNullable<ModelOptimizationPolicy["executionAccelerators"]>>()(
+      "ModelOptimizationPolicy.ExecutionAccelerators",
+      [
+        ["gpu_execution_accelerator", accelerator, "repeated"],
+        ["cpu_execution_accelerator", accelerator, "repeated"],
+      ],
+    ),
   ],
   ["input_pinned_memory", pinnedMemory],
   ["output_pinned_memory", pinnedMemory],

@@ -1,7 +1,8 @@
+import type { ModelSequenceBatching, SequenceControl, SequenceStateTensor } from "../sequence-batching.js";
 import { controlKind, dataType } from "./enums.js";
-import { message } from "./field-schema.js";
+import { messageOf } from "./field-schema.js";
 
-const control = message("ModelSequenceBatching.Control", [
+const control = messageOf<SequenceControl>()("ModelSequenceBatching.Control", [
   ["kind", controlKind],
   ["int32_false_true", "int32", "repeated"],
   ["fp32_false_true", "float", "repeated"],
@@ -9,14 +10,17 @@ const control = message("ModelSequenceBatching.Control", [
   ["data_type", dataType],
 ]);
 const stateData = { oneof: "state_data" } as const;
-const initialState = message("ModelSequenceBatching.InitialState", [
-  ["data_type", dataType],
-  ["dims", "int64", "repeated"],
-  ["zero_data", "bool", stateData],
-  ["data_file", "string", stateData],
-  ["name", "string"],
-]);
-const state = message("ModelSequenceBatching.State", [
+const initialState = messageOf<SequenceStateTensor["initialState"][number]>()(
+  "ModelSequenceBatching.InitialState",
+  [
+    ["data_type", dataType],
+    ["dims", "int64", "repeated"],
+    ["zero_data", "bool", stateData],
+    ["data_file", "string", stateData],
+    ["name", "string"],
+  ],
+);
+const state = messageOf<SequenceStateTensor>()("ModelSequenceBatching.State", [
   ["input_name", "string"],
   ["output_name", "string"],
   ["data_type", dataType],
@@ -27,10 +31,10 @@ const state = message("ModelSequenceBatching.State", [
 ]);
 const strategyChoice = { oneof: "strategy_choice" } as const;
 /** `ModelSequenceBatching`. */
-export const sequenceBatching = message("ModelSequenceBatching", [
+export const sequenceBatching = messageOf<ModelSequenceBatching>()("ModelSequenceBatching", [
   [
     "direct",
-    message("ModelSequenceBatching.StrategyDirect", [
+    messageOf<NonNullable<ModelSequenceBatching["direct"]>>()("ModelSequenceBatching.StrategyDirect", [
       ["max_queue_delay_microseconds", "uint64"],
       ["minimum_slot_utilization", "float"],
     ]),
@@ -38,7 +42,7 @@ export const sequenceBatching = message("ModelSequenceBatching", [
   ],
   [
     "oldest",
-    message("ModelSequenceBatching.StrategyOldest", [
+    messageOf<NonNullable<ModelSequenceBatching["oldest"]>>()("ModelSequenceBatching.StrategyOldest", [
       ["max_candidate_sequences", "int32"],
       ["preferred_batch_size", "int32", "repeated"],
       ["max_queue_delay_microseconds", "uint64"],
@@ -49,7 +53,7 @@ export const sequenceBatching = message("ModelSequenceBatching", [
   ["max_sequence_idle_microseconds", "uint64"],
   [
     "control_input",
-    message("ModelSequenceBatching.ControlInput", [
+    messageOf<ModelSequenceBatching["controlInput"][number]>()("ModelSequenceBatching.ControlInput", [
       ["name", "string"],
       ["control", control, "repeated"],
     ]),

@@ -33,7 +33,7 @@ export async function readModule(module: string, modelName: string): Promise<JsM
       `the module ${module} must export its callback as default, or a class, got ${typeof main}`,
     );
   }
-  if (isClass(main) || main === exported.TritonJsModel) return ofClass(main as unknown as JsModelClass);
+  if (isClass(main) || main === exported.TritonJsModel) return ofClass(main as JsModelClass);
   const { initialize, finalize, autoCompleteConfig } = exported as CallbackExports;
   const callback = main as AnyInferFunc;
   return {

@@ -1,3 +1,4 @@
+import { keyList } from "../../config/key-list.js";
 import { TritonError } from "../../errors/triton-error.js";
 import { type FromWorker, packError, type ToWorker } from "./messages.js";
 import type { WorkerContext } from "./worker-program.js";
@@ -5,12 +6,9 @@ import type { WorkerContext } from "./worker-program.js";
 /** What a model says that is no answer: warnings, lines for the log, changes of metrics, what it wants of the server. */
 export type HostMessage = Extract<FromWorker, { type: "warning" | "log" | "metrics" | "ask" }>;
 
-const KINDS: ReadonlySet<FromWorker["type"]> = new Set<HostMessage["type"]>([
-  "warning",
-  "log",
-  "metrics",
-  "ask",
-]);
+const KINDS: ReadonlySet<FromWorker["type"]> = new Set(
+  keyList<Record<HostMessage["type"], unknown>>({ warning: true, log: true, metrics: true, ask: true }),
+);
 
 export function isHostMessage(message: FromWorker): message is HostMessage {
   return KINDS.has(message.type);

@@ -1,7 +1,7 @@
 import type { Summary } from "prom-client";
+import type { ModelConfig } from "../../config/model-config.js";
+import type { ComputeTimes, ExecutionTimes } from "../duration.js";
 import { promClient } from "../prom-client.js";
-import type { ComputeTimes, ExecutionTimes } from "../statistics.js";
-import { LatencyHistogram } from "./histogram.js";
 import type { ResolvedMetricsConfig } from "./metrics-config.js";
 
 /** The summaries by the end of their names, in Triton's order. */
@@ -103,4 +103,47 @@ export class LatencyMetrics {
   #observe(name: SummaryName, milliseconds: number): void {
     this.summaries.get(name)?.observe(Math.floor(Math.max(0, milliseconds) * 1000));
   }
+}
+
+/** Counts of observations by upper bounds. */
+class LatencyHistogram {
+  sum = 0;
+  count = 0;
+  readonly bounds: readonly number[];
+  readonly #counts: number[];
+
+  /** @param bounds ascending */
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    this.#counts = bounds.map(() => 0);
+  }
+
+  observe(value: number): void {
+    this.sum += value;
+    this.count++;
+    const index = this.bounds.findIndex((bound) => value <= bound);
+    if (index >= 0) this.#counts[index]!++;
+  }
+
+  /** Observations up to each bound. */
+  cumulative(): number[] {
+    let total = 0;
+    return this.#counts.map((count) => {
+      total += count;
+      return total;
+    });
+  }
+}
+
+/** Distributions of a model's latencies; undefined on a server that keeps none. */
+export function createLatencies(
+  config: ModelConfig,
+  settings: ResolvedMetricsConfig,
+): LatencyMetrics | undefined {
+  if (!settings.histogramLatencies && !settings.summaryLatencies) return undefined;
+  const control = config.modelMetrics?.metricControl.find(
+    ({ metricIdentifier }) => metricIdentifier?.family === "nv_inference_first_response_histogram_ms",
+  );
+  const buckets = control?.histogramOptions?.buckets;
+  return new LatencyMetrics(settings, config.responseCache?.enable === true, buckets);
 }

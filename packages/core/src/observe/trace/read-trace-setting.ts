@@ -1,5 +1,5 @@
 import { TritonError } from "../../errors/triton-error.js";
-import type { TraceLevel, TraceSettings } from "./trace-settings.js";
+import { TRACE_LEVELS, type TraceLevel, type TraceSettings } from "./trace-settings.js";
 
 const INT_MAX = 2 ** 31 - 1;
 const UINT_MAX = 2 ** 32 - 1;
@@ -15,7 +15,7 @@ export function readTraceLevels(names: readonly string[]): readonly TraceLevel[]
     if (names.length === 1) return [];
     throw new TritonError("INVALID_ARG", "Expect only one trace level 'OFF' is specified");
   }
-  const levels = (["TIMESTAMPS", "TENSORS"] as const).filter((level) => names.includes(level));
+  const levels = TRACE_LEVELS.filter((level) => names.includes(level));
   return levels.length > 0 ? levels : undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { Tensor } from "../../tensor/tensor.js";
 import type { CutReason } from "../cut-log.js";
-import type { ExecutionTimes } from "../statistics.js";
+import type { ExecutionTimes } from "../duration.js";
 import { TensorActivity, type TensorStage } from "./tensor-activity.js";
 import type { Trace, TraceEntry } from "./trace.js";
 

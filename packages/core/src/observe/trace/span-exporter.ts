@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../../clock/clock.js";
 import { statusText } from "../../errors/status-text.js";
 import type { Log } from "../log/log.js";
-import { type Span, text } from "./spans-of-trace.js";
+import { type Span, text } from "./trace-spans.js";
 
 /** Where spans go, and how many at a time: settings of `--trace-config opentelemetry,<setting>=<value>`. */
 export interface OpenTelemetryOptions {

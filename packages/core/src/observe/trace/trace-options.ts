@@ -2,6 +2,8 @@ import { TritonError } from "../../errors/triton-error.js";
 import { collectorUrl, DEFAULT_OPEN_TELEMETRY, type OpenTelemetryOptions } from "./span-exporter.js";
 import {
   DEFAULT_TRACE_SETTINGS,
+  TRACE_LEVELS,
+  TRACE_MODES,
   type TraceLevel,
   type TraceMode,
   type TraceSettings,
@@ -64,7 +66,7 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
   const file = options.file ?? DEFAULT_TRACE_SETTINGS.file;
   if (typeof file !== "string") problems.push(`trace.file must be a path, got ${String(file)}`);
   const mode = options.mode ?? "triton";
-  if (mode !== "triton" && mode !== "opentelemetry") {
+  if (!TRACE_MODES.includes(mode)) {
     problems.push(`trace.mode must be "triton" or "opentelemetry", got '${String(mode)}'`);
   }
   const { maxQueueSize, scheduleDelayMs, maxExportBatchSize, url } = resolveOpenTelemetry(options);
@@ -75,7 +77,7 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
   }
   if (!URL.canParse(collectorUrl(url))) problems.push(`trace.openTelemetry.url must be a URL, got '${url}'`);
   const settings = {
-    levels: (["TIMESTAMPS", "TENSORS"] as const).filter((level) => levels.has(level)),
+    levels: TRACE_LEVELS.filter((level) => levels.has(level)),
     rate: whole("rate", 0, 2 ** 32 - 1),
     count: whole("count", -1, 2 ** 31 - 1),
     logFrequency: whole("logFrequency", 0, 2 ** 32 - 1),

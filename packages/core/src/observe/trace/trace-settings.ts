@@ -1,5 +1,9 @@
+import { keyList } from "../../config/key-list.js";
+
 /** What of a request is recorded: when what happened to it, and the tensors that went in and came out. */
 export type TraceLevel = "TIMESTAMPS" | "TENSORS";
+
+export const TRACE_LEVELS = keyList<Record<TraceLevel, unknown>>({ TIMESTAMPS: true, TENSORS: true });
 
 /** The settings of traces, of a server or of one of its models. */
 export interface TraceSettings {
@@ -22,8 +26,17 @@ export interface TraceSettings {
 /** Who takes the traces. */
 export type TraceMode = "triton" | "opentelemetry";
 
+export const TRACE_MODES = keyList<Record<TraceMode, unknown>>({ triton: true, opentelemetry: true });
+
 /** The settings that can change while the server runs. */
 export type ChangeableTraceSetting = "levels" | "rate" | "count" | "logFrequency";
+
+export const CHANGEABLE_TRACE_SETTINGS = keyList<Record<ChangeableTraceSetting, unknown>>({
+  levels: true,
+  rate: true,
+  count: true,
+  logFrequency: true,
+});
 
 /** New settings: null takes a change back, so that the setting is again what it was without it. */
 export type TraceChanges = {

@@ -3,14 +3,17 @@ import { TritonError } from "../../errors/triton-error.js";
 import type { Log } from "../log/log.js";
 import { RequestTrace } from "./request-trace.js";
 import { SpanExporter } from "./span-exporter.js";
-import { spansOf } from "./spans-of-trace.js";
 import { readTraceparent } from "./trace-context.js";
 import { TraceFiles } from "./trace-files.js";
 import { resolveOpenTelemetry, resolveTraceOptions, type TraceOptions } from "./trace-options.js";
 import { TraceSetting, type TraceSettingOwner } from "./trace-setting.js";
-import type { ChangeableTraceSetting, TraceChanges, TraceSettings } from "./trace-settings.js";
-
-const CHANGEABLE: readonly ChangeableTraceSetting[] = ["levels", "rate", "count", "logFrequency"];
+import {
+  CHANGEABLE_TRACE_SETTINGS,
+  type ChangeableTraceSetting,
+  type TraceChanges,
+  type TraceSettings,
+} from "./trace-settings.js";
+import { spansOf } from "./trace-spans.js";
 
 const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
 
@@ -116,7 +119,7 @@ export class Tracing {
     const current = isServer ? this.#server : this.#models.get(modelName);
     const above = isServer ? this.#initial : this.#server.settings;
     const specified = new Set(
-      CHANGEABLE.filter(
+      CHANGEABLE_TRACE_SETTINGS.filter(
         (name) => changes[name] !== null && (changes[name] !== undefined || current?.specified.has(name)),
       ),
     );

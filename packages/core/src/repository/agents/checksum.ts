@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { TritonError } from "../../errors/triton-error.js";
-import { assertStaysInside, isInside } from "../../files/stays-inside.js";
+import { assertInside, isInside } from "../../files/path-containment.js";
 import type { RepositoryAgent } from "./repository-agent.js";
 
 /** Algorithms by the names that parameters have for them. */
@@ -42,7 +42,7 @@ async function hashOf(location: string, file: string, digest: string): Promise<s
   if (!isInside(location, path)) {
     throw new TritonError("INVALID_ARG", `checksum of ${file}, which is outside of the model's directory`);
   }
-  await assertStaysInside(location, path);
+  await assertInside(location, path);
   const hash = createHash(digest);
   try {
     await pipeline(createReadStream(path), hash);

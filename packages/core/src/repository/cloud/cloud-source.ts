@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock/clock.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { Log } from "../../observe/log/log.js";
-import { Gate } from "../gate.js";
+import { Semaphore } from "../semaphore.js";
 import type { ModelPlace, RepositorySource } from "../sources/repository-source.js";
 import { statusOf } from "./cloud-error.js";
 import type { CloudPath } from "./cloud-path.js";
@@ -41,8 +41,8 @@ export class CloudSource implements RepositorySource {
   readonly #path: CloudPath;
   readonly #context: CloudSourceContext;
   readonly #copies: Copies;
-  readonly #copying = new Gate(AT_ONCE);
-  readonly #listing = new Gate(AT_ONCE);
+  readonly #copying = new Semaphore(AT_ONCE);
+  readonly #listing = new Semaphore(AT_ONCE);
   readonly #stop = new AbortController();
   readonly #models = new Map<string, KnownModel>();
   /** Why nothing is known of models that were asked for by name. */
@@ -188,7 +188,7 @@ export class CloudSource implements RepositorySource {
       clock,
       signal: this.#stop.signal,
       storage: await this.#open(),
-      gate: this.#copying,
+      permits: this.#copying,
       previous,
       shown: (key) => shownKey(this.#path, key),
     });

@@ -5,12 +5,12 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { sleep } from "../../clock/sleep.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { Gate } from "../gate.js";
+import type { Semaphore } from "../semaphore.js";
 import { cloudError, statusOf } from "./cloud-error.js";
 import type { CloudStorage } from "./cloud-storage.js";
 import type { ModelCopy } from "./model-copy.js";
 import { isSame, type ModelObject } from "./model-listing.js";
-import { type Patience, whileAlive } from "./while-alive.js";
+import { type Patience, withSilenceLimit } from "./silence-limit.js";
 
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 200;
@@ -19,7 +19,7 @@ const FIRST_PAUSE_MS = 200;
 export interface CopyContext extends Patience {
   readonly storage: CloudStorage;
   /** Lets so many objects be copied at once. */
-  readonly gate: Gate;
+  readonly permits: Semaphore;
   /** The copy from before: what has not changed is taken from there. */
   readonly previous: ModelCopy | undefined;
   /** An object as people know it. */
@@ -44,7 +44,7 @@ export async function copyModel(
   let problem: TritonError | undefined;
   await Promise.all(
     objects.map((object) =>
-      context.gate.run(async () => {
+      context.permits.run(async () => {
         if (signal.aborted) return;
         const old = before.get(object.path);
         await copyObject(directory, object, old, { ...context, signal }).catch((error) => {
@@ -94,7 +94,7 @@ function copyFromPrevious(path: string, object: ModelObject, previous: ModelCopy
 }
 
 async function download(path: string, object: ModelObject, context: CopyContext): Promise<void> {
-  await whileAlive(context, async (signal, alive) => {
+  await withSilenceLimit(context, async (signal, alive) => {
     const contents = await context.storage.download(object, signal);
     let bytes = 0;
     const counted = new Transform({

@@ -2,7 +2,7 @@ import { TritonError } from "../../errors/triton-error.js";
 import { cloudError } from "./cloud-error.js";
 import type { CloudPath } from "./cloud-path.js";
 import type { CloudObject, CloudStorage } from "./cloud-storage.js";
-import { type Patience, whileAlive } from "./while-alive.js";
+import { type Patience, withSilenceLimit } from "./silence-limit.js";
 
 /** No repository has more files: a path was given that is none. */
 const MAX_OBJECTS = 1_000_000;
@@ -31,7 +31,9 @@ export async function listObjects(
   let from: string | undefined;
   try {
     do {
-      const page = await whileAlive(patience, (signal) => storage.list(prefix, { byFolder, from, signal }));
+      const page = await withSilenceLimit(patience, (signal) =>
+        storage.list(prefix, { byFolder, from, signal }),
+      );
       objects.push(...page.objects);
       folders.push(...page.folders);
       from = page.next;

@@ -51,7 +51,7 @@ export async function s3Storage(
     async download({ key, etag }, signal) {
       const request = new sdk.GetObjectCommand({ Bucket: bucket, Key: key, IfMatch: etag });
       const { Body, ETag } = await client.send(request, { abortSignal: signal });
-      const body = Body as unknown as Readable;
+      const body = Body as Readable;
       if (ETag === etag) return body;
       // Not every server looks at the condition.
       body.destroy();

@@ -5,8 +5,8 @@ import { parsePrototxt } from "../../config/prototxt/read-prototxt.js";
 import { validateModelIo } from "../../config/validate-model-io.js";
 import { TritonError } from "../../errors/triton-error.js";
 import { dataFilesOf } from "../../files/data-file.js";
+import { assertInside } from "../../files/path-containment.js";
 import { exists, readSmallFile } from "../../files/read-small-file.js";
-import { assertStaysInside } from "../../files/stays-inside.js";
 import { Log } from "../../observe/log/log.js";
 import { configOfOpenModel, type PlanContext, planVersion } from "../create-version.js";
 import { contents, subdirectories } from "../layout/list-directory.js";
@@ -46,7 +46,7 @@ export async function inspectModel(
   const model = { name, directory, configPath, findings };
   const log = logTo(findings, configPath);
   try {
-    await assertStaysInside(root, directory);
+    await assertInside(root, directory);
     await inspectNames(directory, configPath, findings);
     const readable = await inspectText(configPath, name, findings);
     if (!readable) return model;

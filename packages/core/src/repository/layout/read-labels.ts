@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { ModelConfig } from "../../config/model-config.js";
 import { TritonError } from "../../errors/triton-error.js";
+import { assertInside, isInside } from "../../files/path-containment.js";
 import { readSmallFile } from "../../files/read-small-file.js";
-import { assertStaysInside, isInside } from "../../files/stays-inside.js";
 
 /**
  * Reads the names of the classes of each output that has a label file: one a line.
@@ -24,7 +24,7 @@ export async function readLabels(
           "model's directory",
       );
     }
-    await assertStaysInside(directory, path);
+    await assertInside(directory, path);
     const text = new TextDecoder().decode(await readSmallFile(path));
     labels.set(name, text.replace(/\r?\n$/, "").split(/\r?\n/));
   }

@@ -1,4 +1,4 @@
-import type { ComputeTimes } from "../../observe/statistics.js";
+import type { ComputeTimes } from "../../observe/duration.js";
 
 /** How long all steps of a request have computed together. */
 export class SummedTimes implements ComputeTimes {

@@ -5,9 +5,9 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { VirtualClock } from "../../../src/clock/virtual-clock.js";
 import { Log } from "../../../src/observe/log/log.js";
 import type { OpenTelemetryOptions } from "../../../src/observe/trace/span-exporter.js";
-import type { Span } from "../../../src/observe/trace/spans-of-trace.js";
 import { readTraceparent } from "../../../src/observe/trace/trace-context.js";
 import { resolveTraceOptions, type TraceOptions } from "../../../src/observe/trace/trace-options.js";
+import type { Span } from "../../../src/observe/trace/trace-spans.js";
 import { Tracing } from "../../../src/observe/trace/tracing.js";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";

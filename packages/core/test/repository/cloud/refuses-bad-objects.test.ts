@@ -10,7 +10,7 @@ import { Log } from "../../../src/observe/log/log.js";
 import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
 import { CloudSource } from "../../../src/repository/cloud/cloud-source.js";
 import type { CloudStorage } from "../../../src/repository/cloud/cloud-storage.js";
-import { MAX_SILENCE_MS, whileAlive } from "../../../src/repository/cloud/while-alive.js";
+import { MAX_SILENCE_MS, withSilenceLimit } from "../../../src/repository/cloud/silence-limit.js";
 
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 
@@ -120,8 +120,8 @@ it("at most eight objects are copied at once, and none after one has failed", as
 it("work that shows no progress for half a minute is stopped, whether it heeds the signal or not", async () => {
   const clock = new VirtualClock();
   const { signal } = new AbortController();
-  const waiting = whileAlive({ clock, signal }, () => new Promise(() => {}));
-  const alive = whileAlive({ clock, signal }, async (_, sign) => {
+  const waiting = withSilenceLimit({ clock, signal }, () => new Promise(() => {}));
+  const alive = withSilenceLimit({ clock, signal }, async (_, sign) => {
     await clock.advance(MAX_SILENCE_MS - 1);
     sign();
     await clock.advance(MAX_SILENCE_MS - 1);
@@ -133,10 +133,10 @@ it("work that shows no progress for half a minute is stopped, whether it heeds t
 
 it("work stops at once when its signal aborts", async () => {
   const stop = new AbortController();
-  const work = whileAlive({ clock: realClock, signal: stop.signal }, () => new Promise(() => {}));
+  const work = withSilenceLimit({ clock: realClock, signal: stop.signal }, () => new Promise(() => {}));
   stop.abort(new TritonError("UNAVAILABLE", "the server is closing"));
   await expect(work).rejects.toThrow("the server is closing");
-  await expect(whileAlive({ clock: realClock, signal: stop.signal }, async () => "too late")).rejects.toThrow(
-    "the server is closing",
-  );
+  await expect(
+    withSilenceLimit({ clock: realClock, signal: stop.signal }, async () => "too late"),
+  ).rejects.toThrow("the server is closing");
 });

@@ -9,7 +9,7 @@ import { fromConfigDataType } from "../../tensor/data-type.js";
 import { answerDescription } from "../describe-in-worker.js";
 import { completeWithPython } from "./complete-with-python.js";
 import type { PythonDescription } from "./describe-with-python.js";
-import { configParameters } from "./index.js";
+import { configParameters } from "./settings.js";
 
 /* The program of a worker that describes a Python model to a thread that stands still meanwhile. */
 

@@ -7,7 +7,7 @@ import type { OpenBatches } from "./open-batches.js";
 import { ResponseReader } from "./response-reader.js";
 
 /** What a Python model answers: what `execute` returns, and what senders send. */
-export class AnswersOfPython {
+export class PythonAnswerReader {
   readonly #responses: ResponseReader;
 
   /** @param running the batch that `execute` is at work on */

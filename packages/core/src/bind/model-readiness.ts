@@ -15,7 +15,7 @@ export function cancelledError(signal: AbortSignal): TritonError {
  *
  * @throws TritonError UNAVAILABLE for a model that is not served or takes too long, CANCELLED when `signal` aborts.
  */
-export async function whenReady(
+export async function awaitReady(
   model: ModelVersion,
   clock: Clock,
   { signal, timeoutMicroseconds }: InferOptions,

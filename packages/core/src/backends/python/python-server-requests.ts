@@ -3,8 +3,8 @@ import type { ExecutorContext } from "../../instance/backend.js";
 import { type FromPython, type WireAsk, writeError } from "./messages.js";
 import { ModelMetrics } from "./model-metrics.js";
 
-/** What a Python model asks of the server besides inference: metrics, models that come and go, the log. */
-export class AsksOfPython {
+/** Serves what a Python model requests of the server besides inference: metrics, loading of models, log messages. */
+export class PythonServerRequests {
   readonly #metrics: ModelMetrics;
 
   constructor(

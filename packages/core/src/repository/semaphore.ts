@@ -1,10 +1,10 @@
-/** Lets so many run at a time, in the order in which they came. */
-export class Gate {
+/** FIFO semaphore with a number of permits. */
+export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(places: number) {
-    this.#free = Math.max(1, places);
+  constructor(permits: number) {
+    this.#free = Math.max(1, permits);
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {

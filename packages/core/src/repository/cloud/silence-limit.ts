@@ -16,7 +16,7 @@ export interface Patience {
  *
  * @throws TritonError UNAVAILABLE when it was given up
  */
-export async function whileAlive<T>(
+export async function withSilenceLimit<T>(
   { clock, signal }: Patience,
   work: (signal: AbortSignal, alive: () => void) => Promise<T>,
 ): Promise<T> {

@@ -14,7 +14,7 @@ export function isInside(directory: string, path: string): boolean {
  *
  * @throws TritonError INVALID_ARG
  */
-export async function assertStaysInside(directory: string, path: string): Promise<void> {
+export async function assertInside(directory: string, path: string): Promise<void> {
   const [base, target] = await Promise.all([realpath(directory), realpath(path).catch(() => undefined)]);
   if (target === undefined || isInside(base, target)) return;
   throw new TritonError(

@@ -1,6 +1,5 @@
-import type { ServerMetadata } from "@tritonjs/core";
+import type { InferenceService, ServerMetadata } from "@tritonjs/core";
 import type { OptionValues } from "../options/options.js";
-import { table } from "./table.js";
 import { repositoryPaths } from "./triton-settings.js";
 
 /** What a server was started with, as tritonserver shows it. */
@@ -30,4 +29,25 @@ export function optionTable(server: ServerMetadata, values: OptionValues): strin
 
 function flag(value: boolean): string {
   return value ? "1" : "0";
+}
+
+/** The models of a server, each with its version and state, as tritonserver shows them when it has started. */
+export async function modelTable(service: InferenceService): Promise<string> {
+  const index = await service.repositoryIndex(false);
+  const rows = index.map(({ name, version = "-", state = "Not loaded", reason }) => {
+    const status = [state, reason].filter((part) => part !== undefined && part !== "").join(": ");
+    return [name, version, status.replaceAll("\n", " ")];
+  });
+  return table(["Model", "Version", "Status"], rows);
+}
+
+/** A table with lines around its cells, as tritonserver draws them. */
+function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = titles.map((title, column) =>
+    Math.max(...[title, ...rows.map((row) => row[column] ?? "")].map((cell) => cell.length)),
+  );
+  const rule = `+${widths.map((width) => "-".repeat(width + 2)).join("+")}+`;
+  const line = (cells: readonly string[]) =>
+    `|${widths.map((width, column) => ` ${(cells[column] ?? "").padEnd(width)} `).join("|")}|`;
+  return [rule, line(titles), rule, ...rows.map(line), rule].join("\n");
 }

@@ -5,8 +5,8 @@ import type { InferenceRequest } from "../request/inference-request.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { type NestedOptions, sendInProcess } from "./send-in-process.js";
 
-/** The answers to one request, for who reads them one at a time: the model is held back until the reader wants more. */
-export class AnswersInTurn {
+/** Reads the answers to one request one at a time. The model is held back until the next one is read. */
+export class AnswerReader {
   readonly #waiting: TensorAnswer[] = [];
   readonly #request: InferenceRequest;
   #wake = () => {};

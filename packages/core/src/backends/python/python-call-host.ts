@@ -21,7 +21,7 @@ interface OpenCall {
 type CallMessage = Extract<FromPython, { type: "infer" | "taken" | "stop" | "end" }>;
 
 /** Calls that a Python model makes of other models. */
-export class CallsOfPython {
+export class PythonCallHost {
   readonly #open = new Map<number, OpenCall>();
 
   /** @param modelsOf calls models on behalf of a batch; undefined when the batch is over */

@@ -1,12 +1,12 @@
+import { settledWithin } from "../../clock/bounded-wait.js";
 import type { Clock } from "../../clock/clock.js";
-import { settledWithin } from "../../clock/settled-within.js";
 import { TritonError } from "../../errors/triton-error.js";
 
 /** Triton's: a model that takes longer is not ready for this time. */
 const ANSWERS_WITHIN_MS = 5000;
 
 /** Asks a process for `is_ready` of its model: one question at a time, whose answer goes to all who ask meanwhile. */
-export class ReadinessOfPython {
+export class PythonReadiness {
   #asked: Promise<void> | undefined;
   #answer: ((error?: TritonError) => void) | undefined;
 

@@ -1,0 +1,13 @@
+/**
+ * Lists the keys of a type, in the order of `keys`. The compiler reports a key that is missing in `keys` and one that the
+ * type does not have.
+ *
+ * @example `const OPTION_KEYS = keyList<Options>({ rate: true, count: true })`
+ */
+export function keyList<T extends object>(
+  keys: {
+    readonly [Key in keyof T & string]-?: true;
+  },
+): readonly (keyof T & string)[] {
+  return Object.keys(keys) as (keyof T & string)[];
+}

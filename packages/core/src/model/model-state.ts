@@ -1,2 +1,0 @@
-/** Triton's states of a model version. */
-export type ModelState = "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING";

@@ -1,0 +1,83 @@
+import { statusText } from "../errors/status-text.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import type { AgentChain } from "./agents/agent-chain.js";
+import { type CreateContext, createVersion } from "./create-version.js";
+import type { PolledModel } from "./poll-model.js";
+
+/** What the creation and the retirement of versions take. */
+export interface CreatorContext extends CreateContext {
+  readonly registry: ModelRegistry;
+  /** How many times more a version that fails is tried. */
+  readonly retryCount: number;
+}
+
+/**
+ * Creates versions of models and retires them. A version holds its directory (a copy of it, or files of a load request)
+ * and its repository agents from its creation until it is unloaded.
+ */
+export class VersionCreator {
+  readonly #context: CreatorContext;
+  /** Hold of each version on the agents that look after it. */
+  readonly #agents = new WeakMap<ModelVersion, ReturnType<AgentChain["hold"]>>();
+  readonly #afterUnload = new WeakMap<ModelVersion, () => void>();
+
+  constructor(context: CreatorContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Creates a version and loads it. A version that fails is tried again, `retryCount` times at most.
+   *
+   * @param visible whether the registry shows the version while it loads
+   * @throws whatever the last try failed with
+   */
+  async create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+    for (let left = this.#context.retryCount; ; left--) {
+      try {
+        return await this.#create(polled, version, visible);
+      } catch (error) {
+        const { name } = polled.id;
+        this.#context.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`);
+        if (left <= 0) throw error;
+      }
+    }
+  }
+
+  /** Lets a version finish the requests that it has, and unloads it. */
+  retire(model: ModelVersion): Promise<void> {
+    this.#agents.get(model)?.leaves();
+    this.#agents.delete(model);
+    const ended = model.unload(Number.POSITIVE_INFINITY);
+    this.#context.registry.retire(model, ended);
+    void ended.then(() => {
+      const after = this.#afterUnload.get(model);
+      this.#afterUnload.delete(model);
+      after?.();
+    });
+    return ended;
+  }
+
+  async #create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+    const model = await createVersion(polled, version, this.#context);
+    if (visible && !model.isEnsemble) this.#context.registry.add(model);
+    const agents = polled.agents?.hold();
+    if (agents !== undefined) this.#agents.set(model, agents);
+    try {
+      await model.loaded;
+    } catch (error) {
+      agents?.leaves();
+      agents?.gone();
+      throw error;
+    }
+    polled.override?.retain();
+    polled.copy?.retain();
+    this.#afterUnload.set(model, () => {
+      this.#context.log.info(`successfully unloaded '${model.name}' version ${version}`);
+      void polled.override?.release();
+      void polled.copy?.release();
+      agents?.gone();
+    });
+    return model;
+  }
+}
