@@ -1,5 +1,5 @@
 /*
- * Is the transport on node:http2 faster than grpc-js? One client asks an identity model over both, in turns, so that
+ * Is the port on node:http2 faster than a server of grpc-js? One client asks an identity model at both, in turns, so that
  * what else the machine does hits both alike. A ratio above 1: http2 is faster.
  */
 import { once } from "node:events";

@@ -186,7 +186,13 @@ export type { RequestShare } from "./request-memory/request-share.js";
 export { UnpackFault, type UnpackFaultKind } from "./request-memory/unpack-fault.js";
 export { classify } from "./response/classify.js";
 export { AccessGate, ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/access-gate.js";
-export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
+export type {
+  DefaultFrontends,
+  Frontend,
+  FrontendAddress,
+  MountedFrontend,
+  ServeOptions,
+} from "./service/frontend.js";
 export { headerPattern } from "./service/header-pattern/header-pattern.js";
 export type {
   InferenceService,

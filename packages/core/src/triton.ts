@@ -227,9 +227,10 @@ export class Triton implements AsyncDisposable {
   async #close(): Promise<void> {
     await this.#serving?.catch(() => {});
     const { service, repository, registry, models, log } = this.#parts;
-    service.stopping = true;
+    service.drain();
     await settledWithin(models.clock, this.#drainTimeoutMs, repository.close());
     await windDown(registry.models(), this.#frontends, models.clock, this.#drainTimeoutMs);
+    service.end();
     await settledWithin(models.clock, this.#drainTimeoutMs, repository.ended());
     await models.close();
     if (models.tracing !== undefined) {

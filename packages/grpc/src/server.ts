@@ -4,12 +4,9 @@ import type { GrpcOptions } from "./grpc-options.js";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
 import { protocolMethods } from "./handlers/methods.js";
 import { Shutdown } from "./handlers/shutdown.js";
-import { GrpcJsTransport } from "./transport/grpc-js-transport.js";
 import { Http2Transport } from "./transport/http2/http2-transport.js";
 import { type Listener, listen } from "./transport/listen.js";
-import type { Method } from "./transport/method.js";
 import { overTls } from "./transport/tls.js";
-import type { Transport, TransportOptions } from "./transport/transport.js";
 
 /**
  * The v2 protocol over gRPC, for `serve({ frontends: [...] })`.
@@ -32,7 +29,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** What a frontend has open between its start and its stop. */
 interface Running {
   readonly listener: Listener;
-  readonly transport: Transport;
+  readonly transport: Http2Transport;
   readonly shutdown: Shutdown;
 }
 
@@ -51,7 +48,7 @@ class GrpcFrontend implements Frontend {
     const shutdown = new Shutdown();
     const { requestMemory } = service;
     const methods = protocolMethods(service, this.#options, shutdown);
-    const transport = openTransport(methods, { ...this.#options, requestMemory });
+    const transport = new Http2Transport(methods, { ...this.#options, requestMemory });
     const accept = (socket: Socket): void => transport.accept(socket);
     const listener = await listen(
       address,
@@ -82,13 +79,4 @@ class GrpcFrontend implements Frontend {
     clearTimeout(destroy);
     listener.destroyConnections();
   }
-}
-
-function openTransport(
-  methods: readonly Method[],
-  options: ResolvedGrpcOptions & TransportOptions,
-): Transport {
-  return options.transport === "http2"
-    ? new Http2Transport(methods, options)
-    : new GrpcJsTransport(methods, options);
 }

@@ -1,11 +1,10 @@
 import { connect } from "node:net";
 import { type ChannelCredentials, credentials, status } from "@grpc/grpc-js";
-import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Certificates, makeCertificates } from "../../../test/support/certificates.js";
 import { grpc } from "../src/index.js";
 import { FakeService } from "./support/fake-service.js";
 import { GrpcClient } from "./support/grpc-client.js";
-import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
 let certificates: Certificates;
@@ -24,7 +23,7 @@ const answered = { id: "asked" };
 const refused = { code: status.UNAVAILABLE };
 const pem = (text: string) => Buffer.from(text);
 
-overEachTransport("TLS", () => {
+describe("over http2, TLS", () => {
   test("is spoken with clients that trust the root, and with no other", async () => {
     const { ca, server } = certificates;
     const { address, client: plain } = await serve(new FakeService(), { tls: server });

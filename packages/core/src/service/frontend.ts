@@ -21,6 +21,14 @@ export interface Frontend {
   stop(drainTimeoutMs?: number): Promise<void>;
 }
 
+/** Routes or methods of this library in a server that the program opens and closes itself. */
+export interface MountedFrontend {
+  /** The `Triton` is closing: refuse new requests, let those in flight finish. */
+  drain(): void;
+  /** All requests are answered, or the time for them is over: end streams and watchers that are still open. */
+  end(): void;
+}
+
 /** Which of the default frontends to open, and where. Port 0 takes any free one. */
 export interface ServeOptions {
   readonly allowHttp: boolean;

@@ -9,6 +9,7 @@ import type { InferenceRequest } from "../request/inference-request.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./access-gate.js";
+import type { MountedFrontend } from "./frontend.js";
 import type { ModelStatisticsReport } from "./statistics-report.js";
 
 /** The answer of `GET v2`. */
@@ -90,6 +91,8 @@ export interface InferenceService {
    * ask again at once leave turns of the event loop to the requests that run.
    */
   refusalTurn?(): Promise<void> | undefined;
+  /** Tells a frontend in a server of the program's own when the `Triton` closes, as `serve()` tells its frontends. */
+  mount?(frontend: MountedFrontend): void;
   /** The metrics page: Prometheus text. */
   metrics(): Promise<string>;
 }

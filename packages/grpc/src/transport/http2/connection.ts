@@ -1,8 +1,7 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { ResolvedConnectionOptions } from "../connection-options.js";
-import { PingAbuse } from "./ping-abuse.js";
-import { ResetAbuse } from "./reset-abuse.js";
+import { PingAbuse, ResetAbuse } from "./client-abuse.js";
+import type { ResolvedConnectionOptions } from "./connection-options.js";
 import { SilenceWatch } from "./silence-watch.js";
 
 /** The longest time that a timer can wait. */

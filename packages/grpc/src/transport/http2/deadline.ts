@@ -1,5 +1,5 @@
 import { STATUS } from "../../status-from-code.js";
-import { RefusedCall } from "./refused-call.js";
+import { RefusedCall } from "../refused-call.js";
 
 const MILLISECONDS: Readonly<Record<string, number>> = {
   H: 3_600_000,

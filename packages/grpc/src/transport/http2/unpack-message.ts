@@ -1,7 +1,7 @@
 import { type RequestMemory, type RequestShare, UnpackFault } from "@tritonjs/core";
-import { STATUS } from "../status-from-code.js";
-import { RefusedCall } from "./http2/refused-call.js";
-import { unpacksTooLarge } from "./message-size.js";
+import { STATUS } from "../../status-from-code.js";
+import { RefusedCall } from "../refused-call.js";
+import { unpacksTooLarge } from "./frames.js";
 
 /** Encodings of messages that are understood. */
 export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";

@@ -1,4 +1,5 @@
-import { type CallStatus, sendable } from "../../status-from-code.js";
+import { TritonError } from "@tritonjs/core";
+import { type CallStatus, sendable, statusFromError } from "../status-from-code.js";
 
 /** Ends a call with a status of the transport, not of the service. */
 export class RefusedCall extends Error implements CallStatus {
@@ -12,4 +13,9 @@ export class RefusedCall extends Error implements CallStatus {
     super(details);
     this.details = sendable(details);
   }
+}
+
+/** The status that ends a call after an error of the transport or of a handler. */
+export function statusOfFailure(error: unknown): CallStatus {
+  return error instanceof RefusedCall ? error : statusFromError(TritonError.from(error));
 }
