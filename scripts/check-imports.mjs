@@ -30,6 +30,7 @@ const CORE_ORDER = [
   "backends",
   "repository",
   "service",
+  "frontend",
   "serve",
   "bind",
 ];

@@ -12,13 +12,13 @@ import type { InputsOfModel, OutputsOfModel } from "./callable/triton-models.js"
 import { settledWithin } from "./clock/settled-within.js";
 import type { TensorSpec } from "./config/tensor-spec.js";
 import { TritonError } from "./errors/triton-error.js";
+import type { Frontend, ServeOptions } from "./frontend/frontend.js";
 import { promClient } from "./observe/prom-client.js";
 import type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 import { loadDefaultFrontends } from "./serve/default-frontends.js";
 import { openFrontends, type ServeResult } from "./serve/open-frontends.js";
 import { windDown } from "./serve/wind-down.js";
 import { assembleServer, type ServerParts } from "./server-parts.js";
-import type { Frontend, ServeOptions } from "./service/frontend.js";
 import type { InferenceService } from "./service/inference-service.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 

@@ -1,7 +1,7 @@
+import type { TlsOptions } from "@tritonjs/core";
 import type { HandlerOptions } from "./handlers/methods.js";
 import { CONNECTION_DEFAULTS, type ConnectionOptions } from "./transport/http2/connection-options.js";
 import type { CompressionLevel } from "./transport/http2/transport-options.js";
-import type { TlsOptions } from "./transport/tls.js";
 
 /** Options of the gRPC frontend. */
 export interface GrpcOptions extends HandlerOptions, ConnectionOptions {

@@ -1,3 +1,4 @@
+import { createPrivateKey } from "node:crypto";
 import { connect } from "node:net";
 import { type ChannelCredentials, credentials, status } from "@grpc/grpc-js";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -40,6 +41,25 @@ describe("over http2, TLS", () => {
     await expect(ask(withCertificate(client))).resolves.toMatchObject(answered);
     await expect(ask(withCertificate(stranger))).rejects.toMatchObject(refused);
     await expect(ask(clientOf(address.url, credentials.createSsl(pem(ca))))).rejects.toMatchObject(refused);
+  });
+
+  test("opens an encrypted key with its passphrase", async () => {
+    const { ca, server } = certificates;
+    const passphrase = "open sesame";
+    const key = createPrivateKey(server.key).export({
+      type: "pkcs8",
+      format: "pem",
+      cipher: "aes-256-cbc",
+      passphrase,
+    });
+    const { address } = await serve(new FakeService(), { tls: { cert: server.cert, key, passphrase } });
+    await expect(ask(clientOf(address.url, credentials.createSsl(pem(ca))))).resolves.toMatchObject(answered);
+  });
+
+  test("asks for a certificate without insisting on it with `rejectUnauthorized: false`", async () => {
+    const { ca, server } = certificates;
+    const { address } = await serve(new FakeService(), { tls: { ...server, ca, rejectUnauthorized: false } });
+    await expect(ask(clientOf(address.url, credentials.createSsl(pem(ca))))).resolves.toMatchObject(answered);
   });
 
   test("does not hold the stop up while a client keeps silent in the middle of its handshake", async () => {

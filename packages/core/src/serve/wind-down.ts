@@ -1,7 +1,7 @@
 import type { Clock } from "../clock/clock.js";
 import { settledWithin } from "../clock/settled-within.js";
+import type { Frontend } from "../frontend/frontend.js";
 import type { ModelVersion } from "../model/model-version.js";
-import type { Frontend } from "../service/frontend.js";
 
 /** Lets models and frontends finish what they have, for so long at most, and then unloads the models. */
 export async function windDown(

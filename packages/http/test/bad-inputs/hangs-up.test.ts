@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { answerClientError } from "../../src/client-error.js";
+import { answerClientError } from "../../src/server/client-error.js";
 
 it("hangs up on a client that was told of its error and stays", async () => {
   const server = createServer();

@@ -1,4 +1,4 @@
-import type { InferenceService } from "./inference-service.js";
+import type { InferenceService } from "../service/inference-service.js";
 
 /** Where a frontend listens. */
 export interface FrontendAddress {
@@ -19,14 +19,6 @@ export interface Frontend {
    * answered; after `drainTimeoutMs`, if given, it ends those too. Calling it twice is harmless.
    */
   stop(drainTimeoutMs?: number): Promise<void>;
-}
-
-/** Routes or methods of this library in a server that the program opens and closes itself. */
-export interface MountedFrontend {
-  /** The `Triton` is closing: refuse new requests, let those in flight finish. */
-  drain(): void;
-  /** All requests are answered, or the time for them is over: end streams and watchers that are still open. */
-  end(): void;
 }
 
 /** Which of the default frontends to open, and where. Port 0 takes any free one. */

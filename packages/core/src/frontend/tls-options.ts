@@ -1,7 +1,6 @@
-import { createSecureContext } from "node:tls";
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "../errors/triton-error.js";
 
-/** Certificates in PEM. */
+/** A certificate or key in PEM. */
 type Pem = string | Buffer;
 
 /** Encryption of connections. */
@@ -10,7 +9,7 @@ export interface TlsOptions {
   readonly cert: Pem;
   /** The private key of the certificate. */
   readonly key: Pem;
-  /** The words that open `key`, if it is encrypted. */
+  /** Passphrase for an encrypted `key`. */
   readonly passphrase?: string;
   /** Roots of client certificates. With them, clients without such a certificate are refused: mutual TLS. */
   readonly ca?: Pem | Pem[];
@@ -21,18 +20,25 @@ export interface TlsOptions {
 }
 
 /** TLS options with nothing left open. */
-export type ResolvedTlsOptions = TlsOptions & { requestCert: boolean; rejectUnauthorized: boolean };
+export type ResolvedTlsOptions = TlsOptions & {
+  readonly requestCert: boolean;
+  readonly rejectUnauthorized: boolean;
+};
 
 /**
- * Fills in what was not given.
+ * Fills in the defaults, and checks the certificates.
  *
- * @throws TritonError INVALID_ARG for certificates that are none, or do not fit the key.
+ * @param createSecureContext that of `node:tls`
+ * @throws TritonError INVALID_ARG if a certificate is invalid or does not match the key
  */
-export function resolveTls(options: TlsOptions): ResolvedTlsOptions {
+export function resolveTls(
+  options: TlsOptions,
+  createSecureContext: (options: TlsOptions) => unknown,
+): ResolvedTlsOptions {
   const { requestCert = options.ca !== undefined } = options;
   const { rejectUnauthorized = requestCert } = options;
   try {
-    createSecureContext(options as TlsOptions & { ca?: string | Buffer | (string | Buffer)[] });
+    createSecureContext(options);
   } catch (cause) {
     const { message } = cause as Error;
     throw new TritonError("INVALID_ARG", `invalid TLS certificate or key: ${message}`, { cause });

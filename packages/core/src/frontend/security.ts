@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { TritonError } from "../errors/triton-error.js";
-import { checkGroups, type EndpointGroup, type Restrictions } from "./access-gate.js";
+import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
 
 /** Who may use what, over all transports: PyTriton's `TritonSecurityConfig`. */
 export interface SecurityOptions {

@@ -1,9 +1,8 @@
-import type { Frontend } from "@tritonjs/core";
+import type { Frontend, TlsOptions } from "@tritonjs/core";
 import type { FastifyServerOptions } from "fastify";
+import { type V2Options, v2Handler } from "../v2/v2-handler.js";
 import type { HttpLimits } from "./http-limits.js";
 import { ListeningFrontend } from "./listening-frontend.js";
-import type { TlsOptions } from "./tls-options.js";
-import { type V2Options, v2Handler } from "./v2-handler.js";
 
 /** Options of {@link http}: where it listens, and how the routes answer. */
 export interface HttpOptions extends V2Options {

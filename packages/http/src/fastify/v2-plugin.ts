@@ -1,8 +1,9 @@
+import { Readable } from "node:stream";
 import type { InferenceService } from "@tritonjs/core";
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
-import { FastifyV2Request } from "./fastify/fastify-request.js";
-import { sendResponse } from "./fastify/send-response.js";
-import { type V2Handler, type V2Options, v2Handler } from "./v2-handler.js";
+import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
+import { NodeV2Request } from "../node/node-request.js";
+import { type V2Handler, type V2Options, v2Handler } from "../v2/v2-handler.js";
 
 /** Where requests go: a `Triton`, or the service of one. */
 export type V2Target =
@@ -56,4 +57,33 @@ export function fastifyHandler(handler: V2Handler, prefix = ""): FastifyHandler 
     sendResponse(request, reply, response);
     return reply;
   };
+}
+
+/** A request that fastify received. Its body is still unread. */
+class FastifyV2Request extends NodeV2Request {
+  readonly #request: FastifyRequest;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, prefix: string) {
+    super(request.raw, reply.raw, prefix);
+    this.#request = request;
+  }
+
+  override report(error: unknown): void {
+    this.#request.log.error(error);
+  }
+}
+
+/** Sends an answer through fastify, and so past the hooks of the application. */
+function sendResponse(request: FastifyRequest, reply: FastifyReply, response: V2Response): void {
+  const { status, headers } = response;
+  const body = isWhole(response.body) ? (joined(response.body) ?? response.body) : response.body;
+  reply.code(status).headers(headers as Record<string, string>);
+  if (body instanceof Uint8Array) reply.send(body);
+  else if (isWhole(body)) {
+    reply.header("content-length", byteLength(body)).send(Readable.from(body, { objectMode: false }));
+  } else {
+    // HTTP/1.0 has no chunks: its body ends with the connection. HTTP/2 has frames.
+    if (request.raw.httpVersion === "1.1") reply.header("transfer-encoding", "chunked");
+    reply.send(Readable.from(body, { objectMode: false }));
+  }
 }

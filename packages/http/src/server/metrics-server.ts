@@ -1,9 +1,8 @@
-import type { Frontend, InferenceService } from "@tritonjs/core";
+import type { Frontend, InferenceService, TlsOptions } from "@tritonjs/core";
 import type { FastifyServerOptions } from "fastify";
-import type { V2Request } from "./exchange/request.js";
-import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
+import type { V2Request } from "../exchange/request.js";
+import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
 import { ListeningFrontend } from "./listening-frontend.js";
-import type { TlsOptions } from "./tls-options.js";
 
 /** Options of {@link metrics}. */
 export interface MetricsOptions {

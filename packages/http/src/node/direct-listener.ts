@@ -1,12 +1,25 @@
-import type { ServerResponse } from "node:http";
+import type { RequestListener, ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
 import { byteLength, isWhole, type V2Response } from "../exchange/response.js";
+import type { V2Handler } from "../v2/v2-handler.js";
+import { NodeV2Request } from "./node-request.js";
+
+/** Answers the requests of a server of Node, with nothing in between. */
+export function answerDirectly(handler: V2Handler): RequestListener {
+  return (incoming, outgoing) => {
+    handler(new NodeV2Request(incoming, outgoing, ""))
+      .then((response) => {
+        if (response !== undefined) sendAnswer(outgoing, response);
+      })
+      .catch((error: Error) => outgoing.destroy(error));
+  };
+}
 
 /** Up to this size a body is one piece with its headers. */
 const MAX_TEXT = 4096;
 
 /** Sends an answer with one system call, unless it is still to come. */
-export function sendAnswer(outgoing: ServerResponse, { status, headers, body }: V2Response): void {
+function sendAnswer(outgoing: ServerResponse, { status, headers, body }: V2Response): void {
   const lines: string[] = [];
   for (const name in headers) lines.push(name, headers[name]!);
   if (!(body instanceof Uint8Array) && !isWhole(body)) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { AccessGate, ENDPOINT_GROUPS } from "../../src/service/access-gate.js";
-import { resolveSecurity } from "../../src/service/security.js";
+import { AccessGate } from "../../src/frontend/access-gate.js";
+import { resolveSecurity } from "../../src/frontend/security.js";
+import { ENDPOINT_GROUPS } from "../../src/service/restrictions.js";
 
 const restricted = ["shared-memory", "model-repository", "statistics", "trace", "logging"];
 

@@ -1,12 +1,12 @@
 import { AccessGate, headerPattern, type InferenceService, type Restrictions } from "@tritonjs/core";
-import type { LabelLookup } from "./encode/infer-response.js";
-import { ClientGone, ConnectionFault } from "./exchange/body-buffer.js";
-import { firstHeader, type V2Request } from "./exchange/request.js";
-import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
-import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
-import { matchRoute } from "./routes/index.js";
-import { openApiRoute } from "./routes/open-api.js";
-import type { Exchange, RouteContext } from "./routes/route.js";
+import type { LabelLookup } from "../encode/infer-response.js";
+import { ClientGone, ConnectionFault } from "../exchange/body-buffer.js";
+import { firstHeader, type V2Request } from "../exchange/request.js";
+import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
+import { DEFAULT_MAX_INPUT_SIZE } from "../limits.js";
+import { matchRoute } from "../routes/index.js";
+import { openApiRoute } from "../routes/open-api.js";
+import type { Exchange, RouteContext } from "../routes/route.js";
 
 /** How the v2 routes answer, wherever they are mounted. */
 export interface V2Options {

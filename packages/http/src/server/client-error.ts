@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { toJsonBytes } from "./json/write-json.js";
+import { toJsonBytes } from "../json/write-json.js";
 
 /** What Node's parser may find wrong with the head of a request, and the answer to it. */
 const answers: Readonly<Record<string, readonly [status: string, message: string]>> = {

@@ -1,7 +1,7 @@
 import { METHODS, type RequestListener } from "node:http";
 import fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
-import type { V2Handler } from "../v2-handler.js";
-import { fastifyHandler, leaveBodies } from "../v2-plugin.js";
+import type { V2Handler } from "../v2/v2-handler.js";
+import { fastifyHandler, leaveBodies } from "./v2-plugin.js";
 
 /** Answers requests by way of fastify, whose logger writes each of them down. */
 export async function answerAndLog(
