@@ -1,5 +1,5 @@
 /*
- * Is the transport on node:http2 faster than grpc-js? One client calls an identity model over both, in turns, so that
+ * Is the port on node:http2 faster than a server of grpc-js? One client calls an identity model on both, in turns, so that
  * other work on the machine affects both alike. A ratio above 1 means that http2 is faster.
  */
 import { once } from "node:events";

@@ -1,7 +1,8 @@
-/* An identity model behind both gRPC transports, in a thread of its own, so that a client does not slow it down. */
+/* An identity model behind the gRPC frontend and in a server of grpc-js, in a thread of its own. */
 import { parentPort } from "node:worker_threads";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { batch, Triton } from "@tritonjs/core";
-import { grpc } from "@tritonjs/grpc";
+import { addV2Service, grpc } from "@tritonjs/grpc";
 
 const triton = new Triton();
 const model = triton.bind({
@@ -12,9 +13,10 @@ const model = triton.bind({
   config: { maxBatchSize: 1 },
 });
 await model.ready();
-const urls = {};
-for (const transport of ["http2", "grpc-js"]) {
-  const { url } = await grpc({ port: 0, transport }).start(triton.service);
-  urls[transport] = url;
-}
-parentPort.postMessage(urls);
+const { url } = await grpc({ port: 0 }).start(triton.service);
+const server = new Server();
+addV2Service(server, triton);
+server.bindAsync("localhost:0", ServerCredentials.createInsecure(), (error, port) => {
+  if (error) throw error;
+  parentPort.postMessage({ http2: url, "grpc-js": `localhost:${port}` });
+});

@@ -1,6 +1,6 @@
 import { Triton } from "@tritonjs/core";
-import { grpc } from "@tritonjs/grpc";
 import { afterAll, beforeAll } from "vitest";
+import { openGrpcJsServer } from "../support/grpc-js-server.js";
 import { ALL_WAYS, type Client, type Way } from "./clients/client.js";
 import { openClients, openGrpcClients } from "./clients/open-clients.js";
 import { bindConformanceModels } from "./models.js";
@@ -9,18 +9,19 @@ import { bindConformanceModels } from "./models.js";
 export function openConformance(): (way: Way) => Client {
   let triton: Triton;
   let clients: readonly Client[] = [];
-  const grpcJs = grpc({ port: 0, transport: "grpc-js" });
+  let closeServer = (): void => {};
   beforeAll(async () => {
     triton = new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0 });
     bindConformanceModels(triton);
-    const { url } = await grpcJs.start(triton.service);
+    const { url, close } = await openGrpcJsServer(triton);
+    closeServer = close;
     const served = await triton.serve();
     clients = [...openClients(triton, served), ...openGrpcClients(served, url)];
   });
   afterAll(async () => {
     for (const client of clients) client.close();
-    await grpcJs.stop(0);
     await triton.close();
+    closeServer();
   });
   return (way) => clients.find((client) => client.way === way)!;
 }

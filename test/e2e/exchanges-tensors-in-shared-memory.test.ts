@@ -1,12 +1,18 @@
 import { encodeBytes } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
-import { grpc } from "@tritonjs/grpc";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { flowers, irisModel } from "../support/iris.js";
 import { HeldModel } from "./support/held-model.js";
 import { openTriton, until } from "./support/open-triton.js";
-import { connectOver, openRegion, openShared, SOCKET_WAYS, sharedInput } from "./support/shared-regions.js";
+import {
+  connectOver,
+  grpcUrl,
+  openRegion,
+  openShared,
+  SOCKET_WAYS,
+  sharedInput,
+} from "./support/shared-regions.js";
 
 describe.each(SOCKET_WAYS)("shared memory over %s", (way) => {
   test("inputs are read from regions and outputs are written into them", async () => {
@@ -135,8 +141,7 @@ describe.each(SOCKET_WAYS)("shared memory over %s", (way) => {
 describe.each(["http2", "grpc-js"] as const)("shared memory on a stream over %s", (transport) => {
   test("requests have inputs and outputs in regions, and release them", async () => {
     const triton = openShared();
-    const { addresses } = await triton.serve({ frontends: [grpc({ port: 0, transport })] });
-    const client = new GrpcClient(addresses.grpc!.url);
+    const client = new GrpcClient(await grpcUrl(triton, transport));
     onTestFinished(() => client.close());
     const region = await openRegion(client, "in", 64);
     region.write(Float32Array.of(1, 2));

@@ -6,6 +6,7 @@ import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
 import { fetchHandler, toNodeListener } from "@tritonjs/http";
 import { InferenceServerClient as HttpClient } from "@tritonjs/http/client";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { openGrpcJsServer } from "../support/grpc-js-server.js";
 import { namesOf, readTraces, type TracedRequest, traceFile } from "../support/trace-file.js";
 import { HeldModel } from "./support/held-model.js";
 import { openTriton, until } from "./support/open-triton.js";
@@ -144,10 +145,19 @@ describe("tracing over gRPC", () => {
   const sent = ["GRPC_SEND_START", "GRPC_SEND_END"];
 
   async function connect(triton: Triton, transport: "http2" | "grpc-js" = "http2"): Promise<GrpcClient> {
-    const { addresses } = await triton.serve({ frontends: [grpc({ port: 0, transport })] });
-    const client = new GrpcClient(addresses.grpc!.url);
+    const client = new GrpcClient(await urlOver(transport, triton));
     onTestFinished(() => client.close());
     return client;
+  }
+
+  async function urlOver(transport: "http2" | "grpc-js", triton: Triton): Promise<string> {
+    if (transport === "http2") {
+      const { addresses } = await triton.serve({ frontends: [grpc({ port: 0 })] });
+      return addresses.grpc!.url;
+    }
+    const { url, close } = await openGrpcJsServer(triton);
+    onTestFinished(close);
+    return url;
   }
 
   it.each(["http2", "grpc-js"] as const)(

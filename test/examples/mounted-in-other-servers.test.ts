@@ -1,4 +1,6 @@
 import { join } from "node:path";
+import { Client, credentials } from "@grpc/grpc-js";
+import { InferenceServerClient } from "@tritonjs/grpc/client";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
@@ -88,3 +90,38 @@ describe("the v2 routes in a fastify application", () => {
     expect((await fetch(`${url}/v2`)).status).toBe(404);
   });
 });
+
+describe("the v2 service in a server of grpc-js", () => {
+  it("shares its port with a service of the application, which calls the model in process", async () => {
+    const { url } = await start("mount-grpc-js", "dist", "main.js");
+    const address = url.slice("http://".length);
+    expect(await callDouble(address, 4)).toBe(8);
+    const client = new InferenceServerClient(address);
+    onTestFinished(() => client.close());
+    const inputs = { x: { datatype: "FP32", data: [1, 2.5] } } as const;
+    const result = await client.infer("double", { inputs });
+    expect(result.elements("y", "FP32")).toEqual(Float32Array.of(2, 5));
+  });
+
+  it.skipIf(process.platform === "win32")("ends when it is told to", async () => {
+    const { program } = await start("mount-grpc-js", "dist", "main.js");
+    program.signal("SIGTERM");
+    const { code, stderr } = await program.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+});
+
+/** Calls the application's own service. */
+function callDouble(address: string, value: number): Promise<number> {
+  const client = new Client(address, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      "/app.Calculator/Double",
+      (request: number) => Buffer.from(String(request)),
+      (bytes) => Number(bytes),
+      value,
+      (error, answer) => (error === null ? resolve(answer!) : reject(error)),
+    );
+  });
+}

@@ -52,6 +52,42 @@ describe("the import check catches", () => {
       "packages/core/src/helpers has no place in the import order",
     ],
     [
+      "a folder of HTTP that imports one below it",
+      "packages/http/src/json/wrong.ts",
+      'import type { Route } from "../routes/route.js";',
+      "json/ may not import routes/, which stands below it",
+    ],
+    [
+      "a folder of gRPC that imports one below it",
+      "packages/grpc/src/transport/wrong.ts",
+      'import { protocolMethods } from "../handlers/methods.js";',
+      "transport/ may not import handlers/, which stands below it",
+    ],
+    [
+      "a folder of the command line that imports one below it",
+      "packages/cli/src/options/wrong.ts",
+      'import { serve } from "../serve/serve.js";',
+      "options/ may not import serve/, which stands below it",
+    ],
+    [
+      "a folder that imports an assembly file of its package",
+      "packages/grpc/src/handlers/wrong.ts",
+      'import { grpc } from "../server.js";',
+      "a folder may not import ../server.js from the top",
+    ],
+    [
+      "a folder of HTTP without a place",
+      "packages/http/src/helpers/index.ts",
+      "export {};",
+      "packages/http/src/helpers has no place in the import order",
+    ],
+    [
+      "a file that imports itself",
+      "packages/cli/src/serve/wrong.ts",
+      'import type { X } from "./wrong.js";',
+      "files import each other in a circle: packages/cli/src/serve/wrong.ts -> packages/cli/src/serve/wrong.ts",
+    ],
+    [
       "a socket in core",
       "packages/core/src/service/wrong.ts",
       'import { createServer } from "node:http";',
@@ -90,6 +126,29 @@ describe("the import check catches", () => {
     expect(stderr).toContain(fault);
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
   });
+});
+
+it("the import check catches a cycle of imports, type imports included", async () => {
+  const root = emptyRepository();
+  const folder = join(root, "packages", "grpc", "src", "transport");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "a.ts"), 'import type { B } from "./b.js";\n');
+  writeFileSync(join(folder, "b.ts"), 'export type { C } from "./c.js";\n');
+  writeFileSync(join(folder, "c.ts"), 'export const a = () => import("./a.js");\n');
+  const { code, stderr } = await Program.node(script, [root], repositoryRoot).ended;
+  const [a, b, c] = ["a", "b", "c"].map((name) => `packages/grpc/src/transport/${name}.ts`);
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `files import each other in a circle: ${a} -> ${b} -> ${c} -> ${a}\n`,
+  });
+});
+
+it("the import check accepts the import of a top-level file that has a place in the order", async () => {
+  const root = emptyRepository();
+  const folder = join(root, "packages", "http", "src", "json");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "right.ts"), 'import { MAX_DATA_DEPTH } from "../limits.js";\n');
+  expect(await Program.node(script, [root], repositoryRoot).ended).toMatchObject({ code: 0, stderr: "" });
 });
 
 it("the import check accepts a file that follows the rule", async () => {

@@ -80,6 +80,7 @@ export type { ErrorCode } from "./errors/code.js";
 export { statusText } from "./errors/status-text.js";
 export { isTimeout } from "./errors/timeout-error.js";
 export { TritonError } from "./errors/triton-error.js";
+export type { SecurityOptions } from "./frontend/security.js";
 export type {
   JsModel,
   JsModelArgs,
@@ -119,8 +120,7 @@ export {
   withParameters,
 } from "./response/response-parameters.js";
 export type { ServeResult } from "./serve/open-frontends.js";
-export type { EndpointGroup } from "./service/access-gate.js";
-export type { SecurityOptions } from "./service/security.js";
+export type { EndpointGroup } from "./service/restrictions.js";
 export { DATA_TYPES, type DataType, type ElementsOf, isDataType } from "./tensor/data-type.js";
 export type { Nested, ScalarOf, TensorValue } from "./tensor/from-value.js";
 export {
@@ -153,8 +153,14 @@ export {
 
 // For frontends -----------------------------------------------------------------------------------------------
 
+export { LONGEST_TIMEOUT_MS } from "./clock/clock.js";
 export { toConfigJson } from "./config/config-json.js";
 export { type InitialStates, initialStates } from "./config/initial-states.js";
+export { AccessGate } from "./frontend/access-gate.js";
+export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./frontend/frontend.js";
+export { headerPattern } from "./frontend/header-pattern/header-pattern.js";
+export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from "./frontend/listen.js";
+export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
 export type {
   Backend,
   BackendFactory,
@@ -184,14 +190,13 @@ export { UnpackFault, type UnpackFaultKind } from "./request-memory/inflate.js";
 export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
 export type { RequestShare } from "./request-memory/request-share.js";
 export { classify } from "./response/classify.js";
-export { AccessGate, ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/access-gate.js";
-export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "./service/frontend.js";
-export { headerPattern } from "./service/header-pattern/header-pattern.js";
 export type {
   InferenceService,
+  MountedFrontend,
   ReadyModel,
   ServerMetadata,
 } from "./service/inference-service.js";
+export { ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/restrictions.js";
 export type { ModelStatisticsReport } from "./service/statistics-report.js";
 export type { RequestedRange, SystemRegionStatus } from "./shared-memory/registered-region.js";
 export { type RegionRange, RequestRegions } from "./shared-memory/request-regions.js";

@@ -1,10 +1,10 @@
 import { settledWithin } from "./clock/bounded-wait.js";
 import { TritonError } from "./errors/triton-error.js";
+import type { Frontend, ServeOptions } from "./frontend/frontend.js";
 import { loadDefaultFrontends } from "./serve/default-frontends.js";
 import { openFrontends, type ServeResult } from "./serve/open-frontends.js";
 import { windDown } from "./serve/wind-down.js";
 import type { ServerParts } from "./server-parts.js";
-import type { Frontend, ServeOptions } from "./service/frontend.js";
 
 /** Opens the frontends of a server, and closes all of the server in order. */
 export class ServerLifetime {
@@ -63,9 +63,10 @@ export class ServerLifetime {
   async #close(): Promise<void> {
     await this.#serving?.catch(() => {});
     const { service, repository, registry, models, log } = this.#parts;
-    service.stopping = true;
+    service.drain();
     await settledWithin(models.clock, this.#drainTimeoutMs, repository.close());
     await windDown(registry.models(), this.#frontends, models.clock, this.#drainTimeoutMs);
+    service.end();
     await settledWithin(models.clock, this.#drainTimeoutMs, repository.ended());
     await models.close();
     if (models.tracing !== undefined) {

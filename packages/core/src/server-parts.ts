@@ -1,4 +1,5 @@
 import type { Registry } from "prom-client";
+import { resolveSecurity } from "./frontend/security.js";
 import { ModelRegistry } from "./model/registry.js";
 import { ModelsOfServer } from "./models-of-server.js";
 import { createLog, type OpenLog } from "./observe/log/create-log.js";
@@ -9,7 +10,6 @@ import { StartUp } from "./repository/start-up.js";
 import { RequestMemory } from "./request-memory/request-memory.js";
 import { LocalService } from "./service/local-service.js";
 import { saysReady } from "./service/says-ready.js";
-import { resolveSecurity } from "./service/security.js";
 import { SharedMemory } from "./shared-memory/shared-memory.js";
 import type { TritonOptions } from "./triton-options.js";
 import { VERSION } from "./version.js";

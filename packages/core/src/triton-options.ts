@@ -1,14 +1,14 @@
 import type { ResponseCache } from "./cache/response-cache.js";
 import type { Clock } from "./clock/clock.js";
 import type { HostPolicies } from "./config/host-policy.js";
+import type { ServeOptions } from "./frontend/frontend.js";
+import type { SecurityOptions } from "./frontend/security.js";
 import type { RateLimitResource } from "./instance/rate-limiter/resource-pools.js";
 import type { MetricsConfig } from "./observe/latency/metrics-config.js";
 import type { LogOptions } from "./observe/log/create-log.js";
 import type { TraceOptions } from "./observe/trace/trace-options.js";
 import type { RepositoryOptions } from "./repository/repository-options.js";
 import type { RequestMemoryOptions } from "./request-memory/request-memory-options.js";
-import type { ServeOptions } from "./service/frontend.js";
-import type { SecurityOptions } from "./service/security.js";
 
 /** Options of a {@link Triton}, named after those of PyTriton's `TritonConfig` where both have them. */
 export interface TritonOptions extends Partial<ServeOptions>, LogOptions, RepositoryOptions {

@@ -10,12 +10,12 @@ import { type Binding, planBinding } from "./bind/plan-binding.js";
 import { planEnsemble } from "./bind/plan-ensemble.js";
 import type { InputsOfModel, OutputsOfModel } from "./callable/triton-models.js";
 import type { TensorSpec } from "./config/tensor-spec.js";
+import type { Frontend } from "./frontend/frontend.js";
 import { promClient } from "./observe/prom-client.js";
 import type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 import type { ServeResult } from "./serve/open-frontends.js";
 import { ServerLifetime } from "./server-lifetime.js";
 import { assembleServer, type ServerParts } from "./server-parts.js";
-import type { Frontend } from "./service/frontend.js";
 import type { InferenceService } from "./service/inference-service.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 

@@ -1,9 +1,7 @@
-import { TritonError } from "@tritonjs/core";
+import type { TlsOptions } from "@tritonjs/core";
 import type { HandlerOptions } from "./handlers/methods.js";
-import { CONNECTION_DEFAULTS, type ConnectionOptions } from "./transport/connection-options.js";
-import { NOT_WITH_GRPC_JS } from "./transport/grpc-js-transport.js";
-import type { TlsOptions } from "./transport/tls.js";
-import type { CompressionLevel } from "./transport/transport.js";
+import { CONNECTION_DEFAULTS, type ConnectionOptions } from "./transport/http2/connection-options.js";
+import type { CompressionLevel } from "./transport/http2/transport-options.js";
 
 /** Options of the gRPC frontend. */
 export interface GrpcOptions extends HandlerOptions, ConnectionOptions {
@@ -19,8 +17,6 @@ export interface GrpcOptions extends HandlerOptions, ConnectionOptions {
   readonly maxReceiveMessageSize?: number;
   /** Compresses the responses to inferences, for clients that accept gzip or deflate. */
   readonly inferResponseCompressionLevel?: CompressionLevel;
-  /** What moves the messages: Node's HTTP/2 server with windows as large as tensors need, or grpc-js. */
-  readonly transport?: "http2" | "grpc-js";
   /** How long `stop()` waits for the calls at hand before it cuts them off, in milliseconds. */
   readonly stopGraceMs?: number;
 }
@@ -37,8 +33,6 @@ export const GRPC_DEFAULTS = {
   maxReceiveMessageSize: 64 * 1024 * 1024 + 64 * 1024,
   /** tritonserver's: tensors seldom become much smaller. */
   inferResponseCompressionLevel: "none" as CompressionLevel,
-  /** The faster one. */
-  transport: "http2" as "http2" | "grpc-js",
   /** tritonserver's `--exit-timeout-secs`. */
   stopGraceMs: 30_000,
 };
@@ -46,17 +40,8 @@ export const GRPC_DEFAULTS = {
 /** Options with nothing left open. */
 export type ResolvedGrpcOptions = GrpcOptions & typeof GRPC_DEFAULTS;
 
-/**
- * Fills in the defaults.
- *
- * @throws TritonError INVALID_ARG for an option that the transport does not have.
- */
+/** Fills in the defaults. */
 export function resolveGrpcOptions(options: GrpcOptions): ResolvedGrpcOptions {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  const resolved: ResolvedGrpcOptions = { ...GRPC_DEFAULTS, ...Object.fromEntries(given) };
-  const refused = NOT_WITH_GRPC_JS.find((name) => options[name] !== undefined);
-  if (resolved.transport === "grpc-js" && refused !== undefined) {
-    throw new TritonError("INVALID_ARG", `the transport grpc-js does not have the option ${refused}`);
-  }
-  return resolved;
+  return { ...GRPC_DEFAULTS, ...Object.fromEntries(given) };
 }

@@ -1,12 +1,13 @@
 import type { DefaultFrontends } from "@tritonjs/core";
 import { grpc } from "./server.js";
 
+export type { TlsOptions } from "@tritonjs/core";
+export { addV2Service, type V2ServiceOptions } from "./add-v2-service.js";
 export type { GrpcOptions } from "./grpc-options.js";
 export type { RestrictedProtocols } from "./handlers/restrict.js";
 export { grpc } from "./server.js";
-export type { ConnectionOptions } from "./transport/connection-options.js";
-export type { TlsOptions } from "./transport/tls.js";
-export type { CompressionLevel } from "./transport/transport.js";
+export type { ConnectionOptions } from "./transport/http2/connection-options.js";
+export type { CompressionLevel } from "./transport/http2/transport-options.js";
 
 /** The frontend that `serve()` opens without being told: one on `grpcAddress` and `grpcPort`. */
 export const defaultFrontends: DefaultFrontends = (options) => {

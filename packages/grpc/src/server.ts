@@ -1,15 +1,19 @@
-import type { Socket } from "node:net";
-import { acceptFaults, type Frontend, type FrontendAddress, type InferenceService } from "@tritonjs/core";
+import { lookup } from "node:dns/promises";
+import { createServer, type Server, type Socket } from "node:net";
+import {
+  acceptFaults,
+  type Frontend,
+  type FrontendAddress,
+  type InferenceService,
+  LONGEST_TIMEOUT_MS,
+  listenOnAll,
+} from "@tritonjs/core";
 import type { GrpcOptions } from "./grpc-options.js";
 import { type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
 import { protocolMethods } from "./handlers/methods.js";
 import { Shutdown } from "./handlers/shutdown.js";
-import { GrpcJsTransport } from "./transport/grpc-js-transport.js";
 import { Http2Transport } from "./transport/http2/http2-transport.js";
-import { type Listener, listen } from "./transport/listen.js";
-import type { Method } from "./transport/method.js";
-import { overTls } from "./transport/tls.js";
-import type { Transport, TransportOptions } from "./transport/transport.js";
+import { overTls } from "./transport/http2/over-tls.js";
 
 /**
  * The v2 protocol over gRPC, for `serve({ frontends: [...] })`.
@@ -26,13 +30,14 @@ export function grpc(options: GrpcOptions = {}): Frontend {
 /** Time to send the status of calls that are cut off. */
 const LAST_WORDS_MS = 500;
 
-/** Node's timers do not go further: a longer one would ring at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const PORT_HINT = "the option grpcPort (or grpc({ port }))";
 
 /** What a frontend has open between its start and its stop. */
 interface Running {
-  readonly listener: Listener;
-  readonly transport: Transport;
+  /** One for each address of the host. */
+  readonly servers: readonly Server[];
+  readonly sockets: ReadonlySet<Socket>;
+  readonly transport: Http2Transport;
   readonly shutdown: Shutdown;
 }
 
@@ -51,18 +56,26 @@ class GrpcFrontend implements Frontend {
     const shutdown = new Shutdown();
     const { requestMemory } = service;
     const methods = protocolMethods(service, this.#options, shutdown);
-    const transport = openTransport(methods, { ...this.#options, requestMemory });
+    const transport = new Http2Transport(methods, { ...this.#options, requestMemory });
     const accept = (socket: Socket): void => transport.accept(socket);
-    const listener = await listen(
-      address,
-      { port, reusePort },
-      tls === undefined ? accept : overTls(tls, accept),
-      acceptFaults(service.log, this.name),
+    const acceptBare = tls === undefined ? accept : overTls(tls, accept);
+    const sockets = new Set<Socket>();
+    const watch = (socket: Socket): void => {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+      acceptBare(socket);
+    };
+    const listening = await listenOnAll<Server>(
+      { address, port, reusePort, joinsFamilies: true, portHint: PORT_HINT, lookup },
+      () => createServer({ noDelay: true }, watch),
     );
-    this.#running = { listener, transport, shutdown };
+    const { servers } = listening;
+    const onFault = acceptFaults(service.log, this.name);
+    for (const server of servers) server.on("error", onFault);
+    this.#running = { servers, sockets, transport, shutdown };
     this.#stopping = undefined;
     const host = address.includes(":") ? `[${address}]` : address;
-    return { host: address, port: listener.port, url: `${host}:${listener.port}` };
+    return { host: address, port: listening.port, url: `${host}:${listening.port}` };
   }
 
   stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
@@ -71,24 +84,16 @@ class GrpcFrontend implements Frontend {
     return this.#stopping;
   }
 
-  async #stop({ listener, transport, shutdown }: Running, graceMs: number): Promise<void> {
+  async #stop({ servers, sockets, transport, shutdown }: Running, graceMs: number): Promise<void> {
+    const destroyConnections = (): void => sockets.forEach((socket) => void socket.destroy());
     shutdown.begin();
-    listener.close();
-    const expire = setTimeout(() => shutdown.expire(), Math.min(graceMs, LONGEST_TIMER_MS));
-    const destroyAfterMs = Math.min(graceMs + LAST_WORDS_MS, LONGEST_TIMER_MS);
-    const destroy = setTimeout(() => listener.destroyConnections(), destroyAfterMs);
+    for (const server of servers) server.close();
+    const expire = setTimeout(() => shutdown.expire(), Math.min(graceMs, LONGEST_TIMEOUT_MS));
+    const destroyAfterMs = Math.min(graceMs + LAST_WORDS_MS, LONGEST_TIMEOUT_MS);
+    const destroy = setTimeout(destroyConnections, destroyAfterMs);
     await transport.stop();
     clearTimeout(expire);
     clearTimeout(destroy);
-    listener.destroyConnections();
+    destroyConnections();
   }
-}
-
-function openTransport(
-  methods: readonly Method[],
-  options: ResolvedGrpcOptions & TransportOptions,
-): Transport {
-  return options.transport === "http2"
-    ? new Http2Transport(methods, options)
-    : new GrpcJsTransport(methods, options);
 }

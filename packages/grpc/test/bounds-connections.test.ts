@@ -4,10 +4,9 @@ import { Tensor } from "@tritonjs/core";
 import { describe, expect, test } from "vitest";
 import { inference } from "#proto";
 import { encodeMessage } from "../src/proto/codec.js";
-import { ResetAbuse } from "../src/transport/http2/reset-abuse.js";
+import { ResetAbuse } from "../src/transport/http2/client-abuse.js";
 import { SilenceWatch } from "../src/transport/http2/silence-watch.js";
 import { FakeService, responseTo } from "./support/fake-service.js";
-import { overEachTransport } from "./support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { FRAME, frameOf, openFrame, rawConnection, resetFrame } from "./support/raw-frames.js";
 import { serve } from "./support/serve.js";
@@ -18,7 +17,7 @@ const message = framed(encodeMessage(inference.ModelInferRequest, { modelName: "
 const works = async (port: number) =>
   expect((await rawCall(rawSession(`localhost:${port}`), message)).grpcStatus).toBe(0);
 
-overEachTransport("a connection with many calls", () => {
+describe("a connection with many calls over http2", () => {
   test("limits calls to 1024, and refuses further calls of a client that ignores the limit", async () => {
     const { address } = await serve(new FakeService());
     const { socket, frames } = await rawConnection(address.port);

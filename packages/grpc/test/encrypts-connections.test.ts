@@ -1,11 +1,11 @@
+import { createPrivateKey } from "node:crypto";
 import { connect } from "node:net";
 import { type ChannelCredentials, credentials, status } from "@grpc/grpc-js";
-import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Certificates, makeCertificates } from "../../../test/support/certificates.js";
 import { grpc } from "../src/index.js";
 import { FakeService } from "./support/fake-service.js";
 import { GrpcClient } from "./support/grpc-client.js";
-import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
 let certificates: Certificates;
@@ -24,7 +24,7 @@ const answered = { id: "asked" };
 const refused = { code: status.UNAVAILABLE };
 const pem = (text: string) => Buffer.from(text);
 
-overEachTransport("TLS", () => {
+describe("TLS over http2", () => {
   test("serves only clients that trust the root", async () => {
     const { ca, server } = certificates;
     const { address, client: plain } = await serve(new FakeService(), { tls: server });
@@ -41,6 +41,25 @@ overEachTransport("TLS", () => {
     await expect(ask(withCertificate(client))).resolves.toMatchObject(answered);
     await expect(ask(withCertificate(stranger))).rejects.toMatchObject(refused);
     await expect(ask(clientOf(address.url, credentials.createSsl(pem(ca))))).rejects.toMatchObject(refused);
+  });
+
+  test("opens an encrypted key with its passphrase", async () => {
+    const { ca, server } = certificates;
+    const passphrase = "open sesame";
+    const key = createPrivateKey(server.key).export({
+      type: "pkcs8",
+      format: "pem",
+      cipher: "aes-256-cbc",
+      passphrase,
+    });
+    const { address } = await serve(new FakeService(), { tls: { cert: server.cert, key, passphrase } });
+    await expect(ask(clientOf(address.url, credentials.createSsl(pem(ca))))).resolves.toMatchObject(answered);
+  });
+
+  test("requests a client certificate but does not require it with `rejectUnauthorized: false`", async () => {
+    const { ca, server } = certificates;
+    const { address } = await serve(new FakeService(), { tls: { ...server, ca, rejectUnauthorized: false } });
+    await expect(ask(clientOf(address.url, credentials.createSsl(pem(ca))))).resolves.toMatchObject(answered);
   });
 
   test("does not delay a stop while a client is silent during its handshake", async () => {

@@ -1,6 +1,6 @@
 import { status } from "@grpc/grpc-js";
 import { TritonError } from "@tritonjs/core";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
@@ -83,7 +83,7 @@ overEachTransport("a stream whose client has left", () => {
   });
 });
 
-overEachTransport("a stream of a stopping server", () => {
+describe("a stream of a stopping server over http2", () => {
   test("finishes running requests and rejects new ones", async () => {
     const { service, arrived } = manualService();
     const { client, frontend } = await serve(service, { stopGraceMs: 30_000 });

@@ -2,7 +2,7 @@ import { status } from "@grpc/grpc-js";
 import { decodeBytes, Tensor, TritonError } from "@tritonjs/core";
 import { expect, test } from "vitest";
 import { FakeService, responseTo } from "./support/fake-service.js";
-import { overEachTransport } from "./support/over-each-transport.js";
+import { currentTransport, overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";
 
 const int32 = (...values: number[]) => new Uint8Array(Int32Array.from(values).buffer);
@@ -63,7 +63,7 @@ overEachTransport("ModelInfer", () => {
 
   test("reads the elements of a large input without another copy", async () => {
     const service = new FakeService();
-    const { client } = await serve(service, { transport: "http2" });
+    const { client } = await serve(service);
     await client.infer({
       modelName: "m",
       inputs: [{ name: "X", datatype: "FP32", shape: [150_528] }],
@@ -72,7 +72,8 @@ overEachTransport("ModelInfer", () => {
     const tensor = service.requests[0]!.inputs.get("X")!;
     const elements = tensor.elements as Float32Array;
     expect(elements[150_527]).toBe(150_527);
-    expect(elements.buffer).toBe(tensor.bytes.buffer);
+    // grpc-js does not align messages.
+    if (currentTransport() === "http2") expect(elements.buffer).toBe(tensor.bytes.buffer);
   });
 
   test("carries requests and responses larger than the default of grpc-js", async () => {

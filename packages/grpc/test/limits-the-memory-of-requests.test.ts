@@ -3,11 +3,10 @@ import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 
 import { deflateSync, gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { type InferenceRequest, RequestMemory } from "@tritonjs/core";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { inference } from "#proto";
 import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
-import { overEachTransport } from "./support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
 import { answer, reader } from "./support/stream-reader.js";
@@ -78,7 +77,7 @@ function openRaw(session: ClientHttp2Session, headers: OutgoingHttpHeaders): Cli
   return stream;
 }
 
-overEachTransport("the request memory", () => {
+describe("the request memory over http2", () => {
   test("is held until requests are answered, and requests beyond it are rejected", async () => {
     const { memory, requests, infer, session, arrived } = await open();
     const first = infer(messageOf(6000));
@@ -173,7 +172,7 @@ overEachTransport("the request memory", () => {
   });
 });
 
-overEachTransport("decompression", () => {
+describe("decompression over http2", () => {
   test("waits in line, and a stopping server waits for it", async () => {
     const { service, memory, requests, frontend, infer, arrived, takeTurn } = await open(oneTurn);
     const endTurn = takeTurn();
@@ -242,7 +241,7 @@ overEachTransport("decompression", () => {
   });
 });
 
-overEachTransport("the largest message", () => {
+describe("over http2, the largest message", () => {
   const hint = "Use --grpc-max-receive-message-size to increase the limit.";
 
   test.each([

@@ -4,12 +4,10 @@ import { connect, createServer } from "node:net";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { inference } from "#proto";
-import { grpc } from "../src/index.js";
 import { encodeMessage } from "../src/proto/codec.js";
-import { PingAbuse } from "../src/transport/http2/ping-abuse.js";
+import { PingAbuse } from "../src/transport/http2/client-abuse.js";
 import { FakeService } from "./support/fake-service.js";
 import { GrpcClient } from "./support/grpc-client.js";
-import { overEachTransport } from "./support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
 
@@ -59,7 +57,7 @@ const roundTrip = (session: ClientHttp2Session) =>
     session.ping((error) => (error === null ? resolve() : reject(error)));
   });
 
-overEachTransport("keepalive", () => {
+describe("over http2, keepalive", () => {
   const keepalive = { keepaliveTimeMs: 30, keepaliveTimeoutMs: 100 };
 
   test("closes the connection of a client that no longer answers, and cancels its calls", async () => {
@@ -91,7 +89,7 @@ overEachTransport("keepalive", () => {
   });
 });
 
-overEachTransport("the age and limits of a connection", () => {
+describe("the age and limits of a connection over http2", () => {
   test("ends calls at the age limit after the grace time, and accepts no new ones", async () => {
     const service = new FakeService({}, () => {});
     const { address } = await serve(service, { maxConnectionAgeMs: 100, maxConnectionAgeGraceMs: 100 });
@@ -224,15 +222,4 @@ describe("a client ping", () => {
     const abuse = new PingAbuse({ ...rules, http2MaxPingStrikes: 0 });
     for (let now = 0; now < 100; now++) expect(abuse.isOneTooMany(now, 1)).toBe(false);
   });
-});
-
-test.each([
-  ["keepalivePermitWithoutCalls", true],
-  ["http2MaxPingStrikes", 1],
-  ["maxMetadataSize", 100],
-  ["inferResponseCompressionLevel", "low"],
-] as const)("the transport grpc-js rejects the option %s", (name, value) => {
-  expect(() => grpc({ transport: "grpc-js", [name]: value })).toThrow(
-    `the transport grpc-js does not have the option ${name}`,
-  );
 });

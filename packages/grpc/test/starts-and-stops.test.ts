@@ -3,18 +3,17 @@ import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { status } from "@grpc/grpc-js";
 import type { InferenceRequest } from "@tritonjs/core";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { inference } from "#proto";
 import { defaultFrontends, grpc } from "../src/index.js";
 import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService, responseTo } from "./support/fake-service.js";
 import { GrpcClient } from "./support/grpc-client.js";
-import { overEachTransport } from "./support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
 import { answer, manualService } from "./support/stream-reader.js";
 
-overEachTransport("starting the frontend", () => {
+describe("starting the frontend over http2", () => {
   test("names the port and the option when the port is taken on any address of the host", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
@@ -76,7 +75,7 @@ overEachTransport("starting the frontend", () => {
   });
 });
 
-overEachTransport("stopping the frontend", () => {
+describe("stopping the frontend over http2", () => {
   test.each([30_000, Number.POSITIVE_INFINITY])(
     "lets running calls finish within %d ms and rejects new ones",
     async (stopGraceMs) => {

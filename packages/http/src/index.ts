@@ -1,7 +1,28 @@
-export { defaultFrontends } from "./default-frontends.js";
+import type { DefaultFrontends, Frontend } from "@tritonjs/core";
+import { http } from "./server/http-server.js";
+import { metrics } from "./server/metrics-server.js";
+
+export type { TlsOptions } from "@tritonjs/core";
+export { type V2PluginOptions, v2Plugin } from "./fastify/v2-plugin.js";
 export * from "./fetch.js";
-export type { HttpLimits } from "./http-limits.js";
-export { type MetricsOptions, metrics } from "./metrics-server.js";
-export { type HttpOptions, http } from "./server.js";
-export type { TlsOptions } from "./tls-options.js";
-export { type V2PluginOptions, v2Plugin } from "./v2-plugin.js";
+export type { HttpLimits } from "./server/http-limits.js";
+export { type HttpOptions, http } from "./server/http-server.js";
+export { type MetricsOptions, metrics } from "./server/metrics-server.js";
+
+/** The frontends of this package that `serve()` opens by itself. */
+export const defaultFrontends: DefaultFrontends = (options) => {
+  const frontends: Frontend[] = [];
+  if (options.allowHttp) {
+    frontends.push(
+      http({
+        port: options.httpPort,
+        address: options.httpAddress,
+        maxInputSize: options.httpMaxInputSize,
+      }),
+    );
+  }
+  if (options.allowMetrics) {
+    frontends.push(metrics({ port: options.metricsPort, address: options.metricsAddress }));
+  }
+  return frontends;
+};

@@ -6,6 +6,7 @@ import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
 import { http } from "@tritonjs/http";
 import { InferenceServerClient as HttpClient } from "@tritonjs/http/client";
 import { onTestFinished } from "vitest";
+import { openGrpcJsServer } from "../../support/grpc-js-server.js";
 import { openTriton } from "./open-triton.js";
 
 /** Ways in which a client with regions can reach a server. */
@@ -18,11 +19,20 @@ export async function connectOver(triton: Triton, way: Way): Promise<HttpClient 
     const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
     return new HttpClient(addresses.http!.url);
   }
-  const transport = way === "gRPC over http2" ? "http2" : "grpc-js";
-  const { addresses } = await triton.serve({ frontends: [grpc({ port: 0, transport })] });
-  const client = new GrpcClient(addresses.grpc!.url);
+  const client = new GrpcClient(await grpcUrl(triton, way === "gRPC over http2" ? "http2" : "grpc-js"));
   onTestFinished(() => client.close());
   return client;
+}
+
+/** Serves over a gRPC transport. Returns the URL for clients. */
+export async function grpcUrl(triton: Triton, transport: "http2" | "grpc-js"): Promise<string> {
+  if (transport === "http2") {
+    const { addresses } = await triton.serve({ frontends: [grpc({ port: 0 })] });
+    return addresses.grpc!.url;
+  }
+  const { url, close } = await openGrpcJsServer(triton);
+  onTestFinished(close);
+  return url;
 }
 
 /** A Triton with shared memory enabled, and models that double numbers and reverse strings. */

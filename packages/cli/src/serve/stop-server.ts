@@ -1,10 +1,7 @@
-import type { Triton } from "@tritonjs/core";
+import { LONGEST_TIMEOUT_MS, type Triton } from "@tritonjs/core";
 
 /** For connections to be cut off, and for a model that is still loading. */
 const LAST_WORDS_MS = 1000;
-
-/** Node's timers do not go further. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Stops a server: requests at hand may finish for as long as it was told.
@@ -14,7 +11,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export async function stopServer(triton: Triton, exitTimeoutSecs: number): Promise<number> {
   const { log } = triton.service;
   log.info("Waiting for in-flight requests to complete.");
-  const timeoutMs = Math.min(Math.max(0, exitTimeoutSecs) * 1000, LONGEST_TIMER_MS);
+  const timeoutMs = Math.min(Math.max(0, exitTimeoutSecs) * 1000, LONGEST_TIMEOUT_MS);
   const closed = triton.close();
   if (await settlesWithin(closed, timeoutMs)) return 0;
   log.error("Exit timeout expired. Exiting immediately.");

@@ -20,8 +20,8 @@ export interface Clock {
   defer(run: () => void): void;
 }
 
-/** `setTimeout` takes a longer delay for no delay at all. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+/** The longest delay of `setTimeout`, in milliseconds. It takes a longer one for no delay at all. */
+export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The clock of the running process. `defer` waits for the end of the event loop's poll phase. */
 export const realClock: Clock = {

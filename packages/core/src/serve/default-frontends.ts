@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { TritonError } from "../errors/triton-error.js";
-import type { DefaultFrontends, Frontend, ServeOptions } from "../service/frontend.js";
+import type { DefaultFrontends, Frontend, ServeOptions } from "../frontend/frontend.js";
 
 /** Packages that `serve()` looks for, and the option that switches each off. */
 const PACKAGES = [

@@ -1,4 +1,4 @@
-import type { Frontend, FrontendAddress } from "../service/frontend.js";
+import type { Frontend, FrontendAddress } from "../frontend/frontend.js";
 import type { InferenceService } from "../service/inference-service.js";
 
 /** What `serve` resolves to. */

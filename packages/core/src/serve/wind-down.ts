@@ -1,7 +1,7 @@
 import { settledWithin } from "../clock/bounded-wait.js";
 import type { Clock } from "../clock/clock.js";
+import type { Frontend } from "../frontend/frontend.js";
 import type { ModelVersion } from "../model/model-version.js";
-import type { Frontend } from "../service/frontend.js";
 
 /** Lets models and frontends finish what they have, for so long at most, and then unloads the models. */
 export async function windDown(

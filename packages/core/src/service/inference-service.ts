@@ -8,7 +8,7 @@ import type { LoadParameters, UnloadParameters } from "../repository/load-parame
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
-import type { Restrictions } from "./access-gate.js";
+import type { Restrictions } from "./restrictions.js";
 import type { ModelStatisticsReport } from "./statistics-report.js";
 
 /** The answer of `GET v2`. */
@@ -25,6 +25,14 @@ export interface ReadyModel {
   readonly config: ModelConfig;
   /** Class names by output, for classification. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Routes or methods of this library in a server that the program opens and closes itself. */
+export interface MountedFrontend {
+  /** The `Triton` is closing: refuse new requests, let those in flight finish. */
+  drain(): void;
+  /** All requests are answered, or the time for them is over: end streams and watchers that are still open. */
+  end(): void;
 }
 
 /**
@@ -90,6 +98,8 @@ export interface InferenceService {
    * ask again at once leave turns of the event loop to the requests that run.
    */
   refusalTurn?(): Promise<void> | undefined;
+  /** Tells a frontend in a server of the program's own when the `Triton` closes, as `serve()` tells its frontends. */
+  mount?(frontend: MountedFrontend): void;
   /** The metrics page: Prometheus text. */
   metrics(): Promise<string>;
 }

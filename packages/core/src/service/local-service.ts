@@ -17,9 +17,9 @@ import type { StartUp } from "../repository/start-up.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
-import type { Restrictions } from "./access-gate.js";
-import type { InferenceService, ReadyModel, ServerMetadata } from "./inference-service.js";
+import type { InferenceService, MountedFrontend, ReadyModel, ServerMetadata } from "./inference-service.js";
 import { RefusalLine } from "./refusal-line.js";
+import type { Restrictions } from "./restrictions.js";
 import { saysReady } from "./says-ready.js";
 import { serverExtensions } from "./server-extensions.js";
 import { type ModelStatisticsReport, reportStatistics } from "./statistics-report.js";
@@ -57,6 +57,7 @@ export class LocalService implements InferenceService {
   readonly #registry: ModelRegistry;
   readonly #identity: ServerIdentity;
   readonly #listeners = new Set<() => void>();
+  readonly #mounted: MountedFrontend[] = [];
   readonly #refusals = new RefusalLine(realClock);
   #stopping = false;
 
@@ -76,14 +77,26 @@ export class LocalService implements InferenceService {
     void parts.startUp.over.then(tell);
   }
 
-  /** Set while the server stops: it is no longer ready, and refuses new requests. */
+  /** True from `drain` on. */
   get stopping(): boolean {
     return this.#stopping;
   }
 
-  set stopping(stopping: boolean) {
-    this.#stopping = stopping;
+  /** The server stops: it is no longer ready and refuses new requests. */
+  drain(): void {
+    this.#stopping = true;
+    for (const frontend of this.#mounted) frontend.drain();
     for (const listener of this.#listeners) listener();
+  }
+
+  /** The last request is over. */
+  end(): void {
+    for (const frontend of this.#mounted) frontend.end();
+  }
+
+  mount(frontend: MountedFrontend): void {
+    this.#mounted.push(frontend);
+    if (this.#stopping) frontend.drain();
   }
 
   onChange(listener: () => void): () => void {

@@ -1,6 +1,8 @@
-import type { EndpointGroup } from "@tritonjs/core";
+import { type EndpointGroup, TritonError } from "@tritonjs/core";
 import { decodeMessage, encodeMessage, type MessageDecoder, type MessageEncoder } from "../proto/codec.js";
+import { STATUS } from "../status-from-code.js";
 import type { Call, DuplexStream, ResponseStream } from "./call.js";
+import { RefusedCall } from "./refused-call.js";
 
 /*
  * A method of the service, as a transport needs it: it moves messages and knows nothing of what they say. What
@@ -94,4 +96,17 @@ function base<Q, R>({ path, protocol, request, response }: MethodInit<Q, R>): Me
         ? response.encodeParts(message as R)
         : [encodeMessage(response, message as R)],
   };
+}
+
+/**
+ * Decodes the bytes of a request.
+ *
+ * @throws TritonError when the message is refused, RefusedCall INTERNAL when the bytes are not a message.
+ */
+export function decodeRequest({ decode }: Method, bytes: Uint8Array): unknown {
+  try {
+    return decode(bytes);
+  } catch (error) {
+    throw TritonError.is(error) ? error : new RefusedCall(STATUS.INTERNAL, "Error deserializing request");
+  }
 }

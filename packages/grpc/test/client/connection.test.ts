@@ -7,7 +7,7 @@ import { InferenceServerClient } from "../../src/client/index.js";
 import { grpc } from "../../src/index.js";
 import { FakeService, responseTo } from "../support/fake-service.js";
 import { openClient } from "../support/open-client.js";
-import { currentTransport, overEachTransport } from "../support/over-each-transport.js";
+import { overEachTransport } from "../support/over-each-transport.js";
 
 const silent = () => new FakeService({}, () => {});
 const nothing = { inputs: {} };
@@ -120,7 +120,7 @@ overEachTransport("a client call", () => {
     });
     const called = client.infer("m", { ...nothing, requestId: "late" });
     await new Promise((resolve) => taken.close(resolve));
-    const frontend = grpc({ port, transport: currentTransport() });
+    const frontend = grpc({ port });
     await frontend.start(new FakeService());
     onTestFinished(() => frontend.stop(0));
     onTestFinished(() => client.close());

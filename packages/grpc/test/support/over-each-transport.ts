@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe } from "vitest";
-import type { GrpcOptions } from "../../src/index.js";
 
-type TransportName = NonNullable<GrpcOptions["transport"]>;
+/** What moves messages: the port of the frontend over node:http2, or a server of grpc-js that the methods are added to. */
+type TransportName = "http2" | "grpc-js";
 
 const TRANSPORTS: readonly TransportName[] = ["http2", "grpc-js"];
 

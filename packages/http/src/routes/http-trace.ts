@@ -1,6 +1,5 @@
-import type { RequestTrace, Tracing } from "@tritonjs/core";
+import type { InferenceService, RequestTrace, Tracing } from "@tritonjs/core";
 import { firstHeader, type V2Request } from "../exchange/request.js";
-import type { Exchange } from "./route.js";
 
 /** The trace of a request of HTTP: what this frontend adds to it. */
 export class HttpTrace {
@@ -28,12 +27,20 @@ export class HttpTrace {
   }
 }
 
+/** Parts of an exchange that tracing uses. */
+interface TracedExchange {
+  readonly service: Pick<InferenceService, "tracing">;
+  readonly request: V2Request;
+  readonly model: string;
+  trace: HttpTrace | undefined;
+}
+
 /**
  * Traces a request whose body is there, if it is its turn. Those whose bodies never come whole are not counted.
  *
  * @param startMs when it began to come, on the clock of traces; undefined on a server without traces
  */
-export function traceReceived(exchange: Exchange, startMs: number | undefined): void {
+export function traceReceived(exchange: TracedExchange, startMs: number | undefined): void {
   const { tracing } = exchange.service;
   if (startMs === undefined || tracing === undefined) return;
   const { request } = exchange;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { FetchHandler } from "../fetch-handler.js";
+import type { FetchHandler } from "./fetch-handler.js";
 
 const METHODS_WITHOUT_BODY = new Set(["GET", "HEAD"]);
 /** Methods that a `Request` cannot have. */

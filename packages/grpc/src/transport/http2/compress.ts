@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { deflate, gzip } from "node:zlib";
-import type { CompressionLevel } from "../transport.js";
+import type { CompressionLevel } from "./transport-options.js";
 
 const encoders = { gzip: promisify(gzip), deflate: promisify(deflate) };
 

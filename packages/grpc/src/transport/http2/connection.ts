@@ -1,12 +1,9 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { ResolvedConnectionOptions } from "../connection-options.js";
-import { PingAbuse } from "./ping-abuse.js";
-import { ResetAbuse } from "./reset-abuse.js";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/core";
+import { PingAbuse, ResetAbuse } from "./client-abuse.js";
+import type { ResolvedConnectionOptions } from "./connection-options.js";
 import { SilenceWatch } from "./silence-watch.js";
-
-/** The longest time that a timer can wait. */
-const MAX_TIMER_MS = 0x7fff_ffff;
 
 /** The highest id of a stream: a client that is told to go at this one may send what it has begun. */
 const LAST_STREAM = 0x7fff_ffff;
@@ -128,7 +125,7 @@ export class Connection {
         this.#timers.delete(timer);
         if (!this.#session.destroyed) action();
       },
-      Math.min(ms, MAX_TIMER_MS),
+      Math.min(ms, LONGEST_TIMEOUT_MS),
     ).unref();
     this.#timers.add(timer);
     return timer;

@@ -1,5 +1,6 @@
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/core";
 import { STATUS } from "../../status-from-code.js";
-import { RefusedCall } from "./refused-call.js";
+import { RefusedCall } from "../refused-call.js";
 
 const MILLISECONDS: Readonly<Record<string, number>> = {
   H: 3_600_000,
@@ -10,11 +11,8 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
   n: 1e-6,
 };
 
-/** The longest time that a timer can wait; longer deadlines are none. */
-const MAX_TIMER_MS = 0x7fff_ffff;
-
 /**
- * Milliseconds that the header `grpc-timeout` allows; undefined for no limit.
+ * Milliseconds that the header `grpc-timeout` allows; undefined for no limit and for one that no timer can wait for.
  *
  * @throws RefusedCall INTERNAL for a header that is none.
  */
@@ -23,5 +21,5 @@ export function timeoutOf(header: string | undefined): number | undefined {
   const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(header) ?? [];
   if (digits === undefined) throw new RefusedCall(STATUS.INTERNAL, `Invalid grpc-timeout value "${header}"`);
   const milliseconds = Number(digits) * MILLISECONDS[unit!]!;
-  return milliseconds > MAX_TIMER_MS ? undefined : milliseconds;
+  return milliseconds > LONGEST_TIMEOUT_MS ? undefined : milliseconds;
 }

@@ -1,16 +1,16 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { type RequestMemory, type RequestShare, TritonError } from "@tritonjs/core";
-import { type CallStatus, RETRY_PUSHBACK, STATUS, statusFromError } from "../../status-from-code.js";
+import type { RequestMemory, RequestShare } from "@tritonjs/core";
+import { type CallStatus, RETRY_PUSHBACK, STATUS } from "../../status-from-code.js";
 import type { CallHeaders, DuplexStream } from "../call.js";
-import type { Method } from "../method.js";
-import type { TransportOptions } from "../transport.js";
-import { unpackMessage } from "../unpack-message.js";
+import { decodeRequest, type Method } from "../method.js";
+import { RefusedCall, statusOfFailure } from "../refused-call.js";
 import { compressorFor } from "./compress.js";
 import type { Connection } from "./connection.js";
 import { timeoutOf } from "./deadline.js";
 import { type Frame, FrameReader, HEADER_BYTES } from "./frames.js";
 import { Outgoing, RESPONSE_HEADERS } from "./outgoing.js";
-import { RefusedCall } from "./refused-call.js";
+import type { TransportOptions } from "./transport-options.js";
+import { unpackMessage } from "./unpack-message.js";
 
 /** Ends a stream with a status. What the client still sends is read away, so that the stream can close. */
 export function sendStatus(stream: ServerHttp2Stream, { code, details, retryAfterMs }: CallStatus): void {
@@ -135,7 +135,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
 
   /** Ends the call with the status of whatever was thrown. */
   fail(error: unknown): void {
-    this.#finish(error instanceof RefusedCall ? error : statusFromError(TritonError.from(error)));
+    this.#finish(statusOfFailure(error));
   }
 
   #read(piece: Buffer): void {
@@ -196,11 +196,10 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     }
     let message: unknown;
     try {
-      message = this.#method.decode(bytes);
+      message = decodeRequest(this.#method, bytes);
     } catch (error) {
       share.release();
-      const isRefusal = TritonError.is(error);
-      this.fail(isRefusal ? error : new RefusedCall(STATUS.INTERNAL, "Error deserializing request"));
+      this.fail(error);
       return;
     }
     if (this.#method.kind !== "duplex") this.#hold(share);

@@ -10,11 +10,10 @@ import type { Socket } from "node:net";
 import { STATUS } from "../../status-from-code.js";
 import type { CallHeaders } from "../call.js";
 import type { Method } from "../method.js";
-import { sessionMegabytes } from "../session-memory.js";
-import type { Transport, TransportOptions } from "../transport.js";
+import { RefusedCall } from "../refused-call.js";
 import { Connection } from "./connection.js";
 import { Http2Call, sendStatus } from "./http2-call.js";
-import { RefusedCall } from "./refused-call.js";
+import type { TransportOptions } from "./transport-options.js";
 
 /** Bytes that a client may send before it is told to go on, for each stream and for a connection. */
 const WINDOW_SIZE = 8 * 1024 * 1024;
@@ -27,7 +26,7 @@ const MAX_FRAME_SIZE = 1024 * 1024;
 const KEEP_WHITESPACE = { strictFieldWhitespaceValidation: false } as const;
 
 /** gRPC on Node's own HTTP/2 server, whose windows are large enough for tensors. */
-export class Http2Transport implements Transport {
+export class Http2Transport {
   readonly #server: Http2Server;
   readonly #methods: ReadonlyMap<string, Method>;
   readonly #options: TransportOptions;
@@ -61,6 +60,7 @@ export class Http2Transport implements Transport {
     (this.#server as EventEmitter).on("stream", onStream);
   }
 
+  /** Takes a connection. */
   accept(socket: Socket): void {
     this.#accepting = socket;
     this.#server.emit("connection", socket);
@@ -140,6 +140,17 @@ async function answer(method: Method & { kind: "unary" }, request: unknown, call
   } catch (error) {
     call.fail(error);
   }
+}
+
+const BYTES_PER_MEGABYTE = 1_000_000;
+
+/** Node keeps the number in 32 bits. */
+const MOST_MEGABYTES = 0xffff_ffff;
+
+/** The memory that a session may hold, in the unit in which Node takes it. */
+function sessionMegabytes({ maxSessionMemory }: TransportOptions): number {
+  const megabytes = Math.ceil(maxSessionMemory / BYTES_PER_MEGABYTE);
+  return Math.min(Math.max(1, megabytes), MOST_MEGABYTES);
 }
 
 /** Headers from the pairs of names and values as they came. Most calls ask for one or two. */

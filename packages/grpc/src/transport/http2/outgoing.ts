@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
-import { ACCEPTED_ENCODINGS } from "../unpack-message.js";
 import type { Compressor } from "./compress.js";
 import { frame } from "./frames.js";
+import { ACCEPTED_ENCODINGS } from "./unpack-message.js";
 
 export const RESPONSE_HEADERS = {
   ":status": 200,

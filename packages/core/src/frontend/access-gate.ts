@@ -1,0 +1,48 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { TritonError } from "../errors/triton-error.js";
+import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
+
+/** Decides who may use which group of operations, for every transport. */
+export class AccessGate {
+  readonly #guards = new Map<EndpointGroup, { readonly header: string; readonly digest: Buffer }>();
+
+  /**
+   * @throws TritonError INVALID_ARG for an unknown group, which would stay open, and for a restriction without a header
+   * or a value.
+   */
+  constructor(restrictions: Restrictions) {
+    for (const group of checkGroups(Object.keys(restrictions))) {
+      const restriction = restrictions[group];
+      if (restriction === undefined) continue;
+      const { header, value } = restriction;
+      if (!header || !value) {
+        const text = `restriction of '${group}': expected a header and a value, got header '${header}'`;
+        throw new TritonError("INVALID_ARG", value ? text : `${text} without a value`);
+      }
+      this.#guards.set(group, { header, digest: digestOf(value) });
+    }
+  }
+
+  /** True when some callers may not use the group. */
+  guards(group: EndpointGroup): boolean {
+    return this.#guards.has(group);
+  }
+
+  /**
+   * The header without which a caller may not use the group, or undefined for one who may. The time it takes says
+   * nothing about where two values differ, nor about how long the right one is.
+   *
+   * @param sent the value of a header of the caller's, by its name as the restriction has it
+   */
+  missingHeader(group: EndpointGroup, sent: (header: string) => string | undefined): string | undefined {
+    const guard = this.#guards.get(group);
+    if (guard === undefined) return undefined;
+    const value = sent(guard.header);
+    if (value !== undefined && timingSafeEqual(digestOf(value), guard.digest)) return undefined;
+    return guard.header;
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

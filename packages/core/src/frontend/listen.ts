@@ -1,0 +1,143 @@
+import { TritonError } from "../errors/triton-error.js";
+
+/** What listening needs of a server of Node, such as `net.Server` and `http.Server`. */
+export interface ListeningServer {
+  listen(at: { readonly host: string } & Port, onListening: () => void): unknown;
+  once(event: "error", listener: (error: Error) => void): unknown;
+  address(): { readonly port: number } | string | null;
+  close(): unknown;
+}
+
+/** A port, and whether other processes may listen on it too, which Node supports from 22.12 on. */
+interface Port {
+  readonly port: number;
+  readonly reusePort: boolean;
+}
+
+/** Where to listen. */
+export interface ListenAt extends Port {
+  /** Host name or address. */
+  readonly address: string;
+  /** Whether 0.0.0.0 and :: both mean every address of the machine, IPv6 included. Otherwise each means itself. */
+  readonly joinsFamilies?: boolean;
+  /** How a user chooses another port, for the error when this one is taken. */
+  readonly portHint: string;
+  /** The addresses of a host: `lookup` of `node:dns/promises`. */
+  readonly lookup: (
+    host: string,
+    options: { readonly all: true },
+  ) => Promise<readonly { readonly address: string }[]>;
+}
+
+/** Servers that listen on all addresses of a host, at one port. */
+export interface Listening<S> {
+  readonly port: number;
+  /** One for each address. */
+  readonly servers: readonly S[];
+}
+
+/** Address families that a machine may lack while its resolver still names them. */
+const LACKING: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
+
+const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/** Tries to find a port that is free on every address, when any port will do. */
+const FREE_PORT_ATTEMPTS = 10;
+
+/**
+ * Listens on all addresses of a host: `localhost` is 127.0.0.1 and often ::1. Port 0 takes any free port.
+ *
+ * @param open makes the server for an address; `first` is the one that already listens on the first address
+ * @throws TritonError UNAVAILABLE when the port is taken on one of them, or the host is not of this machine
+ */
+export async function listenOnAll<S extends ListeningServer>(
+  at: ListenAt,
+  open: (first: S | undefined) => S,
+): Promise<Listening<S>> {
+  const { address, joinsFamilies = false } = at;
+  if (!joinsFamilies || !WILDCARDS.has(address)) return bindFreePort(await addressesOf(at), at, open);
+  // A socket of IPv6's wildcard takes connections over IPv4 as well.
+  return bindFreePort(["::"], at, open).catch((error) => {
+    if (!isLacking((error as Error).cause)) throw error;
+    return bindFreePort(["0.0.0.0"], at, open);
+  });
+}
+
+async function addressesOf(at: ListenAt): Promise<string[]> {
+  try {
+    return (await at.lookup(at.address, { all: true })).map(({ address }) => address);
+  } catch (cause) {
+    throw listenError(cause, at);
+  }
+}
+
+async function bindFreePort<S extends ListeningServer>(
+  hosts: readonly string[],
+  at: ListenAt,
+  open: (first: S | undefined) => S,
+): Promise<Listening<S>> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await bindAll(hosts, at, open);
+    } catch (error) {
+      const isTaken = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+      if (at.port !== 0 || !isTaken || attempt === FREE_PORT_ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** Listens on all addresses: with port 0, the first one finds the port for the others. */
+async function bindAll<S extends ListeningServer>(
+  hosts: readonly string[],
+  at: ListenAt,
+  open: (first: S | undefined) => S,
+): Promise<Listening<S>> {
+  const servers: S[] = [];
+  let { port } = at;
+  let lacking: unknown;
+  try {
+    for (const host of hosts) {
+      const server = open(servers[0]);
+      try {
+        await bind(server, { host, port, reusePort: at.reusePort });
+      } catch (error) {
+        server.close();
+        if (!isLacking(error)) throw listenError(error, { ...at, port });
+        lacking = error;
+        continue;
+      }
+      servers.push(server);
+      port = portOf(server);
+    }
+    if (servers.length === 0) throw listenError(lacking, at);
+    return { port, servers };
+  } catch (error) {
+    for (const server of servers) server.close();
+    throw error;
+  }
+}
+
+function bind(server: ListeningServer, at: { readonly host: string } & Port): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(at, resolve);
+  });
+}
+
+function isLacking(error: unknown): boolean {
+  return LACKING.has((error as NodeJS.ErrnoException | undefined)?.code);
+}
+
+function listenError(cause: unknown, { address, port, portHint }: ListenAt): TritonError {
+  const { code, message } = (cause ?? {}) as NodeJS.ErrnoException;
+  const text =
+    code === "EADDRINUSE"
+      ? `port ${port} is already in use: choose another with ${portHint}`
+      : `cannot listen on ${address}:${port}: ${message ?? "the host has no address"}`;
+  return new TritonError("UNAVAILABLE", text, { cause });
+}
+
+function portOf(server: ListeningServer): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}

@@ -1,0 +1,52 @@
+import { randomBytes } from "node:crypto";
+import { TritonError } from "../errors/triton-error.js";
+import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
+
+/** Who may use what, over all transports: PyTriton's `TritonSecurityConfig`. */
+export interface SecurityOptions {
+  /** What clients send to use a restricted endpoint. @default a random one, see `Triton.accessToken` */
+  readonly accessToken?: string;
+  /**
+   * Groups of operations that need the access token; none for `[]`.
+   * @default shared-memory, model-repository, statistics, trace, logging
+   */
+  readonly restrictedEndpoints?: readonly EndpointGroup[];
+}
+
+/** The header that carries the access token; over gRPC with the prefix `triton-grpc-protocol-`. */
+const ACCESS_TOKEN_HEADER = "triton-access-token";
+
+/** What changes the server, or tells about more than the models that it serves. */
+const DEFAULT_RESTRICTED: readonly EndpointGroup[] = [
+  "shared-memory",
+  "model-repository",
+  "statistics",
+  "trace",
+  "logging",
+];
+
+/** The security of one server. */
+export interface Security {
+  /** Undefined when nothing is restricted and none was given. */
+  readonly accessToken: string | undefined;
+  readonly restrictions: Restrictions;
+}
+
+/**
+ * Fills in what is not said.
+ *
+ * @throws TritonError INVALID_ARG for an unknown group and for an empty token.
+ */
+export function resolveSecurity(options: SecurityOptions = {}): Security {
+  const groups = checkGroups(options.restrictedEndpoints ?? DEFAULT_RESTRICTED);
+  if (options.accessToken === "") {
+    throw new TritonError("INVALID_ARG", "security.accessToken is empty: give a secret, or leave it out");
+  }
+  if (groups.length === 0) return { accessToken: options.accessToken, restrictions: {} };
+  const value = options.accessToken ?? randomBytes(32).toString("base64url");
+  const restriction = { header: ACCESS_TOKEN_HEADER, value };
+  return {
+    accessToken: value,
+    restrictions: Object.fromEntries(groups.map((group) => [group, restriction])),
+  };
+}

@@ -1,0 +1,147 @@
+import type { EventEmitter } from "node:events";
+import {
+  Metadata,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type status,
+} from "@grpc/grpc-js";
+import type { RequestMemory, RequestShare } from "@tritonjs/core";
+import { RETRY_PUSHBACK, STATUS } from "../../status-from-code.js";
+import type { Call, CallHeaders, DuplexStream, ResponseStream } from "../call.js";
+import { type DuplexMethod, decodeRequest, type Method } from "../method.js";
+import { statusOfFailure } from "../refused-call.js";
+
+/*
+ * Calls of grpc-js, as the handlers see calls. Messages cross the border to grpc-js as bytes. A message that is refused,
+ * or that cannot be encoded, therefore ends its call with the same status as over node:http2.
+ */
+
+type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+type StreamCall = ServerWritableStream<Buffer, Buffer>;
+type DuplexCall = ServerDuplexStream<Buffer, Buffer>;
+
+/** A call of grpc-js. */
+export class GrpcJsCall<C extends UnaryCall | StreamCall | DuplexCall> implements Call {
+  protected readonly call: C;
+  readonly headers: CallHeaders;
+
+  constructor(call: C) {
+    this.call = call;
+    this.headers = callHeaders(call.metadata);
+  }
+
+  /** grpc-js emits `cancelled` at the end of every call, answered ones included. */
+  onClose(listener: () => void): void {
+    if (this.call.cancelled) listener();
+    else (this.call as EventEmitter).once("cancelled", listener);
+  }
+}
+
+/** A call of grpc-js with a stream of responses. */
+export class GrpcJsStream<C extends StreamCall | DuplexCall>
+  extends GrpcJsCall<C>
+  implements ResponseStream<unknown>
+{
+  protected readonly method: Method;
+  protected ended = false;
+
+  constructor(call: C, method: Method) {
+    super(call);
+    this.method = method;
+  }
+
+  write(message: unknown): boolean {
+    if (this.ended || this.call.cancelled) return true;
+    return this.call.write(joinedParts(this.method.encode(message)));
+  }
+
+  onDrain(listener: () => void): void {
+    this.call.on("drain", listener);
+  }
+
+  end(error?: Error): void {
+    if (error === undefined) this.#finish(GOOD_END);
+    else this.fail(error);
+  }
+
+  /** Ends the call with the status of whatever was thrown. */
+  fail(error: unknown): void {
+    this.#finish(serviceErrorOf(error));
+  }
+
+  /** An `error` event sets the status, also of a call that ends well: grpc-js would send the text "OK" with it. */
+  #finish(status: object): void {
+    if (this.ended || this.call.cancelled) return;
+    this.ended = true;
+    this.call.emit("error", status);
+  }
+}
+
+const GOOD_END = { code: STATUS.OK, details: "" };
+
+/** A call of grpc-js with streams in both directions. */
+export class GrpcJsDuplex extends GrpcJsStream<DuplexCall> implements DuplexStream<unknown, unknown> {
+  readonly #memory: RequestMemory;
+
+  constructor(call: DuplexCall, method: DuplexMethod, memory: RequestMemory) {
+    super(call, method);
+    this.#memory = memory;
+  }
+
+  onMessage(listener: (message: unknown, share: RequestShare) => void): void {
+    this.call.on("data", (bytes: Buffer) => {
+      if (this.ended) return;
+      const share = this.#memory.share();
+      let message: unknown;
+      try {
+        share.take(bytes.length);
+        message = decodeRequest(this.method, bytes);
+      } catch (error) {
+        share.release();
+        this.fail(error);
+        return;
+      }
+      listener(message, share);
+    });
+  }
+
+  onHalfClose(listener: () => void): void {
+    this.call.on("end", listener);
+  }
+
+  pause(): void {
+    this.call.pause();
+  }
+
+  resume(): void {
+    this.call.resume();
+  }
+}
+
+/** A message as one piece: grpc-js takes no parts. */
+export function joinedParts(parts: readonly Uint8Array[]): Buffer {
+  const [first] = parts;
+  return parts.length === 1 && Buffer.isBuffer(first) ? first : Buffer.concat(parts);
+}
+
+/** An error in the form in which grpc-js takes a status. */
+export function serviceErrorOf(
+  error: unknown,
+): Error & { code: status; details: string; metadata: Metadata } {
+  const { code, details, retryAfterMs } = statusOfFailure(error);
+  const metadata = new Metadata();
+  if (retryAfterMs !== undefined) metadata.set(RETRY_PUSHBACK, String(retryAfterMs));
+  return Object.assign(new Error(details), { code: code as status, details, metadata });
+}
+
+function callHeaders(metadata: Metadata): CallHeaders {
+  return {
+    get: (name) => metadata.get(name).find((value) => typeof value === "string"),
+    *entries() {
+      for (const name of Object.keys(metadata.getMap())) {
+        for (const value of metadata.get(name)) if (typeof value === "string") yield [name, value];
+      }
+    },
+  };
+}

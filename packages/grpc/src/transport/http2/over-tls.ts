@@ -1,0 +1,14 @@
+import type { Socket } from "node:net";
+import { createSecureContext, createServer } from "node:tls";
+import { resolveTls, type TlsOptions } from "@tritonjs/core";
+
+/**
+ * Takes bare connections, and hands those on whose handshake succeeds.
+ *
+ * @throws TritonError INVALID_ARG if a certificate is invalid or does not match the key
+ */
+export function overTls(tls: TlsOptions, accept: (socket: Socket) => void): (socket: Socket) => void {
+  const options = { ...resolveTls(tls, createSecureContext), ALPNProtocols: ["h2"] };
+  const server = createServer(options, accept);
+  return (socket) => void server.emit("connection", socket);
+}

@@ -1,0 +1,51 @@
+import { type RequestMemory, type RequestShare, UnpackFault } from "@tritonjs/core";
+import { STATUS } from "../../status-from-code.js";
+import { RefusedCall } from "../refused-call.js";
+import { unpacksTooLarge } from "./frames.js";
+
+/** Encodings of messages that are understood. */
+export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
+
+/** Limits of unpacking one message. */
+export interface UnpackLimits {
+  readonly memory: RequestMemory;
+  /** Counts the message. */
+  readonly share: RequestShare;
+  readonly maxSize: number;
+  /** Aborts when the call is over. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Undoes the compression of a message.
+ *
+ * @throws RefusedCall RESOURCE_EXHAUSTED for a message that becomes larger than `maxSize`, or too large for its compressed
+ * size, UNIMPLEMENTED for an unknown encoding, INTERNAL for broken data; TritonError UNAVAILABLE when there is no memory or
+ * no turn for it.
+ */
+export async function unpackMessage(bytes: Buffer, encoding: string, limits: UnpackLimits): Promise<Buffer> {
+  if (encoding === "identity") return bytes;
+  if (encoding !== "gzip" && encoding !== "deflate") {
+    throw new RefusedCall(
+      STATUS.UNIMPLEMENTED,
+      `Received message compressed with unsupported encoding "${encoding}"`,
+    );
+  }
+  const { memory, share, maxSize, signal } = limits;
+  try {
+    return await memory.unpack(bytes, encoding, { share, maxBytes: maxSize, signal });
+  } catch (error) {
+    throw error instanceof UnpackFault ? toRefusal(error, maxSize) : error;
+  }
+}
+
+function toRefusal(fault: UnpackFault, maxSize: number): RefusedCall {
+  switch (fault.kind) {
+    case "SIZE":
+      return new RefusedCall(STATUS.RESOURCE_EXHAUSTED, unpacksTooLarge(maxSize));
+    case "RATIO":
+      return new RefusedCall(STATUS.RESOURCE_EXHAUSTED, fault.message);
+    case "DATA":
+      return new RefusedCall(STATUS.INTERNAL, "Failed to decompress message");
+  }
+}

@@ -1,0 +1,21 @@
+import { TritonError } from "@tritonjs/core";
+import { type CallStatus, sendable, statusFromError } from "../status-from-code.js";
+
+/** Ends a call with a status of the transport, not of the service. */
+export class RefusedCall extends Error implements CallStatus {
+  /** Cut to what a client takes: it often quotes what the client sent. */
+  readonly details: string;
+
+  constructor(
+    readonly code: number,
+    details: string,
+  ) {
+    super(details);
+    this.details = sendable(details);
+  }
+}
+
+/** The status that ends a call after an error of the transport or of a handler. */
+export function statusOfFailure(error: unknown): CallStatus {
+  return error instanceof RefusedCall ? error : statusFromError(TritonError.from(error));
+}

@@ -1,0 +1,89 @@
+import { Readable } from "node:stream";
+import type { InferenceService } from "@tritonjs/core";
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
+import { NodeV2Request } from "../node/node-request.js";
+import { type V2Handler, type V2Options, v2Handler } from "../v2/v2-handler.js";
+
+/** Where requests go: a `Triton`, or the service of one. */
+export type V2Target =
+  | { readonly triton: { readonly service: InferenceService }; readonly service?: undefined }
+  | { readonly service: InferenceService; readonly triton?: undefined };
+
+/** What {@link v2Plugin} takes. */
+export type V2PluginOptions = V2Options & V2Target;
+
+/** A route handler of fastify. */
+export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
+/**
+ * The v2 routes as a fastify plugin, to be mounted in an existing application under any prefix. It shares the
+ * application's port, hooks and logger, and reads request bodies itself.
+ *
+ * @example
+ * ```ts
+ * app.register(v2Plugin, { triton, prefix: "/inference" });
+ * ```
+ */
+export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, done) => {
+  const service = options.service ?? options.triton.service;
+  mountV2(app, fastifyHandler(v2Handler(service, options), app.prefix));
+  done();
+};
+
+/** Puts the routes on an application, which from then on reads no request bodies. */
+function mountV2(app: FastifyInstance, handler: FastifyHandler): void {
+  leaveBodies(app);
+  for (const url of ["/v2", "/v2/*"]) {
+    app.route({ method: app.supportedMethods, url, exposeHeadRoute: false, handler });
+  }
+}
+
+/** Keeps fastify from reading request bodies, and from looking at their content type, which may be malformed. */
+export function leaveBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null));
+  app.addHook("onRequest", (request, _reply, next) => {
+    delete request.headers["content-type"];
+    next();
+  });
+}
+
+/** Answers whatever fastify received: the handler matches paths by itself, below `prefix`. */
+export function fastifyHandler(handler: V2Handler, prefix = ""): FastifyHandler {
+  return async (request, reply) => {
+    const response = await handler(new FastifyV2Request(request, reply, prefix));
+    if (response === undefined) return reply.hijack();
+    sendResponse(request, reply, response);
+    return reply;
+  };
+}
+
+/** A request that fastify received. Its body is still unread. */
+class FastifyV2Request extends NodeV2Request {
+  readonly #request: FastifyRequest;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, prefix: string) {
+    super(request.raw, reply.raw, prefix);
+    this.#request = request;
+  }
+
+  override report(error: unknown): void {
+    this.#request.log.error(error);
+  }
+}
+
+/** Sends an answer through fastify, and so past the hooks of the application. */
+function sendResponse(request: FastifyRequest, reply: FastifyReply, response: V2Response): void {
+  const { status, headers } = response;
+  const body = isWhole(response.body) ? (joined(response.body) ?? response.body) : response.body;
+  reply.code(status).headers(headers as Record<string, string>);
+  if (body instanceof Uint8Array) reply.send(body);
+  else if (isWhole(body)) {
+    reply.header("content-length", byteLength(body)).send(Readable.from(body, { objectMode: false }));
+  } else {
+    // HTTP/1.0 has no chunks: its body ends with the connection. HTTP/2 has frames.
+    if (request.raw.httpVersion === "1.1") reply.header("transfer-encoding", "chunked");
+    reply.send(Readable.from(body, { objectMode: false }));
+  }
+}

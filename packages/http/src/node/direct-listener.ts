@@ -1,0 +1,51 @@
+import type { RequestListener, ServerResponse } from "node:http";
+import { pipeline, Readable } from "node:stream";
+import { byteLength, isWhole, type V2Response } from "../exchange/response.js";
+import type { V2Handler } from "../v2/v2-handler.js";
+import { NodeV2Request } from "./node-request.js";
+
+/** Answers the requests of a server of Node, with nothing in between. */
+export function answerDirectly(handler: V2Handler): RequestListener {
+  return (incoming, outgoing) => {
+    handler(new NodeV2Request(incoming, outgoing, ""))
+      .then((response) => {
+        if (response !== undefined) sendAnswer(outgoing, response);
+      })
+      .catch((error: Error) => outgoing.destroy(error));
+  };
+}
+
+/** Up to this size a body is one piece with its headers. */
+const MAX_TEXT = 4096;
+
+/** Sends an answer with one system call, unless it is still to come. */
+function sendAnswer(outgoing: ServerResponse, { status, headers, body }: V2Response): void {
+  const lines: string[] = [];
+  for (const name in headers) lines.push(name, headers[name]!);
+  if (!(body instanceof Uint8Array) && !isWhole(body)) {
+    outgoing.writeHead(status, lines);
+    // A client that leaves ends the body, and a body that breaks off ends the connection.
+    pipeline(Readable.from(body, { objectMode: false }), outgoing, () => {});
+    return;
+  }
+  const pieces = isWhole(body) ? body : [body];
+  const length = byteLength(pieces);
+  lines.push("content-length", String(length));
+  outgoing.writeHead(status, lines);
+  if (length <= MAX_TEXT) {
+    outgoing.end(latin1(pieces), "latin1");
+  } else {
+    outgoing.cork();
+    for (const piece of pieces) outgoing.write(piece);
+    outgoing.end();
+  }
+}
+
+/** Pieces as text in which each character is a byte: Node puts text behind the headers, and sends both as one. */
+function latin1(pieces: readonly Uint8Array[]): string {
+  let text = "";
+  for (const { buffer, byteOffset, length } of pieces) {
+    text += Buffer.from(buffer, byteOffset, length).toString("latin1");
+  }
+  return text;
+}

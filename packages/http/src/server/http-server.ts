@@ -1,0 +1,38 @@
+import type { Frontend, TlsOptions } from "@tritonjs/core";
+import type { FastifyServerOptions } from "fastify";
+import { type V2Options, v2Handler } from "../v2/v2-handler.js";
+import type { HttpLimits } from "./http-limits.js";
+import { ListeningFrontend } from "./listening-frontend.js";
+
+/** Options of {@link http}: where it listens, and how the routes answer. */
+export interface HttpOptions extends V2Options {
+  /** 8000 unless given; 0 takes any free port. */
+  readonly port?: number;
+  /** Address to listen on; `localhost` unless given. */
+  readonly address?: string;
+  /** Lets other processes listen on the port too, from Node 22.12 on; false unless given. */
+  readonly reusePort?: boolean;
+  /** Encrypts connections, and asks clients for certificates if it has roots for them; no encryption unless given. */
+  readonly tls?: TlsOptions;
+  /** Limits on what clients send, and on the time that they take. */
+  readonly limits?: Partial<HttpLimits>;
+  /** fastify's logger options; no logging unless given. */
+  readonly logger?: FastifyServerOptions["logger"];
+}
+
+/**
+ * The v2 protocol on a port of its own.
+ *
+ * @example
+ * ```ts
+ * await triton.serve({ frontends: [http({ port: 8000 })] });
+ * ```
+ */
+export function http(options: HttpOptions = {}): Frontend {
+  const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...v2 } = options;
+  const portHint = "the option httpPort (or http({ port }))";
+  return new ListeningFrontend(
+    { name: "http", port, address, reusePort, portHint, tls, limits, logger },
+    (service) => v2Handler(service, v2),
+  );
+}

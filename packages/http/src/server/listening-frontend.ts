@@ -1,0 +1,122 @@
+import { lookup } from "node:dns/promises";
+import { createServer, type Server as HttpServer, type RequestListener } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { createServer as createSocketServer, type Server, type Socket } from "node:net";
+import { createSecureContext } from "node:tls";
+import {
+  acceptFaults,
+  type Frontend,
+  type FrontendAddress,
+  type InferenceService,
+  LONGEST_TIMEOUT_MS,
+  listenOnAll,
+  type ResolvedTlsOptions,
+  resolveTls,
+  type TlsOptions,
+} from "@tritonjs/core";
+import type { FastifyServerOptions } from "fastify";
+import { answerDirectly } from "../node/direct-listener.js";
+import type { V2Handler } from "../v2/v2-handler.js";
+import { answerClientError } from "./client-error.js";
+import { type HttpLimits, limitOptions } from "./http-limits.js";
+import { OpenConnections } from "./open-connections.js";
+
+/** Where a frontend listens, and how it is called in messages. */
+export interface ListenOptions {
+  readonly name: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly address: string;
+  readonly reusePort?: boolean;
+  /** How a user chooses another port, for the error when this one is taken. */
+  readonly portHint: string;
+  readonly tls?: TlsOptions;
+  readonly limits?: Partial<HttpLimits>;
+  readonly logger?: FastifyServerOptions["logger"];
+}
+
+/** A frontend on a port of its own. */
+export class ListeningFrontend implements Frontend {
+  readonly name: string;
+  readonly #options: ListenOptions;
+  readonly #handlerOf: (service: InferenceService) => V2Handler;
+  #connections: OpenConnections | undefined;
+  /** One for each address of the host. */
+  #servers: readonly Server[] = [];
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: ListenOptions, handlerOf: (service: InferenceService) => V2Handler) {
+    this.name = options.name;
+    this.#options = options;
+    this.#handlerOf = handlerOf;
+  }
+
+  async start(service: InferenceService): Promise<FrontendAddress> {
+    const { address, reusePort = false, tls, limits, logger = false } = this.#options;
+    const listener = await listenerOf(this.#handlerOf(service), logger);
+    const resolved = tls && resolveTls(tls, createSecureContext);
+    let connections: OpenConnections | undefined;
+    // The first server sees the connections of all addresses, and can end all of them when it stops.
+    const { port, servers } = await listenOnAll<Server>({ ...this.#options, reusePort, lookup }, (first) => {
+      if (first !== undefined) return createSocketServer({ noDelay: true }, handOver(first));
+      const server = openServer(limits, resolved, listener);
+      connections = new OpenConnections(server, tls !== undefined);
+      return server;
+    });
+    const onFault = acceptFaults(service.log, this.name);
+    for (const server of servers) server.on("error", onFault);
+    this.#servers = servers;
+    this.#connections = connections;
+    const host = address.includes(":") ? `[${address}]` : address;
+    const scheme = tls === undefined ? "http" : "https";
+    return { host: address, port, url: `${scheme}://${host}:${port}` };
+  }
+
+  /**
+   * Goes on to listen, and to answer, until the requests at hand are answered: who comes now hears from the service that
+   * it stops. Each connection ends with its next answer.
+   */
+  async stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
+    const connections = this.#connections;
+    if (connections === undefined) return;
+    const expire = setTimeout(() => connections.endAll(), Math.min(drainTimeoutMs, LONGEST_TIMEOUT_MS));
+    this.#stopping ??= stopListening(this.#servers, connections);
+    await this.#stopping;
+    clearTimeout(expire);
+  }
+}
+
+/** Hands the connections of another address to a server. */
+function handOver(server: Server): (socket: Socket) => void {
+  return (socket) => void server.emit("connection", socket);
+}
+
+/** fastify is what has a logger: without one it is not even loaded. */
+async function listenerOf(
+  handler: V2Handler,
+  logger: NonNullable<ListenOptions["logger"]>,
+): Promise<RequestListener> {
+  if (logger === false) return answerDirectly(handler);
+  const { answerAndLog } = await import("../fastify/logging-listener.js");
+  return answerAndLog(handler, logger);
+}
+
+function openServer(
+  limits: ListenOptions["limits"],
+  tls: ResolvedTlsOptions | undefined,
+  listener: RequestListener,
+): HttpServer {
+  const options = limitOptions(limits);
+  const server =
+    tls === undefined ? createServer(options, listener) : createTlsServer({ ...options, ...tls }, listener);
+  server.on("clientError", answerClientError);
+  return server;
+}
+
+async function stopListening(servers: readonly Server[], connections: OpenConnections): Promise<void> {
+  connections.keepNone();
+  await connections.settled();
+  const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
+  connections.endIdle();
+  await Promise.all(closed);
+}

@@ -1,0 +1,46 @@
+import type { Frontend, InferenceService, TlsOptions } from "@tritonjs/core";
+import type { FastifyServerOptions } from "fastify";
+import type { V2Request } from "../exchange/request.js";
+import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
+import { ListeningFrontend } from "./listening-frontend.js";
+
+/** Options of {@link metrics}. */
+export interface MetricsOptions {
+  /** 8002 unless given; 0 takes any free port. */
+  readonly port?: number;
+  /** Address to listen on; `localhost` unless given. */
+  readonly address?: string;
+  /** Encrypts connections; no encryption unless given. */
+  readonly tls?: TlsOptions;
+  /** fastify's logger options; no logging unless given. */
+  readonly logger?: FastifyServerOptions["logger"];
+}
+
+/**
+ * Prometheus metrics at `/metrics` on a port of their own.
+ *
+ * @example
+ * ```ts
+ * await triton.serve({ frontends: [http(), metrics({ port: 8002 })] });
+ * ```
+ */
+export function metrics(options: MetricsOptions = {}): Frontend {
+  const { port = 8002, address = "localhost", tls, logger } = options;
+  const portHint = "the option metricsPort (or metrics({ port }))";
+  return new ListeningFrontend(
+    { name: "metrics", port, address, portHint, tls, logger },
+    (service) => (request) => answer(service, request),
+  );
+}
+
+/** Any other path than `/metrics` is answered with an empty page, as Triton does. */
+async function answer(service: InferenceService, request: V2Request): Promise<V2Response> {
+  if (request.method !== "GET") return faultResponse(405, "Method Not Allowed", "text/plain");
+  try {
+    const page = /^\/metrics\/?$/.test(request.path) ? await service.metrics() : "";
+    const headers = { "content-type": "text/plain; charset=utf-8" };
+    return { status: 200, headers, body: Buffer.from(page, "utf8") };
+  } catch (thrown) {
+    return errorResponse(request, thrown, "text/plain");
+  }
+}

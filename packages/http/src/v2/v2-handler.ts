@@ -1,0 +1,80 @@
+import { AccessGate, headerPattern, type InferenceService, type Restrictions } from "@tritonjs/core";
+import type { LabelLookup } from "../encode/infer-response.js";
+import { ClientGone, ConnectionFault } from "../exchange/body-buffer.js";
+import { firstHeader, type V2Request } from "../exchange/request.js";
+import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
+import { DEFAULT_MAX_INPUT_SIZE } from "../limits.js";
+import { matchRoute } from "../routes/index.js";
+import { openApiRoute } from "../routes/open-api.js";
+import type { Exchange, RouteContext } from "../routes/route.js";
+
+/** How the v2 routes answer, wherever they are mounted. */
+export interface V2Options {
+  /** Largest tensor of a request in bytes; 64 MiB unless given. A body may have eight times as many. */
+  readonly maxInputSize?: number;
+  /** Names of the classes of an output, for classification; the model's own unless given. */
+  readonly labels?: LabelLookup;
+  /**
+   * Headers whose names have a match anywhere go to the model as parameters; none unless given. A string is in the
+   * syntax of RE2. Upper and lower case are one.
+   */
+  readonly headerForwardPattern?: string | RegExp;
+  /** Groups of routes that ask for a header, `{}` for none; those of the `Triton`'s `security` unless given. */
+  readonly restrictions?: Restrictions;
+  /** Serves the OpenAPI document of the routes at `/v2/openapi.json`, which Triton does not have; false unless given. */
+  readonly openApi?: boolean;
+}
+
+/** Answers one request, whatever its path. Resolves to nothing when the client has left. */
+export type V2Handler = (request: V2Request) => Promise<V2Response | undefined>;
+
+/** The routes of the protocol over a service, for any server. */
+export function v2Handler(service: InferenceService, options: V2Options = {}): V2Handler {
+  const context: RouteContext = {
+    service,
+    maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
+    labels: options.labels ?? ((model, output) => model.labels.get(output)),
+    forwardedHeaders: headerPattern(options.headerForwardPattern),
+  };
+  const gate = new AccessGate(options.restrictions ?? service.restrictions);
+  const extraRoutes = options.openApi ? [openApiRoute] : [];
+  const { log } = service;
+  return async (request) => {
+    if (log.settings.verboseLevel > 0) log.verbose(1, `HTTP request: ${request.method} ${request.path}`);
+    const match = matchRoute(request.path, extraRoutes);
+    if (match === undefined) return faultResponse(404, "Not Found", "text/plain");
+    const { route } = match;
+    const missing = gate.missingHeader(route.group, (header) => firstHeader(request, header));
+    if (missing !== undefined) {
+      return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");
+    }
+    if (!route.methods.some((method) => method === request.method)) {
+      return faultResponse(405, "Method Not Allowed", route.errorType);
+    }
+    // One by one: a spread looks each property up at run time, which takes longer than all else here.
+    const exchange: Exchange = {
+      service,
+      maxInputSize: context.maxInputSize,
+      labels: context.labels,
+      forwardedHeaders: context.forwardedHeaders,
+      request,
+      memory: service.requestMemory.share(),
+      model: match.model,
+      version: match.version,
+      region: match.region,
+      repository: match.repository,
+      errorType: route.errorType,
+      trace: undefined,
+    };
+    try {
+      return await route.handle(exchange);
+    } catch (thrown) {
+      if (thrown instanceof ClientGone) return undefined;
+      if (!(thrown instanceof ConnectionFault)) return errorResponse(request, thrown, exchange.errorType);
+      return errorResponse(request, thrown, "application/json", { connection: "close" });
+    } finally {
+      exchange.memory.release();
+      exchange.trace?.send(request);
+    }
+  };
+}

@@ -1,0 +1,72 @@
+import type { InferenceService } from "@tritonjs/core";
+import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
+import { type V2Options, v2Handler } from "../v2/v2-handler.js";
+import { WebV2Request } from "./web-request.js";
+
+/** Answers one request of the web platform. */
+export type FetchHandler = (request: Request) => Promise<Response>;
+
+/** What {@link fetchHandler} takes. */
+export interface FetchHandlerOptions extends V2Options {
+  /** What the paths begin with: `/inference` for `/inference/v2/health/ready`; nothing unless given. */
+  readonly prefix?: string;
+  /** Hears of internal errors, which clients are not shown; `console.error` unless given. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/**
+ * The v2 routes for any server that speaks the web platform's `Request` and `Response`: Hono, Express or `node:http`
+ * by way of `toNodeListener`, and others. `generate_stream` is a stream that begins with the first event; a request
+ * whose signal is aborted is cancelled.
+ *
+ * @param target a `Triton`, or anything else that has a service
+ * @example
+ * ```ts
+ * app.all("/v2/*", (context) => handler(context.req.raw)); // Hono
+ * ```
+ */
+export function fetchHandler(
+  target: { readonly service: InferenceService },
+  options: FetchHandlerOptions = {},
+): FetchHandler {
+  const { prefix = "", onError = console.error } = options;
+  const handler = v2Handler(target.service, options);
+  return async (request) => toWebResponse(await handler(new WebV2Request(request, prefix, onError)));
+}
+
+/** The status of an answer that nobody waits for. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** An answer as a response of the web platform. */
+function toWebResponse(response: V2Response | undefined): Response {
+  if (response === undefined) return new Response(null, { status: CLIENT_CLOSED_REQUEST });
+  const { status } = response;
+  const body = isWhole(response.body) ? (joined(response.body) ?? response.body) : response.body;
+  const headers = new Headers(response.headers);
+  if (body instanceof Uint8Array) {
+    headers.set("content-length", String(body.length));
+    return new Response(body as Uint8Array<ArrayBuffer>, { status, headers });
+  }
+  if (isWhole(body)) {
+    headers.set("content-length", String(byteLength(body)));
+    return new Response(toStream(piecesOf(body)), { status, headers });
+  }
+  return new Response(toStream(body[Symbol.asyncIterator]()), { status, headers });
+}
+
+async function* piecesOf(body: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* body;
+}
+
+function toStream(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await pieces.next();
+      if (done) controller.close();
+      else controller.enqueue(value as Uint8Array<ArrayBuffer>);
+    },
+    async cancel() {
+      await pieces.return?.();
+    },
+  });
+}
