@@ -9,7 +9,7 @@ import { readFileNow } from "../files/read-small-file.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/trace/tracing.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 import { RequestValidator } from "../request/validate-request.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import { createInstances } from "./create-instances.js";
@@ -169,7 +169,7 @@ export class ModelVersion implements RegisteredVersion {
    *
    * @throws TritonError when the request is refused: it is then untouched, and its handler never called.
    */
-  infer(request: InferenceRequest): void {
+  infer(request: PendingRequest): void {
     this.#requests.infer(request);
   }
 

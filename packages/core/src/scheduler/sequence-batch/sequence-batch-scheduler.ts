@@ -1,3 +1,4 @@
+import type { Tensors } from "../../batch/merge-inputs.js";
 import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import type { ModelConfig } from "../../config/model-config.js";
@@ -5,7 +6,7 @@ import { sequenceSlots } from "../../config/sequence-batching.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { PartsOwner } from "../../instance/instance-group-listener.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import { ArrivalHold } from "../arrival-hold.js";
@@ -21,6 +22,7 @@ import { OldestBatcher } from "./oldest-batcher.js";
 import { Places } from "./places.js";
 import { Sequence, type SequenceOwner } from "./sequence.js";
 import { SequenceTimeouts } from "./sequence-timeouts.js";
+import { SequenceTurn, type TurnOwner } from "./sequence-turn.js";
 import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
 
 /** What the scheduler of sequences is told besides the configuration. */
@@ -45,7 +47,7 @@ export interface SequenceSchedulerOptions {
  *                                    the oldest gets the slot <-------+
  * ```
  */
-export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner, PartsOwner {
+export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner, TurnOwner, PartsOwner {
   /** A hold for tests. */
   held: boolean;
   readonly #modelName: string;
@@ -117,10 +119,13 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return count;
   }
 
-  enqueue(request: InferenceRequest): void {
+  enqueue(request: PendingRequest): void {
     if (this.#iterative && request.batchSize <= 1 && !hasCorrelationId(request)) {
-      request.correlationId = this.#nextId++;
-      request.sequenceStart = true;
+      request.place = {
+        correlationId: this.#nextId++,
+        sequenceStart: true,
+        sequenceEnd: request.sequenceEnd,
+      };
     }
     const id = admittedId(request, this.#modelName);
     if (this.#stopped && request.sequenceStart && !isPartOfWork(request)) throw stoppedError(request);
@@ -167,20 +172,28 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return this.#states.withStates(head, sequence?.info);
   }
 
-  take(slot: Slot): InferenceRequest {
+  take(slot: Slot): PendingRequest {
     const sequence = slot.sequence!;
-    const request = sequence.take(slot);
+    const request = sequence.head!;
+    const info = sequence.take(request, slot);
     request.inputs = this.#controls.addTo(request.inputs, request);
-    this.#states?.attach(request);
-    const { batcher } = slot;
-    batcher.atWork++;
-    request.onReleased = (again) => {
-      batcher.atWork--;
-      this.#released(sequence, request, again);
-      checkEmpty(batcher);
-    };
+    this.#states?.attach(request, info);
+    slot.batcher.left(slot);
+    request.observe(new SequenceTurn(this, sequence, slot, info));
     this.#settle(sequence);
     return request;
+  }
+
+  made({ info }: SequenceTurn, outputs: Tensors): void {
+    this.#states?.keep(info, outputs);
+  }
+
+  released({ sequence, slot }: SequenceTurn, request: PendingRequest, again: boolean): void {
+    const { batcher } = slot;
+    batcher.released(slot);
+    this.#released(sequence, request, again);
+    checkEmpty(batcher);
+    batcher.goOn(slot);
   }
 
   lost(batcher: SlotBatcher): void {
@@ -203,7 +216,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return sequence;
   }
 
-  #push(sequence: Sequence, request: InferenceRequest): void {
+  #push(sequence: Sequence, request: PendingRequest): void {
     const now = this.#clock.now();
     sequence.lastUsed = now;
     sequence.push(request);
@@ -238,10 +251,9 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     checkEmpty(slot.batcher);
   }
 
-  #released(sequence: Sequence, request: InferenceRequest, again: boolean): void {
+  #released(sequence: Sequence, request: PendingRequest, again: boolean): void {
     if (again && sequence.open) {
-      request.sequenceStart = false;
-      request.sequenceEnd = false;
+      request.place = { correlationId: request.correlationId, sequenceStart: false, sequenceEnd: false };
       request.queueStart = this.#clock.now();
       this.#push(sequence, request);
       sequence.released();

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { RequestView } from "../../src/instance/request-view.js";
+import { PendingRequest } from "../../src/request/pending-request.js";
+import { requestWith } from "../support/requests.js";
+import { ones } from "../support/tensors.js";
+
+const viewOf = (request: PendingRequest) => new RequestView(request, request.inputs, request.rows, request);
+
+/** All names by which something can be reached from an object: its own, and those of its prototypes. */
+function namesOf(object: object): Set<string | symbol> {
+  const names = new Set<string | symbol>();
+  for (let at = object; at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+    for (const name of Reflect.ownKeys(at)) names.add(name);
+  }
+  return names;
+}
+
+describe("a request as executors see it", () => {
+  it("has nothing that answers it, gives it up or changes it", () => {
+    const request = requestWith({ x: ones(1, 2) });
+    const names = namesOf(viewOf(request));
+    const known = ["id", "parameters", "inputs", "rows", "signal", "runInContext", "constructor"];
+    const info = Object.keys(viewOf(request));
+    expect(new Set([...known, ...info])).toEqual(names);
+    for (const name of ["respond", "cancel", "finish", "release", "observe", "given", "holder", "pause"]) {
+      expect(name in request).toBe(true);
+      expect(names.has(name)).toBe(false);
+    }
+    expect(Object.values(viewOf(request)).some((value) => value instanceof PendingRequest)).toBe(false);
+  });
+
+  it("stays as it was when the request goes on", () => {
+    const request = requestWith({ x: ones(1, 2) }, { correlationId: 7n, sequenceStart: true });
+    const view = viewOf(request);
+    request.place = { correlationId: 7n, sequenceStart: false, sequenceEnd: false };
+    request.cancel();
+    expect([view.sequenceStart, view.inputs.size]).toEqual([true, 1]);
+  });
+
+  it("has a signal that aborts when the request is given up", () => {
+    const request = requestWith({ x: ones(1, 2) });
+    const { signal } = viewOf(request);
+    request.cancel();
+    expect(signal.aborted).toBe(true);
+  });
+});
