@@ -38,9 +38,8 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
   #ended: ExecutionTimes | undefined;
   #controller: AbortController | undefined;
   #watcher: ExecutionWatcher | undefined;
-  /** Requests whose first response was sent, where that is measured. */
+  /** Requests, by position, whose first response was sent, where that is measured, and those that the model wants to see again. */
   #responded: Set<number> | undefined;
-  /** Made when the model first wants to see one of the requests again. */
   #rescheduled: Set<number> | undefined;
   /** Of a decoupled model. */
   readonly #responses: CountedResponses | undefined;
@@ -53,7 +52,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
     private readonly owner: InstanceOwner,
   ) {
     this.#pending = pending;
-    this.requests = pending.map(viewOf);
+    this.requests = pending.map((one) => new RequestView(one, one.inputs, one.rows, one));
     const { clock, decoupled, statistics } = owner;
     this.#start = clock.now();
     if (decoupled) this.#responses = new CountedResponses(pending.length, statistics.responses, clock);
@@ -98,7 +97,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      this.#abortIfOver(this.#controller);
+      this.#abortIfOver();
     }
     return this.#controller.signal;
   }
@@ -108,7 +107,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
   }
 
   givenUp(request: PendingRequest): void {
-    if (this.#controller !== undefined) this.#abortIfOver(this.#controller);
+    this.#abortIfOver();
     this.#watcher?.givenUp(this.#pending.indexOf(request));
   }
 
@@ -225,9 +224,9 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
     return this.#inputEnd ?? this.#start;
   }
 
-  #abortIfOver(controller: AbortController): void {
-    if (!this.#pending.every((request) => request.answered)) return;
-    controller.abort(this.#pending.find((request) => request.ready)?.cancelReason);
+  #abortIfOver(): void {
+    if (this.#controller === undefined || !this.#pending.every((request) => request.answered)) return;
+    this.#controller.abort(this.#pending.find((request) => request.ready)?.cancelReason);
   }
 
   #observeFirstResponse(request: PendingRequest, index: number): void {
@@ -248,8 +247,4 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
       times.end - times.inferEnd,
     );
   }
-}
-
-function viewOf(request: PendingRequest): RequestView {
-  return new RequestView(request, request.inputs, request.rows, request);
 }

@@ -74,11 +74,6 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     this.#proceed(frame, [...frame.tensors.keys()]);
   }
 
-  /** Nobody waits for the answer any more. */
-  givenUp({ cancelReason }: PendingRequest): void {
-    this.#giveUp(cancelReason!);
-  }
-
   /** Goes on after tensors of a frame have come to exist, or a step has ended. */
   #proceed(frame: Frame, names: readonly string[]): void {
     const ready = new Set(names.flatMap((name) => this.#readySteps(frame, name)));
@@ -217,13 +212,13 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
   }
 
   #succeed(): void {
-    const { request, owner } = this;
-    const { clock, statistics } = owner;
+    const { clock, statistics } = this.owner;
     this.#over = true;
-    const { queueStart, rows } = request;
+    const { queueStart, rows } = this.request;
     const totalMs = clock.now() - queueStart;
+    const { inputMs, inferMs, outputMs } = this.#computed;
     statistics.recordEnsemble(rows, this.#start - queueStart, totalMs, this.#computed, clock.wallNow());
-    request.computed(this.#computed.inputMs, this.#computed.inferMs, this.#computed.outputMs);
+    this.request.computed(inputMs, inferMs, outputMs);
   }
 
   /** The first error ends the request; steps under way are given up. */
@@ -241,11 +236,12 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     statistics.recordFailure("OTHER", totalMs);
     // As Triton, which counts the request once more when no other step is in flight. Dashboards and alerts rely on it.
     if (this.#underWay === 0) statistics.recordFailure("OTHER", totalMs);
-    this.#giveUp(new TritonError("CANCELLED", message, { cause: error }));
+    this.givenUp(request, new TritonError("CANCELLED", message, { cause: error }));
     request.respondError(told);
   }
 
-  #giveUp(reason: TritonError): void {
+  /** Nobody waits for the answer any more: steps under way are given up. */
+  givenUp({ cancelReason }: PendingRequest, reason = cancelReason!): void {
     this.#over = true;
     for (const [waiting, limit] of this.#inLine) limit.leave(waiting);
     this.#inLine.clear();

@@ -1,4 +1,3 @@
-import type { Tensors } from "../../batch/merge-inputs.js";
 import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import type { ModelConfig } from "../../config/model-config.js";
@@ -50,14 +49,13 @@ export interface SequenceSchedulerOptions {
 export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner, TurnOwner, PartsOwner {
   /** A hold for tests. */
   held: boolean;
+  readonly states: ImplicitStates | undefined;
   readonly #modelName: string;
   readonly #iterative: boolean;
   readonly #clock: Clock;
   readonly #timeouts: SequenceTimeouts;
   readonly #options: SequenceSchedulerOptions;
   readonly #controls: ControlInputs;
-  /** Set for a model with implicit state. */
-  readonly #states: ImplicitStates | undefined;
   readonly #batchers: InstanceBatchers;
   readonly #places = new Places((sequence) => this.#timeouts.assigned(sequence));
   /** Sequences that take requests, in slots and in the backlog. */
@@ -88,9 +86,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     );
     this.#options = options;
     this.#controls = new ControlInputs(config);
-    if (sequences.state.length > 0) {
-      this.#states = new ImplicitStates(config, options.initialStates);
-    }
+    if (sequences.state.length > 0) this.states = new ImplicitStates(config, options.initialStates);
     this.#slotHold = new ArrivalHold(options.holdUntil);
     this.#backlogHold = new ArrivalHold(options.backlogHoldUntil);
     this.held = options.holdUntil > 0 && sequences.oldest === undefined;
@@ -168,8 +164,8 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
 
   head({ sequence }: Slot): WaitingRequest | undefined {
     const head = sequence?.head;
-    if (head === undefined || this.#states === undefined) return head;
-    return this.#states.withStates(head, sequence?.info);
+    if (head === undefined || this.states === undefined) return head;
+    return this.states.withStates(head, sequence?.info);
   }
 
   take(slot: Slot): PendingRequest {
@@ -177,23 +173,24 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     const request = sequence.head!;
     const info = sequence.take(request, slot);
     request.inputs = this.#controls.addTo(request.inputs, request);
-    this.#states?.attach(request, info);
-    slot.batcher.left(slot);
+    this.states?.attach(request, info);
     request.observe(new SequenceTurn(this, sequence, slot, info));
     this.#settle(sequence);
     return request;
   }
 
-  made({ info }: SequenceTurn, outputs: Tensors): void {
-    this.#states?.keep(info, outputs);
-  }
-
-  released({ sequence, slot }: SequenceTurn, request: PendingRequest, again: boolean): void {
-    const { batcher } = slot;
-    batcher.released(slot);
-    this.#released(sequence, request, again);
-    checkEmpty(batcher);
-    batcher.goOn(slot);
+  released(sequence: Sequence, request: PendingRequest, again: boolean): void {
+    if (again && sequence.open) {
+      request.place = { correlationId: request.correlationId, sequenceStart: false, sequenceEnd: false };
+      request.queueStart = this.#clock.now();
+      this.#push(sequence, request);
+      sequence.released();
+      return;
+    }
+    if (again) request.cancel(startMissingError(sequence.correlationId, this.#modelName));
+    sequence.released();
+    if (this.#iterative) this.#close(sequence);
+    else this.#settle(sequence);
   }
 
   lost(batcher: SlotBatcher): void {
@@ -249,19 +246,5 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     if (slot === undefined) return;
     sequence.retire();
     checkEmpty(slot.batcher);
-  }
-
-  #released(sequence: Sequence, request: PendingRequest, again: boolean): void {
-    if (again && sequence.open) {
-      request.place = { correlationId: request.correlationId, sequenceStart: false, sequenceEnd: false };
-      request.queueStart = this.#clock.now();
-      this.#push(sequence, request);
-      sequence.released();
-      return;
-    }
-    if (again) request.cancel(startMissingError(sequence.correlationId, this.#modelName));
-    sequence.released();
-    if (this.#iterative) this.#close(sequence);
-    else this.#settle(sequence);
   }
 }

@@ -2,38 +2,46 @@ import type { Tensors } from "../../batch/merge-inputs.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { RequestObserver } from "../../request/request-observer.js";
 import type { SequenceInfo } from "../../request/sequence-info.js";
+import type { ImplicitStates } from "./implicit-states.js";
+import { checkEmpty } from "./instance-batchers.js";
 import type { Sequence } from "./sequence.js";
 import type { Slot } from "./slot.js";
 
-/** Hears of requests that have left their sequence. */
+/** What a turn needs of the scheduler. */
 export interface TurnOwner {
-  /** The model has made outputs. */
-  made(turn: SequenceTurn, outputs: Tensors): void;
-  /** The instance is done with the request; `again` when the model wants to see it once more. */
-  released(turn: SequenceTurn, request: PendingRequest, again: boolean): void;
+  /** Set for a model with implicit state. */
+  readonly states: ImplicitStates | undefined;
+  /** The instance is done with a request of a sequence; `again` when the model wants to see it once more. */
+  released(sequence: Sequence, request: PendingRequest, again: boolean): void;
 }
 
-/** What the scheduler of sequences knows of a request that has left for an instance. */
+/** A request that has left its sequence, until its instance is done with it. */
 export class SequenceTurn implements RequestObserver<PendingRequest> {
   readonly #owner: TurnOwner;
+  readonly #sequence: Sequence;
+  readonly #slot: Slot;
+  readonly #info: SequenceInfo;
 
-  constructor(
-    owner: TurnOwner,
-    readonly sequence: Sequence,
-    readonly slot: Slot,
-    /** The sequence as the model knows it during this turn. */
-    readonly info: SequenceInfo,
-  ) {
+  /** @param info the sequence as the model knows it during this turn */
+  constructor(owner: TurnOwner, sequence: Sequence, slot: Slot, info: SequenceInfo) {
     this.#owner = owner;
+    this.#sequence = sequence;
+    this.#slot = slot;
+    this.#info = info;
+    slot.batcher.left(slot);
   }
 
   outputs(_request: PendingRequest, outputs: Tensors): void {
-    this.#owner.made(this, outputs);
+    this.#owner.states?.keep(this.#info, outputs);
   }
 
   released(request: PendingRequest, again: boolean): void {
     // A request that comes back gets another turn.
     if (again) request.ignore(this);
-    this.#owner.released(this, request, again);
+    const { batcher } = this.#slot;
+    batcher.released(this.#slot);
+    this.#owner.released(this.#sequence, request, again);
+    checkEmpty(batcher);
+    batcher.goOn(this.#slot);
   }
 }
