@@ -8,7 +8,7 @@ import type { Isolation } from "../config/instance-hosting.js";
 import type { TritonError } from "../errors/triton-error.js";
 import type { RequestInfo } from "../request/request-info.js";
 
-/** A request as an executor sees it: a copy, through which nothing can be done to the request. */
+/** A request as an executor sees it: nothing can be done to the request through it. */
 export interface ExecutableRequest extends RequestInfo, RequestScope {
   readonly inputs: Tensors;
   /** Rows that count towards the batch: at least 1. */

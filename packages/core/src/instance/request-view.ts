@@ -7,41 +7,65 @@ import type { ExecutableRequest } from "./executor.js";
 import type { SignalSource } from "./with-signal.js";
 
 /**
- * A request as executors see it: a copy of what is known about it. Where it comes from is out of reach. A class, because its
- * objects then have one shape, and its `signal` is a getter of the class (see `withSignal`).
+ * A request as executors see it. Where it comes from is out of reach. A class with getters: few executors ask for more than the
+ * tensors, so that a view costs next to nothing, and views keep one shape (see `withSignal`).
  */
 export class RequestView implements ExecutableRequest {
-  readonly id: string;
-  readonly parameters: Parameters;
-  readonly priority: number;
-  readonly timeoutMicroseconds: number;
-  readonly correlationId: bigint | string | undefined;
-  readonly sequenceStart: boolean;
-  readonly sequenceEnd: boolean;
-  readonly sequence: SequenceInfo | undefined;
-  readonly ready: boolean;
-  readonly requestedOutputs: readonly string[];
-  readonly batchSize: number;
   readonly inputs: Tensors;
   readonly rows: number;
+  readonly #info: RequestInfo;
   readonly #source: RequestScope & SignalSource;
 
   /** @param source the request itself, or another view of it */
   constructor(info: RequestInfo, inputs: Tensors, rows: number, source: RequestScope & SignalSource) {
-    this.id = info.id;
-    this.parameters = info.parameters;
-    this.priority = info.priority;
-    this.timeoutMicroseconds = info.timeoutMicroseconds;
-    this.correlationId = info.correlationId;
-    this.sequenceStart = info.sequenceStart;
-    this.sequenceEnd = info.sequenceEnd;
-    this.sequence = info.sequence;
-    this.ready = info.ready;
-    this.requestedOutputs = info.requestedOutputs;
-    this.batchSize = info.batchSize;
     this.inputs = inputs;
     this.rows = rows;
+    this.#info = info;
     this.#source = source;
+  }
+
+  get id(): string {
+    return this.#info.id;
+  }
+
+  get parameters(): Parameters {
+    return this.#info.parameters;
+  }
+
+  get priority(): number {
+    return this.#info.priority;
+  }
+
+  get timeoutMicroseconds(): number {
+    return this.#info.timeoutMicroseconds;
+  }
+
+  get correlationId(): bigint | string | undefined {
+    return this.#info.correlationId;
+  }
+
+  get sequenceStart(): boolean {
+    return this.#info.sequenceStart;
+  }
+
+  get sequenceEnd(): boolean {
+    return this.#info.sequenceEnd;
+  }
+
+  get sequence(): SequenceInfo | undefined {
+    return this.#info.sequence;
+  }
+
+  get ready(): boolean {
+    return this.#info.ready;
+  }
+
+  get requestedOutputs(): readonly string[] {
+    return this.#info.requestedOutputs;
+  }
+
+  get batchSize(): number {
+    return this.#info.batchSize;
   }
 
   get signal(): AbortSignal {

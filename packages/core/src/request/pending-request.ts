@@ -17,7 +17,7 @@ const NOBODY: Observers = [];
  * What becomes of a request. It alone decides that a request is over, and it does so exactly once: whichever of answer, error,
  * cancellation and deadline comes first is delivered, the others find the request settled and do nothing.
  *
- * It stays inside the library: its sender has a `RequestHandle`, callbacks and backends see copies of its `RequestInfo`.
+ * It stays inside the library: its sender has a `RequestHandle`, backends see views of its `RequestInfo`, and callbacks copies.
  */
 export class PendingRequest extends ScheduledRequest<PendingRequest> implements RequestHandle {
   #observers = NOBODY;
