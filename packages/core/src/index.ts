@@ -21,7 +21,6 @@ export type {
   InferContext,
   InstanceDevice,
   InstanceInfo,
-  RequestInfo,
   RequestScope,
 } from "./callable/infer-context.js";
 export type {
@@ -112,6 +111,7 @@ export { isCloudPath } from "./repository/cloud/cloud-path.js";
 export type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 export type { BackendConfig, ModelControlMode, RepositoryOptions } from "./repository/repository-options.js";
 export type { Parameters, ParameterValue } from "./request/parameters.js";
+export type { RequestInfo } from "./request/request-info.js";
 export type { EvictionListener, EvictionReason, SequenceInfo } from "./request/sequence-info.js";
 export type { RequestMemoryOptions } from "./request-memory/request-memory-options.js";
 export {
@@ -169,7 +169,13 @@ export type {
   ModelSource,
 } from "./instance/backend.js";
 export { callbackExecutor } from "./instance/callback-executor.js";
-export type { ExecutableRequest, Execution, ExecutionResult, Executor } from "./instance/executor.js";
+export type {
+  ExecutableRequest,
+  Execution,
+  ExecutionResult,
+  ExecutionWatcher,
+  Executor,
+} from "./instance/executor.js";
 export { acceptFaults } from "./observe/log/accept-faults.js";
 export { Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
 export {
@@ -182,10 +188,12 @@ export type { RequestTrace } from "./observe/trace/request-trace.js";
 export type { TraceChanges, TraceLevel, TraceMode, TraceSettings } from "./observe/trace/trace-settings.js";
 export { Tracing } from "./observe/trace/tracing.js";
 export type { ModelIndexEntry } from "./repository/index-rows.js";
-export { InferenceRequest } from "./request/inference-request.js";
 export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
 export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
+// What frontends make of a message, and what fake services in tests answer.
+export { PendingRequest as InferenceRequest } from "./request/pending-request.js";
+export type { RequestHandle } from "./request/request-handle.js";
 export { UnpackFault, type UnpackFaultKind } from "./request-memory/inflate.js";
 export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
 export type { RequestShare } from "./request-memory/request-share.js";

@@ -1,7 +1,8 @@
 import type { BatchKey } from "../config/variable-length-options.js";
 import type { TritonError } from "../errors/triton-error.js";
 import type { CutReason } from "../observe/cut-log.js";
-import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
+import type { RequestHolder } from "../request/request-observer.js";
 import type { RequiredEqualInputs } from "./required-equal-inputs.js";
 
 /**
@@ -12,7 +13,7 @@ import type { RequiredEqualInputs } from "./required-equal-inputs.js";
  *    ^  requests join   ^
  * ```
  */
-export class Payload implements RequestHolder {
+export class Payload implements RequestHolder<PendingRequest> {
   state: "forming" | "queued" | "taken" = "forming";
   /** Nothing more joins it: an instance may have it while it is still at work. */
   complete = false;
@@ -28,13 +29,16 @@ export class Payload implements RequestHolder {
   maxCost = Number.POSITIVE_INFINITY;
   /** Called when the last request is given up while the payload waits. */
   onEmpty: ((payload: Payload) => void) | undefined;
+  /** Neighbours in the queue of payloads. */
+  next: Payload | undefined;
+  previous: Payload | undefined;
   /** A set keeps the order, and lets any number of requests leave in one step each. */
-  readonly #requests = new Set<InferenceRequest>();
+  readonly #requests = new Set<PendingRequest>();
   #batchSize = 0;
   #cost = 0;
 
   /** Requests in batch order. A new list each time. */
-  get requests(): readonly InferenceRequest[] {
+  get requests(): readonly PendingRequest[] {
     return [...this.#requests];
   }
 
@@ -52,7 +56,7 @@ export class Payload implements RequestHolder {
     return this.#cost;
   }
 
-  add(request: InferenceRequest): void {
+  add(request: PendingRequest): void {
     this.#requests.add(request);
     this.#batchSize += request.rows;
     this.#cost += request.batchCost;
@@ -61,7 +65,7 @@ export class Payload implements RequestHolder {
   }
 
   /** A waiting request was given up: it leaves, and its rows are free for others. */
-  remove(request: InferenceRequest): void {
+  remove(request: PendingRequest): void {
     this.#requests.delete(request);
     this.#batchSize -= request.rows;
     this.#cost -= request.batchCost;
@@ -84,7 +88,7 @@ export class Payload implements RequestHolder {
     other.#cost = 0;
   }
 
-  get #first(): InferenceRequest | undefined {
+  get #first(): PendingRequest | undefined {
     return this.#requests.values().next().value;
   }
 

@@ -1,14 +1,14 @@
 import type { TensorAnswer } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import type { ModelVersion } from "../model/model-version.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { RequestHandle } from "../request/request-handle.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { type NestedOptions, sendInProcess } from "./send-in-process.js";
 
 /** Reads the answers to one request one at a time. The model is held back until the next one is read. */
 export class AnswerReader {
   readonly #waiting: TensorAnswer[] = [];
-  readonly #request: InferenceRequest;
+  readonly #request: RequestHandle;
   #wake = () => {};
 
   /** Sends the request; throws what it is refused for. */
@@ -18,7 +18,7 @@ export class AnswerReader {
     inputs: ReadonlyMap<string, Tensor>,
     options: NestedOptions,
   ) {
-    let sent: InferenceRequest | undefined;
+    let sent: RequestHandle | undefined;
     this.#request = sendInProcess(model, clock, inputs, options, (outcome, final) => {
       this.#waiting.push({ outcome, final });
       sent?.pause();
@@ -43,8 +43,7 @@ export class AnswerReader {
 
   /** Tells a model that can be told, and gives the request up where that cannot be. */
   askToStop(): void {
-    if (this.#request.onAskedToStop === undefined) this.#request.cancel();
-    else this.#request.onAskedToStop();
+    if (!this.#request.askToStop()) this.#request.cancel();
   }
 
   /** Nobody reads any more: gives the request up. */

@@ -2,8 +2,9 @@ import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
-import { InferenceRequest } from "../request/inference-request.js";
 import type { ResponseHandler } from "../request/inference-request-init.js";
+import { PendingRequest } from "../request/pending-request.js";
+import type { RequestHandle } from "../request/request-handle.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { followSignal } from "./follow-signal.js";
 import type { InferOptions } from "./infer-options.js";
@@ -34,13 +35,13 @@ export function sendInProcess(
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
   onResponse: ResponseHandler,
-): InferenceRequest {
+): RequestHandle {
   const { signal, timeoutMicroseconds } = options;
   if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
   // What is part of other work is traced if that is.
   const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
-  const request = new InferenceRequest({
+  const request = new PendingRequest({
     modelName: model.name,
     id: options.requestId,
     inputs,

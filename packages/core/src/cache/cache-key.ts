@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 
 /**
  * The key of a request in the response cache: a digest of everything that the answer depends on. Triton's leaves
@@ -10,7 +10,7 @@ import type { InferenceRequest } from "../request/inference-request.js";
 export function cacheKey(
   model: string,
   version: string,
-  request: InferenceRequest,
+  request: PendingRequest,
   outputs: readonly string[],
 ): string {
   const hash = createHash("sha256");

@@ -2,10 +2,12 @@ import type { Clock } from "../clock/clock.js";
 import type { Deadline, DeadlineQueue } from "../clock/deadline-queue.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelStatistics } from "../observe/statistics.js";
-import type { InferenceRequest } from "../request/inference-request.js";
 import { NO_PARAMETERS } from "../request/parameters.js";
+import type { PendingRequest } from "../request/pending-request.js";
+import { selectOutputs } from "../response/select-outputs.js";
 import { copyTensor } from "../tensor/copy.js";
 import { cacheKey } from "./cache-key.js";
+import { CachedRun, LOOKUP, type RunsOwner, WaitingRequests } from "./requests-under-way.js";
 import type { CachedOutputs, ResponseCache } from "./response-cache.js";
 
 /** What the cache needs of the model in front of which it stands. */
@@ -18,7 +20,7 @@ export interface CacheOwner {
   readonly deadlines: DeadlineQueue;
   readonly statistics: ModelStatistics;
   /** Queues a request. Throws when it is refused. */
-  enqueue(request: InferenceRequest): void;
+  enqueue(request: PendingRequest): void;
 }
 
 /**
@@ -33,9 +35,9 @@ export interface CacheOwner {
  *
  * With a cache that answers later, a request is under way from its lookup on.
  */
-export class CachedModel {
+export class CachedModel implements RunsOwner {
   /** Requests that wait for an equal one under way, by key. */
-  readonly #underWay = new Map<string, Set<InferenceRequest>>();
+  readonly #underWay = new Map<string, WaitingRequests>();
   readonly #failures: CacheFailures;
 
   constructor(
@@ -46,14 +48,13 @@ export class CachedModel {
   }
 
   /** Answers, parks or queues a request. Throws when it is refused. */
-  infer(request: InferenceRequest): void {
+  infer(request: PendingRequest): void {
     const { name, version, outputs, clock } = this.owner;
     const start = clock.now();
     const key = cacheKey(name, String(version), request, outputs);
     const waiting = this.#underWay.get(key);
     if (waiting !== undefined) {
       waiting.add(request);
-      request.holder = { remove: (gone) => waiting.delete(gone) };
       return;
     }
     const found = this.#lookUp(key);
@@ -73,15 +74,14 @@ export class CachedModel {
 
   /** Holds the request, and equal ones, until the cache has answered or taken too long. */
   #lookUpLater(
-    request: InferenceRequest,
+    request: PendingRequest,
     key: string,
     found: Promise<CachedOutputs | undefined>,
     start: number,
   ): void {
     const { clock, deadlines } = this.owner;
-    this.#underWay.set(key, new Set());
-    // Whoever gives the request up need not tell: it is looked at when the lookup is over.
-    request.holder = { remove() {} };
+    this.#underWay.set(key, new WaitingRequests());
+    request.holder = LOOKUP;
     let timeout: Deadline | undefined;
     let over = false;
     const done = (outputs?: CachedOutputs, failure?: unknown) => {
@@ -107,27 +107,22 @@ export class CachedModel {
     found.then(done, (error: unknown) => done(undefined, error ?? "rejected"));
   }
 
-  #run(request: InferenceRequest, key: string, lookupMs: number): void {
-    const waiting = this.#underWay.get(key) ?? new Set();
+  #run(request: PendingRequest, key: string, lookupMs: number): void {
+    const waiting = this.#underWay.get(key) ?? new WaitingRequests();
     this.#underWay.set(key, waiting);
-    request.keepOutputs = (outputs) => this.#keep(key, outputs, lookupMs);
-    const settled = request.onSettled;
-    request.onSettled = (error) => {
-      settled?.(error, request);
-      if (error !== undefined) this.#runNext(key);
-    };
+    const run = new CachedRun(this, key, lookupMs);
+    request.observe(run);
     try {
       this.owner.enqueue(request);
     } catch (error) {
-      request.onSettled = settled;
-      request.keepOutputs = undefined;
+      request.ignore(run);
       if (waiting.size === 0) this.#underWay.delete(key);
       throw error;
     }
   }
 
   /** Runs a request whose sender has long been told that it is accepted: when it is refused, it ends with the error. */
-  #runLate(request: InferenceRequest, key: string, lookupMs: number): void {
+  #runLate(request: PendingRequest, key: string, lookupMs: number): void {
     try {
       this.#run(request, key, lookupMs);
     } catch (error) {
@@ -136,9 +131,10 @@ export class CachedModel {
     }
   }
 
-  #keep(key: string, outputs: CachedOutputs, lookupMs: number): void {
+  computed(request: PendingRequest, { key, lookupMs }: CachedRun, made: CachedOutputs): void {
     const { clock, statistics } = this.owner;
     const start = clock.now();
+    const outputs = selectOutputs(made, this.owner.outputs, request.requestedOutputs);
     const copies = new Map([...outputs].map(([name, tensor]) => [name, copyTensor(tensor)]));
     let byteSize = 0;
     for (const tensor of copies.values()) byteSize += tensor.byteLength;
@@ -157,16 +153,18 @@ export class CachedModel {
     }
   }
 
+  failed({ key }: CachedRun): void {
+    this.#runNext(key);
+  }
+
   /** The request under way failed: one of those that wait takes its place. */
   #runNext(key: string): void {
     const waiting = this.#underWay.get(key);
-    const next = waiting?.values().next().value;
-    if (waiting === undefined || next === undefined) {
+    const next = waiting?.takeFirst();
+    if (next === undefined) {
       this.#underWay.delete(key);
       return;
     }
-    waiting.delete(next);
-    next.holder = undefined;
     this.#runLate(next, key, 0);
   }
 
@@ -174,10 +172,10 @@ export class CachedModel {
   #answerAll(key: string, outputs: CachedOutputs): void {
     const waiting = this.#underWay.get(key);
     this.#underWay.delete(key);
-    for (const request of waiting ?? []) this.#answer(request, outputs, 0);
+    for (const request of waiting?.takeAll() ?? []) this.#answer(request, outputs, 0);
   }
 
-  #answer(request: InferenceRequest, outputs: CachedOutputs, lookupMs: number): void {
+  #answer(request: PendingRequest, outputs: CachedOutputs, lookupMs: number): void {
     if (request.settled) return;
     const { name, version, clock, statistics } = this.owner;
     request.holder = undefined;

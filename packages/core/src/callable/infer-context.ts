@@ -1,29 +1,6 @@
 import type { ModelConfig } from "../config/model-config.js";
-import type { Parameters } from "../request/parameters.js";
-import type { SequenceInfo } from "../request/sequence-info.js";
+import type { RequestInfo } from "../request/request-info.js";
 import type { ModelCaller } from "./model-caller.js";
-
-/** What is known about one request besides its tensors. */
-export interface RequestInfo {
-  /** Id that the client gave, or an empty string. */
-  readonly id: string;
-  readonly parameters: Parameters;
-  /** 0 for the default level, 1 for the highest. */
-  readonly priority: number;
-  /** Time that the client allows in the queue, 0 for any. */
-  readonly timeoutMicroseconds: number;
-  readonly correlationId: bigint | string | undefined;
-  readonly sequenceStart: boolean;
-  readonly sequenceEnd: boolean;
-  /** The sequence that the request belongs to; undefined for a model without sequences and for null requests. */
-  readonly sequence: SequenceInfo | undefined;
-  /** False for a null request, which fills an empty slot of a sequence batch: its outputs are thrown away. */
-  readonly ready: boolean;
-  /** Outputs that the client asked for; empty for all. */
-  readonly requestedOutputs: readonly string[];
-  /** Rows of this request along the batch axis; 0 for a model without one. */
-  readonly batchSize: number;
-}
 
 /** Where a request comes from. */
 export interface RequestScope {
@@ -38,23 +15,6 @@ export interface RequestScope {
    * ```
    */
   runInContext<T>(fn: () => T): T;
-}
-
-/** The plain fields of a request, without what only the library looks at. */
-export function requestInfo(request: RequestInfo): RequestInfo {
-  return {
-    id: request.id,
-    parameters: request.parameters,
-    priority: request.priority,
-    timeoutMicroseconds: request.timeoutMicroseconds,
-    correlationId: request.correlationId,
-    sequenceStart: request.sequenceStart,
-    sequenceEnd: request.sequenceEnd,
-    sequence: request.sequence,
-    ready: request.ready,
-    requestedOutputs: request.requestedOutputs,
-    batchSize: request.batchSize,
-  };
 }
 
 /** Where an instance runs. */

@@ -1,5 +1,6 @@
 import type { TensorSpec } from "../config/tensor-spec.js";
-import type { InferContext, RequestInfo, RequestScope } from "./infer-context.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { InferContext, RequestScope } from "./infer-context.js";
 import type { RESCHEDULE } from "./reschedule.js";
 import type { InputsOf, OutputList, OutputsOf } from "./tensor-types.js";
 

@@ -10,6 +10,13 @@ export interface BatchingRequest {
   readonly id: string;
   readonly parameters: Readonly<Record<string, string | number | bigint | boolean>>;
   readonly priority: number;
+  /** Time that the client allows in the queue, 0 for any. */
+  readonly timeoutMicroseconds: number;
+  /** Outputs that the client asked for; empty for all. */
+  readonly requestedOutputs: readonly string[];
+  readonly correlationId: bigint | string | undefined;
+  readonly sequenceStart: boolean;
+  readonly sequenceEnd: boolean;
   /** Rows along the batch axis; 0 for a model without one. */
   readonly batchSize: number;
   /** The tensors, with the batch axis. To be read only. */

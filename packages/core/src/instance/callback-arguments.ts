@@ -1,8 +1,9 @@
 import type { Tensors } from "../batch/merge-inputs.js";
-import { type InferContext, type InstanceInfo, requestInfo } from "../callable/infer-context.js";
+import type { InferContext, InstanceInfo } from "../callable/infer-context.js";
 import { toNdArray } from "../tensor/nd-array.js";
 import { CallbackContext } from "./callback-context.js";
-import type { ExecutableRequest, Execution } from "./executor.js";
+import type { CallbackExecution, ExecutableRequest } from "./executor.js";
+import { toRequestInfo } from "./request-view.js";
 import { withSignal } from "./with-signal.js";
 
 /** Tensors as a callback sees them: ndarrays by name. */
@@ -15,11 +16,10 @@ export function toArrays(inputs: Tensors): Record<never, never> {
 /** A request as a plain callback sees it. */
 export function toInferRequest(request: ExecutableRequest) {
   const inputs = toArrays(request.inputs);
-  const runInContext = <T>(fn: () => T) => request.runInContext(fn);
-  return withSignal({ ...requestInfo(request), inputs, runInContext }, request);
+  return withSignal({ ...toRequestInfo(request), inputs }, request);
 }
 
 /** What a callback is told besides its tensors. */
-export function contextOf(info: InstanceInfo, execution: Execution): InferContext {
+export function contextOf(info: InstanceInfo, execution: CallbackExecution): InferContext {
   return new CallbackContext(info, execution);
 }

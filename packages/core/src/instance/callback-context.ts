@@ -1,6 +1,7 @@
 import type { InferContext, InstanceDevice, InstanceInfo } from "../callable/infer-context.js";
 import type { ModelConfig } from "../config/model-config.js";
-import type { Execution } from "./executor.js";
+import type { CallbackExecution } from "./executor.js";
+import { toRequestInfo } from "./request-view.js";
 
 /** What a callback is told besides its tensors. Made for each batch: what a callback seldom asks for is made when it does. */
 export class CallbackContext implements InferContext {
@@ -10,18 +11,22 @@ export class CallbackContext implements InferContext {
   readonly instanceName: string;
   readonly instanceIndex: number;
   readonly device: InstanceDevice;
-  readonly requests: InferContext["requests"];
-  readonly #execution: Execution;
+  readonly #execution: CallbackExecution;
+  #requests: InferContext["requests"] | undefined = undefined;
 
-  constructor(info: InstanceInfo, execution: Execution) {
+  constructor(info: InstanceInfo, execution: CallbackExecution) {
     this.modelName = info.modelName;
     this.modelVersion = info.modelVersion;
     this.modelConfig = info.modelConfig;
     this.instanceName = info.instanceName;
     this.instanceIndex = info.instanceIndex;
     this.device = info.device;
-    this.requests = execution.requests;
     this.#execution = execution;
+  }
+
+  get requests(): InferContext["requests"] {
+    this.#requests ??= this.#execution.requests.map(toRequestInfo);
+    return this.#requests;
   }
 
   get signal(): AbortSignal {

@@ -1,23 +1,28 @@
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
-import type { RequestInfo, RequestScope } from "../callable/infer-context.js";
+import type { RequestScope } from "../callable/infer-context.js";
 import type { ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { RESCHEDULE } from "../callable/reschedule.js";
 import type { Clock } from "../clock/clock.js";
 import type { Isolation } from "../config/instance-hosting.js";
 import type { TritonError } from "../errors/triton-error.js";
+import type { RequestInfo } from "../request/request-info.js";
 
-/** A request as an executor sees it. */
+/** A request as an executor sees it: nothing can be done to the request through it. */
 export interface ExecutableRequest extends RequestInfo, RequestScope {
   readonly inputs: Tensors;
   /** Rows that count towards the batch: at least 1. */
   readonly rows: number;
   /** Aborted when the request is given up. */
   readonly signal: AbortSignal;
-  /** Called once when the request is given up while it runs; for executors that work elsewhere. */
-  onCancel?: (() => void) | undefined;
-  /** Called when no more answers are wanted; what the model sends all the same is delivered. */
-  onAskedToStop?: (() => void) | undefined;
+}
+
+/** Hears what becomes of the requests of a batch while they run, for an executor that works elsewhere. */
+export interface ExecutionWatcher {
+  /** The request at `index` was given up. Called once at most. */
+  givenUp(index: number): void;
+  /** No more answers to the request at `index` are wanted. What the model sends all the same is delivered. */
+  askedToStop?(index: number): void;
 }
 
 /** One batch on its way through an executor. */
@@ -40,6 +45,8 @@ export interface Execution {
   outputsReady(): void;
   /** The inputs were ready earlier, but the model has been at another batch until now. */
   postponed?(): void;
+  /** Tells the watcher from now on; there is one. It hears nothing of requests that are over already. */
+  watch(watcher: ExecutionWatcher): void;
   /** False once the request at `index` is over: nothing need be computed for it any more. */
   isOpen(index: number): boolean;
   /** Undefined while the consumer of the request at `index` keeps up, else a promise of when it does. */
@@ -53,6 +60,9 @@ export interface Execution {
   /** The model wants to see the request at `index` again, in the next batch; for iterative sequences alone. */
   reschedule(index: number): void;
 }
+
+/** A batch as callbacks are run with it. */
+export type CallbackExecution = Omit<Execution, "watch">;
 
 /** What became of one request: its outputs, an error of its own, or that the model wants to see it again. */
 export type ExecutionResult = Tensors | TritonError | typeof RESCHEDULE;

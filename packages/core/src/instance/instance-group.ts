@@ -221,11 +221,11 @@ export class InstanceGroup {
   }
 
   async #run(instance: ModelInstance, payload: Payload): Promise<void> {
-    instance.running++;
+    instance.atWork.push(payload);
     this.observer?.started(instance, payload, this.#clock.now());
     this.listener?.slotFreed();
     await instance.run(payload);
-    instance.running--;
+    instance.atWork.splice(instance.atWork.indexOf(payload), 1);
     this.observer?.ended(instance, payload, this.#clock.now());
     if (instance.worn) this.onWorn?.(instance);
     if (instance.lease !== undefined) this.#limiter?.release(instance.lease, () => this.#freed());

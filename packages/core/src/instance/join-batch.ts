@@ -1,10 +1,10 @@
 import { mergeInputs, type Tensors } from "../batch/merge-inputs.js";
 import { splitOutputs } from "../batch/split-outputs.js";
 import { divideParameters } from "../response/response-parameters.js";
-import type { Execution } from "./executor.js";
+import type { CallbackExecution } from "./executor.js";
 
 /** The inputs of an execution for a model that takes the batch as a whole. */
-export function joinInputs({ requests, mergedInputs, layout }: Execution): Tensors {
+export function joinInputs({ requests, mergedInputs, layout }: CallbackExecution): Tensors {
   if (mergedInputs !== undefined) return mergedInputs;
   const inputs = requests.map((request) => request.inputs);
   return layout === undefined ? mergeInputs(inputs) : layout.merge(inputs);
@@ -12,7 +12,7 @@ export function joinInputs({ requests, mergedInputs, layout }: Execution): Tenso
 
 /** The outputs of such a model for each request. */
 export function divideOutputs(
-  { requests, layout }: Pick<Execution, "requests" | "layout">,
+  { requests, layout }: Pick<CallbackExecution, "requests" | "layout">,
   outputs: Tensors,
 ): Tensors[] {
   const rows = requests.map((request) => request.rows);

@@ -14,8 +14,6 @@ export class ModelInstance {
   /** Why it cannot. */
   unhealthyReason: TritonError | undefined;
   /** Payloads at work. */
-  running = 0;
-  /** The same, themselves. */
   readonly atWork: Payload[] = [];
   /** Its place with the rate limiter, while it is loaded and there is one. */
   lease: RateLimitedInstance | undefined;
@@ -37,17 +35,17 @@ export class ModelInstance {
 
   /** True while a payload is at work. */
   get busy(): boolean {
-    return this.running > 0;
+    return this.atWork.length > 0;
   }
 
   /** Payloads that it could take besides those at work. */
   get room(): number {
-    return this.healthy ? Math.max(0, (this.executor.capacity ?? 1) - this.running) : 0;
+    return this.healthy ? Math.max(0, (this.executor.capacity ?? 1) - this.atWork.length) : 0;
   }
 
   /** Whether it could be given its next payload while it is at work. */
   get takesAhead(): boolean {
-    return this.healthy && this.executor.takesAhead === true && this.running === 1;
+    return this.healthy && this.executor.takesAhead === true && this.atWork.length === 1;
   }
 
   /** True for an instance that is loaded, but takes no payloads. */
@@ -70,18 +68,15 @@ export class ModelInstance {
     const { clock, statistics } = this.#owner;
     const { cut } = payload;
     if (cut !== undefined) statistics.cuts.record(cut, payload.batchSize);
+    const execution = new RequestExecution(requests, this.#owner);
     for (const request of requests) {
-      request.batchCut = cut;
       if (request.trace !== undefined) this.#trace(request.trace, payload);
-      request.startExecution();
+      request.startExecution(execution);
       if (request.ready) statistics.pendingCount--;
     }
     this.#served += requests.length;
-    this.atWork.push(payload);
-    const execution = new RequestExecution(requests, this.#owner);
     const results = await this.#execute(execution);
-    execution.end();
-    this.atWork.splice(this.atWork.indexOf(payload), 1);
+    execution.end(results !== undefined);
     let batchSize = 0;
     for (const request of requests) batchSize += request.rows;
     statistics.recordExecution(batchSize, execution.times, clock.wallNow());
@@ -91,8 +86,8 @@ export class ModelInstance {
       else if (TritonError.is(result)) execution.sendError(i, result, true);
       else execution.send(i, result, true);
     }
-    for (const request of requests) {
-      const again = execution.isRescheduled(request);
+    for (const [i, request] of requests.entries()) {
+      const again = execution.isRescheduled(i);
       if (again) statistics.pendingCount++;
       request.release(again);
     }

@@ -3,7 +3,7 @@ import type { Tensors } from "../batch/merge-inputs.js";
 import type { ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import type { TritonError } from "../errors/triton-error.js";
-import type { ExecutableRequest, Execution } from "./executor.js";
+import type { CallbackExecution, ExecutableRequest } from "./executor.js";
 
 /** Which part of an execution comes first, and which last: the times of the whole are taken there. */
 export interface PartPosition {
@@ -12,7 +12,7 @@ export interface PartPosition {
 }
 
 /** Some of the requests of an execution, as an execution of their own. */
-export class PartOfExecution implements Execution {
+export class PartOfExecution implements CallbackExecution {
   readonly requests: readonly ExecutableRequest[];
 
   /**
@@ -20,7 +20,7 @@ export class PartOfExecution implements Execution {
    * @param requests what is seen of them; the requests of the whole unless given
    */
   constructor(
-    private readonly whole: Execution,
+    private readonly whole: CallbackExecution,
     private readonly indices: readonly number[],
     private readonly position: PartPosition,
     requests?: readonly ExecutableRequest[],

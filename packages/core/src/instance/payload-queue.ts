@@ -6,21 +6,25 @@ export class PayloadQueue {
   /** How long a payload must have waited before the next one may be joined to it; 0 for never. */
   mergeAfterMs = 0;
   maxBatchSize = 0;
-  /** A set keeps the order of arrival and lets a payload leave from any place. */
-  readonly #queue = new Set<Payload>();
+  /** A list through the payloads, so that one leaves from any place in O(1), and nothing of it stays. */
+  #head: Payload | undefined;
+  #tail: Payload | undefined;
+  #size = 0;
 
   get size(): number {
-    return this.#queue.size;
+    return this.#size;
   }
 
   /** Those that wait, the next one first. */
   get all(): readonly Payload[] {
-    return [...this.#queue];
+    const all: Payload[] = [];
+    for (let one = this.#head; one !== undefined; one = one.next) all.push(one);
+    return all;
   }
 
   /** The payload that is taken next. */
   get head(): Payload | undefined {
-    return this.#queue.values().next().value;
+    return this.#head;
   }
 
   /** @param onLeft called when the payload leaves because its last request was given up */
@@ -30,7 +34,11 @@ export class PayloadQueue {
       this.#leave(empty);
       onLeft();
     };
-    this.#queue.add(payload);
+    payload.previous = this.#tail;
+    if (this.#tail === undefined) this.#head = payload;
+    else this.#tail.next = payload;
+    this.#tail = payload;
+    this.#size++;
   }
 
   /** The oldest payload, joined by those that waited too long to stay small. */
@@ -44,7 +52,7 @@ export class PayloadQueue {
 
   /** Ends the requests of all payloads. */
   fail(error: TritonError): void {
-    for (const payload of this.#queue) payload.fail(error);
+    for (const payload of this.all) payload.fail(error);
   }
 
   #mergeInto(payload: Payload, now: number): void {
@@ -59,6 +67,13 @@ export class PayloadQueue {
   #leave(payload: Payload): void {
     payload.state = "taken";
     payload.onEmpty = undefined;
-    this.#queue.delete(payload);
+    const { previous, next } = payload;
+    if (previous === undefined) this.#head = next;
+    else previous.next = next;
+    if (next === undefined) this.#tail = previous;
+    else next.previous = previous;
+    payload.previous = undefined;
+    payload.next = undefined;
+    this.#size--;
   }
 }

@@ -6,11 +6,13 @@ import { TritonError } from "../errors/triton-error.js";
 import type { ExecutionTimes } from "../observe/duration.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
-import type { AnswerCounter, InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
+import type { RequestRunner } from "../request/request-observer.js";
 import { parametersOf } from "../response/response-parameters.js";
-import type { Tensor } from "../tensor/tensor.js";
+import { selectOutputs } from "../response/select-outputs.js";
 import { CountedResponses } from "./counted-responses.js";
-import type { Execution } from "./executor.js";
+import type { ExecutableRequest, Execution, ExecutionWatcher } from "./executor.js";
+import { RequestView } from "./request-view.js";
 
 /** What all instances of one model version share. */
 export interface InstanceOwner {
@@ -29,29 +31,32 @@ export interface InstanceOwner {
   readonly layout?: BatchLayout | undefined;
 }
 
-/** The execution of a payload's requests: takes the times, answers the requests, counts. */
-export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
+/** The execution of a payload's requests: takes the times, answers the requests, counts. Executors see views of them. */
+export class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRequest> {
   #start: number;
   #inputEnd: number | undefined;
   #inferEnd: number | undefined;
   #ended: ExecutionTimes | undefined;
   #controller: AbortController | undefined;
-  /** Listens to the signals of all requests, once somebody has asked for that of the execution. */
-  #onAbort: (() => void) | undefined;
-  /** Requests whose first response was sent, where that is measured. */
-  #responded: Set<InferenceRequest> | undefined;
-  /** Made when the model first wants to see one of the requests again. */
-  #rescheduled: Set<InferenceRequest> | undefined;
+  #watcher: ExecutionWatcher | undefined;
+  /** Requests, by position, whose first response was sent, where that is measured, and those that the model wants to see again. */
+  #responded: Set<number> | undefined;
+  #rescheduled: Set<number> | undefined;
   /** Of a decoupled model. */
   readonly #responses: CountedResponses | undefined;
 
+  readonly requests: readonly ExecutableRequest[];
+  readonly #pending: readonly PendingRequest[];
+
   constructor(
-    readonly requests: readonly InferenceRequest[],
+    pending: readonly PendingRequest[],
     private readonly owner: InstanceOwner,
   ) {
+    this.#pending = pending;
+    this.requests = pending.map((one) => new RequestView(one, one.inputs, one.rows, one));
     const { clock, decoupled, statistics } = owner;
     this.#start = clock.now();
-    if (decoupled) this.#responses = new CountedResponses(requests.length, statistics.responses, clock);
+    if (decoupled) this.#responses = new CountedResponses(pending.length, statistics.responses, clock);
   }
 
   get clock(): Clock {
@@ -68,7 +73,7 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
 
   /** Models that are at work on any of the requests, the longest chain of calls last, and this one. */
   get callers(): readonly string[] {
-    const chains = this.requests.map(({ callers }) => callers);
+    const chains = this.#pending.map(({ callers }) => callers);
     const longest = chains.reduce((one, other) => (other.length > one.length ? other : one));
     const others = new Set(chains.flat());
     for (const caller of longest) others.delete(caller);
@@ -77,13 +82,13 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
 
   /** When the last of the requests runs out of time; undefined when one never does. */
   get deadline(): number | undefined {
-    const deadlines = this.requests.map((request) => request.deadline ?? Number.POSITIVE_INFINITY);
+    const deadlines = this.#pending.map((request) => request.deadline ?? Number.POSITIVE_INFINITY);
     const last = Math.max(...deadlines);
     return last === Number.POSITIVE_INFINITY ? undefined : last;
   }
 
   get trace(): RequestTrace | undefined {
-    return this.requests.find(({ trace }) => trace !== undefined)?.trace;
+    return this.#pending.find(({ trace }) => trace !== undefined)?.trace;
   }
 
   get decoupled(): boolean {
@@ -92,18 +97,25 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
-      const controller = new AbortController();
-      this.#controller = controller;
-      const check = () => {
-        if (this.requests.every((request) => request.answered)) {
-          controller.abort(this.requests.find((request) => request.ready)?.cancelReason);
-        }
-      };
-      this.#onAbort = check;
-      for (const request of this.requests) request.signal.addEventListener("abort", check, { once: true });
-      check();
+      this.#controller = new AbortController();
+      this.#abortIfOver();
     }
     return this.#controller.signal;
+  }
+
+  watch(watcher: ExecutionWatcher): void {
+    this.#watcher = watcher;
+  }
+
+  givenUp(request: PendingRequest): void {
+    this.#abortIfOver();
+    this.#watcher?.givenUp(this.#pending.indexOf(request));
+  }
+
+  askedToStop(request: PendingRequest): boolean {
+    if (this.#watcher?.askedToStop === undefined) return false;
+    this.#watcher.askedToStop(this.#pending.indexOf(request));
+    return true;
   }
 
   inputsReady(): void {
@@ -128,30 +140,34 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
     return { start: this.#start, inputEnd: this.#inputEnd ?? end, inferEnd: this.#inferEnd ?? end, end };
   }
 
-  /** The batch is through. */
-  end(): void {
+  /**
+   * The batch is through.
+   *
+   * @param hasResults whether the executor is done with the requests, too: it need not know what becomes of them
+   */
+  end(hasResults: boolean): void {
     this.#ended = this.times;
+    if (hasResults) this.#watcher = undefined;
   }
 
   isOpen(index: number): boolean {
-    const request = this.requests[index]!;
-    return !request.answered && !this.#rescheduled?.has(request);
+    return !this.#pending[index]!.answered && !this.#rescheduled?.has(index);
   }
 
   writable(index: number): Promise<void> | undefined {
-    return this.requests[index]!.writable;
+    return this.#pending[index]!.writable;
   }
 
   send(index: number, outputs: Tensors, final = false): void {
-    const request = this.requests[index]!;
-    request.keepStates?.(outputs);
-    if (request.answered) this.#responses?.unwanted(index, this.#computeStart);
-    if (request.answered && request.keepOutputs === undefined) return;
+    const request = this.#pending[index]!;
+    request.made(outputs);
+    if (request.answered) {
+      this.#responses?.unwanted(index, this.#computeStart);
+      return;
+    }
     const handedOver = this.#responses === undefined ? 0 : this.owner.clock.now();
-    const selected = this.#select(outputs, request.requestedOutputs);
-    if (this.owner.statistics.latencies !== undefined) this.#observeFirstResponse(request);
-    if (final) request.counter = this;
-    request.keepOutputs?.(selected);
+    const selected = selectOutputs(outputs, this.owner.outputNames, request.requestedOutputs);
+    if (this.owner.statistics.latencies !== undefined) this.#observeFirstResponse(request, index);
     const { modelName, modelVersion } = this.owner;
     const parameters = parametersOf(outputs);
     request.respond({ modelName, modelVersion, id: request.id, parameters, outputs: selected }, final);
@@ -159,18 +175,17 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
   }
 
   sendError(index: number, error: TritonError, final = false): void {
-    const request = this.requests[index]!;
+    const request = this.#pending[index]!;
     if (request.answered) {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
-    if (final) request.counter = this;
     request.respondError(error, final);
     this.#responses?.failed(index, this.#computeStart, final);
   }
 
   reschedule(index: number): void {
-    const request = this.requests[index]!;
+    const request = this.#pending[index]!;
     if (request.answered) return;
     if (!this.owner.iterative) {
       const { modelName } = this.owner;
@@ -179,30 +194,27 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
       return;
     }
     this.#rescheduled ??= new Set();
-    this.#rescheduled.add(request);
-    // It comes back in another execution, perhaps many times.
-    if (this.#onAbort !== undefined) request.signal.removeEventListener("abort", this.#onAbort);
+    this.#rescheduled.add(index);
     this.#countSuccess(request);
   }
 
-  /** True when the model wants to see the request again. */
-  isRescheduled(request: InferenceRequest): boolean {
-    return this.#rescheduled?.has(request) === true && !request.answered;
+  /** True when the model wants to see the request at `index` again. */
+  isRescheduled(index: number): boolean {
+    return this.#rescheduled?.has(index) === true && !this.#pending[index]!.answered;
   }
 
   finish(index: number): void {
-    const request = this.requests[index]!;
-    if (this.#rescheduled?.has(request)) return;
+    const request = this.#pending[index]!;
+    if (this.#rescheduled?.has(index)) return;
     if (request.answered) {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
-    request.counter = this;
     request.finish();
     this.#responses?.finished(index, this.#computeStart);
   }
 
-  answered(request: InferenceRequest, error: TritonError | undefined): void {
+  answered(request: PendingRequest, error: TritonError | undefined): void {
     request.trace?.compute(this.times);
     if (error === undefined) this.#countSuccess(request);
     else this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
@@ -213,37 +225,27 @@ export class RequestExecution implements Execution, CallOrigin, AnswerCounter {
     return this.#inputEnd ?? this.#start;
   }
 
-  #observeFirstResponse(request: InferenceRequest): void {
+  #abortIfOver(): void {
+    if (this.#controller === undefined || !this.#pending.every((request) => request.answered)) return;
+    this.#controller.abort(this.#pending.find((request) => request.ready)?.cancelReason);
+  }
+
+  #observeFirstResponse(request: PendingRequest, index: number): void {
     this.#responded ??= new Set();
-    if (request.answered || this.#responded.has(request)) return;
-    this.#responded.add(request);
+    if (this.#responded.has(index)) return;
+    this.#responded.add(index);
     const { clock, statistics } = this.owner;
     statistics.latencies?.firstResponse?.observe(clock.now() - request.queueStart);
   }
 
-  #countSuccess(request: InferenceRequest): void {
+  #countSuccess(request: PendingRequest): void {
     // A decoupled request may end before its batch does, or long after.
     const { times } = this;
     this.owner.statistics.recordSuccess(request.rows, request.queueStart, times);
-    request.onComputed?.({
-      inputMs: times.inputEnd - times.start,
-      inferMs: times.inferEnd - times.inputEnd,
-      outputMs: times.end - times.inferEnd,
-    });
-  }
-
-  /** The outputs that were asked for, in the model's order. */
-  #select(outputs: Tensors, requested: readonly string[]): Tensors {
-    const { outputNames } = this.owner;
-    // Most models have one output, and everybody wants it.
-    const isAll = requested.length === 0 && outputNames.length === 1 && outputs.size === 1;
-    if (isAll && outputs.has(outputNames[0]!)) return outputs;
-    const selected = new Map<string, Tensor>();
-    for (const name of outputNames) {
-      const tensor = outputs.get(name);
-      if (tensor === undefined) continue;
-      if (requested.length === 0 || requested.includes(name)) selected.set(name, tensor);
-    }
-    return selected;
+    request.computed(
+      times.inputEnd - times.start,
+      times.inferEnd - times.inputEnd,
+      times.end - times.inferEnd,
+    );
   }
 }

@@ -6,7 +6,7 @@ import { STEPWISE_IS_TOLD } from "../callable/stepwise.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { OutputChecker } from "../response/check-outputs.js";
 import { contextOf, toArrays, toInferRequest } from "./callback-arguments.js";
-import type { ExecutableRequest, Execution, ExecutionResult } from "./executor.js";
+import type { CallbackExecution, ExecutableRequest, ExecutionResult } from "./executor.js";
 import { divideOutputs, joinInputs } from "./join-batch.js";
 import { runDecorated } from "./run-decorated.js";
 
@@ -20,16 +20,16 @@ export interface Callable {
 /** Runs a callback over a batch in the way it wants its requests. Rejects with what the callback throws. */
 export async function runCallable(
   callable: Callable,
-  execution: Execution,
+  execution: CallbackExecution,
 ): Promise<readonly ExecutionResult[]> {
   const decorators = requestDecoratorsOf(callable.fn);
   if (decorators.length === 0) return runStyled(callable, execution);
   const { modelConfig } = callable.info;
-  const run = (part: Execution) => runStyled(callable, part);
+  const run = (part: CallbackExecution) => runStyled(callable, part);
   return (await runDecorated(decorators, modelConfig, execution, run))!;
 }
 
-function runStyled(callable: Callable, execution: Execution): Promise<readonly ExecutionResult[]> {
+function runStyled(callable: Callable, execution: CallbackExecution): Promise<readonly ExecutionResult[]> {
   switch (styleOf(callable.fn)) {
     case "batch":
       return runBatch(callable, execution);
@@ -44,7 +44,7 @@ function runStyled(callable: Callable, execution: Execution): Promise<readonly E
 
 async function runBatch(
   { fn, info, checker }: Callable,
-  execution: Execution,
+  execution: CallbackExecution,
 ): Promise<readonly ExecutionResult[]> {
   const { requests } = execution;
   const inputs = joinInputs(execution);
@@ -67,7 +67,7 @@ function requestedBy(requests: readonly ExecutableRequest[]): readonly string[] 
 
 async function runSample(
   { fn, info, checker }: Callable,
-  execution: Execution,
+  execution: CallbackExecution,
 ): Promise<readonly ExecutionResult[]> {
   const request = execution.requests[0]!;
   const inputs = toArrays(joinInputs(execution));
@@ -104,7 +104,7 @@ export function resultsOf(values: unknown, model: string, count: number): readon
 
 async function runRequests(
   { fn, info, checker }: Callable,
-  execution: Execution,
+  execution: CallbackExecution,
 ): Promise<readonly ExecutionResult[]> {
   const { requests } = execution;
   const seen = requests.map(toInferRequest);

@@ -1,15 +1,14 @@
 import type { Defaults, RequestDecorator } from "../callable/decorators.js";
 import { defaultTensors } from "../callable/default-tensors.js";
-import { requestInfo } from "../callable/infer-context.js";
 import type { ModelConfig } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
 import { repeatRows } from "../tensor/repeat-rows.js";
-import type { ExecutableRequest, Execution, ExecutionResult } from "./executor.js";
+import type { CallbackExecution, ExecutableRequest, ExecutionResult } from "./executor.js";
 import { PartOfExecution } from "./part-of-execution.js";
-import { withSignal } from "./with-signal.js";
+import { RequestView } from "./request-view.js";
 
 type Results = readonly ExecutionResult[] | undefined;
-type Run = (execution: Execution) => Promise<Results>;
+type Run = (execution: CallbackExecution) => Promise<Results>;
 
 /**
  * Runs a batch through the decorators that see its requests, outermost first, and hands what comes out to `run`: once,
@@ -20,7 +19,7 @@ type Run = (execution: Execution) => Promise<Results>;
 export async function runDecorated(
   decorators: readonly RequestDecorator[],
   config: ModelConfig,
-  execution: Execution,
+  execution: CallbackExecution,
   run: Run,
 ): Promise<Results> {
   const [decorator, ...inner] = decorators;
@@ -31,7 +30,7 @@ export async function runDecorated(
     : next(filled(execution, decorator.defaults, config));
 }
 
-async function runGroups(execution: Execution, run: Run): Promise<Results> {
+async function runGroups(execution: CallbackExecution, run: Run): Promise<Results> {
   const groups = groupsOf(execution.requests);
   if (groups.length === 1) return run(execution);
   const results: ExecutionResult[] = [];
@@ -64,7 +63,7 @@ function groupsOf(requests: readonly ExecutableRequest[]): number[][] {
   return [...groups.values()];
 }
 
-function filled(execution: Execution, defaults: Defaults, config: ModelConfig): Execution {
+function filled(execution: CallbackExecution, defaults: Defaults, config: ModelConfig): CallbackExecution {
   const { requests } = execution;
   const names = Object.keys(defaults);
   if (requests.every(({ inputs }) => names.every((name) => inputs.has(name)))) return execution;
@@ -75,8 +74,7 @@ function filled(execution: Execution, defaults: Defaults, config: ModelConfig): 
       if (inputs.has(name)) continue;
       inputs.set(name, repeatRows(tensor, config.maxBatchSize > 0 ? request.rows : undefined));
     }
-    const runInContext = <T>(fn: () => T) => request.runInContext(fn);
-    return withSignal({ ...requestInfo(request), rows: request.rows, inputs, runInContext }, request);
+    return new RequestView(request, inputs, request.rows, request);
   });
   const all = requests.map((_, index) => index);
   return new PartOfExecution(execution, all, { first: true, last: true }, withDefaults);

@@ -6,7 +6,7 @@ import { RESCHEDULE } from "../callable/reschedule.js";
 import { TritonError } from "../errors/triton-error.js";
 import { contextOf, toArrays, toInferRequest } from "./callback-arguments.js";
 import { EventLoopTurns } from "./event-loop-turns.js";
-import type { Execution } from "./executor.js";
+import type { CallbackExecution } from "./executor.js";
 import { divideOutputs, joinInputs } from "./join-batch.js";
 import { type Callable, resultsOf, totalRows } from "./run-callable.js";
 import { runDecorated } from "./run-decorated.js";
@@ -19,7 +19,7 @@ import { runStepwise } from "./stepwise/run-stepwise.js";
  * A generator is asked for the next responses when every consumer keeps up, and is ended early (`return()`) when
  * all requests of the batch have been given up.
  */
-export async function runDecoupled(callable: Callable, execution: Execution): Promise<void> {
+export async function runDecoupled(callable: Callable, execution: CallbackExecution): Promise<void> {
   const decorators = requestDecoratorsOf(callable.fn);
   if (decorators.length === 0) return runStyled(callable, execution);
   await runDecorated(decorators, callable.info.modelConfig, execution, async (part) => {
@@ -28,7 +28,7 @@ export async function runDecoupled(callable: Callable, execution: Execution): Pr
   });
 }
 
-function runStyled(callable: Callable, execution: Execution): Promise<void> {
+function runStyled(callable: Callable, execution: CallbackExecution): Promise<void> {
   switch (styleOf(callable.fn)) {
     case "batch":
       return runBatch(callable, execution);
@@ -42,7 +42,7 @@ function runStyled(callable: Callable, execution: Execution): Promise<void> {
   }
 }
 
-async function runBatch({ fn, info, checker }: Callable, execution: Execution): Promise<void> {
+async function runBatch({ fn, info, checker }: Callable, execution: CallbackExecution): Promise<void> {
   const { requests } = execution;
   const inputs = joinInputs(execution);
   execution.inputsReady();
@@ -54,7 +54,7 @@ async function runBatch({ fn, info, checker }: Callable, execution: Execution): 
   finishAll(execution);
 }
 
-async function runSample({ fn, info, checker }: Callable, execution: Execution): Promise<void> {
+async function runSample({ fn, info, checker }: Callable, execution: CallbackExecution): Promise<void> {
   const request = execution.requests[0]!;
   const inputs = toArrays(joinInputs(execution));
   execution.inputsReady();
@@ -68,7 +68,7 @@ async function runSample({ fn, info, checker }: Callable, execution: Execution):
   finishAll(execution);
 }
 
-async function runRequests(callable: Callable, execution: Execution): Promise<void> {
+async function runRequests(callable: Callable, execution: CallbackExecution): Promise<void> {
   const { fn, info } = callable;
   const { requests } = execution;
   const seen = requests.map((request, i) =>
@@ -97,7 +97,7 @@ const HERE: RequestScope = { runInContext: (fn) => fn() };
  */
 async function forEachStep(
   value: unknown,
-  execution: Execution,
+  execution: CallbackExecution,
   send: (step: unknown) => void,
   scope: RequestScope = HERE,
 ): Promise<void> {
@@ -135,19 +135,19 @@ function iteratorOf(value: unknown): AsyncIterator<unknown> | Iterator<unknown> 
   return iterable[Symbol.asyncIterator]?.() ?? iterable[Symbol.iterator]?.();
 }
 
-async function allWritable(execution: Execution): Promise<void> {
+async function allWritable(execution: CallbackExecution): Promise<void> {
   for (let i = 0; i < execution.requests.length; i++) await execution.writable(i);
 }
 
-function anyOpen(execution: Execution): boolean {
+function anyOpen(execution: CallbackExecution): boolean {
   return execution.requests.some((_, i) => execution.isOpen(i));
 }
 
-function finishAll(execution: Execution): void {
+function finishAll(execution: CallbackExecution): void {
   for (let i = 0; i < execution.requests.length; i++) execution.finish(i);
 }
 
-function senderFor(callable: Callable, execution: Execution, index: number): ResponseSender<[]> {
+function senderFor(callable: Callable, execution: CallbackExecution, index: number): ResponseSender<[]> {
   return {
     get isOpen() {
       return execution.isOpen(index);
@@ -168,7 +168,7 @@ function senderFor(callable: Callable, execution: Execution, index: number): Res
 /** Sends one result; nothing for `undefined`, an error for an `Error`. */
 function sendResult(
   { checker }: Callable,
-  execution: Execution,
+  execution: CallbackExecution,
   index: number,
   result: unknown,
   final = false,

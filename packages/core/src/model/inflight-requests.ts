@@ -1,5 +1,5 @@
 import type { TritonError } from "../errors/triton-error.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 
 /**
  * The requests that a model has accepted and not answered yet: a list through the requests themselves. A `Set` that lives as
@@ -7,7 +7,7 @@ import type { InferenceRequest } from "../request/inference-request.js";
  * old age is collected seldom.
  */
 export class InflightRequests {
-  #first: InferenceRequest | undefined;
+  #first: PendingRequest | undefined;
   #size = 0;
   #emptied: (() => void) | undefined;
 
@@ -15,7 +15,7 @@ export class InflightRequests {
     return this.#size;
   }
 
-  add(request: InferenceRequest): void {
+  add(request: PendingRequest): void {
     const next = this.#first;
     request.nextInflight = next;
     if (next !== undefined) next.previousInflight = request;
@@ -24,7 +24,7 @@ export class InflightRequests {
   }
 
   /** Does nothing for a request that is not there. */
-  delete(request: InferenceRequest): void {
+  delete(request: PendingRequest): void {
     const { previousInflight: previous, nextInflight: next } = request;
     if (previous !== undefined) previous.nextInflight = next;
     else if (this.#first === request) this.#first = next;
@@ -46,7 +46,7 @@ export class InflightRequests {
 
   /** Ends all of them, those that came first first. */
   cancel(error: TritonError): void {
-    const all: InferenceRequest[] = [];
+    const all: PendingRequest[] = [];
     for (let one = this.#first; one !== undefined; one = one.nextInflight) all.push(one);
     for (const request of all.reverse()) request.cancel(error);
   }

@@ -7,7 +7,8 @@ import { timeoutError } from "../errors/timeout-error.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
+import type { RequestObserver } from "../request/request-observer.js";
 import type { RequestValidator } from "../request/validate-request.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Callee, CallGraph } from "./call-graph.js";
@@ -34,18 +35,15 @@ export interface RequestsOwner {
 }
 
 /** The requests of one model from the check until they are settled: their deadlines, and how they count. */
-export class ModelRequests {
+export class ModelRequests implements RequestObserver<PendingRequest> {
   readonly #owner: RequestsOwner;
   readonly #cached: CachedModel | undefined;
   readonly #inflight = new InflightRequests();
-  /** One function for all requests. */
-  readonly #onSettled = (error: TritonError | undefined, request: InferenceRequest) =>
-    this.#settled(request, error);
 
   constructor(owner: RequestsOwner) {
     this.#owner = owner;
     const { responseCache, scheduler } = owner;
-    const enqueue = (request: InferenceRequest) => scheduler.enqueue(request);
+    const enqueue = (request: PendingRequest) => scheduler.enqueue(request);
     this.#cached = responseCache && new CachedModel(responseCache, { ...owner, enqueue });
   }
 
@@ -69,7 +67,7 @@ export class ModelRequests {
    *
    * @throws TritonError when the request is refused: it is then untouched, and its handler never called.
    */
-  infer(request: InferenceRequest): void {
+  infer(request: PendingRequest): void {
     const { validator, instances, clock, calls, callee, statistics, deadlines } = this.#owner;
     validator.validate(request);
     const unhealthy = instances.unhealthyReason;
@@ -79,13 +77,9 @@ export class ModelRequests {
       throw timeoutError();
     }
     const leave = request.callers.length > 0 ? calls.enter(request.callers, callee) : undefined;
-    request.onSettled =
-      leave === undefined
-        ? this.#onSettled
-        : (error) => {
-            leave();
-            this.#settled(request, error);
-          };
+    const call = leave && { settled: leave };
+    if (call !== undefined) request.observe(call);
+    request.observe(this);
     this.#inflight.add(request);
     statistics.pendingCount++;
     request.trace?.begin(this.#owner.name, this.#owner.version, request, request.queueStart);
@@ -93,7 +87,8 @@ export class ModelRequests {
       if (this.#cached === undefined) this.#owner.scheduler.enqueue(request);
       else this.#cached.infer(request);
     } catch (error) {
-      request.onSettled = undefined;
+      request.ignore(this);
+      if (call !== undefined) request.ignore(call);
       leave?.();
       this.#inflight.delete(request);
       statistics.pendingCount--;
@@ -103,6 +98,15 @@ export class ModelRequests {
     if (request.deadline !== undefined && !request.settled) {
       request.deadlineTimer = deadlines.add(request.deadline, () => request.cancel(timeoutError()));
     }
+  }
+
+  /** For the requests alone: one of them is over. */
+  settled(request: PendingRequest, error: TritonError | undefined): void {
+    this.#inflight.delete(request);
+    request.deadlineTimer?.cancel();
+    request.trace?.end(this.#owner.clock.now());
+    if (!request.executing) this.#owner.statistics.pendingCount--;
+    if (error !== undefined && request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
   }
 
   /**
@@ -128,7 +132,7 @@ export class ModelRequests {
    * Triton counts no refusals, so that they have a counter of their own. Requests that would be too late are our
    * invention: they count as rejected, and say themselves when to come again.
    */
-  #refused(request: InferenceRequest, error: unknown): unknown {
+  #refused(request: PendingRequest, error: unknown): unknown {
     if (!TritonError.is(error) || error.code !== "UNAVAILABLE") return error;
     this.#owner.statistics.refusedCount++;
     if (error.retryAfterMs !== undefined) {
@@ -144,15 +148,7 @@ export class ModelRequests {
     return drainTimeMs(statistics, scheduler.queuedCount, instances.instances.length);
   }
 
-  #settled(request: InferenceRequest, error: TritonError | undefined): void {
-    this.#inflight.delete(request);
-    request.deadlineTimer?.cancel();
-    request.trace?.end(this.#owner.clock.now());
-    if (!request.executing) this.#owner.statistics.pendingCount--;
-    if (error !== undefined && request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
-  }
-
-  #failed(request: InferenceRequest, reason: FailureReason): void {
+  #failed(request: PendingRequest, reason: FailureReason): void {
     const { statistics, clock } = this.#owner;
     statistics.recordFailure(reason, clock.now() - request.queueStart);
   }

@@ -7,7 +7,7 @@ import type { InstanceGroup } from "../instance/instance-group.js";
 import { createLatencies } from "../observe/latency/latency-metrics.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/trace/tracing.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { EnsembleMembers, MemberOf } from "./ensemble-members.js";
 import type { InstanceUpdate, LiveInstances } from "./live-instances.js";
@@ -146,7 +146,7 @@ export class ModelVersion implements RegisteredVersion {
    *
    * @throws TritonError when the request is refused: it is then untouched, and its handler never called.
    */
-  infer(request: InferenceRequest): void {
+  infer(request: PendingRequest): void {
     this.#requests.infer(request);
   }
 

@@ -2,8 +2,8 @@ import { randomFillSync } from "node:crypto";
 import type { ModelConfig, ModelWarmup } from "../config/model-config.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ReadDataFile } from "../files/data-file.js";
-import { InferenceRequest } from "../request/inference-request.js";
 import type { ResponseHandler } from "../request/inference-request-init.js";
+import { PendingRequest } from "../request/pending-request.js";
 import { encodeBytes } from "../tensor/bytes.js";
 import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/data-type.js";
 import { elementCount, shapeToString } from "../tensor/shape.js";
@@ -25,7 +25,7 @@ export function warmupRequests(
   sample: ModelWarmup,
   readFile: ReadDataFile,
   onResponse: ResponseHandler,
-): InferenceRequest[] {
+): PendingRequest[] {
   if (sample.batchSize === 0) return [];
   const inputs = new Map(
     Object.entries(sample.inputs).map(([name, input]) => [
@@ -35,7 +35,7 @@ export function warmupRequests(
   );
   return Array.from(
     { length: sample.batchSize },
-    () => new InferenceRequest({ modelName: config.name, inputs, onResponse }),
+    () => new PendingRequest({ modelName: config.name, inputs, onResponse }),
   );
 }
 

@@ -8,6 +8,13 @@ export interface SequenceInfo {
   readonly slot: number;
 }
 
+/** The sequence that a request belongs to, and where in it the request stands. */
+export interface SequencePlace {
+  readonly correlationId: bigint | string | undefined;
+  readonly sequenceStart: boolean;
+  readonly sequenceEnd: boolean;
+}
+
 /** Why a sequence is over without its END. */
 export type EvictionReason = "idle" | "restarted" | "cancelled" | "failed" | "stopped";
 

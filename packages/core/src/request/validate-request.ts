@@ -4,7 +4,7 @@ import { scanBytes } from "../tensor/bytes.js";
 import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/data-type.js";
 import { elementCount, matchesShape, shapeToString, wrappedElementCount } from "../tensor/shape.js";
 import type { Tensor } from "../tensor/tensor.js";
-import type { InferenceRequest } from "./inference-request.js";
+import type { PendingRequest } from "./pending-request.js";
 import { type Reshapes, reshapesOf } from "./reshapes.js";
 
 const BATCH_NOTE =
@@ -50,7 +50,7 @@ export class RequestValidator {
    *
    * @throws TritonError INVALID_ARG for the first fault found.
    */
-  validate(request: InferenceRequest): void {
+  validate(request: PendingRequest): void {
     for (const output of request.requestedOutputs) {
       if (!this.#outputs.has(output)) {
         throw invalid(`unexpected inference output '${output}' for model '${this.#name}'`);
@@ -67,11 +67,11 @@ export class RequestValidator {
     this.#checkCorrelationId(request);
     const { inputs, outputs } = this.#reshapes;
     if (inputs !== undefined) request.inputs = inputs(request.inputs);
-    if (outputs !== undefined) request.reshapeOutputs = outputs;
+    request.reshapeOutputs = outputs;
   }
 
   /** The id is of the kind that the model's control tensor has; none counts as 0. The scheduler refuses an empty one. */
-  #checkCorrelationId(request: InferenceRequest): void {
+  #checkCorrelationId(request: PendingRequest): void {
     if (this.#idControl === undefined) return;
     const { name, datatype } = this.#idControl;
     if (request.correlationId === "") return;
@@ -90,7 +90,7 @@ export class RequestValidator {
     return expected;
   }
 
-  #checkCount(request: InferenceRequest): void {
+  #checkCount(request: PendingRequest): void {
     const got = request.inputs.size;
     const total = this.#inputs.size;
     if (got <= total && got >= this.#requiredCount) return;
@@ -108,7 +108,7 @@ export class RequestValidator {
     );
   }
 
-  #batchSize(request: InferenceRequest): number {
+  #batchSize(request: PendingRequest): number {
     if (request.inputs.size === 0) {
       throw invalid(
         `${request.logPrefix}the request has no input, and model '${this.#name}' reads its batch size from one`,
@@ -133,7 +133,7 @@ export class RequestValidator {
     return batchSize;
   }
 
-  #checkTensor(request: InferenceRequest, name: string, tensor: Tensor): void {
+  #checkTensor(request: PendingRequest, name: string, tensor: Tensor): void {
     const { config, datatype } = this.#expected(name);
     if (tensor.datatype !== datatype) {
       throw invalid(
@@ -152,7 +152,7 @@ export class RequestValidator {
   }
 
   #rejectShape(
-    request: InferenceRequest,
+    request: PendingRequest,
     name: string,
     config: ModelInput,
     tensor: Tensor,
@@ -170,14 +170,14 @@ export class RequestValidator {
     );
   }
 
-  #rejectUnspecified(request: InferenceRequest, name: string, tensor: Tensor): never {
+  #rejectUnspecified(request: PendingRequest, name: string, tensor: Tensor): never {
     throw invalid(
       `${request.logPrefix}All input dimensions should be specified for input '${name}' for model ` +
         `'${this.#name}', got ${shapeToString(tensor.shape)}`,
     );
   }
 
-  #checkSize(request: InferenceRequest, name: string, tensor: Tensor, shape: readonly number[]): void {
+  #checkSize(request: PendingRequest, name: string, tensor: Tensor, shape: readonly number[]): void {
     if (tensor.datatype === "BYTES") {
       this.#checkBytes(request, name, tensor, elementCount(shape));
       return;
@@ -196,14 +196,14 @@ export class RequestValidator {
     if (tensor.byteLength !== expected) this.#rejectSize(request, name, tensor, expected);
   }
 
-  #rejectSize(request: InferenceRequest, name: string, tensor: Tensor, expected: number | bigint): never {
+  #rejectSize(request: PendingRequest, name: string, tensor: Tensor, expected: number | bigint): never {
     throw invalid(
       `${request.logPrefix}input byte size mismatch for input '${name}' for model '${this.#name}'. ` +
         `Expected ${expected}, got ${tensor.byteLength}`,
     );
   }
 
-  #checkBytes(request: InferenceRequest, name: string, tensor: Tensor, count: number): void {
+  #checkBytes(request: PendingRequest, name: string, tensor: Tensor, count: number): void {
     const where = `for inference input '${name}' for model '${this.#name}'`;
     const scan = tensor.hasElements
       ? { elements: (tensor.elements as Uint8Array[]).length }

@@ -2,14 +2,14 @@ import type { DeadlineQueue } from "../clock/deadline-queue.js";
 import type { ModelDynamicBatching, ModelQueuePolicy } from "../config/model-config.js";
 import { queueFullError } from "../errors/queue-full-error.js";
 import { timeoutError } from "../errors/timeout-error.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 import { isLevelFull, isQueueFull, levelOf, policyOf } from "./queue-limits.js";
 import { type QueueTotals, RequestQueue } from "./request-queue.js";
 
 /** Waiting requests in the order in which they are to run, as a batch is formed from them. */
 export interface RequestView {
-  readonly head: InferenceRequest | undefined;
-  after(request: InferenceRequest): InferenceRequest | undefined;
+  readonly head: PendingRequest | undefined;
+  after(request: PendingRequest): PendingRequest | undefined;
 }
 
 /** How full one priority level is. */
@@ -117,7 +117,7 @@ export class PriorityQueue implements RequestView {
     );
   }
 
-  get head(): InferenceRequest | undefined {
+  get head(): PendingRequest | undefined {
     return this.#firstFrom(0);
   }
 
@@ -126,7 +126,7 @@ export class PriorityQueue implements RequestView {
     return this.#levels.find(({ own }) => own.size > 0)?.priority ?? 0;
   }
 
-  after(request: InferenceRequest): InferenceRequest | undefined {
+  after(request: PendingRequest): PendingRequest | undefined {
     if (request.next !== undefined) return request.next;
     const index = this.#levels.findIndex(
       ({ unexpired, delayed }) => request.holder === unexpired || request.holder === delayed,
@@ -138,7 +138,7 @@ export class PriorityQueue implements RequestView {
   }
 
   /** Rows of the waiting requests that would run before a new one: those of its level, and of higher ones. */
-  rowsAhead(request: InferenceRequest): number {
+  rowsAhead(request: PendingRequest): number {
     if (this.#batching.priorityLevels === 0) return this.#totals.rows;
     const priority = levelOf(this.#batching, request.priority);
     return this.#levels.reduce((sum, level) => sum + (level.priority <= priority ? level.own.rows : 0), 0);
@@ -151,7 +151,7 @@ export class PriorityQueue implements RequestView {
   }
 
   /** Takes a request; throws UNAVAILABLE when its level is full. */
-  push(request: InferenceRequest): void {
+  push(request: PendingRequest): void {
     const level = this.#levelOf(request);
     if (isLevelFull(level.policy, level.shared.size)) {
       throw queueFullError(request.id);
@@ -165,11 +165,11 @@ export class PriorityQueue implements RequestView {
   }
 
   /** Takes a request out: its turn has come. */
-  take(request: InferenceRequest): void {
+  take(request: PendingRequest): void {
     request.holder!.remove(request);
   }
 
-  #expire(request: InferenceRequest, level: Level): void {
+  #expire(request: PendingRequest, level: Level): void {
     request.queueDeadline = undefined;
     if (level.policy.timeoutAction === "DELAY") {
       level.unexpired.remove(request);
@@ -180,7 +180,7 @@ export class PriorityQueue implements RequestView {
     this.onExpired();
   }
 
-  #firstFrom(index: number): InferenceRequest | undefined {
+  #firstFrom(index: number): PendingRequest | undefined {
     for (let i = index; i < this.#levels.length; i++) {
       const { unexpired, delayed } = this.#levels[i]!;
       const first = unexpired.head ?? delayed.head;
@@ -189,7 +189,7 @@ export class PriorityQueue implements RequestView {
     return undefined;
   }
 
-  #levelOf(request: InferenceRequest): Level {
+  #levelOf(request: PendingRequest): Level {
     const priority = levelOf(this.#batching, request.priority);
     const found = this.#levels.find((level) => level.priority === priority);
     return found ?? this.#openLevel(priority);
@@ -225,7 +225,7 @@ export class PriorityQueue implements RequestView {
  * How long a request may wait. Its own timeout counts where the policy allows it, and only shortens the default;
  * unlike in Triton it also counts where there is no default.
  */
-function timeoutMicroseconds(policy: ModelQueuePolicy, request: InferenceRequest): number {
+function timeoutMicroseconds(policy: ModelQueuePolicy, request: PendingRequest): number {
   const { defaultTimeoutMicroseconds: byDefault, allowTimeoutOverride } = policy;
   const own = allowTimeoutOverride ? request.timeoutMicroseconds : 0;
   if (own === 0) return byDefault;

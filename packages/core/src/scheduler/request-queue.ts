@@ -1,4 +1,5 @@
-import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
+import type { RequestHolder } from "../request/request-observer.js";
 
 /** Numbers that several queues keep together. */
 export interface QueueTotals {
@@ -12,9 +13,9 @@ export interface QueueTotals {
  * Requests in the order in which they came: a doubly linked list through the requests themselves, so that one
  * that is given up leaves in O(1), from any place, and nothing is left behind.
  */
-export class RequestQueue implements RequestHolder {
-  #head: InferenceRequest | undefined;
-  #tail: InferenceRequest | undefined;
+export class RequestQueue implements RequestHolder<PendingRequest> {
+  #head: PendingRequest | undefined;
+  #tail: PendingRequest | undefined;
   #size = 0;
   readonly #totals: readonly QueueTotals[];
 
@@ -29,11 +30,11 @@ export class RequestQueue implements RequestHolder {
   }
 
   /** The request that has waited longest. */
-  get head(): InferenceRequest | undefined {
+  get head(): PendingRequest | undefined {
     return this.#head;
   }
 
-  push(request: InferenceRequest): void {
+  push(request: PendingRequest): void {
     request.previous = this.#tail;
     request.next = undefined;
     if (this.#tail === undefined) this.#head = request;
@@ -47,7 +48,7 @@ export class RequestQueue implements RequestHolder {
     request.holder = this;
   }
 
-  remove(request: InferenceRequest): void {
+  remove(request: PendingRequest): void {
     if (request.previous === undefined) this.#head = request.next;
     else request.previous.next = request.next;
     if (request.next === undefined) this.#tail = request.previous;

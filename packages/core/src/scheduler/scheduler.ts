@@ -1,5 +1,5 @@
 import type { TritonError } from "../errors/triton-error.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 import type { LevelStatus } from "./priority-queue.js";
 
 /**
@@ -8,7 +8,7 @@ import type { LevelStatus } from "./priority-queue.js";
  */
 export interface Scheduler {
   /** Takes a validated request; throws `TritonError` when it is refused, which leaves the request untouched. */
-  enqueue(request: InferenceRequest): void;
+  enqueue(request: PendingRequest): void;
   /** Requests that wait and have not been handed to the instances. */
   readonly queuedCount: number;
   /** The same by priority level, for schedulers that have levels; only those at which requests wait. */

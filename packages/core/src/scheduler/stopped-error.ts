@@ -1,8 +1,8 @@
 import { TritonError } from "../errors/triton-error.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 
 /** The refusal of a scheduler that has been stopped. */
-export function stoppedError(request: InferenceRequest): TritonError {
+export function stoppedError(request: PendingRequest): TritonError {
   return new TritonError(
     "UNAVAILABLE",
     `${request.logPrefix}Server is stopping, scheduler for model has stopped accepting new inference requests`,
@@ -10,6 +10,6 @@ export function stoppedError(request: InferenceRequest): TritonError {
 }
 
 /** True for a request that other work waits for: it is taken also when the server stops, so that the work can end. */
-export function isPartOfWork(request: InferenceRequest): boolean {
+export function isPartOfWork(request: PendingRequest): boolean {
   return request.callers.length > 0;
 }

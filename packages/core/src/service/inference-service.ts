@@ -5,7 +5,7 @@ import type { Log } from "../observe/log/log.js";
 import type { Tracing } from "../observe/trace/tracing.js";
 import type { ModelIndexEntry } from "../repository/index-rows.js";
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./restrictions.js";
@@ -84,7 +84,7 @@ export interface InferenceService {
    * Checks a request and queues it. Throws when it is refused: its handler is then never called. Otherwise the
    * handler is called exactly once with `final`.
    */
-  infer(request: InferenceRequest): void;
+  infer(request: PendingRequest): void;
   /**
    * Looks whether a model's queue takes requests, before a frontend decodes one. Undefined when it does; otherwise a
    * promise of the refusal's turn, which rejects with UNAVAILABLE, or resolves when there is room after all. Throws

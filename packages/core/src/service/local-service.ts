@@ -14,7 +14,7 @@ import type { ModelIndexEntry } from "../repository/index-rows.js";
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
 import type { ModelRepository } from "../repository/model-repository.js";
 import type { StartUp } from "../repository/start-up.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { InferenceService, MountedFrontend, ReadyModel, ServerMetadata } from "./inference-service.js";
@@ -194,7 +194,7 @@ export class LocalService implements InferenceService {
     await this.#parts.repository.unloadModel(name, parameters);
   }
 
-  infer(request: InferenceRequest): void {
+  infer(request: PendingRequest): void {
     this.#find(request.modelName, request.modelVersion).infer(request);
   }
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { cacheKey } from "../../src/cache/cache-key.js";
-import { InferenceRequest } from "../../src/request/inference-request.js";
+import { PendingRequest } from "../../src/request/pending-request.js";
 
 /** Key of a request for a model with the outputs `y` and `z`. */
 function keyFor(requestedOutputs: readonly string[]): string {
-  const request = new InferenceRequest({
+  const request = new PendingRequest({
     modelName: "m",
     inputs: new Map(),
     requestedOutputs,

@@ -8,7 +8,7 @@ import type { Execution, Executor } from "../../src/instance/executor.js";
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import type { InferenceRequest } from "../../src/request/inference-request.js";
+import type { PendingRequest } from "../../src/request/pending-request.js";
 import type { Tensor } from "../../src/tensor/tensor.js";
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";
@@ -60,7 +60,7 @@ async function busyGroup() {
   return { clock, executor, group };
 }
 
-function payloadOf(...requests: readonly InferenceRequest[]): Payload {
+function payloadOf(...requests: readonly PendingRequest[]): Payload {
   const payload = new Payload();
   for (const request of requests) payload.add(request);
   return payload;

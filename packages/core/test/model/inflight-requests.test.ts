@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { TritonError } from "../../src/errors/triton-error.js";
 import { InflightRequests } from "../../src/model/inflight-requests.js";
-import { InferenceRequest } from "../../src/request/inference-request.js";
+import { PendingRequest } from "../../src/request/pending-request.js";
 
 const request = (id: string, told: string[] = []) =>
-  new InferenceRequest({ modelName: "m", id, inputs: new Map(), onResponse: () => told.push(id) });
+  new PendingRequest({ modelName: "m", id, inputs: new Map(), onResponse: () => told.push(id) });
 
 describe("in-flight requests", () => {
   it("are counted wherever in the list they leave", () => {
@@ -43,7 +43,7 @@ describe("in-flight requests", () => {
     const told: string[] = [];
     for (const id of ["a", "b", "c"]) {
       const one = request(id, told);
-      one.onSettled = () => inflight.delete(one);
+      one.observe({ settled: () => inflight.delete(one) });
       inflight.add(one);
     }
     inflight.cancel(new TritonError("UNAVAILABLE", "stopped"));

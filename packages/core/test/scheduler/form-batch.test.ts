@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EqualInputsRule } from "../../src/batch/required-equal-inputs.js";
 import type { TensorSpec } from "../../src/config/tensor-spec.js";
-import type { InferenceRequest } from "../../src/request/inference-request.js";
+import type { PendingRequest } from "../../src/request/pending-request.js";
 import {
   type BatchingRules,
   formBatch,
@@ -24,7 +24,7 @@ function rules(
   return { maxBatchSize, preferredBatchSizes: [maxBatchSize], maxQueueDelayMs: 0, equalInputs, ...rest };
 }
 
-function queueOf(...requests: readonly InferenceRequest[]): RequestView {
+function queueOf(...requests: readonly PendingRequest[]): RequestView {
   return { head: requests[0], after: (request) => requests[requests.indexOf(request) + 1] };
 }
 

@@ -4,7 +4,7 @@ import { Payload } from "../../src/batch/payload.js";
 import { DeadlineQueue } from "../../src/clock/deadline-queue.js";
 import { VirtualClock } from "../../src/clock/virtual-clock.js";
 import type { ModelDynamicBatching } from "../../src/config/model-config.js";
-import type { InferenceRequest } from "../../src/request/inference-request.js";
+import type { PendingRequest } from "../../src/request/pending-request.js";
 import { OrderedResponses } from "../../src/scheduler/dynamic-batch/ordered-responses.js";
 import { PriorityQueue } from "../../src/scheduler/priority-queue.js";
 import { queuedRequest } from "../support/requests.js";
@@ -18,7 +18,7 @@ const WATCHED = 10;
 class StepCounter {
   steps = 0;
 
-  watch(request: InferenceRequest): void {
+  watch(request: PendingRequest): void {
     for (const link of ["next", "previous", "holder"] as const) {
       let value: unknown = request[link];
       Object.defineProperty(request, link, {
@@ -44,7 +44,7 @@ const batching: ModelDynamicBatching = {
   priorityQueuePolicy: {},
 };
 
-function shuffled(requests: readonly InferenceRequest[]): InferenceRequest[] {
+function shuffled(requests: readonly PendingRequest[]): PendingRequest[] {
   const random = new SeededRandom(7);
   const mixed = [...requests];
   for (let i = mixed.length - 1; i > 0; i--) {
@@ -55,8 +55,8 @@ function shuffled(requests: readonly InferenceRequest[]): InferenceRequest[] {
 }
 
 describe.each([
-  ["oldest first", MANY / 10, (requests: readonly InferenceRequest[]) => requests],
-  ["newest first", MANY / 10, (requests: readonly InferenceRequest[]) => [...requests].reverse()],
+  ["oldest first", MANY / 10, (requests: readonly PendingRequest[]) => requests],
+  ["newest first", MANY / 10, (requests: readonly PendingRequest[]) => [...requests].reverse()],
   ["in any order", MANY, shuffled],
 ] as const)("cancelling many requests at once, %s", (_, many, inOrder) => {
   /** Steps per request to cancel all of them. */

@@ -2,8 +2,8 @@ import { VirtualClock } from "../../src/clock/virtual-clock.js";
 import type { ModelOptions } from "../../src/config/model-options.js";
 import type { TensorSpec } from "../../src/config/tensor-spec.js";
 import { TritonError } from "../../src/errors/triton-error.js";
-import { InferenceRequest } from "../../src/request/inference-request.js";
 import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
+import { PendingRequest } from "../../src/request/pending-request.js";
 import type { Tensor } from "../../src/tensor/tensor.js";
 import { Triton } from "../../src/triton.js";
 import { outcomeText } from "./requests.js";
@@ -67,8 +67,8 @@ export class BatcherBench {
   };
 
   /** Sends a request; a rejected request has the error as its outcome. */
-  send(id: string, { rows = 1, columns = 2, inputs, ...init }: SentRequest = {}): InferenceRequest {
-    const request = new InferenceRequest({
+  send(id: string, { rows = 1, columns = 2, inputs, ...init }: SentRequest = {}): PendingRequest {
+    const request = new PendingRequest({
       modelName: "m",
       id,
       onResponse: (outcome) => this.#note(id, outcomeText(outcome)),
@@ -84,7 +84,7 @@ export class BatcherBench {
   }
 
   /** Sends several requests at once. */
-  sendAll(ids: string, init: SentRequest = {}): InferenceRequest[] {
+  sendAll(ids: string, init: SentRequest = {}): PendingRequest[] {
     return ids.split(" ").map((id) => this.send(id, init));
   }
 

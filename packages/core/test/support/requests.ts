@@ -1,7 +1,7 @@
 import { TritonError } from "../../src/errors/triton-error.js";
-import { InferenceRequest } from "../../src/request/inference-request.js";
 import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
+import { PendingRequest } from "../../src/request/pending-request.js";
 import type { Tensor } from "../../src/tensor/tensor.js";
 import { ones } from "./tensors.js";
 
@@ -9,8 +9,8 @@ import { ones } from "./tensors.js";
 export function requestWith(
   inputs: Readonly<Record<string, Tensor>>,
   init: Partial<InferenceRequestInit> = {},
-): InferenceRequest {
-  return new InferenceRequest({
+): PendingRequest {
+  return new PendingRequest({
     modelName: "m",
     onResponse: () => {},
     ...init,
@@ -19,7 +19,7 @@ export function requestWith(
 }
 
 /** A validated request with this many rows that has waited since `queueStart`. */
-export function queuedRequest(rows: number, queueStart = 0, columns = 2): InferenceRequest {
+export function queuedRequest(rows: number, queueStart = 0, columns = 2): PendingRequest {
   const request = requestWith({ x: ones(rows, columns) });
   request.batchSize = rows;
   request.queueStart = queueStart;

@@ -8,8 +8,8 @@ import type { Execution, ExecutionResult, Executor } from "../../src/instance/ex
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import type { InferenceRequest } from "../../src/request/inference-request.js";
 import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
+import type { PendingRequest } from "../../src/request/pending-request.js";
 import {
   SequenceBatchScheduler,
   type SequenceSchedulerOptions,
@@ -37,10 +37,10 @@ class BenchExecutor implements Executor {
   async execute({ requests }: Execution): Promise<readonly ExecutionResult[]> {
     const { bench } = this;
     bench.batches.push(requests.map((request) => (request.ready ? request.id : "-")).join(" "));
-    bench.seen.push(...(requests as readonly InferenceRequest[]));
+    bench.seen.push(...(requests as readonly PendingRequest[]));
     bench.takenBy.push(this.instance);
     await new Promise<void>((resolve) => bench.clock.setTimer(bench.execMs, resolve));
-    return requests.map((request) => bench.answer(request as InferenceRequest));
+    return requests.map((request) => bench.answer(request as PendingRequest));
   }
 }
 
@@ -51,7 +51,7 @@ export class SequenceBench {
   readonly statistics = new ModelStatistics();
   /** Ids of the requests of each batch; `-` is a null request. */
   readonly batches: string[] = [];
-  readonly seen: InferenceRequest[] = [];
+  readonly seen: PendingRequest[] = [];
   /** Number of the instance that took each batch. */
   readonly takenBy: number[] = [];
   /** `id: outcome`, in the order of the answers. */
@@ -62,7 +62,7 @@ export class SequenceBench {
   readonly instances: InstanceGroup;
   readonly scheduler: SequenceBatchScheduler;
   execMs = 10;
-  answer: (request: InferenceRequest) => ExecutionResult = () => new Map();
+  answer: (request: PendingRequest) => ExecutionResult = () => new Map();
 
   constructor(
     options: ModelOptions,
@@ -106,7 +106,7 @@ export class SequenceBench {
   send(
     what: string,
     init: Partial<InferenceRequestInit> & { readonly columns?: number } = {},
-  ): InferenceRequest {
+  ): PendingRequest {
     const id = what.replace(/[\^$]/g, "");
     const request = requestWith(
       { x: ones(1, init.columns ?? 2) },

@@ -100,13 +100,13 @@ export class PythonExecutor implements Executor {
     this.#open.add(batch, execution);
     this.#session?.send(header, body);
     execution.inputsReady();
-    execution.requests.forEach((request, index) => {
-      const tell = () => this.#session?.send({ type: "cancel", batch, index });
-      request.onAskedToStop = tell;
-      request.onCancel = () => {
-        tell();
+    const tell = (index: number) => this.#session?.send({ type: "cancel", batch, index });
+    execution.watch({
+      askedToStop: tell,
+      givenUp: (index) => {
+        tell(index);
         if (this.#running?.batch !== batch) this.#open.closeWhenOver(batch);
-      };
+      },
     });
     return new Promise((resolve, reject) => {
       const limit = this.#limit();

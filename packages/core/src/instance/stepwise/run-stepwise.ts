@@ -1,5 +1,5 @@
 import { stepwiseModelOf } from "../../callable/stepwise.js";
-import type { Execution } from "../executor.js";
+import type { CallbackExecution } from "../executor.js";
 import type { Callable } from "../run-callable.js";
 import { StepLoop } from "./step-loop.js";
 
@@ -7,7 +7,7 @@ import { StepLoop } from "./step-loop.js";
 const loops = new WeakMap<Callable, StepLoop>();
 
 /** Hands the requests of an execution to the loop of a stepwise callback, which answers them from then on. */
-export function runStepwise(callable: Callable, execution: Execution): void {
+export function runStepwise(callable: Callable, execution: CallbackExecution): void {
   let loop = loops.get(callable);
   if (loop === undefined) {
     loop = new StepLoop(stepwiseModelOf(callable.fn), callable.info);

@@ -7,11 +7,11 @@ import { OutputChecker } from "../../response/check-outputs.js";
 import { divideParameters } from "../../response/response-parameters.js";
 import type { Shape } from "../../tensor/shape.js";
 import { contextOf, toArrays } from "../callback-arguments.js";
-import type { Execution } from "../executor.js";
+import type { CallbackExecution } from "../executor.js";
 
 /** A request in the loop. */
 interface Active {
-  readonly execution: Execution;
+  readonly execution: CallbackExecution;
   readonly index: number;
   readonly state: unknown;
   /** Its client has to catch up first. */
@@ -43,11 +43,11 @@ export class StepLoop {
   }
 
   /** Takes in the requests of an execution. They are answered through it. */
-  add(execution: Execution): void {
+  add(execution: CallbackExecution): void {
     for (let i = 0; i < execution.requests.length; i++) void this.#start(execution, i);
   }
 
-  async #start(execution: Execution, index: number): Promise<void> {
+  async #start(execution: CallbackExecution, index: number): Promise<void> {
     const { model, info } = this;
     const request = execution.requests[index]!;
     let state: unknown;

@@ -1,6 +1,12 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { TritonError } from "../../errors/triton-error.js";
-import type { ExecutableRequest, Execution, ExecutionResult, Executor } from "../executor.js";
+import type {
+  ExecutableRequest,
+  Execution,
+  ExecutionResult,
+  ExecutionWatcher,
+  Executor,
+} from "../executor.js";
 
 /**
  * Lets requests join those that are at work in an instance: takes as many batches at a time as the model's batch has
@@ -64,26 +70,31 @@ class WatchedExecution implements Execution {
   readonly requests: readonly ExecutableRequest[];
   readonly decoupled = true;
   #tell: (() => void) | undefined;
+  /** Of the executor inside. */
+  #watcher: ExecutionWatcher | undefined;
 
   constructor(private readonly execution: Execution) {
     this.requests = execution.requests;
+    execution.watch({
+      givenUp: (index) => {
+        this.#watcher?.givenUp(index);
+        this.#tell?.();
+      },
+    });
   }
 
-  /** Resolves when no request is open any more. Called once, when nobody sets `onCancel` of the requests any more. */
+  /** Resolves when no request is open any more. Called once. */
   over(): Promise<void> {
     return new Promise((resolve) => {
       this.#tell = () => {
         if (this.requests.every((_, i) => !this.isOpen(i))) resolve();
       };
-      for (const request of this.requests) {
-        const { onCancel } = request;
-        request.onCancel = () => {
-          onCancel?.();
-          this.#tell?.();
-        };
-      }
       this.#tell();
     });
+  }
+
+  watch(watcher: ExecutionWatcher): void {
+    this.#watcher = watcher;
   }
 
   get signal(): AbortSignal {

@@ -1,14 +1,15 @@
 import { BatchLayout } from "../../batch/batch-layout.js";
 import type { PaddingRules } from "../../batch/padding-rules.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
-import type { InstanceInfo } from "../../callable/infer-context.js";
+import type { InstanceInfo, RequestScope } from "../../callable/infer-context.js";
 import { realClock } from "../../clock/clock.js";
-import type { ExecutableRequest, Execution } from "../executor.js";
+import type { CallbackExecution } from "../executor.js";
 import { importCallable, type ModuleOptions } from "../import-callable.js";
 import { resolveLibrary } from "../module/resolve-library.js";
+import { RequestView } from "../request-view.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
-import { withSignal } from "../with-signal.js";
+import { type SignalSource, withSignal } from "../with-signal.js";
 import { SequencesOfSlots } from "./sequences-of-slots.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./worker-model.js";
 
@@ -36,14 +37,9 @@ async function execute(
   const perRequest = parts ?? splitOutputs(inputs, rows);
   const joined = parts === undefined ? { mergedInputs: inputs } : { layout: layoutOf(callable, padding) };
   const executables = requests.map(
-    (request, i): ExecutableRequest => ({
-      ...request,
-      inputs: perRequest[i]!,
-      rows: rows[i]!,
-      runInContext: (fn) => fn(),
-    }),
+    (request, i) => new RequestView(request, perRequest[i]!, rows[i]!, new RequestInWorker(request)),
   );
-  const members: Omit<Execution, "signal"> = {
+  const members: Omit<CallbackExecution, "signal"> = {
     requests: executables,
     ...joined,
     clock: realClock,
@@ -58,10 +54,27 @@ async function execute(
     finish: (index) => stream?.finish(index),
     reschedule: (index) => stream?.reschedule(index),
   };
-  const execution: Execution = withSignal(members, new SignalOfAll(requests));
+  const execution: CallbackExecution = withSignal(members, new SignalOfAll(requests));
   if (stream === undefined) return { separate: await runCallable(callable, execution) };
   await runDecoupled(callable, execution);
   return undefined;
+}
+
+/** Where a request of a worker comes from: nothing of its asynchronous context crosses threads. */
+class RequestInWorker implements SignalSource, RequestScope {
+  readonly #request: SignalSource;
+
+  constructor(request: SignalSource) {
+    this.#request = request;
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  runInContext<T>(fn: () => T): T {
+    return fn();
+  }
 }
 
 let layout: BatchLayout | undefined;

@@ -1,10 +1,11 @@
 import type { PaddingRules } from "../../batch/padding-rules.js";
-import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
+import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { CallOptions } from "../../callable/model-caller.js";
 import type { ErrorCode } from "../../errors/code.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { MetricChange } from "../../observe/metric-change.js";
 import type { Parameters } from "../../request/parameters.js";
+import type { RequestInfo } from "../../request/request-info.js";
 import { OutputsWithParameters, type ResponseParameters } from "../../response/response-parameters.js";
 import type { DataType } from "../../tensor/data-type.js";
 import { Tensor } from "../../tensor/tensor.js";

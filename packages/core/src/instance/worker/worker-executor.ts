@@ -1,7 +1,7 @@
-import { requestInfo } from "../../callable/infer-context.js";
 import type { Timer } from "../../clock/clock.js";
 import type { Isolation } from "../../config/instance-hosting.js";
 import { TritonError } from "../../errors/triton-error.js";
+import { requestInfo } from "../../request/request-info.js";
 import type { Execution, ExecutionResult, Executor } from "../executor.js";
 import { BatchesOfWorker, type BatchOfWorker } from "./batches-of-worker.js";
 import { CallsOfWorker } from "./calls-of-worker.js";
@@ -128,15 +128,14 @@ export class WorkerExecutor implements Executor {
       this.#post(work);
       if (!this.#watches) return;
       let open = requests.length;
-      requests.forEach((request, index) => {
-        request.onCancel = () => {
-          this.#channel?.post({ type: "cancel", batch, index }, []);
-          this.#streams.forgetWhenOver(batch);
-          if (--open === 0 && this.#batches.running === work) this.#abandoned();
-        };
-        // Null requests, and those that were given up on the way here.
-        if (!execution.isOpen(index)) request.onCancel();
-      });
+      const givenUp = (index: number) => {
+        this.#channel?.post({ type: "cancel", batch, index }, []);
+        this.#streams.forgetWhenOver(batch);
+        if (--open === 0 && this.#batches.running === work) this.#abandoned();
+      };
+      execution.watch({ givenUp });
+      // Null requests, and those that were given up on the way here.
+      for (const index of requests.keys()) if (!execution.isOpen(index)) givenUp(index);
     });
   }
 
@@ -207,7 +206,6 @@ export class WorkerExecutor implements Executor {
     const done = this.#batches.takeDone();
     if (done === undefined) return;
     const { execution } = done;
-    if (!execution.decoupled) for (const request of execution.requests) request.onCancel = undefined;
     execution.outputsReady();
     this.#restarts.worked();
     try {

@@ -1,7 +1,8 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { PaddingRules } from "../../batch/padding-rules.js";
-import type { InstanceInfo, RequestInfo } from "../../callable/infer-context.js";
+import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { ModelCaller } from "../../callable/model-caller.js";
+import type { RequestInfo } from "../../request/request-info.js";
 import type { Execution, ExecutionResult } from "../executor.js";
 import type { ModuleHost } from "../import-callable.js";
 

@@ -1,7 +1,7 @@
 import { Payload } from "../../batch/payload.js";
 import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import type { Scheduler } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
 
@@ -15,7 +15,7 @@ export class DirectScheduler implements Scheduler {
     this.#instances = instances;
   }
 
-  enqueue(request: InferenceRequest): void {
+  enqueue(request: PendingRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     const payload = new Payload();
     payload.saturated = true;

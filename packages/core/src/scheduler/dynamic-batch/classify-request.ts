@@ -1,7 +1,8 @@
 import type { BatchGrouping } from "../../batch/variable-length.js";
 import type { BatchingRequest, BatchKey } from "../../config/variable-length-options.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
+import { requestInfo } from "../../request/request-info.js";
 import { toNdArray } from "../../tensor/nd-array.js";
 
 /**
@@ -10,7 +11,7 @@ import { toNdArray } from "../../tensor/nd-array.js";
  * @throws TritonError INVALID_ARG for this request alone: a function that throws, an answer that is none, a cost above
  * what a batch may cost.
  */
-export function classifyRequest(request: InferenceRequest, grouping: BatchGrouping): void {
+export function classifyRequest(request: PendingRequest, grouping: BatchGrouping): void {
   const { batchBy, cost, maxBatchCost } = grouping;
   const seen = asSeen(request);
   if (batchBy !== undefined) request.batchKey = checkedKey(request, ask(request, "batchBy", batchBy, seen));
@@ -22,7 +23,7 @@ export function classifyRequest(request: InferenceRequest, grouping: BatchGroupi
 }
 
 function ask<T>(
-  request: InferenceRequest,
+  request: PendingRequest,
   name: string,
   fn: (seen: BatchingRequest) => T,
   seen: BatchingRequest,
@@ -35,30 +36,29 @@ function ask<T>(
   }
 }
 
-function checkedKey(request: InferenceRequest, key: unknown): BatchKey {
+function checkedKey(request: PendingRequest, key: unknown): BatchKey {
   const known = typeof key === "string" || typeof key === "bigint" || typeof key === "boolean";
   if (known || (typeof key === "number" && !Number.isNaN(key))) return key as BatchKey;
   const got = typeof key === "number" ? "NaN" : typeof key;
   throw refusal(request, "batchBy must return a string, number, bigint or boolean", `got ${got}`);
 }
 
-function checkedCost(request: InferenceRequest, cost: unknown): number {
+function checkedCost(request: PendingRequest, cost: unknown): number {
   if (typeof cost === "number" && Number.isFinite(cost) && cost >= 0) return cost;
   const got = typeof cost === "number" ? cost : typeof cost;
   throw refusal(request, "cost must return a finite number of at least 0", `got ${got}`);
 }
 
 /** The request without anything that could change it; tensors become arrays when they are looked at. */
-function asSeen(request: InferenceRequest): BatchingRequest {
-  const { id, parameters, priority, batchSize } = request;
+function asSeen(request: PendingRequest): BatchingRequest {
   const inputs: Record<string, never> = {};
   for (const [name, tensor] of request.inputs) {
     Object.defineProperty(inputs, name, { enumerable: true, get: () => toNdArray(tensor) });
   }
-  return { id, parameters, priority, batchSize, inputs };
+  return { ...requestInfo(request), inputs };
 }
 
-function refusal(request: InferenceRequest, what: string, why: string, cause?: unknown): TritonError {
+function refusal(request: PendingRequest, what: string, why: string, cause?: unknown): TritonError {
   return new TritonError("INVALID_ARG", `${request.logPrefix}${what} for '${request.modelName}': ${why}`, {
     cause,
   });

@@ -9,7 +9,7 @@ import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
 import type { CutReason } from "../../observe/cut-log.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import { ArrivalHold } from "../arrival-hold.js";
 import { type LevelStatus, PriorityQueue } from "../priority-queue.js";
 import type { Scheduler } from "../scheduler.js";
@@ -97,7 +97,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   }
 
   /** The request whose turn it is next; undefined when none waits. */
-  get head(): InferenceRequest | undefined {
+  get head(): PendingRequest | undefined {
     return this.#queue.head;
   }
 
@@ -120,7 +120,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#queue.isFull(priority);
   }
 
-  enqueue(request: InferenceRequest): void {
+  enqueue(request: PendingRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     this.#adaptive?.admit(request, this.#queue, this.#clock.now());
     this.#queue.push(request);

@@ -6,7 +6,7 @@ import type { BatchKey } from "../../config/variable-length-options.js";
 import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import { ArrivalHold } from "../arrival-hold.js";
 import type { LevelStatus } from "../priority-queue.js";
 import { isQueueFull } from "../queue-limits.js";
@@ -82,7 +82,7 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     return isQueueFull(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
   }
 
-  enqueue(request: InferenceRequest): void {
+  enqueue(request: PendingRequest): void {
     classifyRequest(request, this.grouping);
     this.#groupOf(request.batchKey).enqueue(request);
     if (this.#hold.isOver) return;

@@ -1,10 +1,28 @@
-import type { InferenceRequest, ResponseGate } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
+import type { ResponseGate } from "../../request/request-observer.js";
 
 /** The place of one request among the answers. */
-interface Slot {
-  deliveries: (() => void)[];
-  done: boolean;
-  next: Slot | undefined;
+class Place implements ResponseGate {
+  deliveries: (() => void)[] = [];
+  done = false;
+  next: Place | undefined = undefined;
+  readonly #flush: () => void;
+
+  constructor(flush: () => void) {
+    this.#flush = flush;
+  }
+
+  pass(deliver: () => void, final: boolean): void {
+    this.deliveries.push(deliver);
+    this.done ||= final;
+    this.#flush();
+  }
+
+  leave(): void {
+    this.deliveries = [];
+    this.done = true;
+    this.#flush();
+  }
 }
 
 /**
@@ -14,29 +32,19 @@ interface Slot {
  */
 export class OrderedResponses {
   /** The first place whose request is not done; places are linked, so that any number leaves in one step each. */
-  #head: Slot | undefined;
-  #tail: Slot | undefined;
+  #head: Place | undefined;
+  #tail: Place | undefined;
   #flushing = false;
+  /** One function for all places. */
+  readonly #flushAll = () => this.#flush();
 
   /** Gives a request the next place. */
-  admit(request: InferenceRequest): void {
-    const slot: Slot = { deliveries: [], done: false, next: undefined };
-    if (this.#tail === undefined) this.#head = slot;
-    else this.#tail.next = slot;
-    this.#tail = slot;
-    const gate: ResponseGate = {
-      pass: (deliver, final) => {
-        slot.deliveries.push(deliver);
-        slot.done ||= final;
-        this.#flush();
-      },
-      leave: () => {
-        slot.deliveries = [];
-        slot.done = true;
-        this.#flush();
-      },
-    };
-    request.gate = gate;
+  admit(request: PendingRequest): void {
+    const place = new Place(this.#flushAll);
+    if (this.#tail === undefined) this.#head = place;
+    else this.#tail.next = place;
+    this.#tail = place;
+    request.gate = place;
   }
 
   /** What is delivered may give other requests up, which comes back here: the loop at work sees to those too. */
@@ -44,13 +52,13 @@ export class OrderedResponses {
     if (this.#flushing) return;
     this.#flushing = true;
     try {
-      for (let slot = this.#head; slot !== undefined; slot = this.#head) {
-        const { deliveries } = slot;
-        slot.deliveries = [];
+      for (let place = this.#head; place !== undefined; place = this.#head) {
+        const { deliveries } = place;
+        place.deliveries = [];
         for (const deliver of deliveries) deliver();
-        if (slot.deliveries.length > 0) continue;
-        if (!slot.done) return;
-        this.#head = slot.next;
+        if (place.deliveries.length > 0) continue;
+        if (!place.done) return;
+        this.#head = place.next;
         if (this.#head === undefined) this.#tail = undefined;
       }
     } finally {

@@ -1,6 +1,6 @@
 import type { ModelConfig } from "../../config/model-config.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
 import type { InferenceResponse } from "../../request/inference-response.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import { type EnsembleTensor, innerDimsOf } from "./ensemble-tensor.js";
 import { sequenceParameters } from "./step-request.js";
@@ -9,7 +9,7 @@ import { sequenceOf } from "./step-sequence.js";
 /** The answer of an ensemble with these outputs, all of which exist. One that a step left out is left out. */
 export function ensembleAnswer(
   { config, version }: { readonly config: ModelConfig; readonly version: string },
-  request: InferenceRequest,
+  request: PendingRequest,
   names: readonly string[],
   tensors: ReadonlyMap<string, EnsembleTensor>,
 ): InferenceResponse {

@@ -3,15 +3,17 @@ import { isDecoupled, type ModelConfig } from "../../config/model-config.js";
 import { timeoutError } from "../../errors/timeout-error.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { ModelStatistics } from "../../observe/statistics.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
 import type { InferenceResponse } from "../../request/inference-response.js";
+import type { PendingRequest } from "../../request/pending-request.js";
+import type { RequestRunner } from "../../request/request-observer.js";
+import type { SequencePlace } from "../../request/sequence-info.js";
 import { ensembleAnswer } from "./ensemble-answer.js";
 import type { EnsemblePlan, EnsembleSelection, PlannedStep } from "./ensemble-plan.js";
 import type { FindMember } from "./member.js";
 import { Frame, StepCall } from "./step-call.js";
 import type { StepLimit, WaitingStart } from "./step-limit.js";
 import { stepRequest } from "./step-request.js";
-import { plainSequence, type StepSequence, sequenceAfter, sequenceOf } from "./step-sequence.js";
+import { plainSequence, sequenceAfter, sequenceOf } from "./step-sequence.js";
 import { SummedTimes } from "./summed-times.js";
 
 /** What all requests of one ensemble share. */
@@ -40,7 +42,7 @@ export interface EnsembleOwner {
  * frames never meet. An answer goes out when all outputs exist in one frame, and is the last when no step is under
  * way.
  */
-export class EnsembleRun {
+export class EnsembleRun implements RequestRunner<PendingRequest> {
   readonly #selection: EnsembleSelection;
   readonly #calls = new Set<StepCall>();
   /** Steps that wait for their turn, and where. */
@@ -54,7 +56,7 @@ export class EnsembleRun {
   readonly #computed = new SummedTimes();
 
   constructor(
-    private readonly request: InferenceRequest,
+    private readonly request: PendingRequest,
     private readonly owner: EnsembleOwner,
   ) {
     this.#selection = owner.plan.select(request.requestedOutputs);
@@ -64,7 +66,6 @@ export class EnsembleRun {
   /** Starts the steps that need nothing but the request's own inputs. */
   start(): void {
     const { request } = this;
-    request.onCancel = () => this.#giveUp(request.cancelReason!);
     const frame = new Frame(this.#selection.readers);
     for (const [name, tensor] of request.inputs) frame.put(name, tensor, request.batchSize);
     for (const name of this.owner.plan.optionalInputs) {
@@ -128,8 +129,7 @@ export class EnsembleRun {
         now: clock.now(),
         onResponse: (outcome, final) => this.#responded(call!, outcome, final),
       });
-      request.onComputed = (times) => this.#computed.add(times);
-      call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind);
+      call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind, this.#computed);
       this.#calls.add(call);
       member.infer(request);
       return true;
@@ -158,7 +158,7 @@ export class EnsembleRun {
   /** Puts what a step answered where the steps after it find it. An output that was left out is not given. */
   #take(call: StepCall, response: InferenceResponse): void {
     const { step, member, request } = call;
-    let sequence: StepSequence;
+    let sequence: SequencePlace;
     try {
       sequence = sequenceAfter(call.sequence, response.parameters);
     } catch (error) {
@@ -182,7 +182,7 @@ export class EnsembleRun {
     const response = ensembleAnswer(this.owner, request, this.#selection.outputs, frame.tensors);
     this.#answered = true;
     if (final) this.#succeed();
-    request.keepOutputs?.(response.outputs);
+    request.made(response.outputs);
     request.respond(response, final);
     if (!final) this.#followReader();
   }
@@ -212,13 +212,13 @@ export class EnsembleRun {
   }
 
   #succeed(): void {
-    const { request, owner } = this;
-    const { clock, statistics } = owner;
+    const { clock, statistics } = this.owner;
     this.#over = true;
-    const { queueStart, rows } = request;
+    const { queueStart, rows } = this.request;
     const totalMs = clock.now() - queueStart;
+    const { inputMs, inferMs, outputMs } = this.#computed;
     statistics.recordEnsemble(rows, this.#start - queueStart, totalMs, this.#computed, clock.wallNow());
-    request.onComputed?.(this.#computed);
+    this.request.computed(inputMs, inferMs, outputMs);
   }
 
   /** The first error ends the request; steps under way are given up. */
@@ -236,11 +236,12 @@ export class EnsembleRun {
     statistics.recordFailure("OTHER", totalMs);
     // As Triton, which counts the request once more when no other step is in flight. Dashboards and alerts rely on it.
     if (this.#underWay === 0) statistics.recordFailure("OTHER", totalMs);
-    this.#giveUp(new TritonError("CANCELLED", message, { cause: error }));
+    this.givenUp(request, new TritonError("CANCELLED", message, { cause: error }));
     request.respondError(told);
   }
 
-  #giveUp(reason: TritonError): void {
+  /** Nobody waits for the answer any more: steps under way are given up. */
+  givenUp({ cancelReason }: PendingRequest, reason = cancelReason!): void {
     this.#over = true;
     for (const [waiting, limit] of this.#inLine) limit.leave(waiting);
     this.#inLine.clear();

@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock/clock.js";
 import type { ModelConfig } from "../../config/model-config.js";
 import type { ModelStatistics } from "../../observe/statistics.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import type { Scheduler } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
 import { EnsemblePlan } from "./ensemble-plan.js";
@@ -38,11 +38,12 @@ export class EnsembleScheduler implements Scheduler {
     };
   }
 
-  enqueue(request: InferenceRequest): void {
+  enqueue(request: PendingRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
-    request.startExecution();
+    const run = new EnsembleRun(request, this.#owner);
+    request.startExecution(run);
     this.#owner.statistics.pendingCount--;
-    new EnsembleRun(request, this.#owner).start();
+    run.start();
   }
 
   stop(): void {

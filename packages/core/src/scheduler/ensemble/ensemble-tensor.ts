@@ -1,8 +1,8 @@
 import type { ModelConfig } from "../../config/model-config.js";
+import type { SequencePlace } from "../../request/sequence-info.js";
 import { copyTensor } from "../../tensor/copy.js";
 import { matchesShape } from "../../tensor/shape.js";
 import type { Tensor } from "../../tensor/tensor.js";
-import type { StepSequence } from "./step-sequence.js";
 
 /**
  * A tensor between the steps of an ensemble. Its last reader is handed the tensor itself, those before it get
@@ -21,7 +21,7 @@ export class EnsembleTensor {
     tensor: Tensor | undefined,
     private readonly batchSize: number,
     readers: number,
-    readonly sequence?: StepSequence,
+    readonly sequence?: SequencePlace,
   ) {
     this.#tensor = tensor;
     this.#readers = readers;

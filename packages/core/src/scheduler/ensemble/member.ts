@@ -1,12 +1,12 @@
 import type { ModelConfig } from "../../config/model-config.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 
 /** A model that an ensemble is made of, as its steps see it. */
 export interface EnsembleMember {
   readonly version: number;
   readonly config: ModelConfig;
   /** Takes a request; throws when it is refused. */
-  infer(request: InferenceRequest): void;
+  infer(request: PendingRequest): void;
 }
 
 /**

@@ -1,9 +1,11 @@
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
+import type { RequestObserver } from "../../request/request-observer.js";
+import type { SequencePlace } from "../../request/sequence-info.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import type { PlannedStep } from "./ensemble-plan.js";
 import { EnsembleTensor } from "./ensemble-tensor.js";
 import type { EnsembleMember } from "./member.js";
-import type { StepSequence } from "./step-sequence.js";
+import type { SummedTimes } from "./summed-times.js";
 
 /** Responses of a decoupled step whose further steps are under way, before the step has to wait. */
 const WINDOW = 16;
@@ -25,7 +27,7 @@ export class Frame {
   ) {}
 
   /** @param sequence of the steps that read the tensor, where it comes from another step */
-  put(name: string, tensor: Tensor | undefined, batchSize: number, sequence?: StepSequence): void {
+  put(name: string, tensor: Tensor | undefined, batchSize: number, sequence?: SequencePlace): void {
     const readers = this.readers.get(name);
     if (readers === undefined) return;
     this.tensors.set(name, new EnsembleTensor(tensor, batchSize, readers, sequence));
@@ -52,7 +54,7 @@ export class Frame {
  * A step under way. If its model is decoupled, it waits before its next response while the reader of the answers is
  * behind, while steps after it stand in line, or while there are many of its responses on the way.
  */
-export class StepCall {
+export class StepCall implements RequestObserver<PendingRequest> {
   framesUnderWay = 0;
   #inLine = 0;
   #readerIsBehind: boolean;
@@ -61,13 +63,20 @@ export class StepCall {
     readonly step: PlannedStep,
     readonly frame: Frame,
     readonly member: EnsembleMember,
-    readonly request: InferenceRequest,
+    readonly request: PendingRequest,
     /** Of its request, whatever the member's scheduler makes of it. */
-    readonly sequence: StepSequence,
+    readonly sequence: SequencePlace,
     readerIsBehind: boolean,
+    /** Of the request of the ensemble. */
+    private readonly times: SummedTimes,
   ) {
     this.#readerIsBehind = readerIsBehind;
+    request.observe(this);
     this.adapt();
+  }
+
+  computed(_request: PendingRequest, inputMs: number, inferMs: number, outputMs: number): void {
+    this.times.add(inputMs, inferMs, outputMs);
   }
 
   set readerIsBehind(behind: boolean) {

@@ -1,21 +1,21 @@
-import { InferenceRequest } from "../../request/inference-request.js";
 import type { ResponseHandler } from "../../request/inference-request-init.js";
 import { NO_PARAMETERS, type Parameters } from "../../request/parameters.js";
+import { PendingRequest } from "../../request/pending-request.js";
+import type { SequencePlace } from "../../request/sequence-info.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import type { PlannedStep } from "./ensemble-plan.js";
 import { dimsOf, type EnsembleTensor } from "./ensemble-tensor.js";
 import type { EnsembleMember } from "./member.js";
-import type { StepSequence } from "./step-sequence.js";
 
 /** What the request of a step is made of. */
 export interface StepRequestInit {
   /** The request of the ensemble. */
-  readonly parent: InferenceRequest;
+  readonly parent: PendingRequest;
   /** The ensemble as one of the request's callers. */
   readonly caller: string;
   readonly member: EnsembleMember;
   readonly step: PlannedStep;
-  readonly sequence: StepSequence;
+  readonly sequence: SequencePlace;
   readonly tensors: ReadonlyMap<string, EnsembleTensor>;
   readonly requestedOutputs: readonly string[];
   /** Milliseconds on the model's clock. */
@@ -31,7 +31,7 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     const tensor = tensors.get(name)!.take(dimsOf(config.input, input), config.maxBatchSize > 0);
     if (tensor !== undefined) inputs.set(input, tensor);
   }
-  return new InferenceRequest({
+  return new PendingRequest({
     modelName: config.name,
     modelVersion: String(member.version),
     id: parent.id,
@@ -43,21 +43,21 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     deadline: parent.deadline,
     ...init.sequence,
     callers: [...parent.callers, caller],
-    asyncContext: parent.asyncContext,
+    asyncContext: parent.given.asyncContext,
     trace: parent.trace?.child(),
     onResponse: init.onResponse,
   });
 }
 
 /** What is left of the time that the request may wait in queues; at least 1, because 0 stands for any time. */
-function remainingMicroseconds({ timeoutMicroseconds, queueStart }: InferenceRequest, now: number): number {
+function remainingMicroseconds({ timeoutMicroseconds, queueStart }: PendingRequest, now: number): number {
   if (timeoutMicroseconds === 0) return 0;
   return Math.max(1, Math.round(timeoutMicroseconds - (now - queueStart) * 1000));
 }
 
 /** What the answers of ensembles say about the sequence they are part of, also when it is none. */
 export function sequenceParameters(
-  { correlationId = 0n, sequenceStart, sequenceEnd }: StepSequence,
+  { correlationId = 0n, sequenceStart, sequenceEnd }: SequencePlace,
   outputs: ReadonlyMap<string, Tensor>,
 ): Parameters {
   if (outputs.size === 0) return NO_PARAMETERS;

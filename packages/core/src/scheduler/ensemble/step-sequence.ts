@@ -1,16 +1,10 @@
 import { TritonError } from "../../errors/triton-error.js";
 import type { Parameters, ParameterValue } from "../../request/parameters.js";
+import type { SequencePlace } from "../../request/sequence-info.js";
 import type { EnsembleTensor } from "./ensemble-tensor.js";
 
-/** The sequence that a request of a step belongs to, and where in it the request stands. */
-export interface StepSequence {
-  readonly correlationId: bigint | string | undefined;
-  readonly sequenceStart: boolean;
-  readonly sequenceEnd: boolean;
-}
-
 /** What a request says about its sequence, and nothing else. */
-export function plainSequence({ correlationId, sequenceStart, sequenceEnd }: StepSequence): StepSequence {
+export function plainSequence({ correlationId, sequenceStart, sequenceEnd }: SequencePlace): SequencePlace {
   return { correlationId, sequenceStart, sequenceEnd };
 }
 
@@ -21,8 +15,8 @@ export function plainSequence({ correlationId, sequenceStart, sequenceEnd }: Ste
 export function sequenceOf(
   names: Iterable<string>,
   tensors: ReadonlyMap<string, EnsembleTensor>,
-  request: StepSequence,
-): StepSequence {
+  request: SequencePlace,
+): SequencePlace {
   for (const name of names) {
     const sequence = tensors.get(name)?.sequence;
     if (sequence !== undefined) return sequence;
@@ -36,7 +30,7 @@ export function sequenceOf(
  *
  * @throws TritonError INVALID_ARG for a parameter of another kind.
  */
-export function sequenceAfter(step: StepSequence, parameters: Parameters): StepSequence {
+export function sequenceAfter(step: SequencePlace, parameters: Parameters): SequencePlace {
   const { sequence_id: id, sequence_start: start, sequence_end: end } = parameters;
   if (id === undefined && start === undefined && end === undefined) return step;
   return {

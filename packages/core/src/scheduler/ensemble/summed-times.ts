@@ -6,7 +6,7 @@ export class SummedTimes implements ComputeTimes {
   inferMs = 0;
   outputMs = 0;
 
-  add({ inputMs, inferMs, outputMs }: ComputeTimes): void {
+  add(inputMs: number, inferMs: number, outputMs: number): void {
     this.inputMs += inputMs;
     this.inferMs += inferMs;
     this.outputMs += outputMs;

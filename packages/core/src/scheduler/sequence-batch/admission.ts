@@ -1,8 +1,8 @@
 import { TritonError } from "../../errors/triton-error.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 
 /** True when a request says which sequence it belongs to. */
-export function hasCorrelationId({ correlationId: id }: InferenceRequest): boolean {
+export function hasCorrelationId({ correlationId: id }: PendingRequest): boolean {
   return id !== undefined && id !== 0n && id !== "";
 }
 
@@ -11,7 +11,7 @@ export function hasCorrelationId({ correlationId: id }: InferenceRequest): boole
  *
  * @throws TritonError INVALID_ARG for more than one row, and for a request without an id.
  */
-export function admittedId(request: InferenceRequest, modelName: string): bigint | string {
+export function admittedId(request: PendingRequest, modelName: string): bigint | string {
   if (request.batchSize > 1) {
     throw new TritonError(
       "INVALID_ARG",

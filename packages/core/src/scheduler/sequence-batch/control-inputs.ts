@@ -1,14 +1,12 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { ModelConfig } from "../../config/model-config.js";
 import type { SequenceControl } from "../../config/sequence-batching.js";
+import type { SequencePlace } from "../../request/sequence-info.js";
 import { type DataType, fromConfigDataType } from "../../tensor/data-type.js";
 import { Tensor } from "../../tensor/tensor.js";
 
 /** What controls say about one request. */
-export interface ControlValues {
-  readonly correlationId: bigint | string | undefined;
-  readonly sequenceStart: boolean;
-  readonly sequenceEnd: boolean;
+export interface ControlValues extends SequencePlace {
   /** False for a null request; then all others are false, zero or empty too. */
   readonly ready: boolean;
 }

@@ -1,6 +1,6 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { ModelConfig } from "../../config/model-config.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import type { SequenceInfo } from "../../request/sequence-info.js";
 import { copyTensor } from "../../tensor/copy.js";
 import type { Tensor } from "../../tensor/tensor.js";
@@ -36,7 +36,7 @@ export class ImplicitStates {
   }
 
   /** The request as it will leave: with the states that it would get now. */
-  withStates(request: InferenceRequest, info: SequenceInfo | undefined): WaitingRequest {
+  withStates(request: PendingRequest, info: SequenceInfo | undefined): WaitingRequest {
     const kept = info === undefined || request.sequenceStart ? undefined : this.#kept.get(info);
     return {
       queueStart: request.queueStart,
@@ -44,23 +44,24 @@ export class ImplicitStates {
     };
   }
 
-  /** Gives a request that leaves the states of its sequence, and keeps what the model makes of them. */
-  attach(request: InferenceRequest): void {
-    const info = request.sequence!;
+  /** Gives a request that leaves the states of its sequence. */
+  attach(request: PendingRequest, info: SequenceInfo): void {
     let states = this.#kept.get(info);
     if (states === undefined) {
       // Copies: a callback may write to its inputs.
       states = new Map([...this.#initial].map(([name, tensor]) => [name, copyTensor(tensor)]));
       this.#kept.set(info, states);
     }
-    const current = states;
-    request.inputs = new Map([...request.inputs, ...current]);
-    request.keepStates = (outputs) => {
-      for (const { input, output } of this.#states) {
-        const tensor = outputs.get(output);
-        // A copy: the output may be a part of a large batch, and may go to the client too.
-        if (tensor !== undefined) current.set(input, copyTensor(tensor));
-      }
-    };
+    request.inputs = new Map([...request.inputs, ...states]);
+  }
+
+  /** Keeps what the model has made of the states of a sequence. */
+  keep(info: SequenceInfo, outputs: Tensors): void {
+    const states = this.#kept.get(info);
+    for (const { input, output } of this.#states) {
+      const tensor = outputs.get(output);
+      // A copy: the output may be a part of a large batch, and may go to the client too.
+      if (tensor !== undefined) states?.set(input, copyTensor(tensor));
+    }
   }
 }

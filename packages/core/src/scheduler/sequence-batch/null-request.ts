@@ -1,5 +1,5 @@
 import type { Tensors } from "../../batch/merge-inputs.js";
-import { InferenceRequest } from "../../request/inference-request.js";
+import { PendingRequest } from "../../request/pending-request.js";
 import { elementByteSize } from "../../tensor/data-type.js";
 import { elementCount } from "../../tensor/shape.js";
 import { Tensor } from "../../tensor/tensor.js";
@@ -8,8 +8,8 @@ import { Tensor } from "../../tensor/tensor.js";
  * Fills a slot without a request: inputs of the same shapes as those of a request that runs, all zeros or empty
  * strings, and no one who waits for an answer.
  */
-export function nullRequest(like: InferenceRequest, inputs: Tensors): InferenceRequest {
-  const request = new InferenceRequest({
+export function nullRequest(like: PendingRequest, inputs: Tensors): PendingRequest {
+  const request = new PendingRequest({
     modelName: like.modelName,
     modelVersion: like.modelVersion,
     inputs,

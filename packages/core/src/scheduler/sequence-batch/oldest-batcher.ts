@@ -67,17 +67,24 @@ export class OldestBatcher extends SlotBatcher {
   /** A sequence whose slot still has a request of the one before it waits for that. */
   changed(slot: Slot): void {
     while (!this.#losing && slot.sequence?.head !== undefined && !this.#inFlight.has(slot)) {
-      this.#inFlight.add(slot);
       const request = this.owner.take(slot);
       request.batcherStart = this.clock.now();
-      const { onReleased } = request;
-      request.onReleased = (again) => {
-        this.#inFlight.delete(slot);
-        onReleased?.(again);
-        this.changed(slot);
-      };
       this.#inner.enqueue(request);
     }
+  }
+
+  override left(slot: Slot): void {
+    super.left(slot);
+    this.#inFlight.add(slot);
+  }
+
+  override released(slot: Slot): void {
+    super.released(slot);
+    this.#inFlight.delete(slot);
+  }
+
+  override goOn(slot: Slot): void {
+    this.changed(slot);
   }
 
   hurry(): void {

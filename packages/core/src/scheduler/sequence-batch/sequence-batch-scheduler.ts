@@ -5,7 +5,7 @@ import { sequenceSlots } from "../../config/sequence-batching.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { PartsOwner } from "../../instance/instance-group-listener.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
 import type { Tensor } from "../../tensor/tensor.js";
 import { ArrivalHold } from "../arrival-hold.js";
@@ -21,6 +21,7 @@ import { OldestBatcher } from "./oldest-batcher.js";
 import { Places } from "./places.js";
 import { Sequence, type SequenceOwner } from "./sequence.js";
 import { SequenceTimeouts } from "./sequence-timeouts.js";
+import { SequenceTurn, type TurnOwner } from "./sequence-turn.js";
 import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
 
 /** What the scheduler of sequences is told besides the configuration. */
@@ -45,17 +46,16 @@ export interface SequenceSchedulerOptions {
  *                                    the oldest gets the slot <-------+
  * ```
  */
-export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner, PartsOwner {
+export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner, TurnOwner, PartsOwner {
   /** A hold for tests. */
   held: boolean;
+  readonly states: ImplicitStates | undefined;
   readonly #modelName: string;
   readonly #iterative: boolean;
   readonly #clock: Clock;
   readonly #timeouts: SequenceTimeouts;
   readonly #options: SequenceSchedulerOptions;
   readonly #controls: ControlInputs;
-  /** Set for a model with implicit state. */
-  readonly #states: ImplicitStates | undefined;
   readonly #batchers: InstanceBatchers;
   readonly #places = new Places((sequence) => this.#timeouts.assigned(sequence));
   /** Sequences that take requests, in slots and in the backlog. */
@@ -86,9 +86,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     );
     this.#options = options;
     this.#controls = new ControlInputs(config);
-    if (sequences.state.length > 0) {
-      this.#states = new ImplicitStates(config, options.initialStates);
-    }
+    if (sequences.state.length > 0) this.states = new ImplicitStates(config, options.initialStates);
     this.#slotHold = new ArrivalHold(options.holdUntil);
     this.#backlogHold = new ArrivalHold(options.backlogHoldUntil);
     this.held = options.holdUntil > 0 && sequences.oldest === undefined;
@@ -117,10 +115,13 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return count;
   }
 
-  enqueue(request: InferenceRequest): void {
+  enqueue(request: PendingRequest): void {
     if (this.#iterative && request.batchSize <= 1 && !hasCorrelationId(request)) {
-      request.correlationId = this.#nextId++;
-      request.sequenceStart = true;
+      request.place = {
+        correlationId: this.#nextId++,
+        sequenceStart: true,
+        sequenceEnd: request.sequenceEnd,
+      };
     }
     const id = admittedId(request, this.#modelName);
     if (this.#stopped && request.sequenceStart && !isPartOfWork(request)) throw stoppedError(request);
@@ -163,24 +164,33 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
 
   head({ sequence }: Slot): WaitingRequest | undefined {
     const head = sequence?.head;
-    if (head === undefined || this.#states === undefined) return head;
-    return this.#states.withStates(head, sequence?.info);
+    if (head === undefined || this.states === undefined) return head;
+    return this.states.withStates(head, sequence?.info);
   }
 
-  take(slot: Slot): InferenceRequest {
+  take(slot: Slot): PendingRequest {
     const sequence = slot.sequence!;
-    const request = sequence.take(slot);
+    const request = sequence.head!;
+    const info = sequence.take(request, slot);
     request.inputs = this.#controls.addTo(request.inputs, request);
-    this.#states?.attach(request);
-    const { batcher } = slot;
-    batcher.atWork++;
-    request.onReleased = (again) => {
-      batcher.atWork--;
-      this.#released(sequence, request, again);
-      checkEmpty(batcher);
-    };
+    this.states?.attach(request, info);
+    request.observe(new SequenceTurn(this, sequence, slot, info));
     this.#settle(sequence);
     return request;
+  }
+
+  released(sequence: Sequence, request: PendingRequest, again: boolean): void {
+    if (again && sequence.open) {
+      request.place = { correlationId: request.correlationId, sequenceStart: false, sequenceEnd: false };
+      request.queueStart = this.#clock.now();
+      this.#push(sequence, request);
+      sequence.released();
+      return;
+    }
+    if (again) request.cancel(startMissingError(sequence.correlationId, this.#modelName));
+    sequence.released();
+    if (this.#iterative) this.#close(sequence);
+    else this.#settle(sequence);
   }
 
   lost(batcher: SlotBatcher): void {
@@ -203,7 +213,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return sequence;
   }
 
-  #push(sequence: Sequence, request: InferenceRequest): void {
+  #push(sequence: Sequence, request: PendingRequest): void {
     const now = this.#clock.now();
     sequence.lastUsed = now;
     sequence.push(request);
@@ -236,20 +246,5 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     if (slot === undefined) return;
     sequence.retire();
     checkEmpty(slot.batcher);
-  }
-
-  #released(sequence: Sequence, request: InferenceRequest, again: boolean): void {
-    if (again && sequence.open) {
-      request.sequenceStart = false;
-      request.sequenceEnd = false;
-      request.queueStart = this.#clock.now();
-      this.#push(sequence, request);
-      sequence.released();
-      return;
-    }
-    if (again) request.cancel(startMissingError(sequence.correlationId, this.#modelName));
-    sequence.released();
-    if (this.#iterative) this.#close(sequence);
-    else this.#settle(sequence);
   }
 }

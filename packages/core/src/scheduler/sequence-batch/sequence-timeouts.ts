@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import type { Sequence } from "./sequence.js";
 
 /** How long sequences may do without. */
@@ -23,7 +23,7 @@ export class SequenceTimeouts {
   ) {}
 
   /** A request in the backlog that may not wait for longer takes its whole sequence with it. */
-  limitWait(sequence: Sequence, { timeoutMicroseconds }: InferenceRequest, now: number): void {
+  limitWait(sequence: Sequence, { timeoutMicroseconds }: PendingRequest, now: number): void {
     const at = now + timeoutMicroseconds / 1000;
     if (timeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
     sequence.expiry?.cancel();

@@ -1,6 +1,7 @@
 import type { Deadline } from "../../clock/deadline-queue.js";
 import { TritonError } from "../../errors/triton-error.js";
-import type { InferenceRequest, RequestHolder } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
+import type { RequestHolder } from "../../request/request-observer.js";
 import type { EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
 import { type QueueTotals, RequestQueue } from "../request-queue.js";
 import type { Slot } from "./slot.js";
@@ -21,7 +22,7 @@ export interface SequenceOwner {
  *   open: takes requests | closed: END came, idle, given up | over: closed, and nothing waits: the slot is free
  * ```
  */
-export class Sequence implements RequestHolder {
+export class Sequence implements RequestHolder<PendingRequest> {
   /** False when no request can belong to it any more. */
   open = true;
   slot: Slot | undefined;
@@ -51,7 +52,7 @@ export class Sequence implements RequestHolder {
   }
 
   /** The request whose turn is next. */
-  get head(): InferenceRequest | undefined {
+  get head(): PendingRequest | undefined {
     return this.#waiting.head;
   }
 
@@ -80,7 +81,7 @@ export class Sequence implements RequestHolder {
     return !this.open && this.#waiting.size === 0;
   }
 
-  push(request: InferenceRequest): void {
+  push(request: PendingRequest): void {
     this.#waiting.push(request);
     request.holder = this;
   }
@@ -89,7 +90,7 @@ export class Sequence implements RequestHolder {
    * A waiting request was given up: what comes after it would make no sense without it. In the backlog the whole
    * sequence goes, as it does in Triton.
    */
-  remove(request: InferenceRequest): void {
+  remove(request: PendingRequest): void {
     if (this.#failing) {
       this.#waiting.remove(request);
       return;
@@ -109,7 +110,7 @@ export class Sequence implements RequestHolder {
     this.#fail(from(this.#waiting.head), error);
   }
 
-  #fail(requests: readonly InferenceRequest[], error: TritonError): void {
+  #fail(requests: readonly PendingRequest[], error: TritonError): void {
     this.#failing = true;
     for (const request of requests) request.cancel(error);
     this.#failing = false;
@@ -123,8 +124,7 @@ export class Sequence implements RequestHolder {
   }
 
   /** The first request leaves for an instance. A START begins anew, whatever came before it. */
-  take(slot: Slot): InferenceRequest {
-    const request = this.#waiting.head!;
+  take(request: PendingRequest, slot: Slot): SequenceInfo {
     this.#waiting.remove(request);
     if (request.sequenceStart && this.#info !== undefined) this.#owner.evicted(this.#info, "restarted");
     if (request.sequenceStart || this.#info === undefined) {
@@ -132,7 +132,7 @@ export class Sequence implements RequestHolder {
     }
     request.sequence = this.#info;
     this.#running++;
-    return request;
+    return this.#info;
   }
 
   /** An instance is done with a request of it. */
@@ -155,8 +155,8 @@ export class Sequence implements RequestHolder {
 }
 
 /** A request and those behind it. */
-function from(first: InferenceRequest | undefined): InferenceRequest[] {
-  const all: InferenceRequest[] = [];
+function from(first: PendingRequest | undefined): PendingRequest[] {
+  const all: PendingRequest[] = [];
   for (let one = first; one !== undefined; one = one.next) all.push(one);
   return all;
 }

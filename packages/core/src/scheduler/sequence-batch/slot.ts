@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock/clock.js";
 import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
-import type { InferenceRequest } from "../../request/inference-request.js";
+import type { PendingRequest } from "../../request/pending-request.js";
 import type { WaitingRequest } from "./implicit-states.js";
 import type { Sequence } from "./sequence.js";
 
@@ -18,8 +18,7 @@ export interface Slot {
 /** Makes batches of what waits in the slots of one instance. */
 export abstract class SlotBatcher {
   readonly slots: Slot[] = [];
-  /** Requests that have left their sequence and are not done. */
-  atWork = 0;
+  #atWork = 0;
   /** Set when the instance is to go: called when no sequence and no request is left. */
   onEmpty: (() => void) | undefined;
 
@@ -34,6 +33,24 @@ export abstract class SlotBatcher {
   get healthy(): boolean {
     return this.instance.instances[0]!.healthy;
   }
+
+  /** Requests that have left their sequence and are not done. */
+  get atWork(): number {
+    return this.#atWork;
+  }
+
+  /** A request of a slot has left its sequence. */
+  left(_slot: Slot): void {
+    this.#atWork++;
+  }
+
+  /** The instance is done with it. */
+  released(_slot: Slot): void {
+    this.#atWork--;
+  }
+
+  /** The scheduler, too, knows that the instance is done with it. */
+  goOn(_slot: Slot): void {}
 
   /** Requests that have left their sequence and no instance has taken. */
   abstract get queuedCount(): number;
@@ -51,7 +68,7 @@ export interface SlotOwner {
   /** The request whose turn is next in a slot, with the states that it would get. */
   head(slot: Slot): WaitingRequest | undefined;
   /** The first request of a slot's sequence leaves for the instance, with its controls and states. */
-  take(slot: Slot): InferenceRequest;
+  take(slot: Slot): PendingRequest;
   /** The instance broke down, and what it knew about its sequences is lost. */
   lost(batcher: SlotBatcher): void;
 }

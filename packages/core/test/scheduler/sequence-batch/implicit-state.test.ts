@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import type { SequenceOptions } from "../../../src/config/sequence-options.js";
 import type { ExecutionResult } from "../../../src/instance/executor.js";
-import type { InferenceRequest } from "../../../src/request/inference-request.js";
+import type { PendingRequest } from "../../../src/request/pending-request.js";
 import { Tensor } from "../../../src/tensor/tensor.js";
 import { SequenceBench } from "../../support/sequence-bench.js";
 
@@ -16,7 +16,7 @@ function counting(sequence: SequenceOptions, shape: readonly number[] = [1]) {
     sequence: { ...sequence, states: [{ input: "S", output: "S_NEW", dtype: "INT32", shape }] },
   });
   const seen: string[] = [];
-  bench.answer = (request: InferenceRequest): ExecutionResult => {
+  bench.answer = (request: PendingRequest): ExecutionResult => {
     const state = request.inputs.get("S")!;
     seen.push(`${request.ready ? request.id : "-"}: ${[...state.elements].join(" ")}`);
     const values = [...(state.elements as Int32Array)];

@@ -3,7 +3,7 @@ import { errorWithoutStack } from "../../../errors/error-without-stack.js";
 import type { InstanceGroup } from "../../../instance/instance-group.js";
 import type { ExecutionObserver } from "../../../instance/instance-group-listener.js";
 import type { ModelInstance } from "../../../instance/model-instance.js";
-import type { InferenceRequest } from "../../../request/inference-request.js";
+import type { PendingRequest } from "../../../request/pending-request.js";
 import type { PriorityQueue } from "../../priority-queue.js";
 import type { BatchingRules } from "../form-batch.js";
 import { ArrivalRate } from "./arrival-rate.js";
@@ -54,7 +54,7 @@ export class AdaptiveBatching implements ExecutionObserver {
    *
    * @throws TritonError UNAVAILABLE with `retryAfterMs` when the request could not be answered in time.
    */
-  admit(request: InferenceRequest, queue: PriorityQueue, now: number): void {
+  admit(request: PendingRequest, queue: PriorityQueue, now: number): void {
     this.#arrivals.add(request.rows, now);
     const outlook = this.#batches.outlook(now);
     if (outlook === undefined || (queue.size === 0 && outlook.idleInMs[0] === 0)) return;
@@ -112,13 +112,13 @@ export class AdaptiveBatching implements ExecutionObserver {
   }
 
   /** When the answer to a request is late: by its own deadline or timeout, where it has one. */
-  #latest(request: InferenceRequest): number {
+  #latest(request: PendingRequest): number {
     if (request.deadline !== undefined) return request.deadline;
     const { timeoutMicroseconds: own } = request;
     return startOf(request) + (own > 0 ? own / 1000 : this.#target.targetLatencyMs);
   }
 }
 
-function startOf(request: InferenceRequest): number {
+function startOf(request: PendingRequest): number {
   return request.batcherStart ?? request.queueStart;
 }

@@ -1,0 +1,83 @@
+import type { Tensors } from "../batch/merge-inputs.js";
+import type { RequestScope } from "../callable/infer-context.js";
+import type { Parameters } from "../request/parameters.js";
+import { type RequestInfo, requestInfo } from "../request/request-info.js";
+import type { SequenceInfo } from "../request/sequence-info.js";
+import type { ExecutableRequest } from "./executor.js";
+import type { SignalSource } from "./with-signal.js";
+
+/**
+ * A request as executors see it. Where it comes from is out of reach. A class with getters: few executors ask for more than the
+ * tensors, so that a view costs next to nothing, and views keep one shape (see `withSignal`).
+ */
+export class RequestView implements ExecutableRequest {
+  readonly inputs: Tensors;
+  readonly rows: number;
+  readonly #info: RequestInfo;
+  readonly #source: RequestScope & SignalSource;
+
+  /** @param source the request itself, or another view of it */
+  constructor(info: RequestInfo, inputs: Tensors, rows: number, source: RequestScope & SignalSource) {
+    this.inputs = inputs;
+    this.rows = rows;
+    this.#info = info;
+    this.#source = source;
+  }
+
+  get id(): string {
+    return this.#info.id;
+  }
+
+  get parameters(): Parameters {
+    return this.#info.parameters;
+  }
+
+  get priority(): number {
+    return this.#info.priority;
+  }
+
+  get timeoutMicroseconds(): number {
+    return this.#info.timeoutMicroseconds;
+  }
+
+  get correlationId(): bigint | string | undefined {
+    return this.#info.correlationId;
+  }
+
+  get sequenceStart(): boolean {
+    return this.#info.sequenceStart;
+  }
+
+  get sequenceEnd(): boolean {
+    return this.#info.sequenceEnd;
+  }
+
+  get sequence(): SequenceInfo | undefined {
+    return this.#info.sequence;
+  }
+
+  get ready(): boolean {
+    return this.#info.ready;
+  }
+
+  get requestedOutputs(): readonly string[] {
+    return this.#info.requestedOutputs;
+  }
+
+  get batchSize(): number {
+    return this.#info.batchSize;
+  }
+
+  get signal(): AbortSignal {
+    return this.#source.signal;
+  }
+
+  runInContext<T>(fn: () => T): T {
+    return this.#source.runInContext(fn);
+  }
+}
+
+/** What any callback is told of a request: the same in its list of requests and in its context, on this thread and in workers. */
+export function toRequestInfo(request: ExecutableRequest): RequestInfo & RequestScope {
+  return { ...requestInfo(request), runInContext: (fn) => request.runInContext(fn) };
+}

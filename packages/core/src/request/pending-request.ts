@@ -1,0 +1,207 @@
+import { errorWithoutStack } from "../errors/error-without-stack.js";
+import type { TritonError } from "../errors/triton-error.js";
+import type { Tensor } from "../tensor/tensor.js";
+import { InferenceRequest } from "./inference-request.js";
+import type { InferenceRequestInit, ResponseHandler } from "./inference-request-init.js";
+import type { InferenceResponse } from "./inference-response.js";
+import { Pause } from "./pause.js";
+import type { RequestHandle } from "./request-handle.js";
+import type { RequestObserver, RequestRunner } from "./request-observer.js";
+import { ScheduledRequest } from "./scheduled-request.js";
+
+type Observers = readonly RequestObserver<PendingRequest>[];
+
+const NOBODY: Observers = [];
+
+/**
+ * What becomes of a request. It alone decides that a request is over, and it does so exactly once: whichever of answer, error,
+ * cancellation and deadline comes first is delivered, the others find the request settled and do nothing.
+ *
+ * It stays inside the library: its sender has a `RequestHandle`, backends see views of its `RequestInfo`, and callbacks copies.
+ */
+export class PendingRequest extends ScheduledRequest<PendingRequest> implements RequestHandle {
+  #observers = NOBODY;
+  #runner: RequestRunner<PendingRequest> | undefined = undefined;
+  #settled: boolean;
+  #answered = false;
+  #executing = false;
+  #pause: Pause | undefined = undefined;
+  #controller: AbortController | undefined = undefined;
+  #cancelReason: TritonError | undefined = undefined;
+  readonly #onResponse: ResponseHandler;
+
+  constructor(init: InferenceRequestInit) {
+    super(new InferenceRequest(init));
+    this.#settled = !this.ready;
+    this.#onResponse = init.onResponse;
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /**
+   * True once nothing more can be answered: the request is over, or its last answer is there and only held back
+   * until those of earlier requests are out. One that is held back can still be given up.
+   */
+  get answered(): boolean {
+    return this.#answered || this.#settled;
+  }
+
+  /** True from the moment an instance takes the request. */
+  get executing(): boolean {
+    return this.#executing;
+  }
+
+  /** Aborted when the request is given up. Made when first asked for. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#cancelReason !== undefined) this.#controller.abort(this.#cancelReason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Why the request was given up; undefined while it was not. */
+  get cancelReason(): TritonError | undefined {
+    return this.#cancelReason;
+  }
+
+  /** Undefined while the consumer keeps up with the responses, else a promise of when it does. */
+  get writable(): Promise<void> | undefined {
+    return this.#pause?.over;
+  }
+
+  pause(): void {
+    if (!this.answered) this.#pause ??= new Pause();
+  }
+
+  resume(): void {
+    this.#pause?.end();
+    this.#pause = undefined;
+  }
+
+  /** Tells an observer what happens from now on. */
+  observe(observer: RequestObserver<PendingRequest>): void {
+    // A new list each time: whoever is being told something goes through the old one.
+    this.#observers = this.#observers === NOBODY ? [observer] : [...this.#observers, observer];
+  }
+
+  /** Tells an observer nothing more. */
+  ignore(observer: RequestObserver<PendingRequest>): void {
+    this.#observers = this.#observers.filter((one) => one !== observer);
+  }
+
+  /** An instance has taken the request, which no longer waits. */
+  startExecution(runner?: RequestRunner<PendingRequest>): void {
+    this.#executing = true;
+    this.#runner = runner;
+    this.holder = undefined;
+  }
+
+  /** The model has made these outputs, of which the request may want only some. */
+  made(outputs: ReadonlyMap<string, Tensor>): void {
+    for (const observer of this.#observers) observer.outputs?.(this, outputs);
+  }
+
+  /** The model has computed an answer, in so many milliseconds. */
+  computed(inputMs: number, inferMs: number, outputMs: number): void {
+    for (const observer of this.#observers) observer.computed?.(this, inputMs, inferMs, outputMs);
+  }
+
+  /** An instance is done with the request; `again` when the model wants to see it once more. */
+  release(again: boolean): void {
+    if (again) {
+      this.#executing = false;
+      this.#runner = undefined;
+    }
+    for (const observer of this.#observers) observer.released?.(this, again);
+  }
+
+  /** Delivers a response. Returns false when the request was already over. */
+  respond(response: InferenceResponse, final = true): boolean {
+    if (this.trace !== undefined && !this.answered) this.trace.outputs(response.outputs);
+    if (this.reshapeOutputs === undefined) return this.#deliver(response, undefined, final);
+    const outputs = this.reshapeOutputs(response.outputs);
+    return this.#deliver({ ...response, outputs }, undefined, final);
+  }
+
+  /** Delivers an error; the request goes on unless it is final. Returns false when it was already over. */
+  respondError(error: TritonError, final = true): boolean {
+    return this.#deliver(error, error, final);
+  }
+
+  /** Ends a request of a decoupled model without another response. */
+  finish(): boolean {
+    return this.#deliver(undefined, undefined, true);
+  }
+
+  /**
+   * Gives the request up: it leaves its queue at once and lets go of its tensors, a running callback sees its
+   * `signal` abort, and the answer is the reason. Returns false when the request was already over.
+   */
+  cancel(given?: TritonError): boolean {
+    if (this.#settled) return false;
+    const reason = given ?? errorWithoutStack("CANCELLED", "the request was cancelled");
+    this.#cancelReason = reason;
+    this.#settled = true;
+    this.holder?.remove(this);
+    this.holder = undefined;
+    if (!this.#executing) this.dropInputs();
+    this.#tellSettled(reason);
+    this.gate?.leave();
+    this.#controller?.abort(reason);
+    this.#runner?.givenUp(this);
+    this.resume();
+    this.#handOver(reason, true);
+    if (!this.#executing) this.release(false);
+    return true;
+  }
+
+  askToStop(): boolean {
+    return this.#runner?.askedToStop?.(this) ?? false;
+  }
+
+  #deliver(
+    outcome: InferenceResponse | TritonError | undefined,
+    error: TritonError | undefined,
+    final: boolean,
+  ): boolean {
+    if (this.answered) return false;
+    if (final) {
+      this.#answered = true;
+      this.resume();
+    }
+    if (this.gate === undefined) this.#pass(outcome, error, final);
+    else this.gate.pass(() => this.#pass(outcome, error, final), final);
+    return true;
+  }
+
+  /** It is the answer's turn, unless the request was given up while the answer was held back. */
+  #pass(
+    outcome: InferenceResponse | TritonError | undefined,
+    error: TritonError | undefined,
+    final: boolean,
+  ): void {
+    if (this.#settled) return;
+    if (final) {
+      this.#runner?.answered?.(this, error);
+      this.#settled = true;
+      this.#tellSettled(error);
+    }
+    this.#handOver(outcome, final);
+  }
+
+  #tellSettled(error: TritonError | undefined): void {
+    for (const observer of this.#observers) observer.settled?.(this, error);
+  }
+
+  /** A handler that throws is a fault of its own: the other requests of the batch must not suffer from it. */
+  #handOver(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    try {
+      this.#onResponse(outcome, final);
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error));
+    }
+  }
+}

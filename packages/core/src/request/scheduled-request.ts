@@ -1,0 +1,154 @@
+import type { Deadline } from "../clock/deadline-queue.js";
+import type { BatchKey } from "../config/variable-length-options.js";
+import type { RequestTrace } from "../observe/trace/request-trace.js";
+import type { Tensor } from "../tensor/tensor.js";
+import { type InferenceRequest, NO_INPUTS } from "./inference-request.js";
+import type { Parameters } from "./parameters.js";
+import type { RequestInfo } from "./request-info.js";
+import type { RequestHolder, ResponseGate } from "./request-observer.js";
+import type { Reshape } from "./reshapes.js";
+import type { SequenceInfo, SequencePlace } from "./sequence-info.js";
+
+/**
+ * A pending request `R` as schedulers see it: what it is, and what is written down about it on its way. Notes are fields of the
+ * request, and lists go through the requests themselves: a request that joins a list allocates nothing, and leaves it in O(1)
+ * from any place.
+ */
+export abstract class ScheduledRequest<R> implements RequestInfo {
+  // Written by validation.
+  /** Tensors as the model sees them. Emptied when the request is given up before it runs. */
+  inputs: ReadonlyMap<string, Tensor>;
+  /** Rows along the batch axis; 0 for a model without one. */
+  batchSize = 0;
+  /** Gives outputs the shapes that the client expects, for a model that returns them in others. */
+  reshapeOutputs: Reshape | undefined = undefined;
+
+  // Written by the model that has accepted the request.
+  /** When the request reached the scheduler, on the model's clock in milliseconds. */
+  queueStart = 0;
+  /** Neighbours among the requests that the model has not answered. */
+  nextInflight: R | undefined = undefined;
+  previousInflight: R | undefined = undefined;
+  /** Ends the request when its deadline passes. */
+  deadlineTimer: Deadline | undefined = undefined;
+
+  // Written by whoever keeps the request while it waits.
+  holder: RequestHolder<R> | undefined = undefined;
+  /** Neighbours in a request queue. */
+  next: R | undefined = undefined;
+  previous: R | undefined = undefined;
+  /** Acts when the request has waited as long as its queue's policy allows. */
+  queueDeadline: Deadline | undefined = undefined;
+
+  // Written by batchers.
+  /** When its batcher got the request, where that is later than the scheduler: in a sequence it waits for others. */
+  batcherStart: number | undefined = undefined;
+  /** What the batcher groups requests by, where a model says so: only equal keys share a batch. */
+  batchKey: BatchKey | undefined = undefined;
+  /** What the request adds to the cost of its batch, where batches are bounded by cost. */
+  batchCost = 0;
+  /** Holds answers back, for a batcher that answers in order. */
+  gate: ResponseGate | undefined = undefined;
+
+  // Written by the scheduler of sequences.
+  /** Set when the request leaves for an instance. */
+  sequence: SequenceInfo | undefined = undefined;
+  #place: SequencePlace | undefined = undefined;
+
+  #given: InferenceRequest;
+
+  constructor(given: InferenceRequest) {
+    this.#given = given;
+    this.inputs = given.inputs;
+  }
+
+  /** The request as its sender made it; without its tensors, once it was given up before it ran. */
+  get given(): InferenceRequest {
+    return this.#given;
+  }
+
+  get id(): string {
+    return this.#given.id;
+  }
+
+  get modelName(): string {
+    return this.#given.modelName;
+  }
+
+  get modelVersion(): string {
+    return this.#given.modelVersion;
+  }
+
+  get requestedOutputs(): readonly string[] {
+    return this.#given.requestedOutputs;
+  }
+
+  get parameters(): Parameters {
+    return this.#given.parameters;
+  }
+
+  get priority(): number {
+    return this.#given.priority;
+  }
+
+  get timeoutMicroseconds(): number {
+    return this.#given.timeoutMicroseconds;
+  }
+
+  get deadline(): number | undefined {
+    return this.#given.deadline;
+  }
+
+  get ready(): boolean {
+    return this.#given.ready;
+  }
+
+  get callers(): readonly string[] {
+    return this.#given.callers;
+  }
+
+  get trace(): RequestTrace | undefined {
+    return this.#given.trace;
+  }
+
+  get logPrefix(): string {
+    return this.#given.logPrefix;
+  }
+
+  /** Where in a sequence the request stands: as its sender says, unless a scheduler makes an iterative sequence of it. */
+  get place(): SequencePlace {
+    return this.#place ?? this.#given;
+  }
+
+  set place(place: SequencePlace) {
+    this.#place = place;
+  }
+
+  get correlationId(): bigint | string | undefined {
+    return this.place.correlationId;
+  }
+
+  get sequenceStart(): boolean {
+    return this.place.sequenceStart;
+  }
+
+  get sequenceEnd(): boolean {
+    return this.place.sequenceEnd;
+  }
+
+  /** Rows that count towards a batch: a request without a batch axis counts as one. */
+  get rows(): number {
+    return this.batchSize > 0 ? this.batchSize : 1;
+  }
+
+  /** Calls `fn` in the asynchronous context of whoever made the request. */
+  runInContext<T>(fn: () => T): T {
+    return this.#given.runInContext(fn);
+  }
+
+  /** Lets go of the tensors. */
+  protected dropInputs(): void {
+    this.inputs = NO_INPUTS;
+    this.#given = this.#given.withoutInputs();
+  }
+}
