@@ -2,7 +2,7 @@
  * How long does it take to give up 100 000 queued requests at once? They wait in front of a busy model, each with a
  * timeout of its own; compared with the same number of promises that are rejected by AbortSignals of their own.
  */
-import { InferenceRequest, Tensor, Triton } from "@tritonjs/core";
+import { Tensor, Triton } from "@tritonjs/core";
 import { saveResult } from "./support/save-result.mjs";
 
 const REQUESTS = 100_000;
@@ -26,13 +26,8 @@ const model = triton.bind({
 await model.ready();
 
 function send() {
-  const request = new InferenceRequest({
-    modelName: "batched",
-    inputs: new Map([["x", Tensor.fromElements("FP32", [1, 1], new Float32Array(1))]]),
-    onResponse: () => {},
-  });
-  triton.service.infer(request);
-  return request;
+  const inputs = new Map([["x", Tensor.fromElements("FP32", [1, 1], new Float32Array(1))]]);
+  return triton.service.model("batched", "").infer({ inputs }, () => {});
 }
 
 function shuffled(list) {

@@ -178,7 +178,12 @@ export type { TraceChanges, TraceLevel, TraceMode, TraceSettings } from "./obser
 export { Tracing } from "./observe/trace/tracing.js";
 export type { ModelIndexEntry } from "./repository/index-rows.js";
 export { InferenceRequest } from "./request/inference-request.js";
-export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";
+export type {
+  InferenceRequestInit,
+  InferInit,
+  ResponseHandler,
+  SentRequest,
+} from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
 export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
 export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
@@ -190,6 +195,7 @@ export type { DefaultFrontends, Frontend, FrontendAddress, ServeOptions } from "
 export { headerPattern } from "./service/header-pattern/header-pattern.js";
 export type {
   InferenceService,
+  PinnedModel,
   ReadyModel,
   ServerMetadata,
 } from "./service/inference-service.js";

@@ -1,5 +1,5 @@
-import { Triton, type TritonOptions } from "@tritonjs/core";
-import { onTestFinished } from "vitest";
+import { type SentRequest, Triton, type TritonOptions } from "@tritonjs/core";
+import { onTestFinished, vi } from "vitest";
 import type { Client } from "../../conformance/clients/client.js";
 import { openClients } from "../../conformance/clients/open-clients.js";
 
@@ -16,6 +16,21 @@ export async function serveAndConnect(triton: Triton): Promise<Client[]> {
   const clients = openClients(triton, await triton.serve());
   onTestFinished(() => clients.forEach((client) => void client.close()));
   return clients;
+}
+
+/** Calls `listener` with each request that a model has taken from a frontend. Calls in process take another way. */
+export function onSent({ service }: Triton, listener: (request: SentRequest) => void): void {
+  const lookUp = service.model.bind(service);
+  vi.spyOn(service, "model").mockImplementation((name, version) => {
+    const model = lookUp(name, version);
+    const infer = model.infer.bind(model);
+    model.infer = (init, onResponse) => {
+      const sent = infer(init, onResponse);
+      listener(sent);
+      return sent;
+    };
+    return model;
+  });
 }
 
 /** Resolves when `happened()` is true, looking at it once in every turn of the event loop. */

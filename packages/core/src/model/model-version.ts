@@ -9,7 +9,8 @@ import { readFileNow } from "../files/read-small-file.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/trace/tracing.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import { InferenceRequest } from "../request/inference-request.js";
+import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
 import { RequestValidator } from "../request/validate-request.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import { createInstances } from "./create-instances.js";
@@ -162,6 +163,17 @@ export class ModelVersion implements RegisteredVersion {
   /** Requests accepted and not yet answered. */
   get inflightCount(): number {
     return this.#requests.count;
+  }
+
+  /**
+   * Makes a request of what its sender asks, checks it and queues it.
+   *
+   * @throws TritonError when the request is refused: its handler is then never called.
+   */
+  send(init: InferInit, onResponse: ResponseHandler): InferenceRequest {
+    const request = new InferenceRequest(init, this.name, onResponse);
+    this.infer(request);
+    return request;
   }
 
   /**

@@ -7,7 +7,7 @@ import type { CutReason } from "../observe/cut-log.js";
 import type { ComputeTimes } from "../observe/statistics.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { Tensor } from "../tensor/tensor.js";
-import type { InferenceRequestInit, ResponseHandler } from "./inference-request-init.js";
+import type { InferenceRequestInit, InferInit, ResponseHandler } from "./inference-request-init.js";
 import type { InferenceResponse } from "./inference-response.js";
 import { NO_PARAMETERS, type Parameters } from "./parameters.js";
 import { Pause } from "./pause.js";
@@ -111,8 +111,14 @@ export class InferenceRequest {
   #cancelReason: TritonError | undefined;
   readonly #onResponse: ResponseHandler;
 
-  constructor(init: InferenceRequestInit) {
-    this.modelName = init.modelName;
+  constructor(init: InferenceRequestInit);
+  constructor(init: InferInit, modelName: string, onResponse: ResponseHandler);
+  constructor(
+    init: InferInit & Partial<InferenceRequestInit>,
+    modelName = init.modelName!,
+    onResponse = init.onResponse!,
+  ) {
+    this.modelName = modelName;
     this.modelVersion = init.modelVersion ?? "";
     this.id = init.id ?? "";
     this.inputs = init.inputs;
@@ -130,7 +136,7 @@ export class InferenceRequest {
     this.asyncContext =
       init.asyncContext ?? (this.ready ? new AsyncResource("TritonRequest", MANUAL_DESTROY) : undefined);
     this.trace = init.trace;
-    this.#onResponse = init.onResponse;
+    this.#onResponse = onResponse;
   }
 
   /** Rows that count towards a batch: a request without a batch axis counts as one. */
@@ -282,7 +288,7 @@ export class InferenceRequest {
   /** A handler that throws is a fault of its own: the other requests of the batch must not suffer from it. */
   #handOver(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     try {
-      this.#onResponse(outcome, final);
+      this.#onResponse(outcome, final, this);
     } catch (error) {
       process.emitWarning(error instanceof Error ? error : String(error));
     }

@@ -2,8 +2,7 @@ import { VirtualClock } from "../../src/clock/virtual-clock.js";
 import type { ModelOptions } from "../../src/config/model-options.js";
 import type { TensorSpec } from "../../src/config/tensor-spec.js";
 import { TritonError } from "../../src/errors/triton-error.js";
-import { InferenceRequest } from "../../src/request/inference-request.js";
-import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
+import type { InferInit, SentRequest } from "../../src/request/inference-request-init.js";
 import type { Tensor } from "../../src/tensor/tensor.js";
 import { Triton } from "../../src/triton.js";
 import { outcomeText } from "./requests.js";
@@ -21,7 +20,7 @@ export interface BatcherBenchInit {
 }
 
 /** What a request is made of, besides its id. */
-export interface SentRequest extends Partial<Omit<InferenceRequestInit, "inputs">> {
+export interface RequestFields extends Partial<Omit<InferInit, "inputs">> {
   readonly rows?: number;
   readonly columns?: number;
   readonly inputs?: Readonly<Record<string, Tensor>>;
@@ -66,25 +65,20 @@ export class BatcherBench {
     return requests.map(({ batchSize }) => ({ y: new Float32Array(batchSize) }));
   };
 
-  /** Sends a request; one that is refused has that as its outcome. */
-  send(id: string, { rows = 1, columns = 2, inputs, ...init }: SentRequest = {}): InferenceRequest {
-    const request = new InferenceRequest({
-      modelName: "m",
-      id,
-      onResponse: (outcome) => this.#note(id, outcomeText(outcome)),
-      ...init,
-      inputs: new Map(Object.entries(inputs ?? { x: ones(rows, columns) })),
-    });
+  /** Sends a request. The outcome of a refused one is its refusal, and nothing is returned. */
+  send(id: string, { rows = 1, columns = 2, inputs, ...rest }: RequestFields = {}): SentRequest | undefined {
+    const init = { id, ...rest, inputs: new Map(Object.entries(inputs ?? { x: ones(rows, columns) })) };
     try {
-      this.triton.service.infer(request);
+      const model = this.triton.service.model("m", "");
+      return model.infer(init, (outcome) => this.#note(id, outcomeText(outcome)));
     } catch (error) {
       this.#note(id, outcomeText(TritonError.from(error)));
+      return undefined;
     }
-    return request;
   }
 
   /** Sends several at once. */
-  sendAll(ids: string, init: SentRequest = {}): InferenceRequest[] {
+  sendAll(ids: string, init: RequestFields = {}): (SentRequest | undefined)[] {
     return ids.split(" ").map((id) => this.send(id, init));
   }
 
