@@ -32,6 +32,10 @@ export function decodeInferParameters(
   into: InferParameters,
 ): void {
   const keys = Object.keys(parameters);
+  if (keys.length === 0) {
+    into.parameters = forwarded;
+    return;
+  }
   const custom: [string, ParameterValue][] = [];
   for (const key of keys) {
     const parameter = parameters[key]!;

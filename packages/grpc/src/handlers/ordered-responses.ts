@@ -21,14 +21,15 @@ export class OrderedResponses<M> {
 
   /** Takes the next place in the order. */
   open(): Place<M> {
-    const place = new Place<M>(() => this.#flush());
+    const place = new Place<M>(this);
     if (this.#last === undefined) this.#first = place;
     else this.#last.next = place;
     this.#last = place;
     return place;
   }
 
-  #flush(): void {
+  /** Writes the responses of the places whose turn it is. */
+  flush(): void {
     for (let place = this.#first; place?.closed; place = this.#first) {
       this.#first = place.next;
       if (place.next === undefined) this.#last = undefined;
@@ -46,10 +47,10 @@ export class Place<M> {
   error: TritonError | undefined;
   /** The place after this one. */
   next: Place<M> | undefined;
-  readonly #onClose: () => void;
+  readonly #order: OrderedResponses<M>;
 
-  constructor(onClose: () => void) {
-    this.#onClose = onClose;
+  constructor(order: OrderedResponses<M>) {
+    this.#order = order;
   }
 
   add(message: M): void {
@@ -59,6 +60,6 @@ export class Place<M> {
   close(error?: TritonError): void {
     this.closed = true;
     this.error = error;
-    this.#onClose();
+    this.#order.flush();
   }
 }
