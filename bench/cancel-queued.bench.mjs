@@ -2,7 +2,7 @@
  * How long does it take to cancel 100 000 queued requests at once? They wait in front of a busy model, each with a
  * timeout of its own. The reference is the same number of promises, each rejected by an AbortSignal of its own.
  */
-import { InferenceRequest, Tensor, Triton } from "@tritonjs/core";
+import { Tensor, Triton } from "@tritonjs/core";
 import { saveResult } from "./support/save-result.mjs";
 
 const REQUESTS = 100_000;
@@ -26,13 +26,8 @@ const model = triton.bind({
 await model.ready();
 
 function send() {
-  const request = new InferenceRequest({
-    modelName: "batched",
-    inputs: new Map([["x", Tensor.fromElements("FP32", [1, 1], new Float32Array(1))]]),
-    onResponse: () => {},
-  });
-  triton.service.infer(request);
-  return request;
+  const inputs = new Map([["x", Tensor.fromElements("FP32", [1, 1], new Float32Array(1))]]);
+  return triton.service.model("batched", "").infer({ inputs }, () => {});
 }
 
 function shuffled(list) {

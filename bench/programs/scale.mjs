@@ -10,7 +10,7 @@ const MANY = 20_000;
 /** Warm-up requests, until V8 has compiled the code. */
 const WARM_UP = 100_000;
 
-const { batch, InferenceRequest, Tensor, Triton } = await importOf(tree, "core");
+const { batch, Tensor, Triton } = await importOf(tree, "core");
 
 const io = (name) => [{ name, dtype: "FP32", shape: [4] }];
 /** CPU time of this process in microseconds. Other work on the machine affects it less than wall-clock time. */
@@ -51,7 +51,7 @@ const rowOf = () => new Map([["x", Tensor.fromElements("FP32", [1, 4], new Float
 const ask = (modelName) =>
   new Promise((resolve, reject) => {
     const onResponse = (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
-    triton.service.infer(new InferenceRequest({ modelName, inputs: rowOf(), onResponse }));
+    triton.service.model(modelName, "").infer({ inputs: rowOf() }, onResponse);
   });
 
 /**
@@ -92,15 +92,7 @@ const busy = other.bind({
 async function queueCost(count) {
   await busy.ready();
   let answered = 0;
-  const send = () => {
-    const request = new InferenceRequest({
-      modelName: "busy",
-      inputs: rowOf(),
-      onResponse: () => void answered++,
-    });
-    other.service.infer(request);
-    return request;
-  };
+  const send = () => other.service.model("busy", "").infer({ inputs: rowOf() }, () => void answered++);
   const micros = (since) => (cpuMicroseconds() - since - LOOK_MICROSECONDS) / count;
   // Occupy the instance.
   send();

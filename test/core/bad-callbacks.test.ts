@@ -1,12 +1,4 @@
-import {
-  batch,
-  InferenceRequest,
-  type ModelHandle,
-  Tensor,
-  Triton,
-  TritonError,
-  VirtualClock,
-} from "@tritonjs/core";
+import { batch, type ModelHandle, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import ndarray from "ndarray";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
@@ -219,7 +211,7 @@ describe("bytes next to an output", () => {
             TritonError.is(outcome)
               ? reject(outcome)
               : resolve((outcome as { outputs: Map<string, Tensor> }).outputs.get("y")!);
-          triton.service.infer(new InferenceRequest({ modelName: "m", inputs, onResponse }));
+          triton.service.model("m", "").infer({ inputs }, onResponse);
         });
         expect([...tensor.bytes]).toEqual([value, value, value]);
         const { y } = await handle.infer({ x: [[value, 5, 6]] });

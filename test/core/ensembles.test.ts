@@ -1,4 +1,4 @@
-import { InferenceRequest, sample, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { sample, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { outcomeOf, outcomesOf, thrownBy } from "../support/outcome.js";
 import {
@@ -197,15 +197,10 @@ describe("an ensemble", () => {
     bindPipeline(triton, [stage("a", "x", "y")]);
     await clock.settle();
     const answers: unknown[] = [];
-    triton.service.infer(
-      new InferenceRequest({
-        modelName: "pipeline",
-        inputs: new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]),
-        correlationId: 7n,
-        sequenceEnd: true,
-        onResponse: (outcome) => answers.push(outcome),
-      }),
-    );
+    const inputs = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
+    triton.service
+      .model("pipeline", "")
+      .infer({ inputs, correlationId: 7n, sequenceEnd: true }, (outcome) => answers.push(outcome));
     await clock.settle();
     expect(answers).toMatchObject([
       { parameters: { sequence_id: 7, sequence_start: false, sequence_end: true } },

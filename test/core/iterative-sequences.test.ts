@@ -1,8 +1,9 @@
 import { getEventListeners } from "node:events";
 import {
-  InferenceRequest,
+  type InferenceRequest,
   type ModelHandle,
   RESCHEDULE,
+  type RequestHandle,
   sequenceState,
   Tensor,
   Triton,
@@ -59,15 +60,11 @@ describe("a callback that reschedules a request", () => {
       config: { sequence: { iterative: true } },
     });
     await handle.ready();
-    const request = await new Promise<InferenceRequest>((resolve) => {
-      const sent = new InferenceRequest({
-        modelName: "m",
-        inputs: new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]),
-        onResponse: () => resolve(sent),
-      });
-      triton.service.infer(sent);
+    const given = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
+    const request = await new Promise<RequestHandle>((resolve) => {
+      triton.service.model("m", "").infer({ inputs: given }, (_outcome, _final, sent) => resolve(sent));
     });
-    expect(getEventListeners(request.signal, "abort").length).toBeLessThanOrEqual(1);
+    expect(getEventListeners((request as InferenceRequest).signal, "abort").length).toBeLessThanOrEqual(1);
   });
 
   it("gets it in its next batch in a worker too", async () => {

@@ -1,7 +1,6 @@
 import {
   batch,
   done,
-  InferenceRequest,
   type InferenceResponse,
   type Parameters,
   responseParameters,
@@ -211,15 +210,9 @@ describe("an ensemble", () => {
     });
     await both.ready();
     const outcome = await new Promise<InferenceResponse | TritonError | undefined>((resolve) => {
-      triton.service.infer(
-        new InferenceRequest({
-          modelName: "both",
-          inputs: new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]),
-          correlationId: 5n,
-          sequenceStart: true,
-          onResponse: resolve,
-        }),
-      );
+      const one = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
+      const init = { inputs: one, correlationId: 5n, sequenceStart: true };
+      triton.service.model("both", "").infer(init, resolve);
     });
     return { seen, outcome };
   }

@@ -1,4 +1,4 @@
-import { InferenceRequest, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { type RequestHandle, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { echoInputs, echoOutputs } from "../support/echo-model.js";
 import { SeededRandom } from "../support/seeded-random.js";
@@ -8,22 +8,18 @@ class Settlements {
   readonly ends: string[][] = [];
 
   /** Sends one request and records its outcome. Undefined when it was rejected: then no model has it. */
-  send(triton: Triton, value: number, rows: number, deadline?: number): InferenceRequest | undefined {
+  send(triton: Triton, value: number, rows: number, deadline?: number): RequestHandle | undefined {
     const ends: string[] = [];
     this.ends.push(ends);
-    const request = new InferenceRequest({
-      modelName: "m",
-      inputs: new Map([["x", Tensor.fromElements("INT32", [rows, 1], new Int32Array(rows).fill(value))]]),
-      deadline,
-      onResponse: (outcome, final) => {
+    const inputs = new Map([
+      ["x", Tensor.fromElements("INT32", [rows, 1], new Int32Array(rows).fill(value))],
+    ]);
+    try {
+      return triton.service.model("m", "").infer({ inputs, deadline }, (outcome, final) => {
         if (!final) return;
         if (TritonError.is(outcome)) ends.push(outcome.code);
         else ends.push(outcome!.outputs.get("y")!.elements[0] === value ? "answered" : "wrong answer");
-      },
-    });
-    try {
-      triton.service.infer(request);
-      return request;
+      });
     } catch (error) {
       ends.push(`refused ${TritonError.from(error).code}`);
       return undefined;
@@ -72,7 +68,7 @@ describe("under answers, errors, cancellations, timeouts and close, every reques
     });
     await handle.ready();
     const settlements = new Settlements();
-    const open: InferenceRequest[] = [];
+    const open: RequestHandle[] = [];
     let closed: Promise<void> | undefined;
     for (let step = 0; step < 400; step++) {
       for (let i = random.below(6); i > 0; i--) {
@@ -120,7 +116,7 @@ describe("under answers, errors, cancellations, timeouts and close, every reques
     });
     await handle.ready();
     const settlements = new Settlements();
-    const open: InferenceRequest[] = [];
+    const open: RequestHandle[] = [];
     const crashes = new Map([
       [3, -1],
       [9, -2],

@@ -1,6 +1,7 @@
 import {
   done,
-  InferenceRequest,
+  type InferenceRequest,
+  type RequestHandle,
   type StepwiseModel,
   stepwise,
   Tensor,
@@ -238,15 +239,12 @@ describe("a module with a stepwise callback", () => {
     const config = { stepwise: true, maxBatchSize: 4 };
     const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
     await handle.ready();
-    const given = Array.from({ length: 4 }, () => {
-      const request = new InferenceRequest({
-        modelName: "steps",
-        inputs: new Map([["n", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1e9))]]),
-        onResponse: () => {},
-      });
-      triton.service.infer(request);
-      return request;
-    });
+    const endless = new Map([["n", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1e9))]]);
+    const model = triton.service.model("steps", "");
+    const given = Array.from(
+      { length: 4 },
+      () => model.infer({ inputs: endless }, () => {}) as InferenceRequest,
+    );
     expect(given.every((request) => request.executing)).toBe(true);
     for (const request of given) request.cancel();
     const together = [];
@@ -343,19 +341,17 @@ describe.each([1, 2, 3])("under answers, errors, cancellations, timeouts and clo
     const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc, config });
     await handle.ready();
     const ends: number[] = [];
-    const open: InferenceRequest[] = [];
+    const open: RequestHandle[] = [];
     const send = () => {
       const index = ends.push(0) - 1;
-      const request = new InferenceRequest({
-        modelName: "steps",
+      const init = {
         inputs: new Map([["n", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1 + random.below(8)))]]),
         deadline: random.chance(0.2) ? clock.now() + 1 + random.below(20) : undefined,
-        onResponse: (_outcome, final) => {
-          if (final) ends[index]!++;
-        },
-      });
+      };
       try {
-        triton.service.infer(request);
+        const request = triton.service.model("steps", "").infer(init, (_outcome, final) => {
+          if (final) ends[index]!++;
+        });
         open.push(request);
       } catch {
         ends[index]!++;

@@ -1,21 +1,22 @@
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type Client, type InferCall, Refusal, WAYS } from "../conformance/clients/client.js";
 import { irisModel } from "../support/iris.js";
 import { HeldModel, heldCall } from "./support/held-model.js";
-import { openTriton, serveAndConnect, until } from "./support/open-triton.js";
+import { onSent, openTriton, serveAndConnect, until } from "./support/open-triton.js";
 
 describe("close() under requests", () => {
   it("answers accepted requests, executed or not, and rejects later ones, for every client", async () => {
     const triton = openTriton();
     const held = new HeldModel(triton, { batching: false, instanceGroup: { count: 2 } });
     const clients = await serveAndConnect(triton);
-    const infer = vi.spyOn(triton.service, "infer");
+    let sent = 0;
+    onSent(triton, () => sent++);
     const calls = clients.flatMap((client, way) => [0, 1, 2].map((n) => ({ client, value: 10 * way + n })));
     const answers = calls.map(({ client, value }) => client.infer(heldCall(value, false)));
     // In-process calls are accepted at once; others when their frontends have passed them on.
     const overTransports = calls.filter(({ client }) => client.way !== "in process").length;
-    await until(() => infer.mock.results.length === overTransports);
+    await until(() => sent === overTransports);
     await held.reached(2);
 
     const closing = triton.close();
@@ -71,10 +72,11 @@ describe("close() under requests", () => {
     const triton = openTriton({ exitTimeoutSecs: 0 });
     const held = new HeldModel(triton, { batching: false });
     const clients = await serveAndConnect(triton);
-    const infer = vi.spyOn(triton.service, "infer");
+    let sent = 0;
+    onSent(triton, () => sent++);
     const answers = clients.map((client, i) => client.infer(heldCall(i, false)));
     const settled = Promise.allSettled(answers);
-    await until(() => infer.mock.results.length === clients.length - 1);
+    await until(() => sent === clients.length - 1);
     await held.reached(1);
     const closing = triton.close();
     for (const outcome of await settled) {

@@ -1,8 +1,8 @@
 import type { InferenceRequest, ModelOptions, Triton } from "@tritonjs/core";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Client, Way } from "../conformance/clients/client.js";
 import { aborted, HeldModel, heldCall } from "./support/held-model.js";
-import { openTriton, pendingRequests, serveAndConnect, until } from "./support/open-triton.js";
+import { onSent, openTriton, pendingRequests, serveAndConnect, until } from "./support/open-triton.js";
 
 const schedulers: readonly { readonly scheduler: string; readonly config: ModelOptions }[] = [
   { scheduler: "direct scheduler", config: { batching: false } },
@@ -58,15 +58,8 @@ describe.each(cases)("a client that leaves ($way, $scheduler)", ({ config, way }
   });
 });
 
-/** The next request that a frontend passes to the service; in-process calls do not go through there. */
+/** The next request that a frontend sends to the model. In-process calls do not count. */
 function waitingRequest(triton: Triton, { way }: Client): Promise<InferenceRequest | undefined> {
   if (way === "in process") return Promise.resolve(undefined);
-  const { service } = triton;
-  const infer = service.infer.bind(service);
-  return new Promise((resolve) => {
-    vi.spyOn(service, "infer").mockImplementation((request) => {
-      infer(request);
-      resolve(request);
-    });
-  });
+  return new Promise((resolve) => onSent(triton, (request) => resolve(request as InferenceRequest)));
 }

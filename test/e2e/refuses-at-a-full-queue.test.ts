@@ -67,7 +67,7 @@ describe("many requests to a full queue at once", () => {
     const { triton, model, waiting } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     const settled: string[] = [];
     for (let i = 0; i < 20; i++) {
-      const turn = triton.service.awaitRoom!("echo", "", "");
+      const turn = triton.service.model("echo", "").awaitRoom("");
       void turn!.then(
         () => settled.push("taken"),
         () => settled.push("refused"),
@@ -79,7 +79,7 @@ describe("many requests to a full queue at once", () => {
     await until(() => settled.length === 20);
     expect(settled.slice(0, 8)).toEqual(Array(8).fill("refused"));
     expect(settled.at(-1)).toBe("taken");
-    expect(triton.service.awaitRoom!("echo", "", "")).toBeUndefined();
+    expect(triton.service.model("echo", "").awaitRoom("")).toBeUndefined();
   });
 });
 

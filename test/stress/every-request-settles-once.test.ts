@@ -4,7 +4,7 @@ import type { echoInputs, echoOutputs } from "../support/echo-model.js";
 import { SeededRandom } from "../support/seeded-random.js";
 import { CountingClock } from "./counting-clock.js";
 import { faultOf, sequenceKey } from "./oracle.js";
-import { type Ask, SentRequest } from "./sent-request.js";
+import { type Ask, RequestHandle } from "./sent-request.js";
 import { type StressModel, stressModels } from "./stress-models.js";
 
 /** `STRESS_SEEDS=200 npx vitest run test/stress` tries that many more seeds. */
@@ -17,7 +17,7 @@ const EXIT_TIMEOUT_SECS = 0.05;
 interface Served {
   readonly model: StressModel;
   readonly handle: ModelHandle<typeof echoInputs, typeof echoOutputs>;
-  readonly sent: SentRequest[];
+  readonly sent: RequestHandle[];
 }
 
 class StressRun {
@@ -32,7 +32,7 @@ class StressRun {
   /** The current binding of each name, and the earlier ones. */
   readonly served = new Map<string, Served>();
   readonly past: Served[] = [];
-  readonly sent: SentRequest[] = [];
+  readonly sent: RequestHandle[] = [];
   readonly stoppedAt = new Map<string, number[]>();
   readonly #sequences = new Map<string, { id: bigint; left: number }[]>();
   #nextValue = 0;
@@ -65,7 +65,7 @@ class StressRun {
       leavesAfter:
         model.kind === "stream" && random.chance(0.2) ? 1 + random.below(3) : Number.POSITIVE_INFINITY,
     };
-    const request = new SentRequest(ask, this.triton, () => clock.now());
+    const request = new RequestHandle(ask, this.triton, () => clock.now());
     this.sent.push(request);
     this.served.get(model.name)!.sent.push(request);
   }

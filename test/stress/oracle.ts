@@ -1,4 +1,4 @@
-import type { SentRequest } from "./sent-request.js";
+import type { RequestHandle } from "./sent-request.js";
 import { FAILURE, failsAlone, type StressModel, streamLength } from "./stress-models.js";
 
 /** Events around the requests that can explain how they ended. */
@@ -13,7 +13,7 @@ export interface Circumstances {
 export const sequenceKey = (model: string, id: bigint) => `${model}/${id}`;
 
 /** Fault in how a request ended; undefined when that end is possible. */
-export function faultOf(request: SentRequest, around: Circumstances): string | undefined {
+export function faultOf(request: RequestHandle, around: Circumstances): string | undefined {
   const { ask, ends, values, late } = request;
   if (ends.length !== 1) return `ended ${ends.length} times`;
   if (late > 0) return `heard ${late} responses after its end`;
@@ -25,17 +25,17 @@ export function faultOf(request: SentRequest, around: Circumstances): string | u
 }
 
 /** The value that the model sees, or each of its members in turn. */
-function stagesOf({ model, value }: SentRequest["ask"]): number[] {
+function stagesOf({ model, value }: RequestHandle["ask"]): number[] {
   return model.members.length === 0 ? [value] : model.members.map((_, i) => value + i);
 }
 
 /** Whether a request could be answered, and was in full. */
-function answered({ ask, values }: SentRequest): boolean {
+function answered({ ask, values }: RequestHandle): boolean {
   if (stagesOf(ask).some(failsAlone)) return false;
   return values.length === (ask.model.kind === "stream" ? streamLength(ask.value) : ask.rows);
 }
 
-function excused(request: SentRequest, text: string, at: number, around: Circumstances): boolean {
+function excused(request: RequestHandle, text: string, at: number, around: Circumstances): boolean {
   const { ask, cancelledAt } = request;
   const { model, value, deadline, sequence } = ask;
   const stages = stagesOf(ask);

@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { InferenceRequest, Tensor, type Triton, TritonError } from "@tritonjs/core";
+import { type InferenceRequest, Tensor, type Triton, TritonError } from "@tritonjs/core";
 import type { StressModel } from "./stress-models.js";
 
 /** A request to a model, and other events around it. */
@@ -17,7 +17,7 @@ export interface Ask {
 }
 
 /** One request and all of its observed responses and ends. */
-export class SentRequest {
+export class RequestHandle {
   /** Each observed end with its time: there must be exactly one. */
   readonly ends: { readonly text: string; readonly at: number }[] = [];
   readonly values: number[] = [];
@@ -26,7 +26,8 @@ export class SentRequest {
   cancelledAt: number | undefined;
   /** True unless it was rejected at once. */
   accepted = true;
-  readonly #request: InferenceRequest;
+  /** Undefined when it was refused at once. */
+  #request: InferenceRequest | undefined;
 
   constructor(
     readonly ask: Ask,
@@ -34,8 +35,7 @@ export class SentRequest {
     private readonly now: () => number,
   ) {
     const { model, value, rows, priority, deadline, sequence } = ask;
-    this.#request = new InferenceRequest({
-      modelName: model.name,
+    const init = {
       inputs: new Map([["x", Tensor.fromElements("INT32", [rows, 1], new Int32Array(rows).fill(value))]]),
       priority,
       ...(deadline === undefined ? {} : { deadline }),
@@ -44,17 +44,18 @@ export class SentRequest {
         sequenceStart: sequence.start,
         sequenceEnd: sequence.end,
       }),
-      onResponse: (outcome, final) => {
+    };
+    try {
+      const sent = triton.service.model(model.name, "").infer(init, (outcome, final, request) => {
+        this.#request = request as InferenceRequest;
         if (this.ends.length > 0) this.late++;
         if (outcome !== undefined && !TritonError.is(outcome)) {
           this.values.push(...(outcome.outputs.get("y")!.elements as Int32Array));
         }
         if (final) this.#end(TritonError.is(outcome) ? `${outcome.code} ${outcome.message}` : "answered");
         else if (this.values.length >= ask.leavesAfter) this.cancel();
-      },
-    });
-    try {
-      triton.service.infer(this.#request);
+      });
+      this.#request = sent as InferenceRequest;
     } catch (error) {
       this.accepted = false;
       const { code, message } = TritonError.from(error);
@@ -65,12 +66,12 @@ export class SentRequest {
   cancel(): void {
     if (this.ends.length > 0) return;
     this.cancelledAt ??= this.now();
-    this.#request.cancel();
+    this.#request?.cancel();
   }
 
   /** Listeners left on the request's signal. */
   get abortListeners(): number {
-    return getEventListeners(this.#request.signal, "abort").length;
+    return this.#request === undefined ? 0 : getEventListeners(this.#request.signal, "abort").length;
   }
 
   #end(text: string): void {

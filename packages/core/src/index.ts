@@ -188,10 +188,10 @@ export type { RequestTrace } from "./observe/trace/request-trace.js";
 export type { TraceChanges, TraceLevel, TraceMode, TraceSettings } from "./observe/trace/trace-settings.js";
 export { Tracing } from "./observe/trace/tracing.js";
 export type { ModelIndexEntry } from "./repository/index-rows.js";
-export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";
+export type { InferenceRequestInit, InferInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
 export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
-// What frontends make of a message, and what fake services in tests answer.
+// For fake services in tests.
 export { PendingRequest as InferenceRequest } from "./request/pending-request.js";
 export type { RequestHandle } from "./request/request-handle.js";
 export { UnpackFault, type UnpackFaultKind } from "./request-memory/inflate.js";
@@ -201,6 +201,7 @@ export { classify } from "./response/classify.js";
 export type {
   InferenceService,
   MountedFrontend,
+  PinnedModel,
   ReadyModel,
   ServerMetadata,
 } from "./service/inference-service.js";

@@ -2,7 +2,7 @@ import { RequestRegions, SharedMemory } from "@tritonjs/core";
 import { describe, expect, test } from "vitest";
 import type { inference } from "#proto";
 import { inference as messages } from "#proto";
-import { decodeInferParameters } from "../src/decode/infer-parameters.js";
+import { decodeInferParameters, type InferParameters } from "../src/decode/infer-parameters.js";
 import { decodeOutputForms, requestedOutputNames } from "../src/decode/requested-outputs.js";
 import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 
@@ -10,7 +10,9 @@ type Parameter = inference.InferParameter.$Properties;
 
 function decode(parameters: Record<string, Parameter>, forwarded = {}) {
   const bytes = encodeMessage(messages.ModelInferRequest, { parameters });
-  return decodeInferParameters(decodeMessage(messages.ModelInferRequest, bytes).parameters, forwarded);
+  const decoded: InferParameters = { enableEmptyFinalResponse: false, parameters: {} };
+  decodeInferParameters(decodeMessage(messages.ModelInferRequest, bytes).parameters, forwarded, decoded);
+  return decoded;
 }
 
 function outputs(parameters: Record<string, Parameter>) {

@@ -18,7 +18,7 @@ function decode(datatype: string, contents: Contents | undefined, raw: Uint8Arra
     rawInputContents: raw,
   });
   const decoded = decodeMessage(inference.ModelInferRequest, message);
-  return decodeInputs(decoded, "[request id: r] ", noRegions).get("X")!;
+  return decodeInputs(decoded, noRegions).get("X")!;
 }
 
 describe("typed contents", () => {
@@ -109,7 +109,7 @@ describe("inputs", () => {
         rawInputContents: [new Uint8Array(0)],
       }),
     );
-    const { shape } = decodeInputs(message, "", noRegions).get("X")!;
+    const { shape } = decodeInputs(message, noRegions).get("X")!;
     expect(shapeToString(shape)).toBe("[9223372036854775807]");
   });
 
@@ -140,7 +140,7 @@ describe("shared-memory parameters", () => {
       inputs: [{ name: "X", datatype: "INT32", shape: [1], parameters: values }],
       rawInputContents: [new Uint8Array(4)],
     });
-    return decodeInputs(decodeMessage(inference.ModelInferRequest, message), "", noRegions);
+    return decodeInputs(decodeMessage(inference.ModelInferRequest, message), noRegions);
   };
   const region = { stringParam: "r" };
   const size = { int64Param: 4 };

@@ -22,7 +22,7 @@ function decode(request: unknown, binary: Uint8Array = new Uint8Array(0)) {
 
 describe("decoding parameters", () => {
   it("applies protocol parameters and passes the rest to the model", () => {
-    const { init, outputs } = decode(
+    const init = decode(
       '{"id":"r","parameters":{"sequence_id":18446744073709551615,"sequence_start":true,"sequence_end":false,' +
         '"priority":2,"timeout":5,"binary_data_output":true,"__proto__":1,"s":"x","big":9007199254740993,' +
         '"d":0.5,"b":false,"huge":9223372036854775808},"inputs":[]}',
@@ -43,7 +43,7 @@ describe("decoding parameters", () => {
       ["b", false],
       ["huge", 2 ** 63],
     ]);
-    expect(outputs.others).toEqual({ binary: true, classes: 0 });
+    expect(init.outputs.others).toEqual({ binary: true, classes: 0 });
   });
 
   it.each([
@@ -65,7 +65,7 @@ describe("decoding parameters", () => {
 
 describe("decoding inputs", () => {
   it("reads them from the JSON and from the bytes behind it, in order", () => {
-    const { init } = decode(
+    const init = decode(
       {
         inputs: [
           { name: "a", datatype: "INT8", shape: [2], parameters: { binary_data_size: 2 } },
@@ -116,7 +116,7 @@ describe("decoding inputs", () => {
 
 describe("decoding requested outputs", () => {
   it("gives each a form, and the first of duplicates counts", () => {
-    const { init, outputs } = decode({
+    const init = decode({
       parameters: { binary_data_output: true },
       inputs: [input],
       outputs: [
@@ -127,7 +127,7 @@ describe("decoding requested outputs", () => {
       ],
     });
     expect(init.requestedOutputs).toEqual(["a", "b", "c"]);
-    expect([...outputs.named]).toEqual([
+    expect([...init.outputs.named]).toEqual([
       ["a", { binary: true, classes: 0 }],
       ["b", { binary: false, classes: 3 }],
       ["c", { binary: false, classes: 0 }],
@@ -159,7 +159,7 @@ describe("the inference header length", () => {
 describe("a raw request", () => {
   it("gets its shape from its size", () => {
     const raw = (ready: ReadyModel, bytes: number) =>
-      decodeRawRequest(ready, new Uint8Array(bytes), LIMIT).init.inputs.get("IN")?.shape;
+      decodeRawRequest(ready, new Uint8Array(bytes), LIMIT).inputs.get("IN")?.shape;
     expect(raw(model("m", "INT32"), 12)).toEqual([3]);
     expect(raw(model("m", "INT32", [2, -1], 8), 16)).toEqual([1, 2, 2]);
     expect(raw(model("m", "BYTES", [1], 8), 5)).toEqual([1, 1]);

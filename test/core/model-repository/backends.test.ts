@@ -1,7 +1,7 @@
 import {
   type BackendFactory,
   callbackExecutor,
-  InferenceRequest,
+  type InferenceRequest,
   type ResponseHandler,
   Tensor,
   Triton,
@@ -51,9 +51,7 @@ describe("the test backends", () => {
     const ask = (DELAY: number, WAIT: number) => {
       const inputs = new Map(Object.entries({ IN: int32(1), DELAY: uint32(DELAY), WAIT: uint32(WAIT) }));
       const onResponse: ResponseHandler = (outcome, final) => void (final && ended.push(outcome));
-      const request = new InferenceRequest({ modelName: "m", inputs, onResponse });
-      triton.service.infer(request);
-      return request;
+      return triton.service.model("m", "").infer({ inputs }, onResponse) as InferenceRequest;
     };
     const request = ask(days, days);
     await clock.advance(1);
@@ -137,17 +135,12 @@ async function responses(name: string, config: string, inputs: Record<string, Te
   await triton.ready();
   return new Promise((resolve, reject) => {
     const answers: number[][] = [];
-    const request = new InferenceRequest({
-      modelName: name,
-      inputs: new Map(Object.entries(inputs)),
-      onResponse: (outcome, final) => {
-        if (TritonError.is(outcome)) reject(outcome);
-        else if (outcome !== undefined)
-          answers.push([...(outcome.outputs.get("OUT")!.elements as Int32Array)]);
-        if (final) resolve(answers);
-      },
+    const given = new Map(Object.entries(inputs));
+    triton.service.model(name, "").infer({ inputs: given }, (outcome, final) => {
+      if (TritonError.is(outcome)) reject(outcome);
+      else if (outcome !== undefined) answers.push([...(outcome.outputs.get("OUT")!.elements as Int32Array)]);
+      if (final) resolve(answers);
     });
-    triton.service.infer(request);
   });
 }
 

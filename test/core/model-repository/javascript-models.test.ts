@@ -1,5 +1,5 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { InferenceRequest, type Logger, Tensor, Triton, TritonError } from "@tritonjs/core";
+import { type Logger, Tensor, Triton, TritonError } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../../support/outcome.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../support/repository-on-disk.js";
@@ -214,16 +214,12 @@ async function answers(triton: Triton, x: number): Promise<number[]> {
   await triton.ready();
   return new Promise((resolve, reject) => {
     const values: number[] = [];
-    const request = new InferenceRequest({
-      modelName: "m",
-      inputs: new Map([["x", Tensor.fromElements("FP32", [1, 1], Float32Array.of(x))]]),
-      onResponse: (outcome, final) => {
-        if (TritonError.is(outcome)) reject(outcome);
-        else if (outcome !== undefined) values.push(...(outcome.outputs.get("y")!.elements as Float32Array));
-        if (final) resolve(values);
-      },
+    const inputs = new Map([["x", Tensor.fromElements("FP32", [1, 1], Float32Array.of(x))]]);
+    triton.service.model("m", "").infer({ inputs }, (outcome, final) => {
+      if (TritonError.is(outcome)) reject(outcome);
+      else if (outcome !== undefined) values.push(...(outcome.outputs.get("y")!.elements as Float32Array));
+      if (final) resolve(values);
     });
-    triton.service.infer(request);
   });
 }
 

@@ -1,11 +1,4 @@
-import {
-  InferenceRequest,
-  type Logger,
-  Tensor,
-  Triton,
-  TritonError,
-  type TritonOptions,
-} from "@tritonjs/core";
+import { type Logger, Tensor, Triton, TritonError, type TritonOptions } from "@tritonjs/core";
 import { patientPython } from "../../support/python.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../support/repository-on-disk.js";
 
@@ -115,21 +108,17 @@ export class PythonServer implements AsyncDisposable {
   async *stream(name: string, x: readonly number[], signal?: AbortSignal): AsyncGenerator<number[]> {
     const waiting: (number[] | TritonError | undefined)[] = [];
     let wake = () => {};
-    const request: InferenceRequest = new InferenceRequest({
-      modelName: name,
-      inputs: new Map([["X", Tensor.fromElements("FP32", [x.length], Float32Array.from(x))]]),
-      onResponse: (outcome, final) => {
-        if (TritonError.is(outcome)) waiting.push(outcome);
-        else if (outcome !== undefined) {
-          waiting.push([...(outcome.outputs.get("Y")!.elements as Float32Array)]);
-          request.pause();
-        }
-        if (final) waiting.push(undefined);
-        wake();
-      },
+    const inputs = new Map([["X", Tensor.fromElements("FP32", [x.length], Float32Array.from(x))]]);
+    const request = this.triton.service.model(name, "").infer({ inputs }, (outcome, final, running) => {
+      if (TritonError.is(outcome)) waiting.push(outcome);
+      else if (outcome !== undefined) {
+        waiting.push([...(outcome.outputs.get("Y")!.elements as Float32Array)]);
+        running.pause();
+      }
+      if (final) waiting.push(undefined);
+      wake();
     });
     signal?.addEventListener("abort", () => request.cancel());
-    this.triton.service.infer(request);
     try {
       for (;;) {
         while (waiting.length > 0) {

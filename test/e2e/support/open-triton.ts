@@ -1,5 +1,5 @@
-import { Triton, type TritonOptions } from "@tritonjs/core";
-import { onTestFinished } from "vitest";
+import { type RequestHandle, Triton, type TritonOptions } from "@tritonjs/core";
+import { onTestFinished, vi } from "vitest";
 import type { Client } from "../../conformance/clients/client.js";
 import { openClients } from "../../conformance/clients/open-clients.js";
 
@@ -16,6 +16,21 @@ export async function serveAndConnect(triton: Triton): Promise<Client[]> {
   const clients = openClients(triton, await triton.serve());
   onTestFinished(() => clients.forEach((client) => void client.close()));
   return clients;
+}
+
+/** Calls `listener` with each request that a model accepts from a frontend. In-process calls do not count. */
+export function onSent({ service }: Triton, listener: (request: RequestHandle) => void): void {
+  const lookUp = service.model.bind(service);
+  vi.spyOn(service, "model").mockImplementation((name, version) => {
+    const model = lookUp(name, version);
+    const infer = model.infer.bind(model);
+    model.infer = (init, onResponse) => {
+      const sent = infer(init, onResponse);
+      listener(sent);
+      return sent;
+    };
+    return model;
+  });
 }
 
 /** Resolves when `happened()` is true, checking once in every turn of the event loop. */

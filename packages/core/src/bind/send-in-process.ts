@@ -2,8 +2,7 @@ import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
-import type { ResponseHandler } from "../request/inference-request-init.js";
-import { PendingRequest } from "../request/pending-request.js";
+import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
 import type { RequestHandle } from "../request/request-handle.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { followSignal } from "./follow-signal.js";
@@ -41,8 +40,8 @@ export function sendInProcess(
   if (signal?.aborted) throw cancelledError(signal);
   // What is part of other work is traced if that is.
   const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
-  const request = new PendingRequest({
-    modelName: model.name,
+  let unfollow: (() => void) | undefined;
+  const init: InferInit = {
     id: options.requestId,
     inputs,
     requestedOutputs: options.requestedOutputs,
@@ -57,24 +56,29 @@ export function sendInProcess(
     sequenceStart: options.sequenceStart,
     sequenceEnd: options.sequenceEnd,
     trace: sampled ?? options.parentTrace?.child(),
-    onResponse:
-      signal === undefined && sampled === undefined
-        ? onResponse
-        : (outcome, final) => {
-            if (final) {
-              unfollow?.();
-              sampled?.release();
-            }
-            onResponse(outcome, final);
-          },
-  });
-  const unfollow = signal && followSignal(signal, () => request.cancel(cancelledError(signal)));
+  };
+  const settling: ResponseHandler =
+    signal === undefined && sampled === undefined
+      ? onResponse
+      : (outcome, final, request) => {
+          if (final) {
+            unfollow?.();
+            sampled?.release();
+          }
+          onResponse(outcome, final, request);
+        };
+  let request: RequestHandle;
   try {
-    model.infer(request);
+    request = model.send(init, settling);
   } catch (error) {
-    unfollow?.();
     sampled?.release();
     throw error;
+  }
+  if (signal !== undefined && !request.settled) {
+    const cancel = () => request.cancel(cancelledError(signal));
+    // An inline callback has run by now, and may have aborted the signal itself.
+    if (signal.aborted) cancel();
+    else unfollow = followSignal(signal, cancel);
   }
   return request;
 }

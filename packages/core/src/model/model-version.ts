@@ -7,7 +7,9 @@ import type { InstanceGroup } from "../instance/instance-group.js";
 import { createLatencies } from "../observe/latency/latency-metrics.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/trace/tracing.js";
-import type { PendingRequest } from "../request/pending-request.js";
+import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
+import { PendingRequest } from "../request/pending-request.js";
+import type { RequestHandle } from "../request/request-handle.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { EnsembleMembers, MemberOf } from "./ensemble-members.js";
 import type { InstanceUpdate, LiveInstances } from "./live-instances.js";
@@ -139,6 +141,17 @@ export class ModelVersion implements RegisteredVersion {
   /** Requests accepted and not yet answered. */
   get inflightCount(): number {
     return this.#requests.count;
+  }
+
+  /**
+   * Makes a request of what its sender asks, checks it and queues it.
+   *
+   * @throws TritonError when the request is refused: its handler is then never called.
+   */
+  send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
+    const request = new PendingRequest(init, this.name, onResponse);
+    this.infer(request);
+    return request;
   }
 
   /**

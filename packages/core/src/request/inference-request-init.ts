@@ -4,18 +4,24 @@ import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { Tensor } from "../tensor/tensor.js";
 import type { InferenceResponse } from "./inference-response.js";
 import type { Parameters } from "./parameters.js";
+import type { RequestHandle } from "./request-handle.js";
 
 /**
  * Receives what a request leads to: responses and errors. `final` comes once, with the last of them; a
- * decoupled model may end without a response of its own, then `outcome` is undefined.
+ * decoupled model may end without a response of its own, then `outcome` is undefined. The first outcome may come before
+ * the call that sends the request returns.
  */
-export type ResponseHandler = (outcome: InferenceResponse | TritonError | undefined, final: boolean) => void;
+export type ResponseHandler = (
+  outcome: InferenceResponse | TritonError | undefined,
+  final: boolean,
+  request: RequestHandle,
+) => void;
 
-/** What a request is made of. */
-export interface InferenceRequestInit {
-  readonly modelName: string;
-  /** Version as the client wrote it; empty for the highest that is ready. */
-  readonly modelVersion?: string;
+/**
+ * What a client asks of a model: the one form of a request between a decoder and the request. Decoders fill it in as they
+ * read, and the request is made of it directly.
+ */
+export interface InferInit {
   readonly id?: string;
   readonly inputs: ReadonlyMap<string, Tensor>;
   /** Names of the outputs to return; empty for all. */
@@ -38,5 +44,12 @@ export interface InferenceRequestInit {
   readonly asyncContext?: AsyncResource | undefined;
   /** Set for a request that is traced. */
   readonly trace?: RequestTrace | undefined;
+}
+
+/** What a request is made of. */
+export interface InferenceRequestInit extends InferInit {
+  readonly modelName: string;
+  /** Version as the client wrote it; empty for the highest that is ready. */
+  readonly modelVersion?: string;
   readonly onResponse: ResponseHandler;
 }

@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { Tensor } from "../tensor/tensor.js";
-import type { InferenceRequestInit } from "./inference-request-init.js";
+import type { InferInit } from "./inference-request-init.js";
 import { NO_PARAMETERS, type Parameters } from "./parameters.js";
 import type { SequencePlace } from "./sequence-info.js";
 
@@ -37,8 +37,8 @@ export class InferenceRequest implements SequencePlace {
   /** Set for a request that is traced. */
   readonly trace: RequestTrace | undefined;
 
-  constructor(init: Omit<InferenceRequestInit, "onResponse">) {
-    this.modelName = init.modelName;
+  constructor(init: InferInit & { readonly modelVersion?: string }, modelName: string) {
+    this.modelName = modelName;
     this.modelVersion = init.modelVersion ?? "";
     this.id = init.id ?? "";
     this.inputs = init.inputs;
@@ -64,7 +64,7 @@ export class InferenceRequest implements SequencePlace {
 
   /** The same request without its tensors, which may be large. */
   withoutInputs(): InferenceRequest {
-    return new InferenceRequest({ ...this, inputs: NO_INPUTS });
+    return new InferenceRequest({ ...this, inputs: NO_INPUTS }, this.modelName);
   }
 
   /** Calls `fn` in the asynchronous context of whoever made the request. */

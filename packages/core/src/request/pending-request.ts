@@ -2,7 +2,7 @@ import { errorWithoutStack } from "../errors/error-without-stack.js";
 import type { TritonError } from "../errors/triton-error.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { InferenceRequest } from "./inference-request.js";
-import type { InferenceRequestInit, ResponseHandler } from "./inference-request-init.js";
+import type { InferenceRequestInit, InferInit, ResponseHandler } from "./inference-request-init.js";
 import type { InferenceResponse } from "./inference-response.js";
 import { Pause } from "./pause.js";
 import type { RequestHandle } from "./request-handle.js";
@@ -30,10 +30,16 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
   #cancelReason: TritonError | undefined = undefined;
   readonly #onResponse: ResponseHandler;
 
-  constructor(init: InferenceRequestInit) {
-    super(new InferenceRequest(init));
+  constructor(init: InferenceRequestInit);
+  constructor(init: InferInit, modelName: string, onResponse: ResponseHandler);
+  constructor(
+    init: InferInit & Partial<InferenceRequestInit>,
+    modelName = init.modelName!,
+    onResponse = init.onResponse!,
+  ) {
+    super(new InferenceRequest(init, modelName));
     this.#settled = !this.ready;
-    this.#onResponse = init.onResponse;
+    this.#onResponse = onResponse;
   }
 
   get settled(): boolean {
@@ -199,7 +205,7 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
   /** A handler that throws is a fault of its own: the other requests of the batch must not suffer from it. */
   #handOver(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     try {
-      this.#onResponse(outcome, final);
+      this.#onResponse(outcome, final, this);
     } catch (error) {
       process.emitWarning(error instanceof Error ? error : String(error));
     }

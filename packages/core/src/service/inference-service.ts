@@ -5,7 +5,8 @@ import type { Log } from "../observe/log/log.js";
 import type { Tracing } from "../observe/trace/tracing.js";
 import type { ModelIndexEntry } from "../repository/index-rows.js";
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
-import type { PendingRequest } from "../request/pending-request.js";
+import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
+import type { RequestHandle } from "../request/request-handle.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./restrictions.js";
@@ -36,6 +37,34 @@ export interface MountedFrontend {
 }
 
 /**
+ * The version that one look-up has found. A frontend decodes a request with its configuration and hands it to the same
+ * version, so that a reload in between cannot mix two versions.
+ *
+ * A pin does not keep its version in service. A request is made when all of it has arrived, as in Triton: a frontend
+ * calls {@link inService} after each wait, and decodes and calls {@link infer} without another wait.
+ */
+export interface PinnedModel extends ReadyModel {
+  /**
+   * This pin while its version is in service. After a reload or an unload, the pin of another look-up.
+   *
+   * @throws TritonError NOT_FOUND or UNAVAILABLE if no version is in service.
+   */
+  inService(): PinnedModel;
+  /**
+   * Tells whether the queue takes requests, before a frontend decodes one. Undefined if it does; otherwise a promise of
+   * the refusal's turn, which rejects with UNAVAILABLE, or resolves if there is room by then.
+   *
+   * @param id what the client calls the request; empty while that is unknown
+   */
+  awaitRoom(id: string): Promise<void> | undefined;
+  /**
+   * Makes a request, checks it and queues it. Throws when the request is refused: the handler is then never called.
+   * Otherwise the handler is called exactly once with `final`.
+   */
+  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle;
+}
+
+/**
  * The v2 operations, the same for all transports. Names and versions are as the client wrote them, an empty
  * version standing for the highest one that is ready. Every method throws `TritonError` with Triton's codes and
  * texts; nothing here knows a transport.
@@ -61,8 +90,8 @@ export interface InferenceService {
   checkReady(): Promise<boolean>;
   /** As `isModelReady`, and asks the model if it can say for itself. */
   checkModelReady(name: string, version: string): Promise<boolean>;
-  /** Looks a model up for inference. Throws NOT_FOUND or UNAVAILABLE. */
-  model(name: string, version: string): ReadyModel;
+  /** Looks a model up for inference, once for each request. Throws NOT_FOUND or UNAVAILABLE. */
+  model(name: string, version: string): PinnedModel;
   modelMetadata(name: string, version: string): ModelMetadata;
   modelConfig(name: string, version: string): ModelConfig;
   /** Statistics of one model, or of all for an empty name. */
@@ -81,21 +110,8 @@ export interface InferenceService {
   /** Calls back whenever readiness of the server or of a model may have changed. Returns what ends that. */
   onChange(listener: () => void): () => void;
   /**
-   * Checks a request and queues it. Throws when it is refused: its handler is then never called. Otherwise the
-   * handler is called exactly once with `final`.
-   */
-  infer(request: PendingRequest): void;
-  /**
-   * Looks whether a model's queue takes requests, before a frontend decodes one. Undefined when it does; otherwise a
-   * promise of the refusal's turn, which rejects with UNAVAILABLE, or resolves when there is room after all. Throws
-   * NOT_FOUND or UNAVAILABLE for a model that is not in service. Frontends take a service without it as one with room.
-   *
-   * @param id what the client calls the request; empty while that is unknown
-   */
-  awaitRoom?(name: string, version: string, id: string): Promise<void> | undefined;
-  /**
-   * The turn of a refusal that `infer` has thrown: undefined when it may be told to the client at once. So clients that
-   * ask again at once leave turns of the event loop to the requests that run.
+   * The turn of a refusal that {@link PinnedModel.infer} has thrown, or undefined if the client may be told at once. Clients
+   * that retry at once thereby leave turns of the event loop to the running requests.
    */
   refusalTurn?(): Promise<void> | undefined;
   /** Tells a frontend in a server of the program's own when the `Triton` closes, as `serve()` tells its frontends. */

@@ -6,7 +6,6 @@ import type { ModelVersion } from "../model/model-version.js";
 import { parseVersion } from "../model/parse-version.js";
 import type { QueueSnapshot } from "../model/queue-snapshot.js";
 import type { ModelRegistry } from "../model/registry.js";
-
 import type { Log } from "../observe/log/log.js";
 import type { MetricsPage } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/trace/tracing.js";
@@ -14,10 +13,10 @@ import type { ModelIndexEntry } from "../repository/index-rows.js";
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
 import type { ModelRepository } from "../repository/model-repository.js";
 import type { StartUp } from "../repository/start-up.js";
-import type { PendingRequest } from "../request/pending-request.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
-import type { InferenceService, MountedFrontend, ReadyModel, ServerMetadata } from "./inference-service.js";
+import type { InferenceService, MountedFrontend, PinnedModel, ServerMetadata } from "./inference-service.js";
+import { PinnedVersion, type PinOwner } from "./pinned-version.js";
 import { RefusalLine } from "./refusal-line.js";
 import type { Restrictions } from "./restrictions.js";
 import { saysReady } from "./says-ready.js";
@@ -58,7 +57,11 @@ export class LocalService implements InferenceService {
   readonly #identity: ServerIdentity;
   readonly #listeners = new Set<() => void>();
   readonly #mounted: MountedFrontend[] = [];
-  readonly #refusals = new RefusalLine(realClock);
+  readonly #pins: PinOwner = {
+    refusals: new RefusalLine(realClock),
+    assertOpen: () => this.#assertOpen(),
+    find: (name, version) => this.#find(name, version),
+  };
   #stopping = false;
 
   constructor(parts: ServiceParts) {
@@ -146,9 +149,8 @@ export class LocalService implements InferenceService {
     return this.isModelReady(name, version) && saysReady(this.#find(name, version), this.log);
   }
 
-  model(name: string, version: string): ReadyModel {
-    const model = this.#find(name, version);
-    return { name: model.name, version: model.version, config: model.config, labels: model.labels };
+  model(name: string, version: string): PinnedModel {
+    return new PinnedVersion(this.#pins, this.#find(name, version), version);
   }
 
   modelMetadata(name: string, version: string): ModelMetadata {
@@ -194,18 +196,8 @@ export class LocalService implements InferenceService {
     await this.#parts.repository.unloadModel(name, parameters);
   }
 
-  infer(request: PendingRequest): void {
-    this.#find(request.modelName, request.modelVersion).infer(request);
-  }
-
-  awaitRoom(name: string, version: string, id: string): Promise<void> | undefined {
-    const model = this.#find(name, version);
-    if (!model.isFull) return undefined;
-    return this.#room(name, version, id);
-  }
-
   refusalTurn(): Promise<void> | undefined {
-    return this.#refusals.turn();
+    return this.#pins.refusals.turn();
   }
 
   metrics(): Promise<string> {
@@ -217,13 +209,6 @@ export class LocalService implements InferenceService {
         statistics,
       })),
     );
-  }
-
-  /** The model may have been replaced by the time of the refusal's turn. */
-  async #room(name: string, version: string, id: string): Promise<void> {
-    await this.#refusals.turn();
-    const refusal = this.#find(name, version).refusal(id);
-    if (refusal !== undefined) throw refusal;
   }
 
   #find(name: string, version: string): ModelVersion {

@@ -2,8 +2,8 @@ import { VirtualClock } from "../../src/clock/virtual-clock.js";
 import type { ModelOptions } from "../../src/config/model-options.js";
 import type { TensorSpec } from "../../src/config/tensor-spec.js";
 import { TritonError } from "../../src/errors/triton-error.js";
-import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
-import { PendingRequest } from "../../src/request/pending-request.js";
+import type { InferInit } from "../../src/request/inference-request-init.js";
+import type { RequestHandle } from "../../src/request/request-handle.js";
 import type { Tensor } from "../../src/tensor/tensor.js";
 import { Triton } from "../../src/triton.js";
 import { outcomeText } from "./requests.js";
@@ -20,8 +20,8 @@ export interface BatcherBenchInit {
   readonly delayScheduler?: number;
 }
 
-/** Options of a request besides its id. */
-export interface SentRequest extends Partial<Omit<InferenceRequestInit, "inputs">> {
+/** Fields of a request besides its id. */
+export interface RequestFields extends Partial<Omit<InferInit, "inputs">> {
   readonly rows?: number;
   readonly columns?: number;
   readonly inputs?: Readonly<Record<string, Tensor>>;
@@ -66,25 +66,23 @@ export class BatcherBench {
     return requests.map(({ batchSize }) => ({ y: new Float32Array(batchSize) }));
   };
 
-  /** Sends a request; a rejected request has the error as its outcome. */
-  send(id: string, { rows = 1, columns = 2, inputs, ...init }: SentRequest = {}): PendingRequest {
-    const request = new PendingRequest({
-      modelName: "m",
-      id,
-      onResponse: (outcome) => this.#note(id, outcomeText(outcome)),
-      ...init,
-      inputs: new Map(Object.entries(inputs ?? { x: ones(rows, columns) })),
-    });
+  /** Sends a request. The outcome of a rejected one is its error, and nothing is returned. */
+  send(
+    id: string,
+    { rows = 1, columns = 2, inputs, ...rest }: RequestFields = {},
+  ): RequestHandle | undefined {
+    const init = { id, ...rest, inputs: new Map(Object.entries(inputs ?? { x: ones(rows, columns) })) };
     try {
-      this.triton.service.infer(request);
+      const model = this.triton.service.model("m", "");
+      return model.infer(init, (outcome) => this.#note(id, outcomeText(outcome)));
     } catch (error) {
       this.#note(id, outcomeText(TritonError.from(error)));
+      return undefined;
     }
-    return request;
   }
 
   /** Sends several requests at once. */
-  sendAll(ids: string, init: SentRequest = {}): PendingRequest[] {
+  sendAll(ids: string, init: RequestFields = {}): (RequestHandle | undefined)[] {
     return ids.split(" ").map((id) => this.send(id, init));
   }
 

@@ -1,27 +1,27 @@
-import { type RequestRegions, Tensor, wireShape } from "@tritonjs/core";
+import { type DataType, isDataType, type RequestRegions, Tensor, wireShape } from "@tritonjs/core";
 import type { inference } from "#proto";
-import { toDataType } from "./data-type.js";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
 import { decodeTypedContents } from "./typed-contents.js";
 
 type InputTensor = inference.ModelInferRequest.InferInputTensor.$Properties;
 
+/** What Triton calls a data type that it does not know. */
+const INVALID = "<invalid>";
+
 /**
  * The input tensors of a request, in its order. Raw contents stay views of the message; they pair with the
  * inputs in order, and a surplus of them is ignored.
  *
- * @param logPrefix `[request id: x] `, the opening of texts about the request as a whole.
  * @param regions Holds the shared memory that inputs name, until the caller releases it.
  * @throws TritonError INVALID_ARG for a name that comes twice, and an input whose data is missing, given twice or of another type; NOT_FOUND for an unknown shared-memory region.
  */
 export function decodeInputs(
   request: inference.ModelInferRequest,
-  logPrefix: string,
   regions: RequestRegions,
 ): Map<string, Tensor> {
   const inputs = new Map<string, Tensor>();
-  checkDeclarations(request.inputs, logPrefix);
+  checkDeclarations(request);
   const raw = new RawContents(request.rawInputContents);
   for (const input of request.inputs) {
     inputs.set(input.name ?? "", decodeInput(input, raw, request.modelName, regions));
@@ -29,11 +29,14 @@ export function decodeInputs(
   return inputs;
 }
 
-function checkDeclarations(inputs: readonly InputTensor[], logPrefix: string): void {
+function checkDeclarations({ id, inputs }: inference.ModelInferRequest): void {
   const names = inputs.length > 1 ? new Set<string>() : undefined;
   for (const { name } of inputs) {
-    if (names?.has(name ?? ""))
-      throw invalidArgument(`${logPrefix}input '${name}' already exists in request`);
+    if (names?.has(name ?? "")) {
+      throw invalidArgument(
+        `[request id: ${id || "<id_unknown>"}] input '${name}' already exists in request`,
+      );
+    }
     names?.add(name ?? "");
   }
 }
@@ -85,4 +88,12 @@ class RawContents {
   next(): Uint8Array | undefined {
     return this.#buffers[this.#index++];
   }
+}
+
+/**
+ * The data type of an input as the client named it. An unknown name becomes one that no model expects, so that
+ * the request is refused with the name that Triton's text has.
+ */
+function toDataType(name: string): DataType {
+  return isDataType(name) ? name : (INVALID as DataType);
 }

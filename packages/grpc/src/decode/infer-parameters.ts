@@ -1,4 +1,4 @@
-import { NO_PARAMETERS, type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
+import { type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
 import type { inference } from "#proto";
 import { invalidArgument } from "./invalid-argument.js";
 
@@ -6,7 +6,7 @@ type Parameter = inference.InferParameter.$Properties;
 
 /** What the parameters of a request say, the reserved ones apart from those that the model is given. */
 export interface InferParameters {
-  correlationId?: bigint | string;
+  correlationId?: bigint | string | undefined;
   sequenceStart?: boolean;
   sequenceEnd?: boolean;
   priority?: number;
@@ -21,29 +21,31 @@ const RESERVED_PREFIX = "triton_";
 const MAX_CORRELATION_ID_BYTES = 128;
 
 /**
- * Reads the parameters of a request.
+ * Reads the parameters of a request into it.
  *
  * @param forwarded Parameters made of headers: they win over those of the same name.
  * @throws TritonError INVALID_ARG for values of a wrong kind and for reserved names.
  */
 export function decodeInferParameters(
   parameters: Readonly<Record<string, Parameter>>,
-  forwarded: Parameters = NO_PARAMETERS,
-): InferParameters {
+  forwarded: Parameters,
+  into: InferParameters,
+): void {
   const keys = Object.keys(parameters);
-  if (keys.length === 0) return { enableEmptyFinalResponse: false, parameters: forwarded };
-  const decoded: InferParameters = { enableEmptyFinalResponse: false, parameters: NO_PARAMETERS };
+  if (keys.length === 0) {
+    into.parameters = forwarded;
+    return;
+  }
   const custom: [string, ParameterValue][] = [];
   for (const key of keys) {
     const parameter = parameters[key]!;
     const reserved = RESERVED.get(key);
-    if (reserved !== undefined) reserved(decoded, parameter, key);
+    if (reserved !== undefined) reserved(into, parameter, key);
     else if (key.startsWith(RESERVED_PREFIX)) throw reservedKey();
     else custom.push([key, customValue(key, parameter)]);
   }
-  decoded.parameters =
+  into.parameters =
     custom.length === 0 ? forwarded : Object.fromEntries([...custom, ...Object.entries(forwarded)]);
-  return decoded;
 }
 
 type ReservedParameter = (decoded: InferParameters, parameter: Parameter, key: string) => void;

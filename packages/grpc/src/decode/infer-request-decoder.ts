@@ -1,13 +1,26 @@
-import { type InferenceService, TritonError } from "@tritonjs/core";
+import { type ReadyModel, TritonError } from "@tritonjs/core";
 import { inference } from "#proto";
 import { decodeMessage } from "../proto/codec.js";
 import { eachField } from "../proto/each-field.js";
 import type { RequestDecoder } from "../transport/method.js";
 import { invalidArgument } from "./invalid-argument.js";
-import { MAX_PARAMETERS, MAX_STRINGS, MAX_TENSOR_PARAMETERS, MAX_TENSORS } from "./request-limits.js";
+
+/** Most inputs, and most requested outputs, of a request to a model that does not have more, as over HTTP. */
+const MAX_TENSORS = 4096;
+
+/** Most parameters of a request. Each becomes a property of one object, which takes microseconds. */
+const MAX_PARAMETERS = 4096;
+
+/** Most parameters of all tensors of a request together: enough for shared memory, which takes three for each. */
+const MAX_TENSOR_PARAMETERS = 4 * MAX_TENSORS;
+
+/** Most elements in `bytes_contents` of a request, as values of a JSON document over HTTP. */
+const MAX_STRINGS = 2 ** 21;
 
 /** What is looked up of a model to know how many tensors a request to it may have. */
-type Models = Pick<InferenceService, "model">;
+interface Models {
+  model(name: string, version: string): Pick<ReadyModel, "config">;
+}
 
 /** A part of a message that is counted takes two bytes at least: shorter messages are within every limit. */
 const SHORTEST_COUNTED = 2 * Math.min(MAX_TENSORS, MAX_PARAMETERS);

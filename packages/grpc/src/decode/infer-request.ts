@@ -1,27 +1,42 @@
 import {
-  InferenceRequest,
+  type InferInit,
+  NO_PARAMETERS,
   type Parameters,
   type RequestRegions,
   type RequestTrace,
-  type ResponseHandler,
+  type Tensor,
 } from "@tritonjs/core";
 import type { inference } from "#proto";
 import { decodeInputs } from "./infer-inputs.js";
-import { decodeInferParameters } from "./infer-parameters.js";
-import { decodeOutputForms, type OutputForms, requestedOutputNames } from "./requested-outputs.js";
+import { decodeInferParameters, type InferParameters } from "./infer-parameters.js";
+import { decodeOutputForms, NO_FORMS, type OutputForms, requestedOutputNames } from "./requested-outputs.js";
 
-/** A request, and what its message says about how to answer. */
-export interface DecodedRequest {
-  readonly request: InferenceRequest;
-  readonly outputs: OutputForms;
-  readonly enableEmptyFinalResponse: boolean;
+const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
+const NO_NAMES: readonly string[] = [];
+
+/**
+ * A request as its message has it: the model's request is made of it directly. `outputs` and `enableEmptyFinalResponse`
+ * say how to answer.
+ */
+export class DecodedRequest implements InferInit, InferParameters {
+  id = "";
+  inputs = NO_INPUTS;
+  requestedOutputs = NO_NAMES;
+  parameters: Parameters = NO_PARAMETERS;
+  priority = 0;
+  timeoutMicroseconds = 0;
+  correlationId: bigint | string | undefined = undefined;
+  sequenceStart = false;
+  sequenceEnd = false;
+  trace: RequestTrace | undefined = undefined;
+  outputs: OutputForms = NO_FORMS;
+  enableEmptyFinalResponse = false;
 }
 
 /**
- * Makes the inference request of a message.
+ * Reads the request of a message.
  *
  * @param forwarded Parameters made of headers.
- * @param trace Set for a request that is traced.
  * @param regions Holds the shared memory that the message names, until the caller releases it.
  * @throws TritonError INVALID_ARG, NOT_FOUND or UNSUPPORTED for the first fault found.
  */
@@ -29,28 +44,12 @@ export function decodeInferRequest(
   message: inference.ModelInferRequest,
   forwarded: Parameters,
   regions: RequestRegions,
-  onResponse: ResponseHandler,
-  trace?: RequestTrace,
 ): DecodedRequest {
-  const decoded = decodeInferParameters(message.parameters, forwarded);
-  const logPrefix = `[request id: ${message.id || "<id_unknown>"}] `;
-  const inputs = decodeInputs(message, logPrefix, regions);
-  const outputs = decodeOutputForms(message.outputs, regions);
-  // One by one: a spread looks each property up at run time, which takes longer than all else here.
-  const request = new InferenceRequest({
-    parameters: decoded.parameters,
-    correlationId: decoded.correlationId,
-    sequenceStart: decoded.sequenceStart,
-    sequenceEnd: decoded.sequenceEnd,
-    priority: decoded.priority,
-    timeoutMicroseconds: decoded.timeoutMicroseconds,
-    modelName: message.modelName,
-    modelVersion: message.modelVersion,
-    id: message.id,
-    inputs,
-    requestedOutputs: requestedOutputNames(message.outputs),
-    trace,
-    onResponse,
-  });
-  return { request, outputs, enableEmptyFinalResponse: decoded.enableEmptyFinalResponse };
+  const request = new DecodedRequest();
+  request.id = message.id;
+  decodeInferParameters(message.parameters, forwarded, request);
+  request.inputs = decodeInputs(message, regions);
+  request.outputs = decodeOutputForms(message.outputs, regions);
+  request.requestedOutputs = requestedOutputNames(message.outputs);
+  return request;
 }

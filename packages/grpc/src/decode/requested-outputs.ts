@@ -16,7 +16,8 @@ export interface OutputForm {
 /** Forms of outputs by name. */
 export type OutputForms = ReadonlyMap<string, OutputForm>;
 
-const NO_FORMS: OutputForms = new Map();
+/** All outputs as the model returned them. */
+export const NO_FORMS: OutputForms = new Map();
 const NO_NAMES: readonly string[] = [];
 
 /** Names of the outputs that a request asks for, each once; empty for all. */

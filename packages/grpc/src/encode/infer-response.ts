@@ -1,23 +1,33 @@
-import type { InferenceResponse, Tensor } from "@tritonjs/core";
+import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core";
 import type { inference } from "#proto";
+import type { OutputForms } from "../decode/requested-outputs.js";
 import { encodeParameters } from "./infer-parameter.js";
 
-type ResponseMessage = inference.ModelInferResponse.$Properties;
+const NO_BYTES = new Uint8Array(0);
 
-/** An output as it is sent. */
-export type SentOutput = Pick<Tensor, "datatype" | "shape" | "bytes">;
-
-/** Changes an output before it is sent. */
-export type OutputFilter = (name: string, tensor: Tensor) => SentOutput;
-
-/** A response as a message; the contents of its outputs are views of the tensors. */
-export function encodeInferResponse(response: InferenceResponse, filter: OutputFilter): ResponseMessage {
+/**
+ * A response as a message, with each output in the form that the request asks for: classes in the place of a tensor, and
+ * no contents when they have been put into shared memory. Other contents are views of the tensors.
+ *
+ * @throws TritonError INVALID_ARG for an output that cannot be classified, INTERNAL for one that is larger than its place
+ * in shared memory.
+ */
+export function encodeInferResponse(
+  model: ReadyModel,
+  response: InferenceResponse,
+  forms: OutputForms,
+): inference.ModelInferResponse.$Properties {
   const outputs: inference.ModelInferResponse.InferOutputTensor.$Properties[] = [];
   const rawOutputContents: Uint8Array[] = [];
   for (const [name, output] of response.outputs) {
-    const tensor = filter(name, output);
+    const form = forms.get(name);
+    const tensor =
+      form?.classes === undefined
+        ? output
+        : classify(output, form.classes, model.config.maxBatchSize > 0, model.labels.get(name));
+    form?.range?.put(name, tensor.bytes);
     outputs.push({ name, datatype: tensor.datatype, shape: tensor.shape as number[] });
-    rawOutputContents.push(tensor.bytes);
+    rawOutputContents.push(form?.range === undefined ? tensor.bytes : NO_BYTES);
   }
   return {
     modelName: response.modelName,

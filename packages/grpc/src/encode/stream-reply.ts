@@ -1,35 +1,34 @@
-import { type InferenceResponse, TritonError } from "@tritonjs/core";
+import { type InferenceResponse, type ReadyModel, TritonError } from "@tritonjs/core";
 import type { inference } from "#proto";
-import { encodeInferResponse, type OutputFilter } from "./infer-response.js";
+import type { DecodedRequest } from "../decode/infer-request.js";
+import { encodeInferResponse } from "./infer-response.js";
 
 type Request = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
-/** How the responses to a request are sent on a stream. */
-export interface StreamReplyOptions {
-  readonly filter: OutputFilter;
-  /** Whether an end without a response is told by an empty one. */
-  readonly emptyFinal: boolean;
-}
-
 const FINAL_RESPONSE = "triton_final_response";
 
-/** What a stream tells of a response, an error or the bare end of a request; undefined for nothing. */
+/** What a stream tells of a response or an error. */
 export function encodeStreamReply(
   request: Request,
-  outcome: InferenceResponse | TritonError | undefined,
+  model: ReadyModel,
+  { outputs }: DecodedRequest,
+  outcome: InferenceResponse | TritonError,
   final: boolean,
-  { filter, emptyFinal }: StreamReplyOptions,
-): StreamMessage | undefined {
-  if (outcome === undefined) return emptyFinal ? { inferResponse: bareResponse(request, final) } : undefined;
+): StreamMessage {
   if (TritonError.is(outcome)) return failedResponse(request, outcome, final);
   try {
-    const inferResponse = encodeInferResponse(outcome, filter);
+    const inferResponse = encodeInferResponse(model, outcome, outputs);
     inferResponse.parameters![FINAL_RESPONSE] = { boolParam: final };
     return { inferResponse };
   } catch (error) {
     return failedResponse(request, TritonError.from(error), final);
   }
+}
+
+/** What a stream tells of the end of a request that came without a response. */
+export function encodeEmptyFinal(request: Request): StreamMessage {
+  return { inferResponse: bareResponse(request, true) };
 }
 
 /** What a stream tells of a request that was refused: its id, so that the client knows which one. */
@@ -38,7 +37,7 @@ export function encodeRefusal(request: Request, error: TritonError): StreamMessa
 }
 
 /** An error that comes as a response; one without a text is an empty response. */
-export function failedResponse(request: Request, error: TritonError, final: boolean): StreamMessage {
+function failedResponse(request: Request, error: TritonError, final: boolean): StreamMessage {
   return { errorMessage: error.message, inferResponse: bareResponse(request, final) };
 }
 

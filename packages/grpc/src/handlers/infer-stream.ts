@@ -1,21 +1,24 @@
 import {
-  type InferenceRequest,
+  type InferenceResponse,
   isDecoupled,
   isTimeout,
-  type ReadyModel,
+  type PinnedModel,
   RequestRegions,
   type RequestShare,
-  type ResponseHandler,
   TritonError,
 } from "@tritonjs/core";
 import type { inference } from "#proto";
 import { type DecodedRequest, decodeInferRequest } from "../decode/infer-request.js";
-import { encodeRefusal, encodeStreamReply } from "../encode/stream-reply.js";
+import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
+import { encodeStreamResponseParts } from "../encode/infer-response-parts.js";
+import { encodeEmptyFinal, encodeRefusal, encodeStreamReply } from "../encode/stream-reply.js";
 import type { DuplexStream } from "../transport/call.js";
+import { duplex, type Method } from "../transport/method.js";
 import { GrpcSampler } from "./grpc-trace.js";
-import type { InferContext } from "./infer-context.js";
+import type { InferContext } from "./infer.js";
+import { OpenRequests } from "./open-requests.js";
 import { OrderedResponses, type Place } from "./ordered-responses.js";
-import { outputFilter } from "./output-filter.js";
+import { inferencePath } from "./paths.js";
 
 type RequestMessage = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
@@ -23,12 +26,27 @@ type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 /** Header that asks for the first error of a model to end the stream; of several values the first counts. */
 const ERROR_MODE_HEADER = "triton_grpc_error";
 
+/** `ModelStreamInfer`. */
+export function streamInferMethods(context: InferContext): Method[] {
+  return [
+    duplex(
+      {
+        path: inferencePath("ModelStreamInfer"),
+        protocol: "inference",
+        request: inferRequestDecoder(context.service),
+        response: { encodeParts: encodeStreamResponseParts },
+      },
+      (stream) => new InferStream(stream, context).open(),
+    ),
+  ];
+}
+
 /**
  * One stream of requests. A request that fails is answered by a message of its own and the stream goes on.
  * Responses of models with one response to a request come in the order of the requests, those of decoupled
  * models as they are made.
  */
-export class InferStream {
+class InferStream {
   readonly #stream: DuplexStream<RequestMessage, StreamMessage>;
   readonly #context: InferContext;
   readonly #endOnError: boolean;
@@ -36,7 +54,7 @@ export class InferStream {
     (message) => this.#write(message),
     (error) => this.#end(error),
   );
-  readonly #inFlight = new Set<InferenceRequest>();
+  readonly #open = new OpenRequests();
   readonly #sampler: GrpcSampler;
   #halfClosed = false;
   #behind = false;
@@ -89,52 +107,48 @@ export class InferStream {
 
   #infer(
     message: RequestMessage,
-    model: ReadyModel,
+    model: PinnedModel,
     place: Place<StreamMessage> | undefined,
     share: RequestShare,
   ): void {
     const { service, forwardHeaders } = this.#context;
     const regions = new RequestRegions(service.sharedMemory);
     const trace = this.#sampler.sample(model.name, this.#stream.headers);
-    let decoded: DecodedRequest | undefined;
-    const onResponse: ResponseHandler = (outcome, final) => {
-      if (final) this.#inFlight.delete(decoded!.request);
-      trace?.responded();
-      trace?.sending();
-      try {
-        this.#reply(message, model, decoded!, outcome, final, place);
-      } finally {
-        if (final) {
-          regions.release();
-          share.release();
-          trace?.sent();
-        }
-      }
-    };
+    // Answers may come before `infer` returns.
+    const entry = this.#open.add();
     try {
-      decoded = decodeInferRequest(
-        message,
-        forwardHeaders(this.#stream.headers),
-        regions,
-        onResponse,
-        trace?.request,
-      );
-      this.#inFlight.add(decoded.request);
-      if (this.#behind) decoded.request.pause();
-      service.infer(decoded.request);
+      const decoded = decodeInferRequest(message, forwardHeaders(this.#stream.headers), regions);
+      decoded.trace = trace?.request;
+      entry.sent = model.infer(decoded, (outcome, final, request) => {
+        entry.sent = request;
+        if (final) this.#open.delete(entry);
+        trace?.responded();
+        trace?.sending();
+        try {
+          this.#reply(message, model, decoded, outcome, final, place);
+        } finally {
+          if (final) {
+            regions.release();
+            share.release();
+            trace?.sent();
+          } else if (this.#behind) request.pause();
+        }
+      });
+      if (this.#ended) entry.sent.cancel();
+      else if (this.#behind) entry.sent.pause();
     } catch (error) {
+      this.#open.delete(entry);
       regions.release();
       trace?.sent();
-      if (decoded !== undefined) this.#inFlight.delete(decoded.request);
       throw error;
     }
   }
 
   #reply(
     message: RequestMessage,
-    model: ReadyModel,
+    model: PinnedModel,
     decoded: DecodedRequest,
-    outcome: Parameters<ResponseHandler>[0],
+    outcome: InferenceResponse | TritonError | undefined,
     final: boolean,
     place: Place<StreamMessage> | undefined,
   ): void {
@@ -145,11 +159,11 @@ export class InferStream {
       else this.#end(outcome);
       return;
     }
-    const reply = encodeStreamReply(message, outcome, final, {
-      filter: outputFilter(model, decoded.outputs),
-      emptyFinal: place === undefined && decoded.enableEmptyFinalResponse,
-    });
-    if (reply !== undefined) this.#answer(place, reply);
+    if (outcome !== undefined) {
+      this.#answer(place, encodeStreamReply(message, model, decoded, outcome, final));
+    } else if (place === undefined && decoded.enableEmptyFinalResponse) {
+      this.#write(encodeEmptyFinal(message));
+    }
     if (final) this.#finish(place);
   }
 
@@ -168,17 +182,17 @@ export class InferStream {
     if (this.#ended || this.#stream.write(message) || this.#behind) return;
     this.#behind = true;
     this.#stream.pause();
-    for (const request of this.#inFlight) request.pause();
+    for (const request of this.#open.sent()) request.pause();
   }
 
   #catchUp(): void {
     this.#behind = false;
     this.#stream.resume();
-    for (const request of this.#inFlight) request.resume();
+    for (const request of this.#open.sent()) request.resume();
   }
 
   #endIfDone(): void {
-    if (this.#halfClosed && this.#inFlight.size === 0) this.#end();
+    if (this.#halfClosed && this.#open.isEmpty) this.#end();
   }
 
   #end(error?: TritonError): void {
@@ -191,7 +205,6 @@ export class InferStream {
   /** Nobody waits any more. */
   #giveUp(): void {
     this.#ended = true;
-    for (const request of [...this.#inFlight]) request.cancel();
-    this.#inFlight.clear();
+    for (const request of this.#open.sent()) request.cancel();
   }
 }

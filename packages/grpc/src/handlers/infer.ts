@@ -1,24 +1,32 @@
 import {
   type InferenceResponse,
+  type InferenceService,
   isDecoupled,
+  type PinnedModel,
   type ReadyModel,
   RequestRegions,
   TritonError,
 } from "@tritonjs/core";
 import type { inference } from "#proto";
-import { contentBytes } from "../decode/content-bytes.js";
 import { decodeInferRequest } from "../decode/infer-request.js";
 import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeInferResponse } from "../encode/infer-response.js";
 import { encodeInferResponseParts } from "../encode/infer-response-parts.js";
 import type { Call } from "../transport/call.js";
 import { type Method, unary } from "../transport/method.js";
+import type { HeaderForwarding } from "./forward-headers.js";
 import { GrpcSampler } from "./grpc-trace.js";
-import type { InferContext } from "./infer-context.js";
-import { outputFilter } from "./output-filter.js";
 import { inferencePath } from "./paths.js";
+import type { Shutdown } from "./shutdown.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
+
+/** What inference needs besides its messages. */
+export interface InferContext {
+  readonly service: InferenceService;
+  readonly forwardHeaders: HeaderForwarding;
+  readonly shutdown: Shutdown;
+}
 
 /** Tensors of a message that waits for the turn of its refusal. */
 const MOST_KEPT_BYTES = 64 * 1024;
@@ -48,23 +56,27 @@ function modelInfer(
   const { service, shutdown } = context;
   shutdown.refuseIfBegun();
   const model = service.model(message.modelName, message.modelVersion);
-  if (isDecoupled(model.config)) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      "ModelInfer RPC doesn't support models with decoupled transaction policy",
-    );
-  }
-  const { modelName, modelVersion, id } = message;
-  const room = mayWait(message) ? service.awaitRoom?.(modelName, modelVersion, id) : undefined;
-  if (room !== undefined) {
-    return room.then(() => inferOne(context, service.model(modelName, modelVersion), message, call, sampler));
-  }
-  return inferOne(context, model, message, call, sampler);
+  refuseDecoupled(model);
+  const room = mayWait(message) ? model.awaitRoom(message.id) : undefined;
+  if (room === undefined) return inferOne(context, model, message, call, sampler);
+  return room.then(() => {
+    const current = model.inService();
+    refuseDecoupled(current);
+    return inferOne(context, current, message, call, sampler);
+  });
+}
+
+function refuseDecoupled({ config }: ReadyModel): void {
+  if (!isDecoupled(config)) return;
+  throw new TritonError(
+    "UNSUPPORTED",
+    "ModelInfer RPC doesn't support models with decoupled transaction policy",
+  );
 }
 
 function inferOne(
   { service, forwardHeaders, shutdown }: InferContext,
-  model: ReadyModel,
+  model: PinnedModel,
   message: inference.ModelInferRequest,
   call: Call,
   sampler: GrpcSampler,
@@ -72,41 +84,40 @@ function inferOne(
   const trace = sampler.sample(model.name, call.headers);
   if (trace !== undefined) call.onClose(() => trace.sent());
   return new Promise((resolve, reject) => {
-    const outcomes: (InferenceResponse | TritonError)[] = [];
+    let first: InferenceResponse | TritonError | undefined;
+    let count = 0;
     const regions = new RequestRegions(service.sharedMemory);
-    let forget = (): void => {};
+    let forget: (() => void) | undefined;
     const refuse = (error: unknown): void => {
       regions.release();
       trace?.sending();
       reject(error);
     };
     try {
-      const { request, outputs } = decodeInferRequest(
-        message,
-        forwardHeaders(call.headers),
-        regions,
-        (outcome, final) => {
-          if (outcome !== undefined) outcomes.push(outcome);
-          trace?.responded();
-          if (!final) return;
-          forget();
-          try {
-            const response = encodeInferResponse(single(outcomes), outputFilter(model, outputs));
-            trace?.sending();
-            resolve(response);
-            regions.release();
-          } catch (error) {
-            refuse(error);
-          }
-        },
-        trace?.request,
-      );
-      service.infer(request);
-      if (request.settled) return;
-      call.onClose(() => {
-        if (!request.settled) request.cancel();
+      const decoded = decodeInferRequest(message, forwardHeaders(call.headers), regions);
+      decoded.trace = trace?.request;
+      const sent = model.infer(decoded, (outcome, final) => {
+        if (outcome !== undefined) {
+          first ??= outcome;
+          count++;
+        }
+        trace?.responded();
+        if (!final) return;
+        forget?.();
+        try {
+          const response = encodeInferResponse(model, single(first, count), decoded.outputs);
+          trace?.sending();
+          resolve(response);
+          regions.release();
+        } catch (error) {
+          refuse(error);
+        }
       });
-      forget = shutdown.onExpire((reason) => void request.cancel(reason));
+      if (sent.settled) return;
+      call.onClose(() => {
+        if (!sent.settled) sent.cancel();
+      });
+      forget = shutdown.onExpire((reason) => void sent.cancel(reason));
     } catch (error) {
       const isRefusal = TritonError.is(error) && error.code === "UNAVAILABLE";
       const turn = isRefusal && mayWait(message) ? service.refusalTurn?.() : undefined;
@@ -121,12 +132,27 @@ function mayWait(message: inference.ModelInferRequest): boolean {
   return contentBytes(message) <= MOST_KEPT_BYTES;
 }
 
-/** The one response of a request. */
-function single(outcomes: readonly (InferenceResponse | TritonError)[]): InferenceResponse {
-  const [outcome] = outcomes;
-  if (outcome === undefined || outcomes.length > 1) {
-    throw new TritonError("INTERNAL", `expected a single response, got ${outcomes.length}`);
+/** About how much memory the tensors of a message take, in bytes. */
+function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest): number {
+  let bytes = 0;
+  for (const { length } of rawInputContents) bytes += length;
+  for (const { contents } of inputs) {
+    if (contents == null) continue;
+    const { boolContents, intContents, int64Contents, uintContents, uint64Contents } = contents;
+    for (const list of [boolContents, intContents, int64Contents, uintContents, uint64Contents]) {
+      bytes += 8 * (list?.length ?? 0);
+    }
+    bytes += 8 * ((contents.fp32Contents?.length ?? 0) + (contents.fp64Contents?.length ?? 0));
+    for (const { length } of contents.bytesContents ?? []) bytes += 8 + length;
   }
-  if (TritonError.is(outcome)) throw outcome;
-  return outcome;
+  return bytes;
+}
+
+/** The one response of a request. */
+function single(first: InferenceResponse | TritonError | undefined, count: number): InferenceResponse {
+  if (first === undefined || count > 1) {
+    throw new TritonError("INTERNAL", `expected a single response, got ${count}`);
+  }
+  if (TritonError.is(first)) throw first;
+  return first;
 }

@@ -3,8 +3,8 @@ import type { Method } from "../transport/method.js";
 import { headerForwarding } from "./forward-headers.js";
 import { healthMethods } from "./health.js";
 import { healthWatchMethods } from "./health-watch.js";
-import { inferMethods } from "./infer.js";
-import type { InferContext } from "./infer-context.js";
+import { type InferContext, inferMethods } from "./infer.js";
+import { streamInferMethods } from "./infer-stream.js";
 import { logMethods } from "./log.js";
 import { metadataMethods } from "./metadata.js";
 import { reflectionMethods } from "./reflection.js";
@@ -13,7 +13,6 @@ import { type RestrictedProtocols, restrict, toRestrictions } from "./restrict.j
 import { sharedMemoryMethods } from "./shared-memory.js";
 import type { Shutdown } from "./shutdown.js";
 import { statisticsMethods } from "./statistics.js";
-import { streamInferMethods } from "./stream-infer.js";
 import { traceMethods } from "./trace.js";
 
 /** What the handlers can be told. */

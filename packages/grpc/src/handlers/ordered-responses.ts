@@ -9,7 +9,9 @@ import type { TritonError } from "@tritonjs/core";
 export class OrderedResponses<M> {
   readonly #write: (message: M) => void;
   readonly #fail: (error: TritonError) => void;
-  readonly #places = new Set<Place<M>>();
+  /** A list through the places: a `Set` that lives as long as the stream would keep answered requests alive. */
+  #first: Place<M> | undefined;
+  #last: Place<M> | undefined;
 
   /** @param fail Takes the error of a place that was closed with one, when its turn has come. */
   constructor(write: (message: M) => void, fail: (error: TritonError) => void) {
@@ -19,15 +21,19 @@ export class OrderedResponses<M> {
 
   /** Takes the next place in the order. */
   open(): Place<M> {
-    const place = new Place<M>(() => this.#flush());
-    this.#places.add(place);
+    const place = new Place<M>(this);
+    if (this.#last === undefined) this.#first = place;
+    else this.#last.next = place;
+    this.#last = place;
     return place;
   }
 
-  #flush(): void {
-    for (const place of this.#places) {
-      if (!place.closed) return;
-      this.#places.delete(place);
+  /** Writes the responses of the places whose turn it is. */
+  flush(): void {
+    for (let place = this.#first; place?.closed; place = this.#first) {
+      this.#first = place.next;
+      if (place.next === undefined) this.#last = undefined;
+      place.next = undefined;
       place.messages.forEach(this.#write);
       if (place.error !== undefined) this.#fail(place.error);
     }
@@ -39,10 +45,12 @@ export class Place<M> {
   readonly messages: M[] = [];
   closed = false;
   error: TritonError | undefined;
-  readonly #onClose: () => void;
+  /** The place after this one. */
+  next: Place<M> | undefined;
+  readonly #order: OrderedResponses<M>;
 
-  constructor(onClose: () => void) {
-    this.#onClose = onClose;
+  constructor(order: OrderedResponses<M>) {
+    this.#order = order;
   }
 
   add(message: M): void {
@@ -52,6 +60,6 @@ export class Place<M> {
   close(error?: TritonError): void {
     this.closed = true;
     this.error = error;
-    this.#onClose();
+    this.#order.flush();
   }
 }

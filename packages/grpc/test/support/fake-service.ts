@@ -1,11 +1,11 @@
 import {
-  type InferenceRequest,
+  InferenceRequest,
   type InferenceResponse,
   type InferenceService,
   Log,
   type ModelConfig,
   NO_PARAMETERS,
-  type ReadyModel,
+  type PinnedModel,
   RequestMemory,
   SharedMemory,
   type Tensor,
@@ -100,11 +100,25 @@ export class FakeService implements InferenceService {
     return this.isModelReady(name, version);
   }
 
-  model(name: string, version: string): ReadyModel {
+  model(name: string, version: string): PinnedModel {
     if (!this.isModelReady(name, version)) {
       throw new TritonError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
     }
-    return { name, version: 1, config: this.config, labels: this.labels };
+    const model: PinnedModel = {
+      name,
+      version: 1,
+      config: this.config,
+      labels: this.labels,
+      inService: () => model,
+      awaitRoom: () => undefined,
+      infer: (init, onResponse) => {
+        const request = new InferenceRequest({ ...init, modelName: name, modelVersion: version, onResponse });
+        this.requests.push(request);
+        this.#onInfer(request);
+        return request;
+      },
+    };
+    return model;
   }
 
   modelMetadata(name: string, version: string) {
@@ -173,11 +187,6 @@ export class FakeService implements InferenceService {
   async repositoryIndex(onlyReady: boolean) {
     const ready = { name: "m", version: "1", state: "READY" };
     return onlyReady ? [ready] : [ready, { name: "other" }];
-  }
-
-  infer(request: InferenceRequest): void {
-    this.requests.push(request);
-    this.#onInfer(request);
   }
 
   metrics(): Promise<string> {

@@ -1,10 +1,4 @@
-import {
-  isReservedParameter,
-  NO_PARAMETERS,
-  type Parameters,
-  type ParameterValue,
-  TritonError,
-} from "@tritonjs/core";
+import { isReservedParameter, type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
 
 /**
  * Adds the headers whose names match to the parameters for the model, as strings under the names that were sent.
@@ -15,7 +9,7 @@ import {
 export function forwardHeaders(
   rawHeaders: readonly string[],
   pattern: RegExp,
-  parameters: Parameters = NO_PARAMETERS,
+  parameters: Parameters,
 ): Parameters {
   const all: Record<string, ParameterValue> = Object.assign(Object.create(null), parameters);
   for (let i = 0; i < rawHeaders.length; i += 2) {

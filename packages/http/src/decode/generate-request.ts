@@ -1,8 +1,6 @@
 import {
   type DataType,
   fromConfigDataType,
-  type InferenceRequestInit,
-  type Parameters,
   type ParameterValue,
   type ReadyModel,
   type Tensor,
@@ -12,6 +10,7 @@ import { asText, find, isArray, members } from "../json/access.js";
 import { type JsonArray, JsonObject, type JsonValue, PackedNumbers } from "../json/json-value.js";
 import { elementsOf, parseJson } from "../json/parse-json.js";
 import { maxNumbers } from "../limits.js";
+import { DecodedRequest } from "./decoded-request.js";
 import { readElements } from "./read-json-tensor.js";
 import { readStrings } from "./read-strings.js";
 import { readParameter } from "./request-parameters.js";
@@ -34,18 +33,21 @@ export function decodeGenerateRequest(
   model: ReadyModel,
   body: Uint8Array,
   maxInputSize: number,
-): Omit<InferenceRequestInit, "modelName" | "modelVersion" | "onResponse"> {
+): DecodedRequest {
   const json = parseJson(body, maxNumbers(maxInputSize));
   const idJson = find(json, "id");
-  const id = idJson === undefined ? "" : asText(idJson, "Unable to parse 'id'");
-  const reader = new GenerateReader(model, id);
+  const request = new DecodedRequest();
+  if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
+  const reader = new GenerateReader(model, request.id);
   reader.read(json);
-  return { id, inputs: reader.inputs, parameters: reader.parameters };
+  request.inputs = reader.inputs;
+  request.parameters = reader.parameters;
+  return request;
 }
 
 class GenerateReader {
   readonly inputs = new Map<string, Tensor>();
-  readonly #parameters: Record<string, ParameterValue> = Object.create(null);
+  readonly parameters: Record<string, ParameterValue> = Object.create(null);
   readonly #known: ReadonlyMap<string, GenerateInput>;
   readonly #id: string;
 
@@ -58,10 +60,6 @@ class GenerateReader {
         { datatype: fromConfigDataType(dataType)!, shape: [...batch, ...dims] },
       ]),
     );
-  }
-
-  get parameters(): Parameters {
-    return this.#parameters;
   }
 
   read(object: JsonValue): void {
@@ -93,7 +91,7 @@ class GenerateReader {
   #readMember(name: string, value: JsonValue): void {
     const input = this.#known.get(name);
     if (input === undefined) {
-      if (name !== "id") this.#parameters[name] = readParameter(name, value);
+      if (name !== "id") this.parameters[name] = readParameter(name, value);
       return;
     }
     const tensor = readInput(name, input, value);

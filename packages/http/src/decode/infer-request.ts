@@ -1,23 +1,12 @@
-import {
-  type InferenceRequestInit,
-  type ReadyModel,
-  type RequestRegions,
-  type Tensor,
-  TritonError,
-} from "@tritonjs/core";
+import { type ReadyModel, type RequestRegions, TritonError } from "@tritonjs/core";
 import { asText, find } from "../json/access.js";
 import { parseJson } from "../json/parse-json.js";
 import { maxNumbers } from "../limits.js";
-import { headerKey, keepHeader, knownHeader, type RequestHeader } from "./known-headers.js";
+import { DecodedRequest } from "./decoded-request.js";
+import { headerKey, keepHeader, knownHeader } from "./known-headers.js";
 import { InputReader } from "./request-inputs.js";
 import { readRequestParameters } from "./request-parameters.js";
-import { type OutputForms, readRequestedOutputs } from "./requested-outputs.js";
-
-/** A request as the client wrote it, and how the client wants the outputs. */
-export interface DecodedRequest {
-  readonly init: Omit<InferenceRequestInit, "modelName" | "modelVersion" | "onResponse">;
-  readonly outputs: OutputForms;
-}
+import { readRequestedOutputs } from "./requested-outputs.js";
 
 /**
  * Decodes the body of an infer request: `headerLength` bytes of JSON, then the tensors that the JSON announces with
@@ -37,35 +26,20 @@ export function decodeInferRequest(
   const header = body.subarray(0, headerLength);
   const key = headerLength < body.length ? headerKey(header) : undefined;
   const known = key === undefined ? undefined : knownHeader(model, key);
-  if (known !== undefined) return requestOf(known, reader.readBinary(known.inputs));
+  if (known !== undefined) return known.request.withInputs(reader.readBinary(known.inputs));
   const json = parseJson(header, maxNumbers(maxInputSize));
   const idJson = find(json, "id");
-  const id = idJson === undefined ? "" : asText(idJson, "Unable to parse 'id'");
-  const parameters = readRequestParameters(json);
-  const inputs = reader.read(json, id);
+  const request = new DecodedRequest();
+  if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
+  readRequestParameters(json, request);
+  request.inputs = reader.read(json, request.id);
   const named = readRequestedOutputs(json, model.config.output.length, regions);
-  const said: RequestHeader = { id, parameters, requestedOutputs: [...named.keys()], named };
-  if (key !== undefined) keepHeader(model, key, { ...said, inputs: reader.binaryInputs });
-  return requestOf(said, inputs);
-}
-
-function requestOf(header: RequestHeader, inputs: Map<string, Tensor>): DecodedRequest {
-  const { id, parameters, requestedOutputs, named } = header;
-  return {
-    // One by one: a spread looks each property up at run time, which takes longer than all else here.
-    init: {
-      id,
-      inputs,
-      requestedOutputs,
-      parameters: parameters.custom,
-      correlationId: parameters.correlationId,
-      sequenceStart: parameters.sequenceStart,
-      sequenceEnd: parameters.sequenceEnd,
-      priority: parameters.priority,
-      timeoutMicroseconds: parameters.timeoutMicroseconds,
-    },
-    outputs: { named, others: { binary: parameters.binaryOutput ?? false, classes: 0 } },
-  };
+  if (named.size > 0) {
+    request.requestedOutputs = [...named.keys()];
+    request.outputs = { named, others: request.outputs.others };
+  }
+  if (key !== undefined) keepHeader(model, key, request, reader.binaryInputs);
+  return request;
 }
 
 /**

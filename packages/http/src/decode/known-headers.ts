@@ -1,14 +1,5 @@
 import { type DataType, NO_PARAMETERS, type ReadyModel } from "@tritonjs/core";
-import type { RequestParameters } from "./request-parameters.js";
-import type { OutputForm } from "./requested-outputs.js";
-
-/** What the JSON of a request says besides its inputs. */
-export interface RequestHeader {
-  readonly id: string;
-  readonly parameters: RequestParameters;
-  readonly requestedOutputs: readonly string[];
-  readonly named: ReadonlyMap<string, OutputForm>;
-}
+import type { DecodedRequest } from "./decoded-request.js";
 
 /** An input whose bytes follow the JSON. */
 export interface BinaryInput {
@@ -19,7 +10,9 @@ export interface BinaryInput {
 }
 
 /** What JSON says that has all tensors behind it: everything but their bytes. */
-export interface BinaryHeader extends RequestHeader {
+export interface BinaryHeader {
+  /** The request without its tensors. */
+  readonly request: DecodedRequest;
   readonly inputs: readonly BinaryInput[];
 }
 
@@ -42,17 +35,21 @@ export function knownHeader({ config }: ReadyModel, key: string): BinaryHeader |
   return headersOf.get(config)?.get(key);
 }
 
-/** Keeps what a header says, unless it says it to one request alone. With ever new ones, those before are dropped. */
+/**
+ * Keeps what a header says, unless it says it to one request alone. With ever new ones, those before are dropped.
+ *
+ * @param inputs those of the request, if all of them follow the JSON
+ */
 export function keepHeader(
   { config }: ReadyModel,
   key: string,
-  header: RequestHeader & { readonly inputs: readonly BinaryInput[] | undefined },
+  request: DecodedRequest,
+  inputs: readonly BinaryInput[] | undefined,
 ): void {
-  const { id, inputs, parameters, named } = header;
-  if (id !== "" || inputs === undefined || Object.keys(parameters.custom).length > 0) return;
-  for (const { range } of named.values()) if (range !== undefined) return;
+  if (request.id !== "" || inputs === undefined || request.parameters !== NO_PARAMETERS) return;
+  for (const { range } of request.outputs.named.values()) if (range !== undefined) return;
   const known = headersOf.get(config) ?? new Map<string, BinaryHeader>();
   headersOf.set(config, known);
   if (known.size >= MAX_HEADERS) known.clear();
-  known.set(key, { ...header, inputs, parameters: { ...parameters, custom: NO_PARAMETERS } });
+  known.set(key, { request: request.withoutInputs(), inputs });
 }

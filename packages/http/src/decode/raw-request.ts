@@ -1,6 +1,6 @@
 import { elementByteSize, fromConfigDataType, type ReadyModel, Tensor, TritonError } from "@tritonjs/core";
-import type { DecodedRequest } from "./infer-request.js";
-import { sameForm } from "./requested-outputs.js";
+import { DecodedRequest } from "./decoded-request.js";
+import { ALL_IN_BINARY } from "./requested-outputs.js";
 
 const PREFIX = "[request id: <id_unknown>] ";
 
@@ -31,7 +31,10 @@ export function decodeRawRequest(model: ReadyModel, body: Uint8Array, maxInputSi
     input.dataType === "TYPE_STRING"
       ? rawString(input.name, input.dims, shape, body)
       : rawTensor(model, shape, body);
-  return { init: { inputs: new Map([[input.name, tensor]]) }, outputs: sameForm(true) };
+  const request = new DecodedRequest();
+  request.inputs = new Map([[input.name, tensor]]);
+  request.outputs = ALL_IN_BINARY;
+  return request;
 }
 
 function rawString(name: string, dims: readonly number[], shape: number[], body: Uint8Array): Tensor {

@@ -1,23 +1,13 @@
-import { NO_PARAMETERS, type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
+import { type ParameterValue, TritonError } from "@tritonjs/core";
 import { asBoolean, asText, asUnsigned, find, isInteger, isUnsigned, members } from "../json/access.js";
 import { JsonDouble, type JsonValue } from "../json/json-value.js";
+import type { DecodedRequest } from "./decoded-request.js";
+import { ALL_IN_BINARY, ALL_IN_JSON } from "./requested-outputs.js";
 
 const MAX_CORRELATION_ID_LENGTH = 128;
 
-/** What the `parameters` of an infer request say. */
-export interface RequestParameters {
-  correlationId?: bigint | string;
-  sequenceStart?: boolean;
-  sequenceEnd?: boolean;
-  priority?: number;
-  timeoutMicroseconds?: number;
-  binaryOutput?: boolean;
-  /** The rest, which is for the model. */
-  custom: Parameters;
-}
-
 /** Those with a meaning of their own, by name. */
-const reserved: Readonly<Record<string, (value: JsonValue, into: RequestParameters) => void>> = {
+const reserved: Readonly<Record<string, (value: JsonValue, into: DecodedRequest) => void>> = {
   sequence_id: (value, into) => {
     into.correlationId = isUnsigned(value) ? BigInt(value) : correlationText(value);
   },
@@ -34,26 +24,29 @@ const reserved: Readonly<Record<string, (value: JsonValue, into: RequestParamete
     into.timeoutMicroseconds = Number(asUnsigned(value, "Unable to parse 'timeout'"));
   },
   binary_data_output: (value, into) => {
-    into.binaryOutput = asBoolean(value, "Unable to parse 'binary_data_output'");
+    const binary = asBoolean(value, "Unable to parse 'binary_data_output'");
+    into.outputs = binary ? ALL_IN_BINARY : ALL_IN_JSON;
   },
 };
 
-/** Reads `parameters` of an infer request; without any there is nothing but `custom: {}`. */
-export function readRequestParameters(request: JsonValue): RequestParameters {
+/** Reads `parameters` of an infer request into it. */
+export function readRequestParameters(request: JsonValue, into: DecodedRequest): void {
   const json = find(request, "parameters");
-  if (json === undefined) return { custom: NO_PARAMETERS };
-  const custom: Record<string, ParameterValue> = Object.create(null);
-  const parameters: RequestParameters = { custom };
+  if (json === undefined) return;
+  let custom: Record<string, ParameterValue> | undefined;
   for (const [name, value] of members(json, "failed to get request params.")) {
-    if (Object.hasOwn(reserved, name)) reserved[name]!(value, parameters);
+    if (Object.hasOwn(reserved, name)) reserved[name]!(value, into);
     else if (name.startsWith("triton_")) {
       throw new TritonError(
         "INVALID_ARG",
         "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
       );
-    } else custom[name] = readParameter(name, value);
+    } else {
+      custom ??= Object.create(null) as Record<string, ParameterValue>;
+      custom[name] = readParameter(name, value);
+    }
   }
-  return parameters;
+  if (custom !== undefined) into.parameters = custom;
 }
 
 /** A parameter for the model: string, integer, boolean or double. */

@@ -20,10 +20,13 @@ export interface OutputForms {
   readonly others: OutputForm;
 }
 
-/** All outputs alike. */
-export function sameForm(binary: boolean): OutputForms {
-  return { named: new Map(), others: { binary, classes: 0 } };
-}
+const NO_FORMS: ReadonlyMap<string, OutputForm> = new Map();
+
+/** All outputs as JSON, where the client asks for nothing else. */
+export const ALL_IN_JSON: OutputForms = { named: NO_FORMS, others: { binary: false, classes: 0 } };
+
+/** All outputs in binary. */
+export const ALL_IN_BINARY: OutputForms = { named: NO_FORMS, others: { binary: true, classes: 0 } };
 
 /** Reads `outputs` of an infer request. Of an output that is asked for twice the first form counts. */
 export function readRequestedOutputs(

@@ -1,9 +1,11 @@
 import {
-  type InferenceRequest,
   type InferenceResponse,
+  type PinnedModel,
+  type RequestHandle,
   type RequestShare,
   TritonError,
 } from "@tritonjs/core";
+import type { DecodedRequest } from "../decode/decoded-request.js";
 import { decodeGenerateRequest } from "../decode/generate-request.js";
 import { encodeGenerateResponse } from "../encode/generate-response.js";
 import { BodyStream } from "../exchange/body-stream.js";
@@ -13,7 +15,7 @@ import { toJsonBytes } from "../json/write-json.js";
 import { statusFromCode } from "../status-from-code.js";
 import { traceReceived } from "./http-trace.js";
 import { type Exchange, modelPath, type Route } from "./route.js";
-import { type RequestBody, startOrRefuse, turnAtFullQueue } from "./run-inference.js";
+import { startOrRefuse, turnAtFullQueue } from "./run-inference.js";
 
 const NOT_ONE =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various " +
@@ -40,6 +42,12 @@ export const generateRoutes: readonly Route[] = [
   },
 ];
 
+/** A request and the version that it was decoded for. */
+interface PinnedRequest {
+  readonly model: PinnedModel;
+  readonly decoded: DecodedRequest;
+}
+
 /** A response or an error of the model, as JSON. */
 interface Part {
   readonly status: number;
@@ -47,10 +55,10 @@ interface Part {
 }
 
 async function generate(exchange: Exchange): Promise<V2Response> {
-  const body = await decode(exchange);
+  const { model, decoded } = await decode(exchange);
   const parts: Part[] = [];
   await new Promise<void>((resolve, reject) => {
-    startOrRefuse(exchange, body, reject, (outcome, final) => {
+    startOrRefuse(exchange, model, decoded, reject, (outcome, final) => {
       if (outcome !== undefined) parts.push(toPart(outcome));
       if (final) resolve();
     });
@@ -62,26 +70,30 @@ async function generate(exchange: Exchange): Promise<V2Response> {
 
 /** The status is that of the first event; what comes later can only say so in its own event. */
 async function generateStream(exchange: Exchange): Promise<V2Response> {
-  const body = await decode(exchange);
+  const pinned = await decode(exchange);
   // The request goes on after the first event, with which the exchange ends.
   const memory = exchange.memory.split(exchange.memory.bytes);
   try {
-    return await streamEvents(exchange, body, memory);
+    return await streamEvents(exchange, pinned, memory);
   } catch (refusal) {
     memory.release();
     throw refusal;
   }
 }
 
-function streamEvents(exchange: Exchange, body: RequestBody, memory: RequestShare): Promise<V2Response> {
+function streamEvents(
+  exchange: Exchange,
+  { model, decoded }: PinnedRequest,
+  memory: RequestShare,
+): Promise<V2Response> {
   return new Promise((resolve, reject) => {
-    let request: InferenceRequest | undefined;
+    let request: RequestHandle | undefined;
     const events = new BodyStream({
       onDrain: () => request?.resume(),
       onCancel: () => request?.cancel(),
     });
     const headers = { "content-type": "text/event-stream; charset=utf-8" };
-    startOrRefuse(exchange, body, reject, (outcome, final, running) => {
+    startOrRefuse(exchange, model, decoded, reject, (outcome, final, running) => {
       request = running;
       if (outcome !== undefined) {
         const { status, json } = toPart(outcome);
@@ -102,18 +114,19 @@ async function* inChunks(json: Uint8Array): AsyncGenerator<Uint8Array> {
   yield json;
 }
 
-async function decode(exchange: Exchange): Promise<RequestBody> {
+async function decode(exchange: Exchange): Promise<PinnedRequest> {
   const { service, request, memory, maxInputSize } = exchange;
-  const model = service.model(exchange.model, exchange.version);
+  const found = service.model(exchange.model, exchange.version);
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
   }
-  const turn = turnAtFullQueue(exchange);
+  const turn = turnAtFullQueue(exchange, found);
   if (turn !== undefined) await turn;
   const start = service.tracing?.now();
   const body = await request.readBody(memory, maxInputSize);
   traceReceived(exchange, start);
-  return decodeGenerateRequest(model, body, maxInputSize);
+  const model = found.inService();
+  return { model, decoded: decodeGenerateRequest(model, body, maxInputSize) };
 }
 
 function toPart(outcome: InferenceResponse | TritonError): Part {

@@ -1,16 +1,16 @@
-import { isDecoupled, RequestRegions, TritonError } from "@tritonjs/core";
+import { isDecoupled, type ReadyModel, RequestRegions, TritonError } from "@tritonjs/core";
 import { decompress, type RequestEncoding, requestEncoding } from "../decode/decompress.js";
 import { forwardHeaders } from "../decode/forwarded-headers.js";
 import { decodeInferRequest, inferenceHeaderLength } from "../decode/infer-request.js";
 import { decodeRawRequest } from "../decode/raw-request.js";
 import { type EncodedResponse, encodeInferResponse } from "../encode/infer-response.js";
+import { compress, responseEncoding } from "../encode/response-encoding.js";
 import { firstHeader } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";
 import { BODY_ALLOWANCE } from "../limits.js";
 import { traceReceived } from "./http-trace.js";
-import { inferResponse } from "./infer-response.js";
 import { type Exchange, modelPath, type Route } from "./route.js";
-import { type RequestBody, runSingle, turnAtFullQueue } from "./run-inference.js";
+import { runSingle, turnAtFullQueue } from "./run-inference.js";
 
 /** Inference. */
 export const inferRoute: Route = {
@@ -27,20 +27,15 @@ export const inferRoute: Route = {
  */
 async function infer(exchange: Exchange): Promise<V2Response> {
   const { service, request, maxInputSize } = exchange;
-  const model = service.model(exchange.model, exchange.version);
-  if (isDecoupled(model.config)) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      "HTTP end point doesn't support models with decoupled transaction policy",
-    );
-  }
+  const found = service.model(exchange.model, exchange.version);
+  refuseDecoupled(found);
   const encoding = requestEncoding(firstHeader(request, "content-encoding"));
   if (encoding === undefined) {
     return faultResponse(501, "Unsupported compression type", "text/plain", {
       "accept-encoding": "gzip, deflate",
     });
   }
-  const turn = turnAtFullQueue(exchange);
+  const turn = turnAtFullQueue(exchange, found);
   if (turn !== undefined) await turn;
   const start = service.tracing?.now();
   const body = await readDecompressed(exchange, encoding);
@@ -50,6 +45,8 @@ async function infer(exchange: Exchange): Promise<V2Response> {
     body.length,
   );
   exchange.errorType = "application/json";
+  const model = found.inService();
+  if (model !== found) refuseDecoupled(model);
   const regions = new RequestRegions(service.sharedMemory);
   let encoded: EncodedResponse;
   try {
@@ -57,7 +54,11 @@ async function infer(exchange: Exchange): Promise<V2Response> {
       headerLength === 0
         ? decodeRawRequest(model, body, maxInputSize)
         : decodeInferRequest(model, body, headerLength, maxInputSize, regions);
-    const response = await runSingle(exchange, withForwarded(exchange, decoded.init));
+    const { forwardedHeaders } = exchange;
+    if (forwardedHeaders !== undefined) {
+      decoded.parameters = forwardHeaders(request.rawHeaders, forwardedHeaders, decoded.parameters);
+    }
+    const response = await runSingle(exchange, model, decoded);
     encoded = encodeInferResponse(model, response, decoded.outputs, exchange.labels);
   } finally {
     regions.release();
@@ -65,9 +66,12 @@ async function infer(exchange: Exchange): Promise<V2Response> {
   return inferResponse(encoded, firstHeader(request, "accept-encoding"));
 }
 
-function withForwarded({ request, forwardedHeaders }: Exchange, body: RequestBody): RequestBody {
-  if (forwardedHeaders === undefined) return body;
-  return { ...body, parameters: forwardHeaders(request.rawHeaders, forwardedHeaders, body.parameters) };
+function refuseDecoupled({ config }: ReadyModel): void {
+  if (!isDecoupled(config)) return;
+  throw new TritonError(
+    "UNSUPPORTED",
+    "HTTP end point doesn't support models with decoupled transaction policy",
+  );
 }
 
 function readDecompressed(exchange: Exchange, encoding: RequestEncoding): Promise<Uint8Array> {
@@ -76,4 +80,20 @@ function readDecompressed(exchange: Exchange, encoding: RequestEncoding): Promis
   const body = request.readBody(memory, maxInputSize, headerLength >= 0 ? headerLength : undefined);
   if (encoding === "identity") return body;
   return body.then((bytes) => decompress(exchange, bytes, encoding, maxInputSize + BODY_ALLOWANCE));
+}
+
+/** The answer of an inference, compressed if the client prefers that. The header length counts uncompressed bytes. */
+function inferResponse(
+  { json, tensors }: EncodedResponse,
+  acceptEncoding: string | undefined,
+): V2Response | Promise<V2Response> {
+  const headers: Record<string, string> = {
+    "content-type": tensors.length > 0 ? "application/octet-stream" : "application/json",
+  };
+  if (tensors.length > 0) headers["inference-header-content-length"] = String(json.length);
+  const pieces = [json, ...tensors];
+  const encoding = responseEncoding(acceptEncoding);
+  if (encoding === "identity") return { status: 200, headers, body: tensors.length === 0 ? json : pieces };
+  headers["content-encoding"] = encoding;
+  return compress(Buffer.concat(pieces), encoding).then((body) => ({ status: 200, headers, body }));
 }

@@ -1,34 +1,23 @@
-import {
-  InferenceRequest,
-  type InferenceRequestInit,
-  type InferenceResponse,
-  type ResponseHandler,
-  TritonError,
-} from "@tritonjs/core";
+import { type InferenceResponse, type PinnedModel, type ResponseHandler, TritonError } from "@tritonjs/core";
+import type { DecodedRequest } from "../decode/decoded-request.js";
 import { ClientGone } from "../exchange/body-buffer.js";
 import type { Exchange } from "./route.js";
-
-/** A decoded request: what is left out comes from the path. */
-export type RequestBody = Omit<InferenceRequestInit, "modelName" | "modelVersion" | "onResponse">;
-
-/** Receives what a request leads to, and the request itself, which can be paused. */
-export type ResponseListener = (
-  outcome: Parameters<ResponseHandler>[0],
-  final: boolean,
-  request: InferenceRequest,
-) => void;
 
 /**
  * Runs a request that has exactly one answer.
  *
  * @throws TritonError when the request is refused or fails, INTERNAL when there is not exactly one answer.
  */
-export function runSingle(exchange: Exchange, body: RequestBody): Promise<InferenceResponse> {
+export function runSingle(
+  exchange: Exchange,
+  model: PinnedModel,
+  decoded: DecodedRequest,
+): Promise<InferenceResponse> {
   return new Promise((resolve, reject) => {
     let count = 0;
     let last: InferenceResponse | undefined;
     let error: TritonError | undefined;
-    startOrRefuse(exchange, body, reject, (outcome, final) => {
+    startOrRefuse(exchange, model, decoded, reject, (outcome, final) => {
       if (TritonError.is(outcome)) error ??= outcome;
       else if (outcome !== undefined) {
         count++;
@@ -46,9 +35,8 @@ export function runSingle(exchange: Exchange, body: RequestBody): Promise<Infere
  * The turn of a request whose model's queue is full, to be awaited before its body is read: what it holds cannot matter.
  * Undefined while the queue has room. Rejects with UNAVAILABLE when it is still full then.
  */
-export function turnAtFullQueue(exchange: Exchange): Promise<void> | undefined {
-  const room = exchange.service.awaitRoom?.(exchange.model, exchange.version, "");
-  return room?.catch((refusal: unknown) => {
+export function turnAtFullQueue(exchange: Exchange, model: PinnedModel): Promise<void> | undefined {
+  return model.awaitRoom("")?.catch((refusal: unknown) => {
     exchange.errorType = "application/json";
     throw refusal;
   });
@@ -57,12 +45,13 @@ export function turnAtFullQueue(exchange: Exchange): Promise<void> | undefined {
 /** As `start`, and hands the error of a request that is refused to `refuse`, when it is the refusal's turn. */
 export function startOrRefuse(
   exchange: Exchange,
-  body: RequestBody,
+  model: PinnedModel,
+  decoded: DecodedRequest,
   refuse: (error: unknown) => void,
-  onResponse: ResponseListener,
+  onResponse: ResponseHandler,
 ): void {
   try {
-    start(exchange, body, onResponse);
+    start(exchange, model, decoded, onResponse);
   } catch (thrown) {
     const turn = isUnavailable(thrown) ? exchange.service.refusalTurn?.() : undefined;
     if (turn === undefined) refuse(thrown);
@@ -75,39 +64,28 @@ function isUnavailable(thrown: unknown): boolean {
 }
 
 /**
- * Hands a request to the service and cancels it when the client leaves. From the moment the service has taken it,
- * errors are `text/plain`.
+ * Sends a request and cancels it when the client leaves. From the moment the model has taken it, errors are `text/plain`.
  *
  * @throws TritonError when the request is refused: `onResponse` is then never called.
  */
-function start(exchange: Exchange, body: RequestBody, onResponse: ResponseListener): void {
-  const { service, request: sender, trace } = exchange;
+function start(
+  exchange: Exchange,
+  model: PinnedModel,
+  decoded: DecodedRequest,
+  onResponse: ResponseHandler,
+): void {
+  const { request: sender, trace } = exchange;
   if (sender.gone) throw new ClientGone();
-  const request = new InferenceRequest({
-    modelName: exchange.model,
-    modelVersion: exchange.version,
-    id: body.id,
-    inputs: body.inputs,
-    requestedOutputs: body.requestedOutputs,
-    parameters: body.parameters,
-    priority: body.priority,
-    timeoutMicroseconds: body.timeoutMicroseconds,
-    correlationId: body.correlationId,
-    sequenceStart: body.sequenceStart,
-    sequenceEnd: body.sequenceEnd,
-    trace: trace?.request,
-    onResponse(outcome, final) {
-      exchange.errorType = "text/plain";
-      if (outcome !== undefined) trace?.responded();
-      if (final) stopWatching();
-      onResponse(outcome, final, request);
-    },
+  decoded.trace = trace?.request;
+  let stopWatching: (() => void) | undefined;
+  const sent = model.infer(decoded, (outcome, final, request) => {
+    exchange.errorType = "text/plain";
+    if (outcome !== undefined) trace?.responded();
+    if (final) stopWatching?.();
+    onResponse(outcome, final, request);
   });
-  const stopWatching = sender.onGone(() => request.cancel());
-  try {
-    service.infer(request);
-  } catch (thrown) {
-    stopWatching();
-    throw thrown;
-  }
+  if (sent.settled) return;
+  // An inline callback has run by now: the client may have left meanwhile.
+  if (sender.gone) sent.cancel();
+  else stopWatching = sender.onGone(() => sent.cancel());
 }

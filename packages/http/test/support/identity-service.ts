@@ -1,9 +1,9 @@
 import {
-  type InferenceRequest,
+  InferenceRequest,
   type InferenceService,
   Log,
   type ModelConfig,
-  type ReadyModel,
+  type PinnedModel,
   RequestMemory,
   SharedMemory,
   Tensor,
@@ -87,12 +87,27 @@ export class IdentityService implements InferenceService {
     return this.isModelReady(name);
   }
 
-  model(name: string): ReadyModel {
+  model(name: string): PinnedModel {
     const config = this.#models.find((known) => known.name === name);
     if (config === undefined) {
       throw new TritonError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
     }
-    return { name, version: 1, config, labels: new Map([["OUT", ["zero", "one"]]]) };
+    const model: PinnedModel = {
+      name,
+      version: 1,
+      config,
+      labels: new Map([["OUT", ["zero", "one"]]]),
+      inService: () => model,
+      awaitRoom: () => undefined,
+      infer: (init, onResponse) => {
+        const request = new InferenceRequest({ ...init, modelName: name, onResponse });
+        this.requests.push(request);
+        if (this.onRequest === undefined) this.answer(request);
+        else this.onRequest(request);
+        return request;
+      },
+    };
+    return model;
   }
 
   modelMetadata(name: string) {
@@ -126,12 +141,6 @@ export class IdentityService implements InferenceService {
 
   async repositoryIndex() {
     return this.#models.map(({ name }) => ({ name, version: "1", state: "READY" }));
-  }
-
-  infer(request: InferenceRequest): void {
-    this.requests.push(request);
-    if (this.onRequest === undefined) this.answer(request);
-    else this.onRequest(request);
   }
 
   /** Answers a request with its input. */

@@ -1,4 +1,4 @@
-import { InferenceRequest, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { type RequestHandle, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
 import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behaviours/behaviour.js";
 import { elements } from "../behaviours/tensors.js";
 import { cacheOf } from "../cache-of.js";
@@ -39,7 +39,7 @@ export class TrafficServer {
   readonly triton: Triton;
   /** Differences of answers from the recorded ones. */
   readonly differences: string[] = [];
-  readonly #requests: InferenceRequest[] = [];
+  readonly #requests: RequestHandle[] = [];
 
   /** Serves the models of a case: bound by behaviour, or from a repository where the outcome shows its path. */
   static async start(recorded: TrafficCase): Promise<TrafficServer> {
@@ -94,19 +94,15 @@ export class TrafficServer {
   }
 
   /** Sends a request; the list is empty when it is rejected. */
-  #infer(step: TrafficStep, body: InferBody): readonly InferenceRequest[] {
+  #infer(step: TrafficStep, body: InferBody): readonly RequestHandle[] {
     const [, , , name = "", , version] = step.POST?.split("/") ?? ["", "", "", step["gRPC ModelInfer"]];
-    const request = new InferenceRequest({
-      modelName: name,
-      modelVersion: version ?? "",
-      inputs: new Map(body.inputs.map((input) => [input.name, toTensor(input)])),
-      onResponse: (outcome) => this.#check(step, outcome),
-    });
-    // The gRPC frontend cancels a call when its deadline passes.
+    const inputs = new Map(body.inputs.map((input) => [input.name, toTensor(input)]));
     const deadline = step.client_deadline_seconds;
-    if (deadline !== undefined) this.clock.setTimer(deadline * 1000, () => void request.cancel());
     try {
-      this.triton.service.infer(request);
+      const model = this.triton.service.model(name, version ?? "");
+      const request = model.infer({ inputs }, (outcome) => this.#check(step, outcome));
+      // The gRPC frontend gives a call up when its deadline passes.
+      if (deadline !== undefined) this.clock.setTimer(deadline * 1000, () => void request.cancel());
       this.#requests.push(request);
       return [request];
     } catch (error) {
@@ -127,7 +123,7 @@ export class TrafficServer {
     }
   }
 
-  async #answered(requests: readonly InferenceRequest[]): Promise<void> {
+  async #answered(requests: readonly RequestHandle[]): Promise<void> {
     const isWaiting = (): boolean => requests.some((request) => !request.settled);
     for (let waited = 0; isWaiting() && waited < ANSWER_WITHIN_MS; waited++) await this.clock.advance(1);
     if (isWaiting()) throw new Error("requests without an answer");

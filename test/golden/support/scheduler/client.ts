@@ -1,9 +1,9 @@
 import {
   type DataType,
-  InferenceRequest,
   type InferenceResponse,
   isDecoupled,
   type Parameters,
+  type RequestHandle,
   Tensor,
   type Triton,
   TritonError,
@@ -27,7 +27,7 @@ const GIVEN_UP = "CANCELLED(client)";
 export class Client {
   readonly responses: ResponseRecord[] = [];
   readonly arrivals: Arrival[] = [];
-  readonly #requests = new Map<string, InferenceRequest>();
+  readonly #requests = new Map<string, RequestHandle>();
   /** Ids whose last answer has come, or whose client cancelled. */
   readonly #ended = new Set<string>();
 
@@ -52,8 +52,7 @@ export class Client {
   #infer(action: Action): void {
     const { id, sequence, stream } = action;
     const modelName = action.model ?? this.modelName;
-    const request = new InferenceRequest({
-      modelName,
+    const init = {
       id: action.request_id ?? id,
       inputs: new Map(Object.entries(action.in ?? {}).map(([name, text]) => [name, toTensor(text)])),
       requestedOutputs: action.outputs,
@@ -63,12 +62,12 @@ export class Client {
       correlationId: typeof sequence?.id === "number" ? BigInt(sequence.id) : sequence?.id,
       sequenceStart: sequence?.start,
       sequenceEnd: sequence?.end,
-      onResponse: (outcome, final) => this.#answer(action, outcome, final),
-    });
-    this.#requests.set(id, request);
+    };
     try {
-      if (!stream && isDecoupled(this.triton.service.model(modelName, "").config)) throw decoupledError();
-      this.triton.service.infer(request);
+      const model = this.triton.service.model(modelName, "");
+      if (!stream && isDecoupled(model.config)) throw decoupledError();
+      const request = model.infer(init, (outcome, final) => this.#answer(action, outcome, final));
+      this.#requests.set(id, request);
     } catch (error) {
       this.#answer(action, TritonError.from(error), true);
     }

@@ -1,0 +1,65 @@
+import type { ModelConfig } from "../config/model-config.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
+import type { RequestHandle } from "../request/request-handle.js";
+import type { PinnedModel } from "./inference-service.js";
+import type { RefusalLine } from "./refusal-line.js";
+
+/** What a pin needs of the service that made it. */
+export interface PinOwner {
+  readonly refusals: RefusalLine;
+  /** @throws TritonError UNAVAILABLE while the server takes no requests. */
+  assertOpen(): void;
+  /** Looks a version up that is ready. @throws TritonError NOT_FOUND, UNAVAILABLE or INVALID_ARG. */
+  find(name: string, version: string): ModelVersion;
+}
+
+/** The version that one look-up has found. Its configuration is the one that the request is decoded with. */
+export class PinnedVersion implements PinnedModel {
+  readonly config: ModelConfig;
+  readonly #owner: PinOwner;
+  readonly #model: ModelVersion;
+  readonly #requested: string;
+
+  /** @param requested the version as the client wrote it, for another look-up */
+  constructor(owner: PinOwner, model: ModelVersion, requested: string) {
+    this.config = model.config;
+    this.#owner = owner;
+    this.#model = model;
+    this.#requested = requested;
+  }
+
+  get name(): string {
+    return this.#model.name;
+  }
+
+  get version(): number {
+    return this.#model.version;
+  }
+
+  get labels(): ReadonlyMap<string, readonly string[]> {
+    return this.#model.labels;
+  }
+
+  inService(): PinnedVersion {
+    if (this.#model.state === "READY") return this;
+    const found = this.#owner.find(this.name, this.#requested);
+    return new PinnedVersion(this.#owner, found, this.#requested);
+  }
+
+  awaitRoom(id: string): Promise<void> | undefined {
+    return this.#model.isFull ? this.#awaitRefusal(id) : undefined;
+  }
+
+  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
+    this.#owner.assertOpen();
+    return this.#model.send(init, onResponse);
+  }
+
+  async #awaitRefusal(id: string): Promise<void> {
+    await this.#owner.refusals.turn();
+    this.#owner.assertOpen();
+    const refusal = this.inService().#model.refusal(id);
+    if (refusal !== undefined) throw refusal;
+  }
+}

@@ -1,0 +1,53 @@
+import type { RequestHandle } from "@tritonjs/core";
+
+/** A request of a stream that is not answered yet. */
+export interface OpenRequest {
+  /** Undefined until the model has taken the request. */
+  sent: RequestHandle | undefined;
+  previous: OpenRequest | undefined;
+  next: OpenRequest | undefined;
+}
+
+/**
+ * The requests of a stream that are not answered yet: a list through its entries. A `Set` that lives as long as the stream
+ * keeps answered requests alive: each table that V8 outgrows holds its entries and the next table, and one of old age is
+ * collected seldom.
+ */
+export class OpenRequests {
+  #first: OpenRequest | undefined;
+  #last: OpenRequest | undefined;
+
+  get isEmpty(): boolean {
+    return this.#first === undefined;
+  }
+
+  /** Adds an entry for the next request. */
+  add(): OpenRequest {
+    const entry: OpenRequest = { sent: undefined, previous: this.#last, next: undefined };
+    if (this.#last === undefined) this.#first = entry;
+    else this.#last.next = entry;
+    this.#last = entry;
+    return entry;
+  }
+
+  /** Does nothing for an entry that is not there any more. */
+  delete(entry: OpenRequest): void {
+    const { previous, next } = entry;
+    if (previous !== undefined) previous.next = next;
+    else if (this.#first === entry) this.#first = next;
+    else return;
+    if (next !== undefined) next.previous = previous;
+    else this.#last = previous;
+    entry.previous = undefined;
+    entry.next = undefined;
+  }
+
+  /** Those that a model has taken, oldest first. */
+  sent(): RequestHandle[] {
+    const all: RequestHandle[] = [];
+    for (let entry = this.#first; entry !== undefined; entry = entry.next) {
+      if (entry.sent !== undefined) all.push(entry.sent);
+    }
+    return all;
+  }
+}
