@@ -11,6 +11,7 @@ const root = process.argv[2] ?? repository;
 
 const CORE_ORDER = [
   "errors",
+  "async",
   "clock",
   "files",
   "tensor",
@@ -20,7 +21,6 @@ const CORE_ORDER = [
   "response",
   "shared-memory",
   "callable",
-  "client",
   "request-memory",
   "batch",
   "cache",
@@ -48,7 +48,9 @@ const PACKAGES = {
     "@tensorflow/tfjs",
   ],
   http: ["@tritonjs/core", "fastify", "ndarray"],
-  grpc: ["@tritonjs/core", "@grpc/grpc-js", "protobufjs"],
+  "grpc-messages": ["protobufjs"],
+  grpc: ["@tritonjs/core", "@tritonjs/grpc-messages", "@grpc/grpc-js"],
+  client: ["@tritonjs/core", "@tritonjs/grpc-messages", "@grpc/grpc-js", "ndarray"],
   cli: ["@tritonjs/core", "@tritonjs/http", "@tritonjs/grpc", "commander"],
 };
 

@@ -91,7 +91,7 @@ describe("with a target latency", () => {
     const bench = await (await new Bench().bind()).teach();
     const start = bench.clock.now();
     await bench.send(1, 2);
-    await bench.send(2, 100, { timeoutMicroseconds: 20_000 });
+    await bench.send(2, 100, { timeoutMs: 20 });
     expect(bench.batches[0]!.rows).toBe(2);
     expect(bench.batches[0]!.at - start).toBeLessThanOrEqual(10);
     expect(bench.latenciesMs).toHaveLength(2);
@@ -161,8 +161,8 @@ describe("at the door", () => {
   it("the deadline that a request brings counts in the place of the target", async () => {
     const bench = await (await new Bench().bind()).teach();
     const first = bench.sendAll(100);
-    const patient = bench.sendAll(1, { timeoutMicroseconds: 5_000_000 });
-    const hasty = bench.sendAll(1, { timeoutMicroseconds: 5000 });
+    const patient = bench.sendAll(1, { timeoutMs: 5000 });
+    const hasty = bench.sendAll(1, { timeoutMs: 5 });
     await bench.clock.advance(500);
     expect((await first).at(-1)).toContain("UNAVAILABLE");
     expect(await patient).toEqual(["done"]);

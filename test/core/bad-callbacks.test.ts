@@ -173,7 +173,7 @@ describe("a callback that", () => {
     const own = new Triton({ clock, exitTimeoutSecs: 1 });
     const handle = own.bind({ ...specs, inferFunc: batch(() => new Promise<never>(() => {})) });
     await handle.ready();
-    const late = outcomeOf(echo(handle, 1, { timeoutMicroseconds: 5000 }));
+    const late = outcomeOf(echo(handle, 1, { timeoutMs: 5 }));
     const forever = outcomeOf(echo(handle, 2));
     await clock.advance(5);
     expect(await late).toMatch(/^UNAVAILABLE/);

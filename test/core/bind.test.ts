@@ -82,7 +82,7 @@ describe("requests in process", () => {
     await using triton = new Triton();
     const handle = triton.bind(specs);
     const prefix = "INVALID_ARG [request id: r] ";
-    const options = { requestId: "r" };
+    const options = { id: "r" };
     const wrong = (inputs: Record<string, unknown>) => outcomeOf(triton.infer("m", inputs, options));
     expect(await wrong({})).toBe(
       `${prefix}expected 1 inputs but got 0 inputs for model 'm'. Got input(s) [], but missing required input(s) ` +

@@ -104,7 +104,7 @@ describe("a callback", () => {
     expect([await cancelled, held.seen.aborted]).toEqual(["CANCELLED the request was cancelled", 1]);
     held.release();
     await clock.settle();
-    const late = outcomeOf(logic.infer({ x: [1] }, { timeoutMicroseconds: 50_000 }));
+    const late = outcomeOf(logic.infer({ x: [1] }, { timeoutMs: 50 }));
     await clock.advance(50);
     expect([await late, held.seen.aborted]).toEqual(["UNAVAILABLE Request timeout expired", 2]);
     held.release();

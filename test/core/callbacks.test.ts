@@ -120,7 +120,7 @@ describe("a plain callback", () => {
     });
     await handle.ready();
     const parameters = { user: "ann", retries: 3, strict: true };
-    await Promise.all([echo(handle, 1, { requestId: "r1", parameters, priority: 2 }), echo(handle, 2)]);
+    await Promise.all([echo(handle, 1, { id: "r1", parameters, priority: 2 }), echo(handle, 2)]);
     expect(seen).toEqual([
       { id: "r1", parameters, priority: 2, batchSize: 1, requestedOutputs: [] },
       { id: "", parameters: {}, priority: 0, batchSize: 1, requestedOutputs: [] },

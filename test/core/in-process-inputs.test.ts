@@ -45,7 +45,7 @@ describe("an inference in process", () => {
     const model = triton.bind({ modelName: "m", ...tensor("FP32", [1]), inferFunc: neverLoads });
     const controller = new AbortController();
     const aborted = model.inferSample({ x: [1] }, { signal: controller.signal });
-    const expired = model.inferSample({ x: [1] }, { timeoutMicroseconds: 1 });
+    const expired = model.inferSample({ x: [1] }, { timeoutMs: 0.001 });
     await expect(expired).rejects.toMatchObject({ code: "UNAVAILABLE", message: "Request timeout expired" });
     controller.abort();
     await expect(aborted).rejects.toMatchObject({ code: "CANCELLED" });

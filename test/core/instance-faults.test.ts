@@ -51,8 +51,8 @@ describe.each(["inline", "worker", "process"] as const)("a callback of isolation
     const clock = new VirtualClock();
     const handle = await served(isolation, {}, { clock, exitTimeoutSecs: 5 });
     const sent = outcomesOf([
-      echo(handle, NEVER_SETTLES, { timeoutMicroseconds: 100_000 }),
-      echo(handle, 1, { timeoutMicroseconds: 100_000 }),
+      echo(handle, NEVER_SETTLES, { timeoutMs: 100 }),
+      echo(handle, 1, { timeoutMs: 100 }),
       echo(handle, 2),
     ]);
     await clock.advance(100);
@@ -107,7 +107,7 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
   it("is ended when a batch runs on though nobody waits for it", async () => {
     const clock = new VirtualClock();
     const handle = await served(isolation, { abandonedTimeoutMs: 500 }, { clock });
-    const loop = outcomeOf(echo(handle, LOOPS, { timeoutMicroseconds: 100_000 }));
+    const loop = outcomeOf(echo(handle, LOOPS, { timeoutMs: 100 }));
     const next = outcomeOf(echo(handle, 1));
     await clock.advance(100);
     expect(await loop).toBe("UNAVAILABLE Request timeout expired");

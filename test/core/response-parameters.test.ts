@@ -1,3 +1,4 @@
+import { InferenceServerClient } from "@tritonjs/client/grpc";
 import {
   batch,
   done,
@@ -12,7 +13,6 @@ import {
   TritonError,
   withParameters,
 } from "@tritonjs/core";
-import { InferenceServerClient } from "@tritonjs/grpc/client";
 import { afterEach, describe, expect, it } from "vitest";
 
 const inputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;

@@ -124,7 +124,7 @@ describe("batchBy", () => {
   it("does not look through all groups for each batch, of which there may be thousands", async () => {
     const { clock, batches, send, state, release } = await served({ batchBy: ({ id }) => id });
     state.held = true;
-    const answers = Array.from({ length: 5000 }, (_, i) => send(1, { requestId: String(i) }));
+    const answers = Array.from({ length: 5000 }, (_, i) => send(1, { id: String(i) }));
     await clock.settle();
     state.held = false;
     release();
@@ -162,7 +162,7 @@ describe("batchBy", () => {
   it("forgets groups that have nothing to do, however many there were", async () => {
     const { clock, batches, send } = await served({ batchBy: ({ id }) => id });
     for (let i = 0; i < 500; i++) {
-      void send(1, { requestId: String(i) });
+      void send(1, { id: String(i) });
       await clock.settle();
     }
     expect(batches).toHaveLength(500);
@@ -199,7 +199,7 @@ describe("cost", () => {
 
   it("refuses a request that costs more than a batch may", async () => {
     const { send } = await served({ cost: lengthOf, maxBatchCost: 10 });
-    expect(await outcomeOf(send(11, { requestId: "long" }))).toBe(
+    expect(await outcomeOf(send(11, { id: "long" }))).toBe(
       "INVALID_ARG [request id: long] inference request cost must be <= 10 for 'lengths': got 11",
     );
   });
@@ -232,7 +232,7 @@ describe("a function of the model that fails", () => {
       [name]: ({ id }: { id: string }) => (id === "bad" ? fn() : good),
     } as ModelOptions["batcher"]);
     const others = send(1);
-    expect(await outcomeOf(send(1, { requestId: "bad" }))).toBe(`INVALID_ARG [request id: bad] ${text}`);
+    expect(await outcomeOf(send(1, { id: "bad" }))).toBe(`INVALID_ARG [request id: bad] ${text}`);
     await clock.settle();
     expect(await outcomeOf(others)).toBe("done");
   });
@@ -245,7 +245,7 @@ describe("a function of the model that fails", () => {
       },
     });
     const others = send(1);
-    expect(await outcomeOf(send(1, { requestId: "bad" }))).toBe(
+    expect(await outcomeOf(send(1, { id: "bad" }))).toBe(
       "INVALID_ARG [request id: bad] batchBy threw an error for 'lengths': no such bucket",
     );
     await clock.settle();

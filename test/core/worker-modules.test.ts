@@ -43,8 +43,8 @@ describe("a module in a worker", () => {
     await handle.ready();
     const parameters = { big: 2n ** 60n, flag: true };
     const [one, two] = await Promise.all([
-      handle.infer({ x: [[1]] }, { requestId: "a", parameters: { flag: true } }),
-      handle.infer({ x: [[2], [3]] }, { requestId: "b" }),
+      handle.infer({ x: [[1]] }, { id: "a", parameters: { flag: true } }),
+      handle.infer({ x: [[2], [3]] }, { id: "b" }),
     ]);
     const read = (bytes: Uint8Array | undefined) => JSON.parse(Buffer.from(bytes!).toString());
     const same = {
@@ -65,7 +65,7 @@ describe("a module in a worker", () => {
       batchSize: 1,
     });
     expect(read(two.report.data[1])).toEqual({ ...same, id: "b", x: [2, 3], parameters: {}, batchSize: 2 });
-    const failing = handle.infer({ x: [[1]] }, { requestId: "c", parameters: { ...parameters, fail: true } });
+    const failing = handle.infer({ x: [[1]] }, { id: "c", parameters: { ...parameters, fail: true } });
     expect(await outcomeOf(failing)).toBe("INTERNAL failed c");
   });
 

@@ -1,6 +1,5 @@
 export type { BindEnsembleOptions } from "./bind/bind-ensemble-options.js";
 export type { BindOptions, InferFuncOption } from "./bind/bind-options.js";
-export type { InferOptions } from "./bind/infer-options.js";
 export type { InstanceChange } from "./bind/instance-changes.js";
 export type { InstanceStatus, ModelHandle } from "./bind/model-handle.js";
 export type { CachedOutputs, ResponseCache } from "./cache/response-cache.js";
@@ -111,6 +110,7 @@ export type {
 export { isCloudPath } from "./repository/cloud/cloud-path.js";
 export type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 export type { BackendConfig, ModelControlMode, RepositoryOptions } from "./repository/repository-options.js";
+export type { InferOptions, RequestSequence } from "./request/infer-options.js";
 export type { Parameters, ParameterValue } from "./request/parameters.js";
 export type { EvictionListener, EvictionReason, SequenceInfo } from "./request/sequence-info.js";
 export type { RequestMemoryOptions } from "./request-memory/request-memory-options.js";
@@ -180,7 +180,7 @@ export type { ModelIndexEntry } from "./repository/index-rows.js";
 export { InferenceRequest } from "./request/inference-request.js";
 export type { InferenceRequestInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
-export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
+export { NO_PARAMETERS } from "./request/parameters.js";
 export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
 export type { RequestShare } from "./request-memory/request-share.js";
 export { UnpackFault, type UnpackFaultKind } from "./request-memory/unpack-fault.js";
@@ -203,5 +203,6 @@ export {
 } from "./shared-memory/shared-memory.js";
 export { decodeBytes, encodeBytes } from "./tensor/bytes.js";
 export { elementByteSize, fromConfigDataType, toConfigDataType, typedArrayFor } from "./tensor/data-type.js";
+export { isReservedParameter } from "./tensor/reserved-parameter.js";
 export { elementCount, type Shape, shapeToString, wireShape } from "./tensor/shape.js";
 export { Tensor } from "./tensor/tensor.js";

@@ -1,8 +1,7 @@
 import { status } from "@grpc/grpc-js";
+import { eachField, inference } from "@tritonjs/grpc-messages";
 import { describe, expect, test } from "vitest";
-import { inference } from "#proto";
 import { inferRequestDecoder } from "../src/decode/infer-request-decoder.js";
-import { eachField } from "../src/proto/each-field.js";
 import { FakeService, modelConfig } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";

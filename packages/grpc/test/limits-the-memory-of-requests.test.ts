@@ -3,9 +3,8 @@ import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 
 import { deflateSync, gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { type InferenceRequest, RequestMemory } from "@tritonjs/core";
+import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { inference } from "#proto";
-import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";

@@ -1,10 +1,9 @@
 import { RequestRegions, SharedMemory } from "@tritonjs/core";
+import type { inference } from "@tritonjs/grpc-messages";
+import { decodeMessage, encodeMessage, inference as messages } from "@tritonjs/grpc-messages";
 import { describe, expect, test } from "vitest";
-import type { inference } from "#proto";
-import { inference as messages } from "#proto";
 import { decodeInferParameters } from "../src/decode/infer-parameters.js";
 import { decodeOutputForms, requestedOutputNames } from "../src/decode/requested-outputs.js";
-import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 
 type Parameter = inference.InferParameter.$Properties;
 

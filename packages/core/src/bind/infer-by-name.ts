@@ -2,9 +2,9 @@ import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { StartUp } from "../repository/start-up.js";
+import type { InferOptions } from "../request/infer-options.js";
 import { inferInProcess } from "./in-process.js";
 import type { InputValues, OutputArrays } from "./in-process-tensors.js";
-import type { InferOptions } from "./infer-options.js";
 
 /** What of the server an inference by name needs. */
 export interface NamedInference {

@@ -1,6 +1,6 @@
 import { createGunzip, createInflate, createInflateRaw } from "node:zlib";
-import { cancelled } from "../client/cancelled.js";
-import { onAbort } from "../client/on-abort.js";
+import { cancelled } from "../async/cancelled.js";
+import { onAbort } from "../async/on-abort.js";
 import { GrowingBuffer } from "./growing-buffer.js";
 import type { RequestShare } from "./request-share.js";
 import { UnpackFault } from "./unpack-fault.js";

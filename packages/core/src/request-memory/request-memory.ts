@@ -1,4 +1,4 @@
-import { ConcurrencyGate } from "../client/concurrency-gate.js";
+import { ConcurrencyGate } from "../async/concurrency-gate.js";
 import { TritonError } from "../errors/triton-error.js";
 import { type Compression, type InflateLimits, inflate } from "./inflate.js";
 import { MemoryBudget, RETRY_AFTER_MS } from "./memory-budget.js";

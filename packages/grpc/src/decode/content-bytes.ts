@@ -1,4 +1,4 @@
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 
 /** About how much memory the tensors of a message take, in bytes. */
 export function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest): number {

@@ -1,5 +1,5 @@
 import { type RequestRegions, Tensor, wireShape } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { toDataType } from "./data-type.js";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";

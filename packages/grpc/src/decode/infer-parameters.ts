@@ -1,5 +1,5 @@
 import { NO_PARAMETERS, type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "./invalid-argument.js";
 
 type Parameter = inference.InferParameter.$Properties;

@@ -1,7 +1,5 @@
 import { type InferenceService, TritonError } from "@tritonjs/core";
-import { inference } from "#proto";
-import { decodeMessage } from "../proto/codec.js";
-import { eachField } from "../proto/each-field.js";
+import { decodeMessage, eachField, inference } from "@tritonjs/grpc-messages";
 import type { RequestDecoder } from "../transport/method.js";
 import { invalidArgument } from "./invalid-argument.js";
 import { MAX_PARAMETERS, MAX_STRINGS, MAX_TENSOR_PARAMETERS, MAX_TENSORS } from "./request-limits.js";

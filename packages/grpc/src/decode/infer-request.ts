@@ -5,7 +5,7 @@ import {
   type RequestTrace,
   type ResponseHandler,
 } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { decodeInputs } from "./infer-inputs.js";
 import { decodeInferParameters } from "./infer-parameters.js";
 import { decodeOutputForms, type OutputForms, requestedOutputNames } from "./requested-outputs.js";

@@ -1,5 +1,5 @@
 import type { RegionRange, RequestRegions } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
 

@@ -1,5 +1,5 @@
 import type { RequestedRange, TritonError } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "./invalid-argument.js";
 
 /** An input or a requested output, as far as its parameters go. */

@@ -1,6 +1,5 @@
 import { TritonError } from "@tritonjs/core";
-import { inference } from "#proto";
-import { encodeMessage } from "../proto/codec.js";
+import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 
 /*
  * A response on the wire, without copying its outputs:

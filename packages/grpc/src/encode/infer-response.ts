@@ -1,5 +1,5 @@
 import type { InferenceResponse, Tensor } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { encodeParameters } from "./infer-parameter.js";
 
 type ResponseMessage = inference.ModelInferResponse.$Properties;

@@ -1,5 +1,5 @@
 import { type InferenceResponse, TritonError } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { encodeInferResponse, type OutputFilter } from "./infer-response.js";
 
 type Request = inference.ModelInferRequest;

@@ -8,7 +8,7 @@ import {
   type ResponseHandler,
   TritonError,
 } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { type DecodedRequest, decodeInferRequest } from "../decode/infer-request.js";
 import { encodeRefusal, encodeStreamReply } from "../encode/stream-reply.js";
 import type { DuplexStream } from "../transport/call.js";

@@ -5,7 +5,8 @@ import {
   RequestRegions,
   TritonError,
 } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
+import { inferencePath } from "@tritonjs/grpc-messages";
 import { contentBytes } from "../decode/content-bytes.js";
 import { decodeInferRequest } from "../decode/infer-request.js";
 import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
@@ -16,7 +17,6 @@ import { type Method, unary } from "../transport/method.js";
 import { GrpcSampler } from "./grpc-trace.js";
 import type { InferContext } from "./infer-context.js";
 import { outputFilter } from "./output-filter.js";
-import { inferencePath } from "./paths.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
 

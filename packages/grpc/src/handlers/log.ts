@@ -1,7 +1,6 @@
 import { type InferenceService, type Log, TritonError } from "@tritonjs/core";
-import { inference } from "#proto";
+import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { type Method, unary } from "../transport/method.js";
-import { inferencePath } from "./paths.js";
 
 type Setting = inference.LogSettingsRequest.SettingValue.$Properties;
 

@@ -1,8 +1,7 @@
 import { type InferenceService, type LoadParameters, TritonError } from "@tritonjs/core";
-import { inference } from "#proto";
+import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "../decode/invalid-argument.js";
 import { type Method, unary } from "../transport/method.js";
-import { inferencePath } from "./paths.js";
 
 type Parameters = Readonly<Record<string, inference.ModelRepositoryParameter.$Properties>>;
 

@@ -1,9 +1,9 @@
+import { inferencePath } from "@tritonjs/grpc-messages";
 import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeStreamResponseParts } from "../encode/infer-response-parts.js";
 import { duplex, type Method } from "../transport/method.js";
 import type { InferContext } from "./infer-context.js";
 import { InferStream } from "./infer-stream.js";
-import { inferencePath } from "./paths.js";
 
 /** `ModelStreamInfer`. */
 export function streamInferMethods(context: InferContext): Method[] {

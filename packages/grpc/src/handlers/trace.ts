@@ -7,9 +7,8 @@ import {
   TritonError,
   traceSettingTexts,
 } from "@tritonjs/core";
-import { inference } from "#proto";
+import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { type Method, unary } from "../transport/method.js";
-import { inferencePath } from "./paths.js";
 
 type Settings = Readonly<Record<string, inference.TraceSettingRequest.SettingValue.$Properties>>;
 

@@ -1,6 +1,7 @@
 import { Metadata, type ServerInterceptingCall, type ServerInterceptor } from "@grpc/grpc-js";
 import { type RequestMemory, type RequestShare, TritonError } from "@tritonjs/core";
-import { RETRY_PUSHBACK, statusFromError } from "../status-from-code.js";
+import { RETRY_PUSHBACK } from "@tritonjs/grpc-messages";
+import { statusFromError } from "../status-from-code.js";
 import { HEADER_BYTES } from "./http2/frames.js";
 import { RefusedCall } from "./http2/refused-call.js";
 import { tooLarge } from "./message-size.js";

@@ -10,7 +10,8 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { type RequestMemory, type RequestShare, TritonError } from "@tritonjs/core";
-import { RETRY_PUSHBACK, STATUS, statusFromError } from "../status-from-code.js";
+import { RETRY_PUSHBACK } from "@tritonjs/grpc-messages";
+import { STATUS, statusFromError } from "../status-from-code.js";
 import type { Call, CallHeaders, DuplexStream, ResponseStream } from "./call.js";
 import type { MessageShare, SharesOfMessages } from "./grpc-js-memory.js";
 import type { DuplexMethod, Method, ServerStreamMethod, UnaryMethod } from "./method.js";

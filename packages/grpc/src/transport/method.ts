@@ -1,5 +1,11 @@
-import type { EndpointGroup } from "@tritonjs/core";
-import { decodeMessage, encodeMessage, type MessageDecoder, type MessageEncoder } from "../proto/codec.js";
+import { type EndpointGroup, TritonError } from "@tritonjs/core";
+import {
+  decodeMessage,
+  encodeMessage,
+  FieldLimitError,
+  type MessageDecoder,
+  type MessageEncoder,
+} from "@tritonjs/grpc-messages";
 import type { Call, DuplexStream, ResponseStream } from "./call.js";
 
 /*
@@ -88,10 +94,19 @@ function base<Q, R>({ path, protocol, request, response }: MethodInit<Q, R>): Me
     path,
     protocol,
     decode: (bytes) =>
-      "decodeRequest" in request ? request.decodeRequest(bytes) : decodeMessage(request, bytes, MAX_FIELDS),
+      "decodeRequest" in request ? request.decodeRequest(bytes) : decodeBounded(request, bytes),
     encode: (message) =>
       "encodeParts" in response
         ? response.encodeParts(message as R)
         : [encodeMessage(response, message as R)],
   };
+}
+
+/** @throws TritonError INVALID_ARG for a message with too many fields. */
+function decodeBounded<Q>(type: MessageDecoder<Q>, bytes: Uint8Array): Q {
+  try {
+    return decodeMessage(type, bytes, MAX_FIELDS);
+  } catch (error) {
+    throw error instanceof FieldLimitError ? new TritonError("INVALID_ARG", error.message) : error;
+  }
 }

@@ -66,17 +66,21 @@ export class CallsOfPython {
       throw new TritonError("CANCELLED", `the batch that calls model '${call.model}' is over`);
     }
     const id = call.correlationId;
+    const { sequenceStart, sequenceEnd } = readFlags(call.flags);
     const answers = models.callWithTensors(call.model, readTensors(call.inputs, body), {
       signal: open.controller.signal,
       stopSignal: open.stop?.signal,
       decoupled: call.stream,
       requestedOutputs: call.requested,
-      requestId: call.id,
+      id: call.id,
       parameters: readParameters(call.parameters),
-      timeoutMicroseconds: call.timeout,
+      queueTimeoutMicroseconds: call.timeout,
       ...(call.version === -1 ? {} : { modelVersion: call.version }),
-      ...(id === "0" ? {} : { sequenceId: typeof id === "string" ? BigInt(id) : id[0] }),
-      ...readFlags(call.flags),
+      sequence: {
+        id: typeof id === "string" ? BigInt(id) : id[0],
+        start: sequenceStart,
+        end: sequenceEnd,
+      },
     });
     for await (const answer of answers) {
       this.#answer(call.call, answer);

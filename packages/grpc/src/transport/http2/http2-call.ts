@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { type RequestMemory, type RequestShare, TritonError } from "@tritonjs/core";
-import { type CallStatus, RETRY_PUSHBACK, STATUS, statusFromError } from "../../status-from-code.js";
+import { RETRY_PUSHBACK } from "@tritonjs/grpc-messages";
+import { type CallStatus, STATUS, statusFromError } from "../../status-from-code.js";
 import type { CallHeaders, DuplexStream } from "../call.js";
 import type { Method } from "../method.js";
 import type { TransportOptions } from "../transport.js";

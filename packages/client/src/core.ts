@@ -1,0 +1,48 @@
+/*
+ * What the clients take from the core, in one place. The types are declarations alone. The values come from the part of the core that
+ * runs in a browser.
+ */
+export type {
+  InferOptions,
+  InputValuesOf,
+  ModelConfig,
+  ModelIndexEntry,
+  ModelMetadata,
+  ModelStatisticsReport,
+  Parameters,
+  ParameterValue,
+  RequestSequence,
+  ResultOf,
+  ServerMetadata,
+  TensorSpec,
+} from "@tritonjs/core";
+export {
+  type BatchAxis,
+  ConcurrencyGate,
+  cancelled,
+  type DataType,
+  doubleText,
+  type ElementsOf,
+  elementByteSize,
+  elementCount,
+  fromConfigDataType,
+  inputTensor,
+  isDataType,
+  isDescribed,
+  isReservedParameter,
+  isTimeout,
+  type ModelSignature,
+  modelInputs,
+  noAnswerError,
+  numberText,
+  onAbort,
+  type Shape,
+  shapeToString,
+  Tensor,
+  type TensorInput,
+  type TensorValue,
+  TritonError,
+  tensorFromValue,
+  toNdArray,
+  unlessAborted,
+} from "@tritonjs/core/tensor";

@@ -1,0 +1,29 @@
+import { doubleText, type Tensor, TritonError } from "../../core.js";
+
+/**
+ * The elements of a tensor as a flat JSON array.
+ *
+ * @throws TritonError INVALID_ARG for what JSON has no form for: FP16, BF16, and bytes that are not UTF-8.
+ */
+export function tensorJson(name: string, { datatype, elements }: Tensor): string {
+  if (datatype === "FP16" || datatype === "BF16") {
+    throw new TritonError("INVALID_ARG", `input '${name}': ${datatype} cannot be sent as JSON, use binary`);
+  }
+  if (Array.isArray(elements)) return `[${elements.map((bytes) => stringJson(name, bytes)).join(",")}]`;
+  const toText =
+    datatype === "FP32" || datatype === "FP64"
+      ? (doubleText as (value: number | bigint) => string)
+      : datatype === "BOOL"
+        ? (value: number | bigint) => (value ? "true" : "false")
+        : String;
+  return `[${Array.from(elements as ArrayLike<number | bigint>, toText).join(",")}]`;
+}
+
+function stringJson(name: string, bytes: Uint8Array): string {
+  try {
+    return JSON.stringify(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch (cause) {
+    const message = `input '${name}': an element is not UTF-8 and cannot be sent as JSON, use binary`;
+    throw new TritonError("INVALID_ARG", message, { cause });
+  }
+}

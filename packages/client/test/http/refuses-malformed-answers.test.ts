@@ -1,0 +1,88 @@
+import { TritonError } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import { decodeInferResponse } from "../../src/http/index.js";
+
+const output = { name: "y", datatype: "FP32", shape: [2] };
+
+function decode(json: unknown, binary = 0, length?: string) {
+  const text = new TextEncoder().encode(typeof json === "string" ? json : JSON.stringify(json));
+  const body = new Uint8Array(text.length + binary);
+  body.set(text);
+  return decodeInferResponse(
+    body,
+    new Headers({ "inference-header-content-length": length ?? `${text.length}` }),
+  );
+}
+
+function binary(size: unknown, more: object = {}) {
+  return { outputs: [{ ...output, parameters: { binary_data_size: size }, ...more }] };
+}
+
+describe("an answer", () => {
+  it.each<[string, () => unknown, string]>([
+    ["is not JSON", () => decode("<html>no</html>"), "not JSON: <html>no</html>"],
+    ["is cut off", () => decode('{"outputs":[{"name"'), "not JSON"],
+    ["has no outputs", () => decode({}), "no outputs: {}"],
+    ["is an array", () => decode([]), "no outputs"],
+    ["says that its JSON is longer", () => decode(binary(8), 0, "4000"), "the body has"],
+    ["says nonsense of its JSON", () => decode(binary(8), 8, "-1"), "Inference-Header-Content-Length is -1"],
+    ["has an output without a name", () => decode({ outputs: [{}] }), "an output has no name"],
+    ["has an unknown data type", () => decode({ outputs: [{ ...output, datatype: "X" }] }), "datatype 'X'"],
+    ["has no shape", () => decode({ outputs: [{ ...output, shape: [-1] }] }), "has no shape"],
+    [
+      "has a huge shape",
+      () => decode({ outputs: [{ ...output, shape: [2 ** 50, 2 ** 50], data: [] }] }),
+      "too large",
+    ],
+    ["has a bad size", () => decode(binary(-1)), "binary_data_size -1"],
+    ["ends too early", () => decode(binary(8), 7), "output 'y' ends behind the body"],
+    ["goes on", () => decode(binary(8), 9), "1 bytes belong to no output"],
+    ["has the wrong size", () => decode(binary(4), 4), "it has 1 elements"],
+    ["has half an element", () => decode(binary(7), 7), "not whole elements"],
+    ["has half a string", () => decode(binary(6, { datatype: "BYTES" }), 6), "ends inside an element"],
+    ["has too few elements", () => decode({ outputs: [{ ...output, data: [1] }] }), "it has 1 elements"],
+    [
+      "has other elements",
+      () => decode({ outputs: [{ ...output, data: ["a", null] }] }),
+      "expected a number",
+    ],
+    ["has no array as data", () => decode({ outputs: [{ ...output, data: "x" }] }), "no array as data"],
+  ])("that %s is an error of the server", (_case, read, message) => {
+    let error: unknown;
+    try {
+      read();
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(TritonError.is(error) && error.code).toBe("INTERNAL");
+    expect((error as Error).message).toContain("the server's answer is no answer to an inference");
+    expect((error as Error).message).toContain(message);
+    expect((error as Error).message.length).toBeLessThan(400);
+  });
+
+  it("may nest its data in any way, and print integers where doubles are meant", () => {
+    const text =
+      '{"outputs":[{"name":"y","datatype":"FP64","shape":[2,2],"data":[[1,12345678901234567890],[NaN,-Infinity]]}]}';
+    const values = decode(text).elements("y", "FP64");
+    expect([...values]).toEqual([1, Number("12345678901234567890"), Number.NaN, Number.NEGATIVE_INFINITY]);
+  });
+
+  it("may have outputs in shared memory, which are not here", () => {
+    const result = decode({ outputs: [output] });
+    expect([...result.tensors.keys()]).toEqual([]);
+    expect(result.response.json.outputs).toEqual([output]);
+    expect(() => result.array("y")).toThrow("the answer has no output 'y'; it has none");
+  });
+
+  it("is asked for the data type that it has", () => {
+    const result = decode({ outputs: [{ ...output, data: [1, 2] }] });
+    expect(() => result.array("y", "INT8")).toThrow("output 'y' is FP32, not INT8");
+    expect(result.array("y", "FP32").get(1)).toBe(2);
+  });
+
+  it("may have an output with any name", () => {
+    const result = decode('{"outputs":[{"name":"__proto__","datatype":"INT8","shape":[1],"data":[5]}]}');
+    expect(Object.keys(result.outputs)).toEqual(["__proto__"]);
+    expect([...result.elements("__proto__", "INT8")]).toEqual([5]);
+  });
+});
