@@ -8,6 +8,9 @@ export interface Outgoing {
   readonly idempotent: boolean;
 }
 
+/** Whether a call only reads or may change something at the server. One that only reads is idempotent. */
+export type Effect = "reads" | "changes";
+
 /** What came of one attempt: the answer or the error that the call settles with unless it is tried again. */
 export type Attempt<Answer> = {
   /** How the attempt failed; undefined for an outcome that another attempt would not change. */

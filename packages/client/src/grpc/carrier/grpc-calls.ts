@@ -7,13 +7,11 @@ import {
   type MessageEncoder,
 } from "@tritonjs/grpc-messages";
 import { Caller } from "../../call/caller.js";
+import type { Effect } from "../../call/carrier.js";
 import type { Deadline } from "../../call/deadline.js";
 import type { CallOptions, ClientOptions, Compression } from "../client-options.js";
 import { callError } from "./call-error.js";
 import { GrpcCarrier, type GrpcRequest } from "./grpc-carrier.js";
-
-/** Whether a call may be made twice: it may when it only reads. */
-export type Effect = "reads" | "changes";
 
 /** A method of the server. */
 export interface RemoteMethod<Q, R> {

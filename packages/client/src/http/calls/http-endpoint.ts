@@ -1,3 +1,4 @@
+import type { Effect } from "../../call/carrier.js";
 import { TritonError } from "../../core.js";
 import { answerError, excerpt } from "../carrier/answer-error.js";
 import { HttpCalls } from "../carrier/http-calls.js";
@@ -5,9 +6,6 @@ import type { HttpAnswer } from "../carrier/http-carrier.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
 import { type JsonValue, parseJson } from "../json/parse-json.js";
 import { type JsonSource, toJson } from "../json/write-json.js";
-
-/** Whether a POST may be sent twice: it may when it only reads. */
-export type Effect = "reads" | "changes";
 
 /** A server and how to talk JSON to it: the ground on which the calls of the client stand. */
 export abstract class Endpoint {
