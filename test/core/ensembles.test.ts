@@ -111,8 +111,8 @@ describe("an ensemble", () => {
         inputs: pipelineInputs,
         outputs: pipelineOutputs,
         inferFunc: async (requests) => {
-          const [{ id, priority, parameters, timeoutMicroseconds }] = requests as [(typeof requests)[0]];
-          seen.push({ id, priority, parameters, timeoutMicroseconds });
+          const [{ id, priority, parameters, queueTimeoutMicroseconds }] = requests as [(typeof requests)[0]];
+          seen.push({ id, priority, parameters, queueTimeoutMicroseconds });
           await new Promise<void>((resolve) => void clock.setTimer(100, resolve));
           return requests.map(({ inputs }) => ({ y: inputs.x }));
         },
@@ -127,8 +127,8 @@ describe("an ensemble", () => {
     expect(await first).toBe(1);
     const same = { id: "r", priority: 1, parameters: { p: "q" } };
     expect(seen).toEqual([
-      { ...same, timeoutMicroseconds: 500_000 },
-      { ...same, timeoutMicroseconds: 400_000 },
+      { ...same, queueTimeoutMicroseconds: 500_000 },
+      { ...same, queueTimeoutMicroseconds: 400_000 },
     ]);
     const late = outcomeOf(infer(ensemble, 1, { timeoutMs: 150 }));
     await clock.advance(150);

@@ -66,13 +66,13 @@ describe("request parameters", () => {
       sequenceStart: true,
       sequenceEnd: false,
       priority: 3,
-      timeoutMicroseconds: 5,
+      queueTimeoutMicroseconds: 5,
       enableEmptyFinalResponse: true,
       parameters: {},
     });
     expect(decode({ sequence_id: { stringParam: "é" } }).correlationId).toBe("é");
     expect(decode({ sequence_id: { stringParam: "y".repeat(128) } }).correlationId).toHaveLength(128);
-    expect(decode({ timeout: { int64Param: -1 } }).timeoutMicroseconds).toBe(2 ** 64);
+    expect(decode({ timeout: { int64Param: -1 } }).queueTimeoutMicroseconds).toBe(2 ** 64);
   });
 
   const reserved =

@@ -64,7 +64,7 @@ overEachTransport("an inference of the client", () => {
       requestedOutputs: ["x", "y"],
       parameters: { text: "t", whole: 3, part: 0.5, yes: true, wide: 2n ** 60n },
       priority: 2,
-      timeoutMicroseconds: 5000,
+      queueTimeoutMicroseconds: 5000,
       correlationId: "s",
       sequenceStart: true,
       sequenceEnd: false,

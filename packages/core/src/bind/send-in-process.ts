@@ -47,7 +47,7 @@ export function sendInProcess(
     requestedOutputs: options.requestedOutputs,
     parameters: options.parameters,
     priority: options.priority,
-    timeoutMicroseconds: options.queueTimeoutMicroseconds,
+    queueTimeoutMicroseconds: options.queueTimeoutMicroseconds,
     deadline: isLimited(timeoutMs) ? earlier(options.deadline, timeoutMs, clock.now()) : options.deadline,
     callers: options.callers,
     correlationId: typeof sequence?.id === "number" ? toId(sequence.id) : sequence?.id,

@@ -34,7 +34,7 @@ export class InferenceRequest {
   readonly requestedOutputs: readonly string[];
   readonly parameters: Parameters;
   readonly priority: number;
-  readonly timeoutMicroseconds: number;
+  readonly queueTimeoutMicroseconds: number;
   readonly deadline: number | undefined;
   readonly ready: boolean;
   /** These three are set by the scheduler for a request that becomes an iterative sequence. */
@@ -119,7 +119,7 @@ export class InferenceRequest {
     this.requestedOutputs = init.requestedOutputs ?? NO_OUTPUTS;
     this.parameters = init.parameters ?? NO_PARAMETERS;
     this.priority = init.priority ?? 0;
-    this.timeoutMicroseconds = init.timeoutMicroseconds ?? 0;
+    this.queueTimeoutMicroseconds = init.queueTimeoutMicroseconds ?? 0;
     this.deadline = init.deadline;
     this.correlationId = init.correlationId;
     this.sequenceStart = init.sequenceStart ?? false;

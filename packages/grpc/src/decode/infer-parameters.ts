@@ -10,7 +10,7 @@ export interface InferParameters {
   sequenceStart?: boolean;
   sequenceEnd?: boolean;
   priority?: number;
-  timeoutMicroseconds?: number;
+  queueTimeoutMicroseconds?: number;
   /** A stream is told of the end of a decoupled request also when no response carries it. */
   enableEmptyFinalResponse: boolean;
   parameters: Parameters;
@@ -89,7 +89,7 @@ function setPriority(decoded: InferParameters, parameter: Parameter, key: string
 /** A timeout is unsigned: a negative one is as good as none that ends. */
 function setTimeout(decoded: InferParameters, parameter: Parameter, key: string): void {
   if (parameter.parameterChoice !== "int64Param") throw wrongKind(key, "int64_param");
-  decoded.timeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(parameter.int64Param!)));
+  decoded.queueTimeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(parameter.int64Param!)));
 }
 
 function customValue(key: string, parameter: Parameter): ParameterValue {

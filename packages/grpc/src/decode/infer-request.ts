@@ -43,7 +43,7 @@ export function decodeInferRequest(
     sequenceStart: decoded.sequenceStart,
     sequenceEnd: decoded.sequenceEnd,
     priority: decoded.priority,
-    timeoutMicroseconds: decoded.timeoutMicroseconds,
+    queueTimeoutMicroseconds: decoded.queueTimeoutMicroseconds,
     modelName: message.modelName,
     modelVersion: message.modelVersion,
     id: message.id,

@@ -62,7 +62,7 @@ function requestOf(header: RequestHeader, inputs: Map<string, Tensor>): DecodedR
       sequenceStart: parameters.sequenceStart,
       sequenceEnd: parameters.sequenceEnd,
       priority: parameters.priority,
-      timeoutMicroseconds: parameters.timeoutMicroseconds,
+      queueTimeoutMicroseconds: parameters.queueTimeoutMicroseconds,
     },
     outputs: { named, others: { binary: parameters.binaryOutput ?? false, classes: 0 } },
   };

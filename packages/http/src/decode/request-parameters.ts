@@ -10,7 +10,7 @@ export interface RequestParameters {
   sequenceStart?: boolean;
   sequenceEnd?: boolean;
   priority?: number;
-  timeoutMicroseconds?: number;
+  queueTimeoutMicroseconds?: number;
   binaryOutput?: boolean;
   /** The rest, which is for the model. */
   custom: Parameters;
@@ -31,7 +31,7 @@ const reserved: Readonly<Record<string, (value: JsonValue, into: RequestParamete
     into.priority = Number(asUnsigned(value, "Unable to parse 'priority'"));
   },
   timeout: (value, into) => {
-    into.timeoutMicroseconds = Number(asUnsigned(value, "Unable to parse 'timeout'"));
+    into.queueTimeoutMicroseconds = Number(asUnsigned(value, "Unable to parse 'timeout'"));
   },
   binary_data_output: (value, into) => {
     into.binaryOutput = asBoolean(value, "Unable to parse 'binary_data_output'");

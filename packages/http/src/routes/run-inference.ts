@@ -91,7 +91,7 @@ function start(exchange: Exchange, body: RequestBody, onResponse: ResponseListen
     requestedOutputs: body.requestedOutputs,
     parameters: body.parameters,
     priority: body.priority,
-    timeoutMicroseconds: body.timeoutMicroseconds,
+    queueTimeoutMicroseconds: body.queueTimeoutMicroseconds,
     correlationId: body.correlationId,
     sequenceStart: body.sequenceStart,
     sequenceEnd: body.sequenceEnd,

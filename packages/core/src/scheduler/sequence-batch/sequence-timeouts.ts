@@ -23,9 +23,9 @@ export class SequenceTimeouts {
   ) {}
 
   /** A request in the backlog that may not wait for longer takes its whole sequence with it. */
-  limitWait(sequence: Sequence, { timeoutMicroseconds }: InferenceRequest, now: number): void {
-    const at = now + timeoutMicroseconds / 1000;
-    if (timeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
+  limitWait(sequence: Sequence, { queueTimeoutMicroseconds }: InferenceRequest, now: number): void {
+    const at = now + queueTimeoutMicroseconds / 1000;
+    if (queueTimeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
     sequence.expiry?.cancel();
     sequence.expiresAt = at;
     sequence.expiry = this.deadlines.add(at, () => {

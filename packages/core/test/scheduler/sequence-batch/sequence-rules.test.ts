@@ -102,7 +102,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
   it("leave the backlog as a whole when one request may not wait for longer", async () => {
     const subject = bench(1);
     await subject.sendEach("A1^", "B1^");
-    subject.send("B2$", { timeoutMicroseconds: 50_000 });
+    subject.send("B2$", { queueTimeoutMicroseconds: 50_000 });
     subject.send("B3^", {});
     await subject.clock.advance(60);
     const expired = "UNAVAILABLE timeout of the corresponding sequence has been expired";
@@ -116,7 +116,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     const subject = bench();
     subject.execMs = 100;
     subject.send("A1^");
-    subject.send("A2", { timeoutMicroseconds: 10_000 });
+    subject.send("A2", { queueTimeoutMicroseconds: 10_000 });
     await subject.clock.advance(250);
     expect(subject.outcomes).toEqual(["A1: response", "A2: response"]);
   });

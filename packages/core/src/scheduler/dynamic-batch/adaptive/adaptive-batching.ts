@@ -114,7 +114,7 @@ export class AdaptiveBatching implements ExecutionObserver {
   /** When the answer to a request is late: by its own deadline or timeout, where it has one. */
   #latest(request: InferenceRequest): number {
     if (request.deadline !== undefined) return request.deadline;
-    const { timeoutMicroseconds: own } = request;
+    const { queueTimeoutMicroseconds: own } = request;
     return startOf(request) + (own > 0 ? own / 1000 : this.#target.targetLatencyMs);
   }
 }
