@@ -256,6 +256,7 @@ export class Triton implements AsyncDisposable {
   }
 
   #assertOpen(): void {
-    if (this.#closing !== undefined) throw new TritonError("UNAVAILABLE", "this Triton has been closed");
+    if (this.#closing !== undefined)
+      throw new TritonError("UNAVAILABLE", "this Triton has been closed", { reason: "SERVER_STOPPING" });
   }
 }

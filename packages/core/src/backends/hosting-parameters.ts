@@ -25,7 +25,8 @@ export function hostingOf(
     ...(executionTimeoutMs === undefined ? {} : { executionTimeoutMs: Number(executionTimeoutMs) }),
   };
   const problems = hostingProblems(`model '${config.name}'`, hosting, possible, isNative);
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("; "));
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", problems.join("; "), { reason: "INVALID_CONFIG" });
   return hosting;
 }
 
@@ -45,6 +46,7 @@ export function loadTimeoutMs(
   throw new TritonError(
     "INVALID_ARG",
     `parameter 'load_timeout_seconds' of model '${config.name}' must be a number above 0, got '${text}'`,
+    { reason: "INVALID_CONFIG" },
   );
 }
 

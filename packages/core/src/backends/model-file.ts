@@ -33,6 +33,7 @@ export async function findModelFile(
       throw new TritonError(
         "INVALID_ARG",
         `model '${name}' has default_model_filename '${one}', which is outside of the model's directory`,
+        { reason: "PATH_NOT_ALLOWED" },
       );
     }
     const found = await stat(path).catch(() => undefined);
@@ -40,12 +41,14 @@ export async function findModelFile(
     await assertStaysInside(directory, path);
     const isDirectory = found.isDirectory();
     if (isDirectory || found.isFile()) return { path, isDirectory };
-    throw new TritonError("INVALID_ARG", `${path} is no file that can be read`);
+    throw new TritonError("INVALID_ARG", `${path} is no file that can be read`, { reason: "INVALID_MODEL" });
   }
   throw missing(join(versionDirectory, names[0]!), name);
 }
 
 /** The error for a model whose file is not there, with the text of most of Triton's backends. */
 export function notFound(path: string, name: string): TritonError {
-  return new TritonError("UNAVAILABLE", `unable to find '${path}' for model instance '${name}'`);
+  return new TritonError("UNAVAILABLE", `unable to find '${path}' for model instance '${name}'`, {
+    reason: "MODEL_FILE_MISSING",
+  });
 }

@@ -136,5 +136,6 @@ function source(inputs: Tensors, name: string, target: string): Tensor {
   throw new TritonError(
     "INVALID_ARG",
     `input '${target}' is made of input '${name}', which the request does not have`,
+    { reason: "INVALID_INPUT" },
   );
 }

@@ -104,7 +104,9 @@ export class OutputLayout {
   }
 
   #fault(what: string, output: string): TritonError {
-    return new TritonError("INTERNAL", `model '${this.#model}' returned output '${output}' with ${what}`);
+    return new TritonError("INTERNAL", `model '${this.#model}' returned output '${output}' with ${what}`, {
+      reason: "INVALID_OUTPUT",
+    });
   }
 }
 

@@ -24,7 +24,9 @@ export function labelsOf(outputs: readonly TensorSpec[] = []): Map<string, reado
 /** The error with all problems of a binding, one a line. */
 export function bindError(modelName: string, problems: readonly string[]): TritonError {
   const lines = problems.map((problem) => `- ${problem}`).join("\n");
-  return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`);
+  return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`, {
+    reason: "INVALID_CONFIG",
+  });
 }
 
 /** What keeps specifications from being read at all: they may come from JavaScript. */

@@ -54,7 +54,10 @@ function settling(
   reject: (reason: unknown) => void,
 ): ResponseHandler {
   return (outcome) => {
-    if (outcome === undefined) reject(new TritonError("INTERNAL", `model '${model.name}' gave no response`));
+    if (outcome === undefined)
+      reject(
+        new TritonError("INTERNAL", `model '${model.name}' gave no response`, { reason: "INVALID_OUTPUT" }),
+      );
     else if (TritonError.is(outcome)) reject(outcome);
     else {
       try {
@@ -71,5 +74,6 @@ function assertUnary({ name, config }: ModelVersion): void {
   throw new TritonError(
     "UNSUPPORTED",
     `model '${name}' answers with any number of responses (decoupled): use stream() instead of infer()`,
+    { reason: "DECOUPLED_MODEL" },
   );
 }

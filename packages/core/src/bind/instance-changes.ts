@@ -60,6 +60,7 @@ export function changedGroups(
     throw new TritonError(
       "INVALID_ARG",
       `cannot change the instances of model '${config.name}':\n${problems.map((one) => `- ${one}`).join("\n")}`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   return instanceGroup;

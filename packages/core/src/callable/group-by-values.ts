@@ -102,7 +102,11 @@ async function runGroups(
   for (const name of Object.keys(outputs[0] ?? {})) {
     const parts = outputs.map((group) => group[name]);
     if (parts.some((part) => part === undefined)) {
-      throw new TritonError("INTERNAL", `output '${name}' was not returned for all groups of @groupByValues`);
+      throw new TritonError(
+        "INTERNAL",
+        `output '${name}' was not returned for all groups of @groupByValues`,
+        { reason: "INVALID_OUTPUT" },
+      );
     }
     assertAlike(name, parts as NdArray[]);
     merged[name] = mergeRows(parts as NdArray[], groups);
@@ -117,5 +121,6 @@ function assertAlike(name: string, parts: readonly NdArray[]): void {
     "INTERNAL",
     `output '${name}' has rows of different shapes ${shapes.join(" and ")} in the groups of @groupByValues; ` +
       "a padFn makes them alike",
+    { reason: "INVALID_OUTPUT" },
   );
 }

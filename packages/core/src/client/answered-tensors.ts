@@ -78,5 +78,5 @@ export class AnsweredTensors {
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_REQUESTED_OUTPUT" });
 }

@@ -67,6 +67,7 @@ export abstract class AnsweringModel<
       throw new TritonError(
         "UNSUPPORTED",
         `model '${this.modelName}' is decoupled: use ${this.forDecoupled}`,
+        { reason: "DECOUPLED_MODEL" },
       );
     }
     const tensors = modelInputs(signature, inputs, axis);

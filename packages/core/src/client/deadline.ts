@@ -61,7 +61,11 @@ export class Deadline {
     if (this.#fault !== undefined || !(this.#timeoutMs <= LONGEST_MS)) return;
     this.#timer = setTimeout(() => {
       this.#timedOut = true;
-      this.#abort(new TritonError("UNAVAILABLE", `the server did not answer within ${this.#timeoutMs} ms`));
+      this.#abort(
+        new TritonError("UNAVAILABLE", `the server did not answer within ${this.#timeoutMs} ms`, {
+          reason: "CLIENT_TIMEOUT",
+        }),
+      );
     }, this.#timeoutMs);
   }
 

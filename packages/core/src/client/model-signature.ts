@@ -30,6 +30,7 @@ export function modelSignature(
       throw new TritonError(
         "INTERNAL",
         `input '${name}' of model '${modelName}' has data type '${dataType}'`,
+        { reason: "INVALID_ANSWER" },
       );
     }
     return { name, datatype, dims, optional };

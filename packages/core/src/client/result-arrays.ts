@@ -18,6 +18,7 @@ export function resultArrays(
       throw new TritonError(
         "INTERNAL",
         `output '${name}' of one sample has shape [${tensor.shape.join(",")}]`,
+        { reason: "INVALID_ANSWER" },
       );
     }
     arrays[name] = toNdArray(strip ? tensor.reshaped(tensor.shape.slice(1)) : tensor);

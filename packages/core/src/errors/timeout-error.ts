@@ -1,14 +1,12 @@
 import { errorWithoutStack } from "./error-without-stack.js";
 import type { TritonError } from "./triton-error.js";
 
-const TEXT = "Request timeout expired";
-
-/** The end of a request whose time is over, in a queue or anywhere else. */
+/** The error of a request that reached its time limit, in a queue or anywhere else. */
 export function timeoutError(): TritonError {
-  return errorWithoutStack("UNAVAILABLE", TEXT);
+  return errorWithoutStack("UNAVAILABLE", "Request timeout expired", { reason: "TIMEOUT" });
 }
 
-/** Whether an error is that end. */
-export function isTimeout({ code, message }: TritonError): boolean {
-  return code === "UNAVAILABLE" && message === TEXT;
+/** True for the error that `timeoutError` makes. */
+export function isTimeout({ reason }: TritonError): boolean {
+  return reason === "TIMEOUT";
 }

@@ -29,6 +29,7 @@ export function dataFilePath(directory: string, folder: string, file: string): s
     throw new TritonError(
       "INVALID_ARG",
       `data file '${file}' is outside of the model's directory ${directory}`,
+      { reason: "PATH_NOT_ALLOWED" },
     );
   }
   return path;

@@ -20,5 +20,6 @@ export async function assertStaysInside(directory: string, path: string): Promis
   throw new TritonError(
     "INVALID_ARG",
     `${path} leads out of ${directory} through a symbolic link, which is not allowed`,
+    { reason: "PATH_NOT_ALLOWED" },
   );
 }

@@ -195,6 +195,7 @@ export class ModelVersion implements RegisteredVersion {
       throw new TritonError(
         "UNAVAILABLE",
         `model '${this.name}' has no instances to change: it is ${this.state}`,
+        { reason: "MODEL_NOT_READY" },
       );
     }
     const config = { ...this.#config, instanceGroup: [...instanceGroup] };
@@ -257,7 +258,7 @@ export class ModelVersion implements RegisteredVersion {
   /** Ends the requests at hand. */
   #cutOff(): void {
     const text = `model '${this.name}' was stopped before the request was done`;
-    this.#requests.cancel(new TritonError("UNAVAILABLE", text));
+    this.#requests.cancel(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
     this.#onCutOff?.();
   }
 

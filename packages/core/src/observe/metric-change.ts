@@ -38,6 +38,7 @@ export function applyMetricChange(registry: Registry, change: MetricChange): voi
     throw new TritonError(
       "INVALID_ARG",
       `there is a metric '${family.name}' already, which is no ${family.kind}`,
+      { reason: "INVALID_METRIC" },
     );
   }
 }

@@ -215,12 +215,13 @@ async function placeIn(repository: RepositorySource, name: string): Promise<Mode
 
 function notFound(name: string): TritonError {
   const text = `failed to poll model '${name}': model not found in any model repository.`;
-  return new TritonError("NOT_FOUND", text);
+  return new TritonError("NOT_FOUND", text, { reason: "MODEL_FILES_NOT_FOUND" });
 }
 
 function notUnique(name: string): TritonError {
   return new TritonError(
     "INVALID_ARG",
     `failed to poll model '${name}': not unique across all model repositories`,
+    { reason: "AMBIGUOUS_MODEL" },
   );
 }

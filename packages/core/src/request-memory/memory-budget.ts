@@ -31,7 +31,7 @@ export class MemoryBudget {
       "UNAVAILABLE",
       `request refused: ${bytes} more bytes do not fit into the memory for requests, ${this.#usedBytes} of ` +
         `${this.limitBytes} bytes are in use. Try again later, or use --request-memory-byte-size to increase the limit.`,
-      { retryAfterMs: RETRY_AFTER_MS },
+      { reason: "REQUEST_MEMORY_EXHAUSTED", retryAfterMs: RETRY_AFTER_MS },
     );
   }
 

@@ -83,7 +83,7 @@ export class RequestMemory {
       "UNAVAILABLE",
       `request refused: too many compressed requests are to be unpacked (${limits}). Try again later, or use ` +
         "--max-waiting-decompressions to increase the limit.",
-      { retryAfterMs: RETRY_AFTER_MS },
+      { reason: "DECOMPRESSION_QUEUE_FULL", retryAfterMs: RETRY_AFTER_MS },
     );
   }
 }

@@ -168,7 +168,7 @@ export class OutputChecker {
   }
 
   #fault(what: string, cause?: unknown): TritonError {
-    return new TritonError("INTERNAL", `model '${this.#model}' ${what}`, { cause });
+    return new TritonError("INTERNAL", `model '${this.#model}' ${what}`, { reason: "INVALID_OUTPUT", cause });
   }
 }
 

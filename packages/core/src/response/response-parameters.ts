@@ -79,6 +79,7 @@ export function takeParameters(
         "INTERNAL",
         `model '${modelName}' returned parameter '${name}' as ${describe(parameter)}; a parameter is a string, a ` +
           "boolean, a finite number or an integer of 64 bits",
+        { reason: "INVALID_OUTPUT" },
       );
     }
   }

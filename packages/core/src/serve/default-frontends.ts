@@ -30,6 +30,7 @@ export async function loadDefaultFrontends(options: ServeOptions): Promise<Front
     throw new TritonError(
       "UNSUPPORTED",
       `serve() has nothing to serve with: ${what}, or give serve({ frontends })`,
+      { reason: "NO_FRONTEND" },
     );
   }
   return frontends;

@@ -61,6 +61,7 @@ export class SharedMemoryRegion implements Disposable {
       throw new TritonError(
         "INVALID_ARG",
         `unable to create the shared memory region '${key}' of ${byteSize} bytes`,
+        { reason: "INVALID_REGION" },
       );
     }
     const posix = await loadPosix();
@@ -71,6 +72,7 @@ export class SharedMemoryRegion implements Disposable {
       throw new TritonError(
         "ALREADY_EXISTS",
         `unable to create the shared memory region '${key}': it exists`,
+        { reason: "REGION_EXISTS" },
       );
     }
     if (exists) descriptor = posix.create(key, false);
@@ -136,6 +138,7 @@ export class SharedMemoryRegion implements Disposable {
       throw new TritonError(
         "INVALID_ARG",
         `no ${count} BYTES elements end within the shared memory region '${this.key}'`,
+        { reason: "INVALID_REGION" },
       );
     }
     return Tensor.fromBytes(datatype, shape, rest.subarray(0, end));
@@ -155,7 +158,9 @@ export class SharedMemoryRegion implements Disposable {
 
   #open(): SharedObject {
     if (this.#object !== undefined) return this.#object;
-    throw new TritonError("UNAVAILABLE", `the shared memory region '${this.key}' has been destroyed`);
+    throw new TritonError("UNAVAILABLE", `the shared memory region '${this.key}' has been destroyed`, {
+      reason: "REGION_DESTROYED",
+    });
   }
 
   #check(offset: number, byteSize: number): void {
@@ -169,6 +174,7 @@ export class SharedMemoryRegion implements Disposable {
     return new TritonError(
       "INVALID_ARG",
       `${byteSize} bytes at ${offset} are not in the shared memory region '${this.key}' of ${this.byteSize} bytes`,
+      { reason: "INVALID_REGION" },
     );
   }
 }

@@ -29,6 +29,7 @@ export function encodeBytes(elements: readonly Uint8Array[]): Uint8Array {
       throw new TritonError(
         "INVALID_ARG",
         `a BYTES element of ${length} bytes is longer than ${MAX_ELEMENT_BYTES}`,
+        { reason: "INVALID_INPUT" },
       );
     }
     writeUint32(out, offset, length);
@@ -49,7 +50,9 @@ export function decodeBytes(raw: Uint8Array): Uint8Array[] {
   while (offset < raw.byteLength) {
     const end = elementEnd(raw, offset);
     if (end > raw.byteLength || end < 0) {
-      throw new TritonError("INVALID_ARG", `BYTES data of ${raw.byteLength} bytes ends inside an element`);
+      throw new TritonError("INVALID_ARG", `BYTES data of ${raw.byteLength} bytes ends inside an element`, {
+        reason: "INVALID_INPUT",
+      });
     }
     elements.push(raw.subarray(offset + LENGTH_BYTES, end));
     offset = end;

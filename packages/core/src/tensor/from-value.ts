@@ -102,6 +102,7 @@ function deduceShape(target: ValueTarget, length: number): Shape {
   throw new TritonError(
     "INVALID_ARG",
     `${target.what}: an array of ${length} elements does not fill shape ${shapeToString(target.shape)}${why}`,
+    { reason: "INVALID_INPUT" },
   );
 }
 
@@ -214,5 +215,6 @@ function mismatch(target: ValueTarget, expected: string, got: string): TritonErr
   return new TritonError(
     "INVALID_ARG",
     `${target.what} (${target.datatype}): expected ${expected}, got ${got}`,
+    { reason: "INVALID_INPUT" },
   );
 }

@@ -75,5 +75,5 @@ function datatypeOf(value: unknown): DataType | undefined {
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
 }

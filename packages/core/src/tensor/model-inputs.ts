@@ -101,5 +101,5 @@ function quoted(names: Iterable<string>): string {
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
 }

@@ -62,6 +62,7 @@ function assertInside(
   throw new TritonError(
     "INVALID_ARG",
     `an ndarray of shape [${shape.join()}] and stride [${stride.join()}] reaches beyond its ${length} elements`,
+    { reason: "INVALID_INPUT" },
   );
 }
 

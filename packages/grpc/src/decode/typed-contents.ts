@@ -87,12 +87,14 @@ export function decodeTypedContents(
     if (elements !== undefined) {
       throw invalidArgument(
         `unexpected explicit tensor data for ${where}, binary data was already supplied.`,
+        "INVALID_INPUT",
       );
     }
     const toElements = field.elements[datatype];
     if (toElements === undefined) {
       throw invalidArgument(
         `unexpected explicit tensor data for ${where} of type '${field.datatype}', expected datatype '${datatype}'`,
+        "INVALID_INPUT",
       );
     }
     elements = toElements(values as never);

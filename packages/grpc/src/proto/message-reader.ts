@@ -76,6 +76,7 @@ export class BoundedReader extends MessageReader {
       throw new TritonError(
         "INVALID_ARG",
         `the request message has more than ${this.#maxFields} fields, which is the maximum allowed number`,
+        { reason: "REQUEST_TOO_LARGE" },
       );
     }
     return super.tag();

@@ -92,7 +92,9 @@ export class BodyBuffer {
           `${this.#maxInputSize} bytes`
         : `request ${this.#tensorsAt === undefined ? "JSON" : "body"} size of ${size} bytes exceeds the maximum ` +
           `allowed input size of ${this.#limit} bytes`;
-    return new TritonError("INVALID_ARG", `${fault}. Use --http-max-input-size to increase the limit.`);
+    return new TritonError("INVALID_ARG", `${fault}. Use --http-max-input-size to increase the limit.`, {
+      reason: "REQUEST_TOO_LARGE",
+    });
   }
 }
 

@@ -107,7 +107,9 @@ function readValue(cursor: Cursor, packFrom: number): JsonValue {
 }
 
 function tooManyValues(): TritonError {
-  return new TritonError("INVALID_ARG", `the request JSON holds more than ${MAX_JSON_VALUES} values`);
+  return new TritonError("INVALID_ARG", `the request JSON holds more than ${MAX_JSON_VALUES} values`, {
+    reason: "REQUEST_TOO_LARGE",
+  });
 }
 
 /** Puts a value into the container it belongs to; true when that container ends with it. */

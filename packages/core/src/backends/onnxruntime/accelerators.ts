@@ -46,7 +46,9 @@ export function accelerators(
   const providers = asked.map(({ name, parameters = {} }): ExecutionProvider => {
     const options = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined;
     if (options === undefined) {
-      throw new TritonError("INVALID_ARG", `unknown Execution Accelerator '${name}' is requested`);
+      throw new TritonError("INVALID_ARG", `unknown Execution Accelerator '${name}' is requested`, {
+        reason: "INVALID_CONFIG",
+      });
     }
     if (name === "tensorrt") checkTensorrtParameters(parameters);
     const unused = Object.keys(parameters).filter((key) => !options.includes(key));

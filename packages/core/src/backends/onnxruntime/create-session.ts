@@ -50,6 +50,7 @@ export async function createSession(
   }
   const model = typeof data.model === "string" ? `'${data.model}'` : "given as bytes";
   throw new TritonError("INVALID_ARG", `the ONNX model ${model} cannot be loaded: ${messageOf(failure)}`, {
+    reason: "INVALID_MODEL",
     cause: failure,
   });
 }
@@ -59,6 +60,7 @@ async function open(ort: Ort, data: SessionData, provider: ExecutionProvider): P
     throw new TritonError(
       "UNSUPPORTED",
       "it crashes when two threads of a process use it, so the instance needs isolation 'process'",
+      { reason: "PLATFORM_NOT_SUPPORTED" },
     );
   }
   const options = {

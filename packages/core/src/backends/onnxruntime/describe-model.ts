@@ -48,7 +48,7 @@ function unsupported(what: string, elementType: number | undefined): TritonError
     elementType === ONNX_BFLOAT16
       ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model"
       : `of ${typeName(elementType)}, which is no tensor type of the protocol`;
-  return new TritonError("UNSUPPORTED", `${what} ${why}`);
+  return new TritonError("UNSUPPORTED", `${what} ${why}`, { reason: "MODEL_NOT_SUPPORTED" });
 }
 
 /** ONNX types that the protocol has not. */
@@ -89,15 +89,14 @@ export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
   } catch (error) {
     if (error instanceof RangeError) {
       throw new TritonError("INVALID_ARG", `the ONNX model ${label} cannot be read: ${error.message}`, {
+        reason: "INVALID_MODEL",
         cause: error,
       });
     }
     throw new TritonError(
       "NOT_FOUND",
       `the ONNX model ${label} cannot be opened: ${TritonError.from(error).message}`,
-      {
-        cause: error,
-      },
+      { reason: "MODEL_FILES_NOT_FOUND", cause: error },
     );
   }
 }

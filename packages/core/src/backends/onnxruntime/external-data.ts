@@ -31,6 +31,7 @@ export async function checkExternalData(directory: string, path: string): Promis
       throw new TritonError(
         "INVALID_ARG",
         `the ONNX model '${path}' reads external data from '${location}', which is outside of the model's directory`,
+        { reason: "PATH_NOT_ALLOWED" },
       );
     }
     await assertStaysInside(directory, file);
@@ -47,6 +48,7 @@ export function externalLocations(path: string): ReadonlySet<string> {
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new TritonError("INVALID_ARG", `the ONNX model '${path}' cannot be read: ${error.message}`, {
+      reason: "INVALID_MODEL",
       cause: error,
     });
   } finally {

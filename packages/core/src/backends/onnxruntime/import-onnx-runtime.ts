@@ -15,7 +15,7 @@ export async function importOnnxRuntime(): Promise<Ort> {
     throw new TritonError(
       "UNAVAILABLE",
       `onnxruntime-node cannot be loaded (${TritonError.from(error).message}); install it next to @tritonjs/core`,
-      { cause: error },
+      { reason: "PACKAGE_NOT_INSTALLED", cause: error },
     );
   }
 }

@@ -73,6 +73,7 @@ function unfit(name: string, index: number, why: string): TritonError {
   return new TritonError(
     "INVALID_ARG",
     `element ${index} of input '${name}' cannot go into an ONNX string tensor: ${why}`,
+    { reason: "INVALID_INPUT" },
   );
 }
 
@@ -85,6 +86,7 @@ export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<s
         throw new TritonError(
           "UNSUPPORTED",
           `output '${name}' has type ${type}, which has no data type in the protocol`,
+          { reason: "MODEL_NOT_SUPPORTED" },
         );
       }
       return [name, Tensor.fromElements(datatype, [...dims], toElements(datatype, data))];

@@ -66,7 +66,9 @@ export class AsksOfPython {
   ): Promise<unknown> {
     const { control, info } = this.context;
     if (control === undefined) {
-      throw new TritonError("UNAVAILABLE", `model '${info.modelName}' is not part of a server`);
+      throw new TritonError("UNAVAILABLE", `model '${info.modelName}' is not part of a server`, {
+        reason: "NO_SERVER",
+      });
     }
     const name = String(given[0]);
     if (what === "ready") return control.isReady(name, String(given[1]));

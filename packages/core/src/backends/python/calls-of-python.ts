@@ -63,7 +63,9 @@ export class CallsOfPython {
   async #run(call: WireCall, body: Uint8Array, open: OpenCall): Promise<void> {
     const models = this.modelsOf(call.batch);
     if (models?.callWithTensors === undefined) {
-      throw new TritonError("CANCELLED", `the batch that calls model '${call.model}' is over`);
+      throw new TritonError("CANCELLED", `the batch that calls model '${call.model}' is over`, {
+        reason: "CALLER_ENDED",
+      });
     }
     const id = call.correlationId;
     const answers = models.callWithTensors(call.model, readTensors(call.inputs, body), {

@@ -144,7 +144,7 @@ export class PythonSession {
     const death = this.#hasStarted
       ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
       : `'${settings.python}', which is to run model '${modelName}', ${why}${HINT}`;
-    this.#reject(new TritonError("INTERNAL", this.#failure ?? death));
+    this.#reject(new TritonError("INTERNAL", this.#failure ?? death, { reason: "WORKER_CRASHED" }));
   }
 }
 

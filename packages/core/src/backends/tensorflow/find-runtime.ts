@@ -38,13 +38,16 @@ export function findRuntime(
     throw new TritonError(
       "INVALID_ARG",
       `TensorFlow's runtime '${runtime}' cannot run ${what}: only ${any.join(" and ")} can`,
+      { reason: "INVALID_OPTION" },
     );
   }
   const names = possible.map((one) => PACKAGES[one].join(" with "));
   const why = savedModel
     ? "a SavedModel needs TensorFlow's own library; or convert it with tensorflowjs_converter to model.json"
     : "TensorFlow.js is not there";
-  throw new TritonError("UNAVAILABLE", `${why}: install ${names.join(", or ")} next to @tritonjs/core`);
+  throw new TritonError("UNAVAILABLE", `${why}: install ${names.join(", or ")} next to @tritonjs/core`, {
+    reason: "PACKAGE_NOT_INSTALLED",
+  });
 }
 
 /** True for runtimes with native code, which cannot be cut off within a thread. */

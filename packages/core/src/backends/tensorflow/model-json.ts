@@ -52,7 +52,9 @@ export function readModelJson(path: string): ModelJson {
   const content = parse(path);
   const topology = content.modelTopology as Record<string, unknown> | undefined;
   if (typeof topology !== "object" || topology === null) {
-    throw new TritonError("INVALID_ARG", `'${path}' is no TensorFlow.js model: it has no modelTopology`);
+    throw new TritonError("INVALID_ARG", `'${path}' is no TensorFlow.js model: it has no modelTopology`, {
+      reason: "INVALID_MODEL",
+    });
   }
   const { format, weightsManifest = [], signature, userDefinedMetadata } = content;
   const isGraph = format === "graph-model" || (format === undefined && "node" in topology);
@@ -74,6 +76,7 @@ function parse(path: string): Record<string, unknown> {
   } catch (cause) {
     const { message } = TritonError.from(cause);
     throw new TritonError("NOT_FOUND", `the TensorFlow.js model '${path}' cannot be opened: ${message}`, {
+      reason: "MODEL_FILES_NOT_FOUND",
       cause,
     });
   }
@@ -83,10 +86,13 @@ function parse(path: string): Record<string, unknown> {
   } catch (cause) {
     const { message } = TritonError.from(cause);
     throw new TritonError("INVALID_ARG", `the TensorFlow.js model '${path}' cannot be read: ${message}`, {
+      reason: "INVALID_MODEL",
       cause,
     });
   }
-  throw new TritonError("INVALID_ARG", `'${path}' is no TensorFlow.js model: it is no JSON object`);
+  throw new TritonError("INVALID_ARG", `'${path}' is no TensorFlow.js model: it is no JSON object`, {
+    reason: "INVALID_MODEL",
+  });
 }
 
 /** Paths of the files that the weights are in, in the order of their bytes. */

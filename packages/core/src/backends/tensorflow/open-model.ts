@@ -44,7 +44,7 @@ export async function openModel(tf: Tf, location: ModelLocation): Promise<OpenMo
     throw new TritonError(
       "INVALID_ARG",
       `the TensorFlow model '${location.path}' cannot be loaded: ${message.split("\n")[0]}`,
-      { cause: error },
+      { reason: "INVALID_MODEL", cause: error },
     );
   }
 }
@@ -70,6 +70,7 @@ function checkOperations(graph: object, path: string): void {
   throw new TritonError(
     "UNSUPPORTED",
     `the TensorFlow.js model '${path}' has operations that TensorFlow.js lacks: ${names.join(", ")}`,
+    { reason: "MODEL_NOT_SUPPORTED" },
   );
 }
 
@@ -165,6 +166,7 @@ async function openSavedModel(tf: Tf, { path, signature }: ModelLocation): Promi
     throw new TritonError(
       "INVALID_ARG",
       `the SavedModel '${path}' has no signature '${signature}', but [${names.join(", ")}]`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   const { inputs, outputs } = graph.signatureDefs[signature]!;

@@ -23,12 +23,11 @@ export async function openRuntime(runtime: TensorflowRuntime, gpu: number | unde
     await tf.ready();
     return tf;
   } catch (error) {
-    const { code, message } = TritonError.from(error);
-    throw new TritonError(
-      TritonError.is(error) ? code : "UNAVAILABLE",
-      `TensorFlow's runtime '${runtime}' cannot be loaded: ${message.split("\n")[0]}`,
-      { cause: error },
-    );
+    const { message } = TritonError.from(error);
+    const text = `TensorFlow's runtime '${runtime}' cannot be loaded: ${message.split("\n")[0]}`;
+    if (TritonError.is(error))
+      throw new TritonError(error.code, text, { reason: error.reason, cause: error });
+    throw new TritonError("UNAVAILABLE", text, { reason: "PACKAGE_NOT_INSTALLED", cause: error });
   }
 }
 
@@ -59,6 +58,7 @@ function chooseGpu(gpu: number): void {
     throw new TritonError(
       "INVALID_ARG",
       `TensorFlow is on GPU ${chosen} of this process: an instance on GPU ${gpu} needs isolation 'process'`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   if (gpu === 0) {
@@ -69,6 +69,7 @@ function chooseGpu(gpu: number): void {
     throw new TritonError(
       "INVALID_ARG",
       `TensorFlow uses the first GPU of its process: an instance on GPU ${gpu} needs isolation 'process'`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   chosen = gpu;

@@ -66,6 +66,7 @@ function narrowed(name: string, value: number | bigint): number {
   throw new TritonError(
     "INVALID_ARG",
     `input '${name}' has ${value}, and TensorFlow.js has integers of 32 bits only`,
+    { reason: "INVALID_INPUT" },
   );
 }
 
@@ -80,6 +81,7 @@ export async function fromTf(name: string, datatype: DataType, output: TfTensor)
     throw new TritonError(
       "INTERNAL",
       `output '${name}' is declared as ${datatype}, but TensorFlow.js gives ${output.dtype}`,
+      { reason: "INVALID_OUTPUT" },
     );
   }
   if (wanted === "string") {

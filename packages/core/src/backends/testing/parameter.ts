@@ -13,6 +13,7 @@ export function wholeNumber({ name, parameters }: ModelConfig, key: string): num
     throw new TritonError(
       "INVALID_ARG",
       `parameter '${key}' of model '${name}' must be a whole number of at least 0, got '${text}'`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   return value;

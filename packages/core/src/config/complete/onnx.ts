@@ -57,6 +57,7 @@ export function completeFromFile(
       "INVALID_ARG",
       `autofill failed for model '${config.name}': model does not support batching while non-zero max_batch_size is ` +
         "specified",
+      { reason: "INVALID_CONFIG" },
     );
   }
   const dimsOf = (spec: DescribedTensor) => {

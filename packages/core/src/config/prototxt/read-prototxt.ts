@@ -39,6 +39,7 @@ export function readPrototxt(text: string | Uint8Array, source?: string): ModelC
   throw new TritonError(
     "INVALID_ARG",
     source === undefined ? lines : `failed to read text proto from ${source}: ${lines}`,
+    { reason: "INVALID_CONFIG" },
   );
 }
 

@@ -90,5 +90,5 @@ function check({ kind, name, labelNames }: MetricFamily, value: number, labels: 
 }
 
 function wrong(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text);
+  return new TritonError("INVALID_ARG", text, { reason: "INVALID_METRIC" });
 }

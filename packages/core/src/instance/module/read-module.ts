@@ -98,5 +98,5 @@ function isClass(value: unknown): boolean {
 }
 
 function refused(modelName: string, text: string): TritonError {
-  return new TritonError("INVALID_ARG", `model '${modelName}': ${text}`);
+  return new TritonError("INVALID_ARG", `model '${modelName}': ${text}`, { reason: "INVALID_MODEL" });
 }

@@ -17,7 +17,9 @@ export function serverHost(
   return {
     control: async (ask) => {
       if (control !== undefined) return answerControl(control, ask);
-      throw new TritonError("UNAVAILABLE", `model '${modelName}' is not part of a server`);
+      throw new TritonError("UNAVAILABLE", `model '${modelName}' is not part of a server`, {
+        reason: "NO_SERVER",
+      });
     },
     log: (line) => writeLine(log, line),
     changeMetrics: (changes) => {

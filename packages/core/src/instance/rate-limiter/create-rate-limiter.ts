@@ -18,6 +18,7 @@ export function createRateLimiter(
     throw new TritonError(
       "INVALID_ARG",
       `rateLimit must be 'execution_count' or 'off', got '${String(mode)}'`,
+      { reason: "INVALID_OPTION" },
     );
   }
   const wrong = resources.find(({ count }) => !Number.isSafeInteger(count) || count < 0);
@@ -25,6 +26,7 @@ export function createRateLimiter(
     throw new TritonError(
       "INVALID_ARG",
       `rateLimitResources: there cannot be ${wrong.count} of resource '${wrong.name}'`,
+      { reason: "INVALID_OPTION" },
     );
   }
   return mode === "off" ? undefined : new RateLimiter(resources, (text) => log?.verbose(1, text));

@@ -56,6 +56,7 @@ export class StepLoop {
         throw new TritonError(
           "INVALID_ARG",
           `inference request to model '${info.modelName}' must specify batch-size 1: it runs step by step with others`,
+          { reason: "BATCH_TOO_LARGE" },
         );
       }
       const inputs = toArrays(
@@ -111,6 +112,7 @@ export class StepLoop {
       "INTERNAL",
       `step of model '${this.info.modelName}' must return a list with one result for each of ${count} requests, ` +
         `got ${got}`,
+      { reason: "INVALID_OUTPUT" },
     );
   }
 

@@ -32,7 +32,8 @@ export class CallsOfWorker {
     const models = this.modelsOf(message.batch);
     if (models === undefined) {
       const text = `the batch that calls model '${message.modelName}' is over`;
-      this.post({ type: "answer", call: message.call, error: { code: "CANCELLED", message: text } }, []);
+      const error = { code: "CANCELLED", message: text, reason: "CALLER_ENDED" } as const;
+      this.post({ type: "answer", call: message.call, error }, []);
       return;
     }
     const controller = new AbortController();

@@ -166,7 +166,9 @@ export class WorkerExecutor implements Executor {
     const channel = this.#channel;
     if (channel === undefined) {
       await this.#context.opened?.close();
-      this.#batches.fail(new TritonError("UNAVAILABLE", `${this.#name} was stopped`));
+      this.#batches.fail(
+        new TritonError("UNAVAILABLE", `${this.#name} was stopped`, { reason: "MODEL_STOPPED" }),
+      );
       return;
     }
     const gone = new Promise<void>((resolve) => {
@@ -227,7 +229,9 @@ export class WorkerExecutor implements Executor {
   #limit(what: string, limitMs: number | undefined): Timer | undefined {
     if (limitMs === undefined || this.mustFinish) return undefined;
     return this.#context.clock.setTimer(limitMs, () => {
-      this.#endedFor = new TritonError("UNAVAILABLE", `${this.#name} was ended: ${what} ${limitMs} ms`);
+      this.#endedFor = new TritonError("UNAVAILABLE", `${this.#name} was ended: ${what} ${limitMs} ms`, {
+        reason: "TIME_LIMIT_EXCEEDED",
+      });
       this.#channel?.kill();
     });
   }
@@ -242,6 +246,9 @@ export class WorkerExecutor implements Executor {
     this.#endedFor = undefined;
     if (ended !== undefined) return ended;
     const why = fault === undefined ? how : TritonError.from(fault).message;
-    return new TritonError("INTERNAL", `${this.#name} crashed: ${why}`, { cause: fault });
+    return new TritonError("INTERNAL", `${this.#name} crashed: ${why}`, {
+      reason: "WORKER_CRASHED",
+      cause: fault,
+    });
   }
 }

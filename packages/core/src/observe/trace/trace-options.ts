@@ -83,7 +83,8 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
     mode,
     ofMode: mode === "triton" ? {} : settingsOfMode(options),
   };
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_OPTION" });
   return settings;
 }
 

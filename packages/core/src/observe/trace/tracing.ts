@@ -130,7 +130,9 @@ export class Tracing {
     );
     const next = new TraceSetting({ ...above, ...own }, specified, this.#owner);
     if (!next.valid && next.levels.length > 0) {
-      throw new TritonError("INVALID_ARG", `Attempting to set invalid trace setting :${next.invalidReason}`);
+      throw new TritonError("INVALID_ARG", `Attempting to set invalid trace setting :${next.invalidReason}`, {
+        reason: "INVALID_SETTING",
+      });
     }
     if (isServer) this.#server = next;
     else this.#models.set(modelName, next);

@@ -88,7 +88,7 @@ async function credentialOf(
   }
   if (auth_type && auth_type !== "key") {
     const text = `unknown auth_type '${auth_type}' of Azure Storage: there are key, managed_identity and default`;
-    throw new TritonError("INVALID_ARG", text);
+    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_REPOSITORY" });
   }
   return account_key ? new StorageSharedKeyCredential(account, account_key) : new AnonymousCredential();
 }

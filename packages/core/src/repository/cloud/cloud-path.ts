@@ -39,6 +39,7 @@ export function parseCloudPath(path: string): CloudPath {
     throw new TritonError(
       "INVALID_ARG",
       `No bucket name found in path: ${path} (a path is written as ${form})`,
+      { reason: "INVALID_REPOSITORY" },
     );
   }
   const address = scheme === "s3" && hasHost ? `${protocol || "http://"}${host}` : host;

@@ -70,6 +70,6 @@ async function makeDirectory(variable: string): Promise<string> {
   } catch (cause) {
     const why = TritonError.from(cause).message;
     const text = `no directory for copies of cloud repositories can be made in ${parent} (${variable} names another place): ${why}`;
-    throw new TritonError("INTERNAL", text, { cause });
+    throw new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
   }
 }

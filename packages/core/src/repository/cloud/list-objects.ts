@@ -36,7 +36,9 @@ export async function listObjects(
       folders.push(...page.folders);
       from = page.next;
       if (objects.length > MAX_OBJECTS) {
-        throw new TritonError("INVALID_ARG", `${shown} has more than ${MAX_OBJECTS} objects`);
+        throw new TritonError("INVALID_ARG", `${shown} has more than ${MAX_OBJECTS} objects`, {
+          reason: "INVALID_REPOSITORY",
+        });
       }
     } while (from !== undefined);
   } catch (error) {

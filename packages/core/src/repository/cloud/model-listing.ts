@@ -40,6 +40,7 @@ export function groupByModel(
       model.problem ??= new TritonError(
         "INVALID_ARG",
         `object '${shownKey(repository, object.key)}' has no place in the directory of model '${name}', which is not allowed`,
+        { reason: "INVALID_REPOSITORY" },
       );
     }
     model.objects.push({ ...object, path });

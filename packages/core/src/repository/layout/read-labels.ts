@@ -22,6 +22,7 @@ export async function readLabels(
         "INVALID_ARG",
         `output '${name}' of model '${config.name}' has label_filename '${labelFilename}', which is outside of the ` +
           "model's directory",
+        { reason: "PATH_NOT_ALLOWED" },
       );
     }
     await assertStaysInside(directory, path);

@@ -60,6 +60,7 @@ function asSeen(request: InferenceRequest): BatchingRequest {
 
 function refusal(request: InferenceRequest, what: string, why: string, cause?: unknown): TritonError {
   return new TritonError("INVALID_ARG", `${request.logPrefix}${what} for '${request.modelName}': ${why}`, {
+    reason: "INVALID_INPUT",
     cause,
   });
 }

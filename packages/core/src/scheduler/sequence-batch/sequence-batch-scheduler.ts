@@ -187,6 +187,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     const error = new TritonError(
       "UNAVAILABLE",
       `an instance of model '${this.#modelName}' broke down: its sequences have to start again`,
+      { reason: "SEQUENCE_LOST" },
     );
     batcher.failQueued(error);
     for (const { sequence } of batcher.slots) {

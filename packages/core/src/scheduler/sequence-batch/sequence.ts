@@ -99,7 +99,9 @@ export class Sequence implements RequestHolder {
     this.#waiting.remove(request);
     this.#fail(
       others,
-      new TritonError("CANCELLED", "the request was cancelled with another one of its sequence"),
+      new TritonError("CANCELLED", "the request was cancelled with another one of its sequence", {
+        reason: "SEQUENCE_CANCELLED",
+      }),
     );
     this.#owner.gaveUp(this);
   }

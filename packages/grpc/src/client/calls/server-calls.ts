@@ -98,7 +98,9 @@ export abstract class ServerCalls extends Endpoint {
     const request = { name: modelName, version: versionText(modelVersion) };
     const { config } = await this.channel.unary(modelConfig, request, call);
     if (config == null)
-      throw new TritonError("INTERNAL", `the server has no configuration of '${modelName}'`);
+      throw new TritonError("INTERNAL", `the server has no configuration of '${modelName}'`, {
+        reason: "INVALID_ANSWER",
+      });
     const plain = inference.ModelConfig.toObject(config as inference.ModelConfig, {
       defaults: true,
       enums: String,

@@ -52,5 +52,7 @@ export function callError({
 
 /** The error of a call whose time is over. */
 export function timedOut(timeoutMs: number): TritonError {
-  return new TritonError("UNAVAILABLE", `the server did not answer within ${timeoutMs} ms`);
+  return new TritonError("UNAVAILABLE", `the server did not answer within ${timeoutMs} ms`, {
+    reason: "CLIENT_TIMEOUT",
+  });
 }

@@ -112,7 +112,9 @@ export class Channel {
 
   /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
   close(): void {
-    this.#closed.abort(new TritonError("CANCELLED", "the client was closed"));
+    this.#closed.abort(
+      new TritonError("CANCELLED", "the client was closed", { reason: "CLIENT_CLOSED_MEANWHILE" }),
+    );
     for (const client of this.#clients.values()) client.close();
   }
 
@@ -149,7 +151,10 @@ export class Channel {
     try {
       for (const [name, value] of Object.entries({ ...this.#headers, ...headers })) metadata.set(name, value);
     } catch (cause) {
-      throw new TritonError("INVALID_ARG", `invalid header: ${(cause as Error).message}`, { cause });
+      throw new TritonError("INVALID_ARG", `invalid header: ${(cause as Error).message}`, {
+        reason: "INVALID_OPTION",
+        cause,
+      });
     }
     return metadata;
   }
@@ -168,6 +173,7 @@ export class Channel {
   }
 
   #refuseIfClosed(): void {
-    if (this.#closed.signal.aborted) throw new TritonError("UNAVAILABLE", "the client is closed");
+    if (this.#closed.signal.aborted)
+      throw new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" });
   }
 }

@@ -38,6 +38,7 @@ function channelCredentials(tls: NonNullable<ClientOptions["tls"]>): ChannelCred
     return credentials.createSsl(buffer(ca), buffer(key), buffer(cert));
   } catch (cause) {
     throw new TritonError("INVALID_ARG", `invalid TLS certificate or key: ${(cause as Error).message}`, {
+      reason: "INVALID_OPTION",
       cause,
     });
   }
@@ -48,5 +49,5 @@ function buffer(pem: string | Buffer | undefined): Buffer | null {
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_OPTION" });
 }

@@ -85,5 +85,7 @@ function parameterValue(parameter: inference.InferParameter.$Properties): Parame
 }
 
 function malformed(message: string): TritonError {
-  return new TritonError("INTERNAL", `the server's answer is no answer to an inference: ${message}`);
+  return new TritonError("INTERNAL", `the server's answer is no answer to an inference: ${message}`, {
+    reason: "INVALID_ANSWER",
+  });
 }

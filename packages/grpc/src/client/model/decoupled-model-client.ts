@@ -77,6 +77,7 @@ export class DecoupledModelClient<
       throw new TritonError(
         "UNSUPPORTED",
         `model '${this.modelName}' is not decoupled: use ModelClient instead`,
+        { reason: "DECOUPLED_MODEL" },
       );
     }
     const { modelName } = this;

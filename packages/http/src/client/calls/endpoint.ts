@@ -48,6 +48,9 @@ export function jsonOf({ body }: Answer): JsonValue {
   try {
     return parseJson(text);
   } catch (cause) {
-    throw new TritonError("INTERNAL", `the server's answer is not JSON${excerpt(text)}`, { cause });
+    throw new TritonError("INTERNAL", `the server's answer is not JSON${excerpt(text)}`, {
+      reason: "INVALID_ANSWER",
+      cause,
+    });
   }
 }

@@ -110,11 +110,13 @@ function fromJson({ name, datatype, shape }: Output, data: JsonValue[]): Tensor 
 }
 
 function checkCount(shape: Shape, count: number): void {
-  if (count !== elementCount(shape)) throw new TritonError("INTERNAL", `it has ${count} elements`);
+  if (count !== elementCount(shape))
+    throw new TritonError("INTERNAL", `it has ${count} elements`, { reason: "INVALID_ANSWER" });
 }
 
 function malformed(message: string, cause?: unknown): TritonError {
   return new TritonError("INTERNAL", `the server's answer is no answer to an inference: ${message}`, {
+    reason: "INVALID_ANSWER",
     cause,
   });
 }

@@ -95,7 +95,9 @@ export class Transport {
         const got = opened.headers.get("content-type") ?? "none";
         if (got.split(";")[0]!.trim().toLowerCase() === type) return opened;
         await opened.body?.cancel();
-        throw new TritonError("INTERNAL", `the server's answer is ${got}, expected ${type}`);
+        throw new TritonError("INTERNAL", `the server's answer is ${got}, expected ${type}`, {
+          reason: "INVALID_ANSWER",
+        });
       });
       return this.#chunks(response, deadline);
     } catch (thrown) {
@@ -106,11 +108,14 @@ export class Transport {
 
   /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
   close(): void {
-    this.#closed.abort(new TritonError("CANCELLED", "the client was closed"));
+    this.#closed.abort(
+      new TritonError("CANCELLED", "the client was closed", { reason: "CLIENT_CLOSED_MEANWHILE" }),
+    );
   }
 
   #deadline({ timeoutMs, signal }: CallOptions): Deadline {
-    if (this.#closed.signal.aborted) throw new TritonError("UNAVAILABLE", "the client is closed");
+    if (this.#closed.signal.aborted)
+      throw new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" });
     return new Deadline(timeoutMs ?? this.#timeoutMs, signal, this.#closed.signal);
   }
 
@@ -186,7 +191,10 @@ function mergedHeaders(...all: readonly (Readonly<Record<string, string>> | unde
       for (const [name, value] of Object.entries(headers ?? {})) merged.set(name, value);
     }
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `invalid header: ${(cause as Error).message}`, { cause });
+    throw new TritonError("INVALID_ARG", `invalid header: ${(cause as Error).message}`, {
+      reason: "INVALID_OPTION",
+      cause,
+    });
   }
   return merged;
 }

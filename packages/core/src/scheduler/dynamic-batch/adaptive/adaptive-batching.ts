@@ -73,7 +73,7 @@ export class AdaptiveBatching implements ExecutionObserver {
       "UNAVAILABLE",
       `${request.logPrefix}Request for model '${request.modelName}' would be answered in ${Math.ceil(expectedMs)} ms, ` +
         `but has ${Math.floor(allowedMs)} ms`,
-      { retryAfterMs },
+      { reason: "DEADLINE_TOO_CLOSE", retryAfterMs },
     );
   }
 
