@@ -26,7 +26,7 @@ export function instanceProblems(
   const instances = planInstances(config).length;
   if (exactInstanceCount !== undefined && exactInstanceCount !== instances) {
     problems.push(
-      `inferFunc is a list of ${exactInstanceCount} functions, one for each instance, but config.instanceGroup ` +
+      `inferFunc has ${exactInstanceCount} functions, one for each instance, but config.instanceGroup ` +
         `asks for ${instances} instances`,
     );
   }

@@ -12,9 +12,13 @@ import { cancelledError } from "./when-ready.js";
 /** A number as a correlation id: an integer of 64 bits without sign. */
 function toId(id: number): bigint {
   if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
-  throw new TritonError("INVALID_ARG", `sequenceId must be an integer of at least 0 or a string, got ${id}`, {
-    reason: "INVALID_SEQUENCE",
-  });
+  throw new TritonError(
+    "INVALID_ARG",
+    `sequenceId: expected an integer of at least 0 or a string, got ${id}`,
+    {
+      reason: "INVALID_SEQUENCE",
+    },
+  );
 }
 
 /** Options of a call that is part of other work. */
@@ -90,7 +94,7 @@ function checkParameters(model: string, parameters: NonNullable<InferOptions["pa
     if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {
       throw new TritonError(
         "INVALID_ARG",
-        `parameter '${name}' of a request to model '${model}' must be a string, number, bigint or boolean, ` +
+        `parameter '${name}' of a request to model '${model}': expected a string, number, bigint or boolean, ` +
           `got ${value === null ? "null" : typeof value}`,
         { reason: "INVALID_PARAMETER" },
       );

@@ -24,9 +24,13 @@ export async function* streamTensors(
   if (model.state !== "READY")
     throw new TritonError("UNAVAILABLE", `model '${name}' is not ready`, { reason: "MODEL_NOT_READY" });
   if (options.decoupled === false && isDecoupled(config)) {
-    throw new TritonError("UNSUPPORTED", `model '${name}' answers with any number of responses (decoupled)`, {
-      reason: "DECOUPLED_MODEL",
-    });
+    throw new TritonError(
+      "UNSUPPORTED",
+      `model '${name}' is decoupled, so it has no single response: use a streaming call`,
+      {
+        reason: "DECOUPLED_MODEL",
+      },
+    );
   }
   const answers = new AnswersInTurn(model, clock, inputs, options);
   const { stopSignal } = options;

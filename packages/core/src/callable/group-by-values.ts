@@ -104,7 +104,7 @@ async function runGroups(
     if (parts.some((part) => part === undefined)) {
       throw new TritonError(
         "INTERNAL",
-        `output '${name}' was not returned for all groups of @groupByValues`,
+        `output '${name}' is missing from some groups of @groupByValues: return it for all of them`,
         { reason: "INVALID_OUTPUT" },
       );
     }
@@ -120,7 +120,7 @@ function assertAlike(name: string, parts: readonly NdArray[]): void {
   throw new TritonError(
     "INTERNAL",
     `output '${name}' has rows of different shapes ${shapes.join(" and ")} in the groups of @groupByValues; ` +
-      "a padFn makes them alike",
+      "give a padFn that makes them equal",
     { reason: "INVALID_OUTPUT" },
   );
 }

@@ -68,10 +68,10 @@ export class AnsweredTensors {
     const tensor = this.tensors.get(name);
     if (tensor === undefined) {
       const names = [...this.tensors.keys()].map((known) => `'${known}'`).join(", ");
-      throw invalid(`the answer has no output '${name}'; it has ${names === "" ? "none" : names}`);
+      throw invalid(`the answer has no output '${name}': got ${names === "" ? "none" : names}`);
     }
     if (datatype !== undefined && datatype !== tensor.datatype) {
-      throw invalid(`output '${name}' is ${tensor.datatype}, not ${datatype}`);
+      throw invalid(`output '${name}': expected ${datatype}, got ${tensor.datatype}`);
     }
     return tensor;
   }

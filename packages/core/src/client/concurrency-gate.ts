@@ -99,9 +99,13 @@ export class ConcurrencyGate {
 }
 
 function tooManyOfClient(limits: string): TritonError {
-  return new TritonError("UNAVAILABLE", `too many requests of this client: ${limits}`, {
-    reason: "CLIENT_BUSY",
-  });
+  return new TritonError(
+    "UNAVAILABLE",
+    `too many requests of this client (${limits}): send fewer at a time, or raise its limits`,
+    {
+      reason: "CLIENT_BUSY",
+    },
+  );
 }
 
 function closedError(): TritonError {

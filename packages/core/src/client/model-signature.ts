@@ -29,7 +29,7 @@ export function modelSignature(
     if (datatype === undefined) {
       throw new TritonError(
         "INTERNAL",
-        `input '${name}' of model '${modelName}' has data type '${dataType}'`,
+        `input '${name}' of model '${modelName}': expected a known data type, got '${dataType}'`,
         { reason: "INVALID_ANSWER" },
       );
     }

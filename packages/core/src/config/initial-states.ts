@@ -66,7 +66,7 @@ function fileData(
     if (got === count) return new Uint8Array(data);
     throw new TritonError(
       "INVALID_ARG",
-      `initial_state for state input '${inputName}' expects ${count} elements, but ${file} has ${got}`,
+      `initial_state for state input '${inputName}': expected ${count} elements, got ${got} from ${file}`,
       { reason: "INVALID_CONFIG" },
     );
   }

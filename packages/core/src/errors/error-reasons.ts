@@ -39,7 +39,7 @@ export const errorReasons = {
     code: "UNAVAILABLE",
     meaning:
       "Adaptive batching expects the answer after the time limit of the request, so the request is not queued.",
-    text: "Request for model 'm' would be answered in 80 ms, but has 50 ms",
+    text: "Request for model 'm' was refused: expected an answer within 50 ms, got an estimate of 80 ms",
     action: "Try again after `retryAfterMs`, or give the request more time.",
   },
   SEQUENCE_EXPIRED: {
@@ -51,7 +51,7 @@ export const errorReasons = {
   SEQUENCE_LOST: {
     code: "UNAVAILABLE",
     meaning: "The instance that held the state of the sequence failed.",
-    text: "sequences of model 'm' were lost: ...",
+    text: "an instance of model 'm' failed, and the state of its sequences is lost: start the sequence again",
     action: "Start the sequence again.",
   },
   SERVER_NOT_READY: {
@@ -76,7 +76,7 @@ export const errorReasons = {
   MODEL_STOPPED: {
     code: "UNAVAILABLE",
     meaning: "The model was unloaded while the request, or a change of the model, was under way.",
-    text: "model 'm' was stopped before the request was done",
+    text: "model 'm' was stopped before the request finished",
     action: "Send the request again once the model is loaded. Raise the drain time if requests take longer.",
   },
   LOAD_FAILED: {
@@ -88,7 +88,7 @@ export const errorReasons = {
   LOAD_TIMEOUT: {
     code: "UNAVAILABLE",
     meaning: "Opening a model took longer than its time limit.",
-    text: "cannot describe model 'm': ...",
+    text: "cannot describe the ONNX model 'm': ...",
     action: "Raise the model's parameter `load_timeout_seconds`, or `load-timeout-seconds` of its backend.",
   },
   INSTANCES_FAILED: {
@@ -101,7 +101,7 @@ export const errorReasons = {
   ALL_INSTANCES_PASSIVE: {
     code: "UNAVAILABLE",
     meaning: "All instances of the model are passive, so none takes requests.",
-    text: "model 'm' cannot take requests: all its instances are passive",
+    text: "all instances are passive, so the model cannot take requests: set passive: false on one",
     action: "Set `passive: false` for at least one instance group.",
   },
   TIME_LIMIT_EXCEEDED: {
@@ -113,7 +113,7 @@ export const errorReasons = {
   MODEL_BUSY: {
     code: "UNAVAILABLE",
     meaning: "Models call each other and no instance is free: waiting would never end.",
-    text: "model 'a' cannot wait for model 'b', which is busy and waits for it",
+    text: "model 'a' cannot call model 'b', which is busy and waits for 'a': try again, or add instances",
     action: "Try again. Give the called model more instances.",
   },
   ENSEMBLE_MEMBER_NOT_READY: {
@@ -138,7 +138,7 @@ export const errorReasons = {
   PACKAGE_NOT_INSTALLED: {
     code: "UNAVAILABLE",
     meaning: "An optional package is not installed, or does not load on this machine.",
-    text: "onnxruntime-node cannot be loaded (...): ...",
+    text: "cannot load onnxruntime-node (...): install it next to @tritonjs/core",
     action: "Install the package that the message names next to `@tritonjs/core`.",
   },
   MODEL_FILE_MISSING: {
@@ -156,7 +156,7 @@ export const errorReasons = {
   NO_SERVER: {
     code: "UNAVAILABLE",
     meaning: "A model that was opened alone asked for something that only a server can do.",
-    text: "model 'm' is not part of a server",
+    text: "model 'm' runs without a server, so it cannot ask one",
     action: "Call other models and the repository only from a model that a server runs.",
   },
   FEATURE_DISABLED: {
@@ -199,7 +199,7 @@ export const errorReasons = {
   REGION_DESTROYED: {
     code: "UNAVAILABLE",
     meaning: "The program used a shared memory region after it destroyed the region.",
-    text: "cannot use shared memory region '/r': it has been destroyed",
+    text: "cannot use the shared memory region '/r': it has been destroyed",
     action: "Create the region again, or keep it until all its users are done.",
   },
   CONNECTION_FAILED: {
@@ -217,7 +217,7 @@ export const errorReasons = {
   CLIENT_BUSY: {
     code: "UNAVAILABLE",
     meaning: "The client has as many requests in flight and waiting as its options allow.",
-    text: "too many requests of this client: ...",
+    text: "too many requests of this client (...): send fewer at a time, or raise its limits",
     action: "Send fewer requests at a time, or raise the limits of the client.",
   },
   CLIENT_CLOSED: {
@@ -402,7 +402,7 @@ export const errorReasons = {
     code: "INVALID_ARG",
     meaning:
       "A file of the model cannot be read or run: it is damaged, of another format, or its code lacks something.",
-    text: "cannot load ONNX model '/models/m/1/model.onnx': ...",
+    text: "cannot load the ONNX model '/models/m/1/model.onnx': ...",
     action: "Mend or export the file again.",
   },
   INVALID_REPOSITORY: {
@@ -426,7 +426,7 @@ export const errorReasons = {
   PATH_NOT_ALLOWED: {
     code: "INVALID_ARG",
     meaning: "A model names a file outside of its directory.",
-    text: "data file '../x' is outside of the model's directory /models/m",
+    text: "data file: expected a path inside the model's directory /models/m, got '../x'",
     action: "Move the file into the directory of the model, and give its path from there.",
   },
   WARMUP_FAILED: {
@@ -450,7 +450,7 @@ export const errorReasons = {
   INVALID_METRIC: {
     code: "INVALID_ARG",
     meaning: "A model made or changed a metric of its own in a way that is not valid.",
-    text: "cannot create metric '1x': ...",
+    text: "invalid name of a metric '1x': ...",
     action: "Mend the name, labels, buckets or value in the model's code.",
   },
   INVALID_REGION: {
@@ -476,7 +476,7 @@ export const errorReasons = {
   MODEL_NOT_SUPPORTED: {
     code: "UNSUPPORTED",
     meaning: "The model uses an operation, a data type or a file format that its runtime does not have.",
-    text: "cannot run TensorFlow.js model '/models/m/1/model.json': ...",
+    text: "cannot serve the TensorFlow.js model '/models/m/1/model.json': ...",
     action: "Convert the model, or use another backend.",
   },
   PLATFORM_NOT_SUPPORTED: {
@@ -508,7 +508,7 @@ export const errorReasons = {
   ALREADY_EXISTS: {
     code: "ALREADY_EXISTS",
     meaning: "Something with that name exists already, or a function that runs once was called again.",
-    text: "model 'm' is bound by the program already",
+    text: "model 'm' is already bound by the program: rename one of them",
     action: "Choose another name, or remove the first one.",
   },
   REGION_EXISTS: {
@@ -527,7 +527,7 @@ export const errorReasons = {
   SEQUENCE_CANCELLED: {
     code: "CANCELLED",
     meaning: "Another request of the same sequence was cancelled, which ends the sequence.",
-    text: "the request was cancelled with another one of its sequence",
+    text: "another request of the same sequence was cancelled, which ended the sequence",
     action: "Start the sequence again.",
   },
   CALLER_ENDED: {

@@ -66,6 +66,6 @@ function textOf(thrown: unknown): string {
     if (!(thrown instanceof Error)) return String(thrown);
     return String(thrown.message || thrown.name);
   } catch {
-    return "something was thrown that cannot be read";
+    return "unknown error: the thrown value cannot be read";
   }
 }

@@ -33,9 +33,13 @@ export async function readSmallFile(path: string): Promise<Uint8Array> {
       const stats = await file.stat();
       assertFile(path, stats);
       if (stats.size <= MAX_BYTES) return await file.readFile();
-      throw new TritonError("INVALID_ARG", `file ${path} has ${stats.size} bytes, more than ${MAX_BYTES}`, {
-        reason: "INVALID_MODEL",
-      });
+      throw new TritonError(
+        "INVALID_ARG",
+        `cannot read ${path}: expected at most ${MAX_BYTES} bytes, got ${stats.size}`,
+        {
+          reason: "INVALID_MODEL",
+        },
+      );
     } finally {
       await file.close();
     }
@@ -66,7 +70,9 @@ export function readFileNow(path: string): Uint8Array {
 function assertFile(path: string, stats: Stats): void {
   // Reading a directory fails with words of the system.
   if (stats.isFile() || stats.isDirectory()) return;
-  throw new TritonError("INVALID_ARG", `${path} is no file that can be read`, { reason: "INVALID_MODEL" });
+  throw new TritonError("INVALID_ARG", `cannot read ${path}: it is not a regular file`, {
+    reason: "INVALID_MODEL",
+  });
 }
 
 function unreadable(path: string, error: unknown): TritonError {

@@ -100,7 +100,7 @@ function callbackOf(model: JsModel, modelName: string): AnyInferFunc {
   if (typeof execute !== "function") {
     throw new TritonError(
       "INVALID_ARG",
-      `model '${modelName}': its class must have a method execute(requests, context), got ${typeof execute}`,
+      `model '${modelName}': expected its class to have a method execute(requests, context), got ${typeof execute}`,
       { reason: "INVALID_MODEL" },
     );
   }

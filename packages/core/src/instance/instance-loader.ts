@@ -50,7 +50,7 @@ export class InstanceLoader {
 
   #assertOpen(): void {
     if (this.#stopped)
-      throw new TritonError("UNAVAILABLE", "the model was stopped while it loaded", {
+      throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
         reason: "MODEL_STOPPED",
       });
   }

@@ -42,7 +42,7 @@ export class CallGraph {
     if (!hasRoom && this.#waits(key, caller, new Set())) {
       throw new TritonError(
         "UNAVAILABLE",
-        `model '${caller}' cannot wait for model '${key}', which is busy and waits for it`,
+        `model '${caller}' cannot call model '${key}', which is busy and waits for '${caller}': try again, or add instances`,
         { reason: "MODEL_BUSY" },
       );
     }

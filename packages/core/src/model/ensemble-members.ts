@@ -56,7 +56,7 @@ export class EnsembleMembers {
   /** The ensemble is unloaded: nobody need wait for it. */
   close(): void {
     this.#ready.reject(
-      new TritonError("UNAVAILABLE", `ensemble '${this.config.name}' has been unloaded`, {
+      new TritonError("UNAVAILABLE", `ensemble '${this.config.name}' was unloaded`, {
         reason: "MODEL_STOPPED",
       }),
     );

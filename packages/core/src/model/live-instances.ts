@@ -118,7 +118,9 @@ export class LiveInstances {
     await this.group.loader.load(instance);
     if (!instance.passive) await this.warmUp(instance);
     if (this.group.loader.stopped)
-      throw new TritonError("UNAVAILABLE", "the model was stopped meanwhile", { reason: "MODEL_STOPPED" });
+      throw new TritonError("UNAVAILABLE", "the model was stopped while its instances changed", {
+        reason: "MODEL_STOPPED",
+      });
   }
 
   #retire(instance: ModelInstance): Promise<void> {

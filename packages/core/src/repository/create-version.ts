@@ -207,5 +207,8 @@ function finish(
 }
 
 const noExecutor: ExecutorFactory = ({ info }) => {
-  throw new TritonError("INTERNAL", `ensemble '${info.modelName}' has no instances`);
+  throw new TritonError(
+    "INTERNAL",
+    `cannot create an instance of ensemble '${info.modelName}': only its steps have instances`,
+  );
 };

@@ -187,7 +187,10 @@ export class RepositoryPoller {
       const key = keyOf(id);
       try {
         if (this.#context.isBound(id.name)) {
-          throw new TritonError("ALREADY_EXISTS", `model '${id.name}' is bound by the program already`);
+          throw new TritonError(
+            "ALREADY_EXISTS",
+            `model '${id.name}' is already bound by the program: rename one of them`,
+          );
         }
         const model = await pollModel({ ...target, ...(await target.open()) }, this.#context);
         if (model === previous) unchanged.set(key, { ...model, explicit: model.explicit || target.explicit });

@@ -116,7 +116,7 @@ export class RequestValidator {
   #batchSize(request: InferenceRequest): number {
     if (request.inputs.size === 0) {
       throw invalid(
-        `${request.logPrefix}the request has no input, and model '${this.#name}' reads its batch size from one`,
+        `${request.logPrefix}the request to model '${this.#name}' has no input: expected at least one, which gives the batch size`,
       );
     }
     let batchSize = 0;

@@ -59,10 +59,14 @@ export async function bindPosix(importKoffi: () => Promise<Koffi>, platform: str
   try {
     return toPosix(await importKoffi());
   } catch (cause) {
-    throw new TritonError("UNAVAILABLE", "shared memory needs the package 'koffi': npm install koffi", {
-      reason: "PACKAGE_NOT_INSTALLED",
-      cause,
-    });
+    throw new TritonError(
+      "UNAVAILABLE",
+      "cannot load the package 'koffi', which shared memory needs: npm install koffi",
+      {
+        reason: "PACKAGE_NOT_INSTALLED",
+        cause,
+      },
+    );
   }
 }
 

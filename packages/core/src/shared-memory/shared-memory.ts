@@ -79,9 +79,13 @@ export class SharedMemory {
       });
     }
     if (this.#regions.size >= this.#maxRegions) {
-      throw new TritonError("UNAVAILABLE", `there are ${this.#maxRegions} shared memory regions already`, {
-        reason: "REGION_LIMIT_REACHED",
-      });
+      throw new TritonError(
+        "UNAVAILABLE",
+        `cannot register shared memory region '${name}': expected at most ${this.#maxRegions} regions; unregister one first`,
+        {
+          reason: "REGION_LIMIT_REACHED",
+        },
+      );
     }
     const descriptor = posix.open(key);
     if (descriptor < 0) {

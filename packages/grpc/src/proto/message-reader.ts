@@ -75,7 +75,7 @@ export class BoundedReader extends MessageReader {
     if (--this.#left < 0) {
       throw new TritonError(
         "INVALID_ARG",
-        `the request message has more than ${this.#maxFields} fields, which is the maximum allowed number`,
+        `request message: expected at most ${this.#maxFields} fields, got more`,
         { reason: "REQUEST_TOO_LARGE" },
       );
     }

@@ -47,7 +47,7 @@ export async function listen(
   if (servers.length === 0 && WILDCARDS.has(host)) servers = await bindFreePort(["0.0.0.0"], at, accept);
   for (const server of servers) server.on("error", onFault);
   if (servers.length === 0)
-    throw new TritonError("UNAVAILABLE", `no address of ${host} can be listened on`, {
+    throw new TritonError("UNAVAILABLE", `cannot listen on ${host}: it has no usable address`, {
       reason: "LISTEN_FAILED",
     });
   return {
@@ -104,7 +104,7 @@ async function addresses(host: string): Promise<string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (error) {
-    throw new TritonError("UNAVAILABLE", `cannot find the address of ${host}`, {
+    throw new TritonError("UNAVAILABLE", `cannot listen on ${host}: its address is unknown`, {
       reason: "LISTEN_FAILED",
       cause: error,
     });

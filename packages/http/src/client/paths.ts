@@ -19,7 +19,7 @@ export function serverUrl(url: string): string {
     });
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw new TritonError("INVALID_ARG", "invalid url: give credentials as headers, not in the url", {
+    throw new TritonError("INVALID_ARG", "invalid url: it holds credentials; give them as headers", {
       reason: "INVALID_OPTION",
     });
   }
@@ -50,6 +50,6 @@ export function segment(what: string, text: string): string {
   try {
     return encodeURIComponent(text);
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `invalid ${what}: it has half a surrogate pair`, { cause });
+    throw new TritonError("INVALID_ARG", `invalid ${what}: it has an unpaired surrogate`, { cause });
   }
 }

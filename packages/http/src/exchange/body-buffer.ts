@@ -15,7 +15,7 @@ export class ClientGone extends Error {
   override readonly name = "ClientGone";
 
   constructor(cause?: unknown) {
-    super("the client left before its request was complete", { cause });
+    super("the client closed the connection before its request was complete", { cause });
   }
 }
 

@@ -76,7 +76,7 @@ function loadParameters(body: JsonValue | undefined): LoadParameters {
 function fromBase64(name: string, bytes: Uint8Array): Uint8Array {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
   if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text)) {
-    throw new TritonError("INVALID_ARG", `load parameter '${name}' is no base64`, {
+    throw new TritonError("INVALID_ARG", `load parameter '${name}': expected base64`, {
       reason: "INVALID_LOAD_REQUEST",
     });
   }

@@ -54,7 +54,7 @@ export function accelerators(
     const unused = Object.keys(parameters).filter((key) => !options.includes(key));
     if (unused.length > 0) {
       warn(
-        `model '${model}': onnxruntime-node passes no ${unused.map((key) => `'${key}'`).join(", ")} to execution ` +
+        `model '${model}': onnxruntime-node does not pass ${unused.map((key) => `'${key}'`).join(", ")} to execution ` +
           `provider '${name}'`,
       );
     }

@@ -59,7 +59,7 @@ function severityLevel(config: ModelConfig): OnnxRuntimeOptions["logSeverityLeve
   if (config.parameters.log_severity_level === undefined) return undefined;
   const level = LEVELS_OF_SEVERITY.find((one) => one === count(config, "log_severity_level"));
   if (level !== undefined) return level;
-  throw new TritonError("INVALID_ARG", "parameter 'log_severity_level' must be a number from 0 to 4", {
+  throw new TritonError("INVALID_ARG", "parameter 'log_severity_level': expected a number from 0 to 4", {
     reason: "INVALID_CONFIG",
   });
 }

@@ -63,9 +63,13 @@ export class CallsOfPython {
   async #run(call: WireCall, body: Uint8Array, open: OpenCall): Promise<void> {
     const models = this.modelsOf(call.batch);
     if (models?.callWithTensors === undefined) {
-      throw new TritonError("CANCELLED", `the batch that calls model '${call.model}' is over`, {
-        reason: "CALLER_ENDED",
-      });
+      throw new TritonError(
+        "CANCELLED",
+        `the call of model '${call.model}' was cancelled: the batch that made it has ended`,
+        {
+          reason: "CALLER_ENDED",
+        },
+      );
     }
     const id = call.correlationId;
     const answers = models.callWithTensors(call.model, readTensors(call.inputs, body), {

@@ -241,7 +241,7 @@ export class PythonExecutor implements Executor {
     const limitMs = hosting.executionTimeoutMs;
     if (limitMs === undefined) return undefined;
     return clock.setTimer(limitMs, () => {
-      this.#endedFor = `was ended: it ran longer than ${limitMs} ms`;
+      this.#endedFor = `was ended: its batch ran for more than ${limitMs} ms`;
       this.#session?.kill();
     });
   }

@@ -32,7 +32,7 @@ export const pythonBackend: BackendFactory = async (source) => {
   if (hosting.heapLimitMb !== undefined) {
     throw new TritonError(
       "INVALID_ARG",
-      `model '${source.name}' has heap_limit_mb, but Python knows no such limit`,
+      `model '${source.name}' has heap_limit_mb, which has no effect on Python: remove it`,
       { reason: "INVALID_CONFIG" },
     );
   }

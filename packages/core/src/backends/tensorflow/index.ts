@@ -65,7 +65,7 @@ export function modelData(
   onGpu: boolean,
 ): TensorflowData {
   if (!existsSync(path))
-    throw new TritonError("NOT_FOUND", `there is no TensorFlow model at '${path}'`, {
+    throw new TritonError("NOT_FOUND", `cannot find the TensorFlow model '${path}'`, {
       reason: "MODEL_FILES_NOT_FOUND",
     });
   const savedModel = isSavedModel(path);

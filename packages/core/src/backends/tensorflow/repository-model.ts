@@ -62,7 +62,7 @@ function optionsOf({ name, config: { parameters } }: ModelSource): Omit<Tensorfl
   if (runtime !== undefined && !RUNTIMES.includes(runtime as TensorflowRuntime)) {
     throw new TritonError(
       "INVALID_ARG",
-      `parameter 'runtime' of model '${name}' must be one of ${RUNTIMES.join(", ")}, got '${runtime}'`,
+      `parameter 'runtime' of model '${name}': expected one of ${RUNTIMES.join(", ")}, got '${runtime}'`,
       { reason: "INVALID_CONFIG" },
     );
   }

@@ -70,7 +70,7 @@ export function agentProblems(
     .filter(({ name }) => !known.includes(name))
     .map(
       ({ name }) =>
-        `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and there is ` +
-        `none of this name; register it with new Triton({ repositoryAgents: { ${name} } })`,
+        `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and none has ` +
+        `this name; register it with new Triton({ repositoryAgents: { ${name} } })`,
     );
 }

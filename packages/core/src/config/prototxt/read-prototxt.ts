@@ -52,7 +52,7 @@ export function parsePrototxt(text: string | Uint8Array): {
   const typed = config as unknown as ModelConfig;
   // The length in bytes is at least the one in characters.
   if (text.length > MAX_PROTOTXT_BYTES) {
-    const tooLong = `the text has more than ${MAX_PROTOTXT_BYTES} bytes`;
+    const tooLong = `cannot parse the text: expected at most ${MAX_PROTOTXT_BYTES} bytes, got more`;
     return { config: typed, errors: [{ line: 1, column: 1, text: tooLong, field: "" }] };
   }
   const bytes =

@@ -17,7 +17,7 @@ export function createRateLimiter(
   if (mode !== "execution_count" && mode !== "off") {
     throw new TritonError(
       "INVALID_ARG",
-      `rateLimit must be 'execution_count' or 'off', got '${String(mode)}'`,
+      `rateLimit: expected 'execution_count' or 'off', got '${String(mode)}'`,
       { reason: "INVALID_OPTION" },
     );
   }
@@ -25,7 +25,7 @@ export function createRateLimiter(
   if (wrong !== undefined) {
     throw new TritonError(
       "INVALID_ARG",
-      `rateLimitResources: there cannot be ${wrong.count} of resource '${wrong.name}'`,
+      `rateLimitResources: expected a non-negative integer as the count of '${wrong.name}', got ${wrong.count}`,
       { reason: "INVALID_OPTION" },
     );
   }

@@ -38,7 +38,7 @@ export class WorkerExecutor implements Executor {
   #closes = false;
   #onGone: (() => void) | undefined;
   readonly #batches = new BatchesOfWorker(() =>
-    this.#limit("ran longer than", this.#context.hosting?.executionTimeoutMs),
+    this.#limit("its batch ran for more than", this.#context.hosting?.executionTimeoutMs),
   );
   #endedFor: TritonError | undefined;
   readonly #restarts: Restarts;
@@ -113,7 +113,7 @@ export class WorkerExecutor implements Executor {
       const channel =
         this.#context.opened?.take(listener, nice) ?? openWorker(this.#program, this.#context, listener);
       this.#channel = channel;
-      const limit = this.#limit("its model had not loaded after", this.#program.loadTimeoutMs);
+      const limit = this.#limit("its model did not load within", this.#program.loadTimeoutMs);
       channel.post({ type: "load", init }, []);
     });
   }
@@ -223,7 +223,7 @@ export class WorkerExecutor implements Executor {
   #abandoned(): void {
     const limitMs = this.#context.hosting?.abandonedTimeoutMs;
     if (limitMs === undefined) return;
-    this.#batches.limitBy(this.#limit("its requests were given up, and it ran on for", limitMs));
+    this.#batches.limitBy(this.#limit("all its requests were cancelled, and it kept running for", limitMs));
   }
 
   #limit(what: string, limitMs: number | undefined): Timer | undefined {

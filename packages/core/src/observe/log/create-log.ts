@@ -48,7 +48,7 @@ export function createLog(options: LogOptions): OpenLog {
     return { log: new Log(options.logger ?? processWarnings, settings), close: () => {} };
   }
   if (options.logger !== undefined) {
-    throw new TritonError("INVALID_ARG", "a log goes either to logFile or to a logger of its own", {
+    throw new TritonError("INVALID_ARG", "logFile and logger are both given: leave one of them out", {
       reason: "INVALID_OPTION",
     });
   }

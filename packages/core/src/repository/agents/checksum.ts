@@ -42,9 +42,13 @@ export const checksum: RepositoryAgent = async (action, { location, parameters }
 async function hashOf(location: string, file: string, digest: string): Promise<string> {
   const path = join(location, file);
   if (!isInside(location, path)) {
-    throw new TritonError("INVALID_ARG", `checksum of ${file}, which is outside of the model's directory`, {
-      reason: "PATH_NOT_ALLOWED",
-    });
+    throw new TritonError(
+      "INVALID_ARG",
+      `checksum of ${file}: expected a path inside the model's directory`,
+      {
+        reason: "PATH_NOT_ALLOWED",
+      },
+    );
   }
   await assertStaysInside(location, path);
   const hash = createHash(digest);

@@ -59,7 +59,7 @@ async function readJson(file: string): Promise<unknown> {
   } catch (cause) {
     // The parser's words may quote what is in the file.
     const why = cause instanceof SyntaxError ? "it is not JSON" : TritonError.from(cause).message;
-    const text = `failed to read the cloud credentials of TRITON_CLOUD_CREDENTIAL_PATH, ${file}: ${why}`;
+    const text = `cannot read the cloud credentials ${file} (TRITON_CLOUD_CREDENTIAL_PATH): ${why}`;
     throw new TritonError("INVALID_ARG", text, { reason: "INVALID_REPOSITORY" });
   }
 }

@@ -5,7 +5,7 @@ export class ObjectChanged extends Error {
   readonly statusCode = 412;
 
   constructor(key: string) {
-    super(`the object ${key} has changed`);
+    super(`object ${key} changed while it was copied`);
   }
 }
 

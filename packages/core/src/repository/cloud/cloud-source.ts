@@ -102,7 +102,7 @@ export class CloudSource implements RepositorySource {
     const { copy, problem } = this.#models.get(name) ?? {};
     if (problem !== undefined) throw problem;
     if (copy !== undefined) return { root: copy.root, directory: copy.directory, copy };
-    throw new TritonError("NOT_FOUND", `there is no model '${name}' in ${this.path}`, {
+    throw new TritonError("NOT_FOUND", `model '${name}' is not in ${this.path}`, {
       reason: "MODEL_FILES_NOT_FOUND",
     });
   }

@@ -19,7 +19,8 @@ const DEFAULT_PORT = 8001;
  */
 export function serverAddress(url: string, tls: ClientOptions["tls"]): ServerAddress {
   const [, scheme, rest] = /^(grpcs?):\/\/(.*)$/.exec(url) ?? [undefined, undefined, url];
-  if (scheme === "grpc" && tls) throw invalid(`'${url}' is not encrypted: write grpcs://, or leave tls out`);
+  if (scheme === "grpc" && tls)
+    throw invalid(`tls is given for '${url}', which is not encrypted: use grpcs://, or leave tls out`);
   if (rest === undefined || rest === "" || rest.includes("@") || /^https?:|\s/.test(rest)) {
     throw invalid(`invalid url '${url}': expected host:port`);
   }

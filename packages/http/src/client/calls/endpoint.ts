@@ -48,7 +48,7 @@ export function jsonOf({ body }: Answer): JsonValue {
   try {
     return parseJson(text);
   } catch (cause) {
-    throw new TritonError("INTERNAL", `the server's answer is not JSON${excerpt(text)}`, {
+    throw new TritonError("INTERNAL", `cannot read the server's answer: expected JSON${excerpt(text)}`, {
       reason: "INVALID_ANSWER",
       cause,
     });

@@ -40,7 +40,7 @@ export class ModelClient<
 
   protected override signatureOf(config: ModelConfigAnswer): ModelSignature {
     if (!Array.isArray(config?.input)) {
-      const text = `the server's configuration of model '${this.modelName}' has no inputs`;
+      const text = `cannot read the server's configuration of model '${this.modelName}': it has no inputs`;
       throw new TritonError("INTERNAL", text, { reason: "INVALID_ANSWER" });
     }
     const inputs = config.input as readonly ModelConfigTensor[];

@@ -95,7 +95,7 @@ export class Transport {
         const got = opened.headers.get("content-type") ?? "none";
         if (got.split(";")[0]!.trim().toLowerCase() === type) return opened;
         await opened.body?.cancel();
-        throw new TritonError("INTERNAL", `the server's answer is ${got}, expected ${type}`, {
+        throw new TritonError("INTERNAL", `the server's answer: expected ${type}, got ${got}`, {
           reason: "INVALID_ANSWER",
         });
       });
