@@ -178,7 +178,7 @@ describe("a callback", () => {
     const outcomes = Promise.all([outcomeOf(a.infer({ x: [1] })), outcomeOf(b.infer({ x: [1] }))]);
     await clock.advance(100);
     expect((await outcomes).sort()).toEqual([
-      "UNAVAILABLE model 'b/1' cannot wait for model 'a/1', which is busy and waits for it",
+      "UNAVAILABLE model 'b/1' cannot call model 'a/1', which is busy and waits for 'b/1': try again, or add instances",
       "done",
     ]);
   });

@@ -80,7 +80,7 @@ describe("a callback made with sample()", () => {
     const inferFunc = sample<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: x }));
     for (const options of [{ config: { maxBatchSize: 4 } }, { modelConfig: { maxBatchSize: 4 } }]) {
       expect(thrownBy(() => triton.bind({ ...echoSpecs, inferFunc, ...options }))).toContain(
-        "a callback made with sample() takes one request at a time: config.batching must be false",
+        "config.batching is true, but a callback made with sample() takes one request at a time: leave config.batching out",
       );
     }
   });

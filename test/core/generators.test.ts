@@ -89,7 +89,7 @@ describe("a generator that never ends", () => {
     const rest = (async () => {
       for await (const _ of stream);
     })();
-    await expect(rest).rejects.toThrow("model 'count' was stopped before the request was done");
+    await expect(rest).rejects.toThrow("model 'count' was stopped before the request finished");
     await closed;
     await told.ended;
   });

@@ -50,8 +50,10 @@ describe("implicit state", () => {
   it("that an ONNX model does not have is told at bind, all at once", () => {
     const bind = () => bindAdder({ input: "before", output: "after", dtype: "FP32", shape: [1] });
     expect(bind).toThrow(TritonError);
-    expect(bind).toThrow("the model file has no state input 'before'; it has 'x', 'past', 'start'");
-    expect(bind).toThrow("the model file has no state output 'after'; it has 'sum', 'present'");
+    expect(bind).toThrow(
+      "state input 'before' is not in the model file: expected one of 'x', 'past', 'start'",
+    );
+    expect(bind).toThrow("state output 'after' is not in the model file: expected one of 'sum', 'present'");
   });
 
   it("of texts grows in a worker", async () => {

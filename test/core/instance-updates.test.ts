@@ -90,9 +90,9 @@ describe("the number of instances", () => {
     const list = new Triton().bind({ ...specs, inferFunc: [new EchoModel().callback()] });
     await list.ready();
     expect(await outcomeOf(list.updateInstances(2))).toContain("inferFunc is a list of 1 functions");
-    expect(await outcomeOf(handle.updateInstances(-1))).toContain("must have a count of at least 1, got -1");
+    expect(await outcomeOf(handle.updateInstances(-1))).toContain("expected a count of at least 1, got -1");
     expect(await outcomeOf(handle.updateInstances({ isolation: "process" }))).toContain(
-      "config.instanceGroup.isolation is 'process', but this model can run inline only",
+      "config.instanceGroup.isolation: expected inline, which this model can run in, got 'process'",
     );
     await handle.unbind();
     expect(await outcomeOf(handle.updateInstances(2))).toMatch(/^UNAVAILABLE/);
@@ -154,7 +154,7 @@ describe("passive instances", () => {
     expect([...seen]).toEqual(["m_1_0"]);
     expect(handle.instances().map(({ healthy }) => healthy)).toEqual([true, true, true]);
     expect(await outcomesOf([echo(bind("none", true), 1)])).toEqual([
-      "UNAVAILABLE all instances of the model are passive: none takes requests",
+      "UNAVAILABLE all instances are passive, so the model cannot take requests: set passive: false on one",
     ]);
   });
 });

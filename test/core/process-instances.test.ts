@@ -133,7 +133,7 @@ describe("a process", () => {
     await echo(handle, 1, { sequence: { id: 1, start: true } });
     expect(await outcomesOf([-1, 2].map((value) => echo(handle, value, { sequence: { id: 1 } })))).toEqual([
       "INTERNAL instance 'accumulates_0_0' of model 'accumulates' crashed: exited with code 3",
-      "UNAVAILABLE an instance of model 'accumulates' broke down: its sequences have to start again",
+      "UNAVAILABLE an instance of model 'accumulates' failed, and the state of its sequences is lost: start the sequence again",
     ]);
     expect(await echo(handle, 4, { sequence: { id: 1, start: true } })).toBe(4);
   });
@@ -191,7 +191,7 @@ describe("a process", () => {
       });
     expect(bindWith("process").name).toBe("process");
     expect(() => bindWith("worker")).toThrow(
-      "config.instanceGroup.executionTimeoutMs needs isolation 'process': native code in a thread cannot be cut off",
+      "config.instanceGroup.executionTimeoutMs needs isolation 'process': native code in a thread cannot be ended",
     );
   });
 });

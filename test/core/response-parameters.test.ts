@@ -152,8 +152,8 @@ describe("parameters of a response", () => {
       inferFunc: batch(({ x }) => withParameters({ y: x }, { p: value as number })),
     });
     await expect(handle.inferSample({ x: [1] })).rejects.toThrow(
-      `model 'm' returned parameter 'p' as ${told}; a parameter is a string, a boolean, a finite number or an integer of ` +
-        "64 bits",
+      `model 'm' returned a wrong parameter 'p': expected a string, a boolean, a finite number or an integer of ` +
+        `64 bits, got ${told}`,
     );
   });
 

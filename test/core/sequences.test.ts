@@ -117,7 +117,7 @@ describe("state of a sequence", () => {
     const sent = [-1, 2].map((value) => next(handle, value, { sequence: { id: 1 } }));
     expect(await outcomesOf(sent)).toEqual([
       "INTERNAL instance 'sum_0' of model 'sum' crashed: exited with code 3",
-      "UNAVAILABLE an instance of model 'sum' broke down: its sequences have to start again",
+      "UNAVAILABLE an instance of model 'sum' failed, and the state of its sequences is lost: start the sequence again",
     ]);
     expect(evicted).toEqual(["1: failed"]);
     expect(await outcomeOf(next(handle, 3, { sequence: { id: 1 } }))).toMatch(/must specify the START flag/);
@@ -191,13 +191,13 @@ describe("what cannot be", () => {
         },
       });
     expect(thrownBy(bind).split("\n- ").slice(1)).toEqual([
-      "config.sequence.maxCandidateSequences means nothing to strategy 'direct'",
-      "config.batcher and config.sequence are both given: a model has one scheduler",
+      "config.sequence.maxCandidateSequences has no effect with strategy 'direct': leave it out",
+      "config.batcher and config.sequence are both given, but a model has one scheduler: leave one of them out",
       "Response Cache does not currently support model m with sequence batching scheduler. Please disable the " +
         "response cache.",
       "sequence batching max sequence idle must be a number of microseconds >= 0 for m",
       "sequence batching control tensor 'START' is specified for multiple control kinds for m",
-      "input 'START' is a sequence batching control tensor, and no input, for m",
+      "model 'm' lists the sequence batching control tensor 'START' as an input: take it out of 'input'",
       "sequence batching minimum slot utilization must be in range (0.0, 1.0] for m",
     ]);
   });
@@ -211,7 +211,7 @@ describe("what cannot be", () => {
       );
     }
     expect(await outcomeOf(next(handle, 1, { sequence: { id: -1 } }))).toMatch(
-      /^INVALID_ARG sequence\.id must be/,
+      /^INVALID_ARG sequence\.id: expected an integer/,
     );
   });
 

@@ -200,7 +200,7 @@ describe("cost", () => {
   it("refuses a request that costs more than a batch may", async () => {
     const { send } = await served({ cost: lengthOf, maxBatchCost: 10 });
     expect(await outcomeOf(send(11, { id: "long" }))).toBe(
-      "INVALID_ARG [request id: long] inference request cost must be <= 10 for 'lengths': got 11",
+      "INVALID_ARG [request id: long] cost of model 'lengths': expected at most 10, got 11",
     );
   });
 });
@@ -209,19 +209,19 @@ describe("a function of the model that fails", () => {
   it.each([
     [
       { batchBy: () => undefined },
-      "batchBy must return a string, number, bigint or boolean for 'lengths': got undefined",
+      "batchBy of model 'lengths': expected a string, number, bigint or boolean, got undefined",
     ],
     [
       { batchBy: () => Number.NaN },
-      "batchBy must return a string, number, bigint or boolean for 'lengths': got NaN",
+      "batchBy of model 'lengths': expected a string, number, bigint or boolean, got NaN",
     ],
     [
       { cost: () => -1, maxBatchCost: 5 },
-      "cost must return a finite number of at least 0 for 'lengths': got -1",
+      "cost of model 'lengths': expected a finite number of at least 0, got -1",
     ],
     [
       { cost: () => "1", maxBatchCost: 5 },
-      "cost must return a finite number of at least 0 for 'lengths': got string",
+      "cost of model 'lengths': expected a finite number of at least 0, got string",
     ],
   ])("by what it returns fails its request alone: %o", async (options, text) => {
     const first = Object.entries(options).find(([, value]) => typeof value === "function")!;
@@ -246,7 +246,7 @@ describe("a function of the model that fails", () => {
     });
     const others = send(1);
     expect(await outcomeOf(send(1, { id: "bad" }))).toBe(
-      "INVALID_ARG [request id: bad] batchBy threw an error for 'lengths': no such bucket",
+      "INVALID_ARG [request id: bad] batchBy of model 'lengths' threw an error: no such bucket",
     );
     await clock.settle();
     expect(await outcomeOf(others)).toBe("done");

@@ -137,7 +137,7 @@ describe("close", () => {
     await turn();
     await triton.close();
     expect(await sent).toEqual(
-      Array(2).fill("UNAVAILABLE model 'm' was stopped before the request was done"),
+      Array(2).fill("UNAVAILABLE model 'm' was stopped before the request finished"),
     );
   });
 });
@@ -148,7 +148,7 @@ describe("a module that cannot be used", () => {
 
   it("because there is none is refused by bind", () => {
     expect(thrownBy(() => triton.bind({ ...specs, inferFunc: fixture("nowhere") }))).toMatch(
-      /- inferFunc: there is no module at file:.*nowhere\.mjs$/,
+      /- inferFunc: cannot find the module file:.*nowhere\.mjs$/,
     );
   });
 
@@ -176,7 +176,7 @@ describe("a module that cannot be used", () => {
 
   it("because it takes one request at a time cannot be batched", async () => {
     expect(await ready("sample-sum")).toBe(
-      "INVALID_ARG model 'm': a callback made with sample() takes one request at a time: config.batching must be false",
+      "INVALID_ARG model 'm': config.batching is true, but a callback made with sample() takes one request at a time: leave config.batching out",
     );
   });
 });

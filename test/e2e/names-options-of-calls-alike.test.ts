@@ -126,10 +126,12 @@ describe.each([
   it("waits in the queue for queueTimeoutMicroseconds microseconds", async () => {
     const abort = new AbortController();
     const others = Array.from({ length: 5 }, () => queued.inferSample({ x: [1] }, { signal: abort.signal }));
-    const error = await calls[name]!("queued", { queueTimeoutMicroseconds: 20_000 }).catch(
-      (thrown) => thrown,
+    const error: TritonError = await calls[name]!("queued", { queueTimeoutMicroseconds: 20_000 }).then(
+      noError,
+      TritonError.from,
     );
     expect(error).toMatchObject({ code: "UNAVAILABLE", message: "Request timeout expired" });
+    expect(isTimeout(error)).toBe(true);
     abort.abort();
     await Promise.allSettled(others);
   });

@@ -15,6 +15,7 @@ export type {
   ResultOf,
   ServerMetadata,
   TensorSpec,
+  TritonErrorOptions,
 } from "@tritonjs/core";
 export {
   type BatchAxis,
@@ -41,6 +42,7 @@ export {
   Tensor,
   type TensorInput,
   type TensorValue,
+  TIMEOUT_TEXT,
   TritonError,
   tensorFromValue,
   toNdArray,

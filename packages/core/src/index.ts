@@ -77,9 +77,10 @@ export type {
   VariableLengthOptions,
 } from "./config/variable-length-options.js";
 export type { ErrorCode } from "./errors/code.js";
+export { type ErrorReason, errorReasons, type ReasonEntry, type ReasonOf } from "./errors/error-reasons.js";
 export { statusText } from "./errors/status-text.js";
 export { isTimeout } from "./errors/timeout-error.js";
-export { TritonError } from "./errors/triton-error.js";
+export { TritonError, type TritonErrorOptions } from "./errors/triton-error.js";
 export type {
   JsModel,
   JsModelArgs,

@@ -194,7 +194,7 @@ export class Triton implements AsyncDisposable {
   async serve(options: { readonly frontends?: readonly Frontend[] } = {}): Promise<ServeResult> {
     this.#assertOpen();
     if (this.#serving !== undefined) {
-      throw new TritonError("ALREADY_EXISTS", "serve() has been called already");
+      throw new TritonError("ALREADY_EXISTS", "serve() has already been called");
     }
     const serving = this.#serve(options.frontends);
     this.#serving = serving;
@@ -256,6 +256,9 @@ export class Triton implements AsyncDisposable {
   }
 
   #assertOpen(): void {
-    if (this.#closing !== undefined) throw new TritonError("UNAVAILABLE", "this Triton has been closed");
+    if (this.#closing !== undefined)
+      throw new TritonError("UNAVAILABLE", "cannot use this Triton: it has been closed", {
+        reason: "SERVER_STOPPING",
+      });
   }
 }

@@ -63,7 +63,7 @@ export class FieldLimitError extends Error {
   override readonly name = "FieldLimitError";
 
   constructor(maxFields: number) {
-    super(`the request message has more than ${maxFields} fields, which is the maximum allowed number`);
+    super(`request message: expected at most ${maxFields} fields, got more`);
   }
 }
 

@@ -56,7 +56,13 @@ export function resolveGrpcOptions(options: GrpcOptions): ResolvedGrpcOptions {
   const resolved: ResolvedGrpcOptions = { ...GRPC_DEFAULTS, ...Object.fromEntries(given) };
   const refused = NOT_WITH_GRPC_JS.find((name) => options[name] !== undefined);
   if (resolved.transport === "grpc-js" && refused !== undefined) {
-    throw new TritonError("INVALID_ARG", `the transport grpc-js does not have the option ${refused}`);
+    throw new TritonError(
+      "INVALID_ARG",
+      `the option ${refused} has no effect with transport grpc-js: leave it out`,
+      {
+        reason: "INVALID_OPTION",
+      },
+    );
   }
   return resolved;
 }

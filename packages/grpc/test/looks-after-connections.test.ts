@@ -232,6 +232,6 @@ test.each([
   ["inferResponseCompressionLevel", "low"],
 ] as const)("grpc-js does not have the option %s", (name, value) => {
   expect(() => grpc({ transport: "grpc-js", [name]: value })).toThrow(
-    `the transport grpc-js does not have the option ${name}`,
+    `the option ${name} has no effect with transport grpc-js: leave it out`,
   );
 });

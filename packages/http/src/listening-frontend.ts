@@ -106,7 +106,7 @@ export class ListeningFrontend implements Frontend {
       code === "EADDRINUSE"
         ? `port ${port} is already in use: choose another with ${portHint}`
         : `cannot listen on ${address}:${port}: ${message}`;
-    return new TritonError("UNAVAILABLE", fault, { cause });
+    return new TritonError("UNAVAILABLE", fault, { reason: "LISTEN_FAILED", cause });
   }
 }
 

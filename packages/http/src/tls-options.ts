@@ -35,7 +35,10 @@ export function resolveTls(options: TlsOptions): ResolvedTlsOptions {
     createSecureContext(options as TlsOptions & { ca?: string | Buffer | (string | Buffer)[] });
   } catch (cause) {
     const { message } = cause as Error;
-    throw new TritonError("INVALID_ARG", `invalid TLS certificate or key: ${message}`, { cause });
+    throw new TritonError("INVALID_ARG", `invalid TLS certificate or key: ${message}`, {
+      reason: "INVALID_OPTION",
+      cause,
+    });
   }
   return { ...options, requestCert, rejectUnauthorized };
 }

@@ -56,12 +56,15 @@ export class Caller<Request extends Outgoing, Answer> {
    * @throws TritonError UNAVAILABLE when the client is closed.
    */
   deadline({ timeoutMs, signal }: CommonCallOptions, defaultMs = this.#timeoutMs): Deadline {
-    if (this.#closed.signal.aborted) throw new TritonError("UNAVAILABLE", "the client is closed");
+    if (this.#closed.signal.aborted)
+      throw new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" });
     return new Deadline(timeoutMs ?? defaultMs, signal, this.#closed.signal);
   }
 
   /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
   close(): void {
-    this.#closed.abort(new TritonError("CANCELLED", "the client was closed"));
+    this.#closed.abort(
+      new TritonError("CANCELLED", "the client was closed", { reason: "CLIENT_CLOSED_MEANWHILE" }),
+    );
   }
 }

@@ -36,7 +36,10 @@ export async function waitUntil(
     }
   } catch (thrown) {
     if (!deadline.timedOut) throw deadline.fault ?? thrown;
-    throw new TritonError("UNAVAILABLE", `${what} was not ready within ${timeoutMs} ms`, { cause: reason });
+    throw new TritonError("UNAVAILABLE", `${what} was not ready within ${timeoutMs} ms`, {
+      reason: "CLIENT_TIMEOUT",
+      cause: reason,
+    });
   } finally {
     deadline.end();
   }

@@ -73,7 +73,8 @@ export class DecoupledModelClient<
     if (!signature.decoupled) {
       throw new TritonError(
         "UNSUPPORTED",
-        `model '${this.modelName}' is not decoupled: use ModelClient instead`,
+        `model '${this.modelName}' is not decoupled, so it has a single response: use ModelClient`,
+        { reason: "DECOUPLED_MODEL" },
       );
     }
     const { modelName } = this;

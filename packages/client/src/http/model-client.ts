@@ -44,8 +44,8 @@ export class ModelClient<
 
   protected override signatureOf(config: ModelConfigAnswer): ModelSignature {
     if (!Array.isArray(config?.input)) {
-      const text = `the server's configuration of model '${this.modelName}' has no inputs`;
-      throw new TritonError("INTERNAL", text);
+      const text = `cannot read the server's configuration of model '${this.modelName}': it has no inputs`;
+      throw new TritonError("INTERNAL", text, { reason: "INVALID_ANSWER" });
     }
     const inputs = config.input as readonly ModelConfigTensor[];
     return modelSignature(this.modelName, {

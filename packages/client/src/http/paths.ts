@@ -11,13 +11,17 @@ export function serverUrl(url: string): string {
   try {
     parsed = new URL(bare ? `http://${url}` : url);
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `invalid url '${url}'`, { cause });
+    throw new TritonError("INVALID_ARG", `invalid url '${url}'`, { reason: "INVALID_OPTION", cause });
   }
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
-    throw new TritonError("INVALID_ARG", `invalid url '${url}': expected http or https`);
+    throw new TritonError("INVALID_ARG", `invalid url '${url}': expected http or https`, {
+      reason: "INVALID_OPTION",
+    });
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw new TritonError("INVALID_ARG", "invalid url: give credentials as headers, not in the url");
+    throw new TritonError("INVALID_ARG", "invalid url: it holds credentials; give them as headers", {
+      reason: "INVALID_OPTION",
+    });
   }
   if (bare && parsed.port === "" && !/:\d+$/.test(url.split("/")[0]!)) parsed.port = "8000";
   return `${parsed.origin}${parsed.pathname.replace(/\/+$/, "")}/`;
@@ -46,6 +50,6 @@ export function segment(what: string, text: string): string {
   try {
     return encodeURIComponent(text);
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `invalid ${what}: it has half a surrogate pair`, { cause });
+    throw new TritonError("INVALID_ARG", `invalid ${what}: it has an unpaired surrogate`, { cause });
   }
 }

@@ -104,15 +104,15 @@ export class InferResult<Response = unknown> implements InferResultInit<Response
     const tensor = this.tensors.get(name);
     if (tensor === undefined) {
       const names = [...this.tensors.keys()].map((known) => `'${known}'`).join(", ");
-      throw invalid(`the answer has no output '${name}'; it has ${names === "" ? "none" : names}`);
+      throw invalid(`the answer has no output '${name}': got ${names === "" ? "none" : names}`);
     }
     if (datatype !== undefined && datatype !== tensor.datatype) {
-      throw invalid(`output '${name}' is ${tensor.datatype}, not ${datatype}`);
+      throw invalid(`output '${name}': expected ${datatype}, got ${tensor.datatype}`);
     }
     return tensor;
   }
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_REQUESTED_OUTPUT" });
 }

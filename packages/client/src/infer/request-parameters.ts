@@ -16,7 +16,7 @@ export function requestParameters({
   for (const [name, value] of Object.entries(parameters)) {
     if (isReservedParameter(name)) {
       const message = `Parameter "${name}" is a reserved parameter and cannot be specified.`;
-      throw new TritonError("INVALID_ARG", message);
+      throw new TritonError("INVALID_ARG", message, { reason: "INVALID_PARAMETER" });
     }
     all[name] = value;
   }

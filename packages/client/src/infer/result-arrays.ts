@@ -16,7 +16,8 @@ export function resultArrays(
     if (strip && tensor.shape[0] !== 1) {
       throw new TritonError(
         "INTERNAL",
-        `output '${name}' of one sample has shape [${tensor.shape.join(",")}]`,
+        `output '${name}' of one sample: expected a first dimension of 1, got shape [${tensor.shape.join(",")}]`,
+        { reason: "INVALID_ANSWER" },
       );
     }
     arrays[name] = toNdArray(strip ? tensor.reshaped(tensor.shape.slice(1)) : tensor);

@@ -70,7 +70,8 @@ export abstract class AnsweringModel<
     if (signature.decoupled) {
       throw new TritonError(
         "UNSUPPORTED",
-        `model '${this.modelName}' is decoupled: use ${this.forDecoupled}`,
+        `model '${this.modelName}' is decoupled, so it has no single response: use ${this.forDecoupled}`,
+        { reason: "DECOUPLED_MODEL" },
       );
     }
     const tensors = modelInputs(signature, inputs, axis);

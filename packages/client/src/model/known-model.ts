@@ -88,7 +88,7 @@ export abstract class KnownModel<S extends ServerOfModel> {
    * cancelled.
    */
   async close(): Promise<void> {
-    this.#closed.abort(new TritonError("UNAVAILABLE", "the client is closed"));
+    this.#closed.abort(new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" }));
     await this.finished();
     if (this.#ownsServer) this.server.close();
   }

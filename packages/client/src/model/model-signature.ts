@@ -27,7 +27,8 @@ export function modelSignature(
     if (datatype === undefined) {
       throw new TritonError(
         "INTERNAL",
-        `input '${name}' of model '${modelName}' has data type '${dataType}'`,
+        `input '${name}' of model '${modelName}': expected a known data type, got '${dataType}'`,
+        { reason: "INVALID_ANSWER" },
       );
     }
     return { name, datatype, dims, optional };

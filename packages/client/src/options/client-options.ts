@@ -64,5 +64,8 @@ export function clientHeaders(
 
 /** The error of a header that cannot be sent. */
 export function invalidHeader(cause: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `invalid header: ${(cause as Error).message}`, { cause });
+  return new TritonError("INVALID_ARG", `invalid header: ${(cause as Error).message}`, {
+    reason: "INVALID_OPTION",
+    cause,
+  });
 }

@@ -77,7 +77,10 @@ describe("a call", () => {
     await expect(aborted).rejects.toMatchObject({ code: "CANCELLED", cause: { message: "why" } });
     const open = caller.call({ idempotent: true }, {});
     caller.close();
-    await expect(open).rejects.toMatchObject({ code: "CANCELLED", message: "the client was closed" });
-    await expect(caller.call({ idempotent: true }, {})).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(open).rejects.toMatchObject({
+      reason: "CLIENT_CLOSED_MEANWHILE",
+      message: "the client was closed",
+    });
+    await expect(caller.call({ idempotent: true }, {})).rejects.toMatchObject({ reason: "CLIENT_CLOSED" });
   });
 });

@@ -106,7 +106,10 @@ overEachTransport("a call of the client", () => {
     );
     expect(await client.isServerLive()).toBe(true);
     const nobody = new InferenceServerClient(url, { tls: { ca }, retries: 0 });
-    await expect(nobody.isServerLive()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(nobody.isServerLive()).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      reason: "CONNECTION_FAILED",
+    });
     nobody.close();
   });
 

@@ -42,7 +42,7 @@ overEachTransport("an inference of the client", () => {
     expect(result.tensor("half").datatype).toBe("FP16");
     expect(result.array("none").shape).toEqual([0, 2]);
     expect(() => result.tensor("typo")).toThrow(/has no output 'typo'/);
-    expect(() => result.tensor("typed", "FP32")).toThrow("output 'typed' is INT32, not FP32");
+    expect(() => result.tensor("typed", "FP32")).toThrow("output 'typed': expected FP32, got INT32");
   });
 
   test("tells the server all that can be said of a request", async () => {
@@ -90,11 +90,11 @@ overEachTransport("an inference of the client", () => {
   });
 
   test.each([
-    [{ x: [1, 2] as number[] }, "input 'x': give its datatype"],
+    [{ x: [1, 2] as number[] }, "input 'x' has no datatype"],
     [{ x: { datatype: "FP32", data: ["text"] } as const }, "input 'x' (FP32): expected a number, got string"],
     [
       { x: { shape: [3], data: Float32Array.of(1) } },
-      "input 'x': an array of 1 elements does not fill shape [3]",
+      "input 'x': expected elements for shape [3], got an array of 1",
     ],
   ])("is refused before it is sent when its inputs make no tensor", async (inputs, message) => {
     const service = new FakeService();
@@ -143,9 +143,9 @@ describe("an answer", () => {
   });
 
   test.each([
-    [{ datatype: "FP31", shape: [1] }, "has datatype 'FP31'"],
-    [{ datatype: "FP32", shape: [-1] }, "has shape [-1]"],
-    [{ datatype: "FP32", shape: [2] }, "of shape [2] has 4 bytes"],
+    [{ datatype: "FP31", shape: [1] }, "expected a known datatype, got 'FP31'"],
+    [{ datatype: "FP32", shape: [-1] }, "expected non-negative dimensions, got shape [-1]"],
+    [{ datatype: "FP32", shape: [2] }, "got 4 bytes, which do not fill shape [2]"],
   ])("is refused when it contradicts itself: %j", (output, message) => {
     const response = { outputs: [{ name: "y", ...output }], rawOutputContents: [new Uint8Array(4)] };
     expect(() => decoded(response)).toThrow(message);

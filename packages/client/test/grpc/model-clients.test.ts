@@ -114,12 +114,12 @@ overEachTransport("a client of a model", () => {
     const wrong = await modelClient(new FakeService(streaming));
     await expect(wrong.inferSample({ x: [1, 2] })).rejects.toMatchObject({
       code: "UNSUPPORTED",
-      message: "model 'm' is decoupled: use DecoupledModelClient instead",
+      message: "model 'm' is decoupled, so it has no single response: use DecoupledModelClient instead",
     });
     const other = await decoupledClient(new FakeService(batching));
     await expect(other.inferSample({ x: [1, 2] }).next()).rejects.toMatchObject({
       code: "UNSUPPORTED",
-      message: "model 'm' is not decoupled: use ModelClient instead",
+      message: "model 'm' is not decoupled, so it has a single response: use ModelClient",
     });
   });
 
@@ -141,7 +141,7 @@ overEachTransport("a client of a model", () => {
     const calls = [1, 2, 3, 4].map((value) => client.inferSample({ x: [value, 0] }));
     await expect(calls[3]).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: "too many requests of this client: 2 run, 1 wait",
+      message: "too many requests of this client (2 run, 1 wait): send fewer at a time, or raise its limits",
     });
     const answer = (index: number) => {
       const request = service.requests[index]!;

@@ -46,13 +46,13 @@ describe("an input", () => {
   });
 
   it.each<[string, InferInput, string]>([
-    ["numbers without a data type", [1, 2], "input 'x': give its datatype"],
-    ["nothing in no type", [], "input 'x': give its datatype"],
+    ["numbers without a data type", [1, 2], "input 'x' has no datatype"],
+    ["nothing in no type", [], "input 'x' has no datatype"],
     ["a wrong typed array", { datatype: "FP32", data: Int32Array.of(1) }, "expected Float32Array"],
     ["a wrong scalar", { datatype: "UINT8", data: [256] }, "expected an integer in [0, 255], got 256"],
     ["ragged arrays", { datatype: "UINT8", data: [[1, 2], [3]] }, "expected nested arrays of shape [2,2]"],
-    ["too few elements", { datatype: "UINT8", shape: [3], data: [1, 2] }, "does not fill shape [3]"],
-    ["too few in an array", { shape: [3], data: Uint8Array.of(1) }, "does not fill shape [3]"],
+    ["too few elements", { datatype: "UINT8", shape: [3], data: [1, 2] }, "for shape [3], got"],
+    ["too few in an array", { shape: [3], data: Uint8Array.of(1) }, "for shape [3], got"],
     ["an unknown data type", { datatype: "FP8" as "FP16", data: [1] }, "unknown datatype 'FP8'"],
   ])("cannot be %s", (_form, input, message) => {
     const error = refusal({ inputs: { x: input } });
@@ -109,7 +109,7 @@ describe("JSON tensors", () => {
 
   it("cannot hold halves and bytes that are no text", () => {
     const halves = { inputs: { x: { datatype: "FP16" as const, data: [1] } }, binary: false };
-    expect(refusal(halves).message).toBe("input 'x': FP16 cannot be sent as JSON, use binary");
+    expect(refusal(halves).message).toBe("input 'x': cannot send FP16 as JSON; send it as binary");
     expect(refusal({ inputs: { x: [Uint8Array.of(0xff)] }, binary: false }).message).toContain("not UTF-8");
   });
 

@@ -83,7 +83,7 @@ it("has no use for decoupled models", async () => {
 
 describe("inputs are checked before they are sent:", () => {
   it.each<[string, "inferSample" | "inferBatch", Record<string, unknown>, string]>([
-    ["unknown ones", "inferSample", { a: [1, 2], x: 1 }, "model 'sum' has no input 'x'; it has 'a', 'b'"],
+    ["unknown ones", "inferSample", { a: [1, 2], x: 1 }, "model 'sum' has no input 'x': expected 'a', 'b'"],
     ["missing ones", "inferSample", { b: [1, 2] }, "model 'sum': missing input 'a'"],
     ["none", "inferSample", {}, "missing input 'a'"],
     ["a wrong element", "inferSample", { a: [1, "2"] }, "input 'a' of model 'sum' (FP32): expected a number"],
@@ -91,8 +91,18 @@ describe("inputs are checked before they are sent:", () => {
     ["a sample as batch", "inferBatch", { a: [1, 2] }, "expected shape [-1,2], got [2]"],
     ["a batch as sample", "inferSample", { a: [[1, 2]] }, "expected shape [2], got [1,2]"],
     ["a wrong array", "inferSample", { a: Float64Array.of(1, 2) }, "expected Float32Array, got Float64Array"],
-    ["too many rows", "inferBatch", { a: Array(5).fill([1, 2]) }, "takes at most 4 rows, got 5"],
-    ["batches of two sizes", "inferBatch", { a: [[1, 2]], b: [[1], [2]] }, "'a' has 1, 'b' has 2"],
+    [
+      "too many rows",
+      "inferBatch",
+      { a: Array(5).fill([1, 2]) },
+      "batch of model 'sum': expected at most 4 rows, got 5",
+    ],
+    [
+      "batches of two sizes",
+      "inferBatch",
+      { a: [[1, 2]], b: [[1], [2]] },
+      "expected equal batch sizes, got 1 of 'a' and 2 of 'b'",
+    ],
   ])("%s", async (_case, method, values, message) => {
     const sum = {
       name: "sum",

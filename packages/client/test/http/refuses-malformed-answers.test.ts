@@ -24,29 +24,41 @@ describe("an answer", () => {
     ["is cut off", () => decode('{"outputs":[{"name"'), "not JSON"],
     ["has no outputs", () => decode({}), "no outputs: {}"],
     ["is an array", () => decode([]), "no outputs"],
-    ["says that its JSON is longer", () => decode(binary(8), 0, "4000"), "the body has"],
-    ["says nonsense of its JSON", () => decode(binary(8), 8, "-1"), "Inference-Header-Content-Length is -1"],
+    ["says that its JSON is longer", () => decode(binary(8), 0, "4000"), "the size of the body, got 4000"],
+    ["says nonsense of its JSON", () => decode(binary(8), 8, "-1"), "the size of the body, got -1"],
     ["has an output without a name", () => decode({ outputs: [{}] }), "an output has no name"],
-    ["has an unknown data type", () => decode({ outputs: [{ ...output, datatype: "X" }] }), "datatype 'X'"],
+    [
+      "has an unknown data type",
+      () => decode({ outputs: [{ ...output, datatype: "X" }] }),
+      "a known datatype, got 'X'",
+    ],
     ["has no shape", () => decode({ outputs: [{ ...output, shape: [-1] }] }), "has no shape"],
     [
       "has a huge shape",
       () => decode({ outputs: [{ ...output, shape: [2 ** 50, 2 ** 50], data: [] }] }),
       "too large",
     ],
-    ["has a bad size", () => decode(binary(-1)), "binary_data_size -1"],
-    ["ends too early", () => decode(binary(8), 7), "output 'y' ends behind the body"],
-    ["goes on", () => decode(binary(8), 9), "1 bytes belong to no output"],
-    ["has the wrong size", () => decode(binary(4), 4), "it has 1 elements"],
-    ["has half an element", () => decode(binary(7), 7), "not whole elements"],
-    ["has half a string", () => decode(binary(6, { datatype: "BYTES" }), 6), "ends inside an element"],
-    ["has too few elements", () => decode({ outputs: [{ ...output, data: [1] }] }), "it has 1 elements"],
+    ["has a bad size", () => decode(binary(-1)), "as binary_data_size, got -1"],
+    ["ends too early", () => decode(binary(8), 7), "output 'y' ends after the end of the body"],
+    ["goes on", () => decode(binary(8), 9), "1 bytes do not belong to an output"],
+    ["has the wrong size", () => decode(binary(4), 4), "elements, got 1"],
+    ["has half an element", () => decode(binary(7), 7), "expected a whole number of FP32 elements"],
+    [
+      "has half a string",
+      () => decode(binary(6, { datatype: "BYTES" }), 6),
+      "ends in the middle of an element",
+    ],
+    ["has too few elements", () => decode({ outputs: [{ ...output, data: [1] }] }), "elements, got 1"],
     [
       "has other elements",
       () => decode({ outputs: [{ ...output, data: ["a", null] }] }),
       "expected a number",
     ],
-    ["has no array as data", () => decode({ outputs: [{ ...output, data: "x" }] }), "no array as data"],
+    [
+      "has no array as data",
+      () => decode({ outputs: [{ ...output, data: "x" }] }),
+      "expected an array as data",
+    ],
   ])("that %s is an error of the server", (_case, read, message) => {
     let error: unknown;
     try {
@@ -55,7 +67,7 @@ describe("an answer", () => {
       error = thrown;
     }
     expect(TritonError.is(error) && error.code).toBe("INTERNAL");
-    expect((error as Error).message).toContain("the server's answer is no answer to an inference");
+    expect((error as Error).message).toContain("cannot read the server's answer as an inference response");
     expect((error as Error).message).toContain(message);
     expect((error as Error).message.length).toBeLessThan(400);
   });
@@ -71,12 +83,12 @@ describe("an answer", () => {
     const result = decode({ outputs: [output] });
     expect([...result.tensors.keys()]).toEqual([]);
     expect(result.response.json.outputs).toEqual([output]);
-    expect(() => result.array("y")).toThrow("the answer has no output 'y'; it has none");
+    expect(() => result.array("y")).toThrow("the answer has no output 'y': got none");
   });
 
   it("is asked for the data type that it has", () => {
     const result = decode({ outputs: [{ ...output, data: [1, 2] }] });
-    expect(() => result.array("y", "INT8")).toThrow("output 'y' is FP32, not INT8");
+    expect(() => result.array("y", "INT8")).toThrow("output 'y': expected INT8, got FP32");
     expect(result.array("y", "FP32").get(1)).toBe(2);
   });
 

@@ -120,6 +120,7 @@ describe("the bundle of @tritonjs/client/http for a browser", () => {
           await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
           return { OUT: [[0]] };
         }),
+        config: { batching: false },
       });
     });
     const evaluate = webContext();

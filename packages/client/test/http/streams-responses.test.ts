@@ -182,7 +182,7 @@ describe("a stream", () => {
     const client = new InferenceServerClient("host:1", { fetch });
     await expect(client.generateStream("m", {}).next()).rejects.toMatchObject({
       code: "INTERNAL",
-      message: "the server's answer is application/json, expected text/event-stream",
+      message: "the server's answer: expected text/event-stream, got application/json",
     });
   });
 

@@ -66,7 +66,7 @@ describe("an answer that is none", () => {
     const client = new InferenceServerClient("host:1", { fetch });
     await expect(client.getServerMetadata()).rejects.toMatchObject({
       code: "INTERNAL",
-      message: "the server's answer is not JSON: <html>hello</html>",
+      message: "cannot read the server's answer: expected JSON: <html>hello</html>",
     });
     await expect(client.infer("m", { inputs })).rejects.toMatchObject({ code: "INTERNAL" });
   });
@@ -103,7 +103,7 @@ describe("a connection", () => {
     for (status of [undefined, 200, 400]) {
       await expect(client.infer("m", { inputs })).rejects.toMatchObject({
         code: "UNAVAILABLE",
-        message: expect.stringContaining(`no complete answer from ${url}: `),
+        message: expect.stringContaining(`incomplete answer from ${url}: `),
       });
     }
   });

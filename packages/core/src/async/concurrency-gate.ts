@@ -99,9 +99,15 @@ export class ConcurrencyGate {
 }
 
 function tooManyOfClient(limits: string): TritonError {
-  return new TritonError("UNAVAILABLE", `too many requests of this client: ${limits}`);
+  return new TritonError(
+    "UNAVAILABLE",
+    `too many requests of this client (${limits}): send fewer at a time, or raise its limits`,
+    {
+      reason: "CLIENT_BUSY",
+    },
+  );
 }
 
 function closedError(): TritonError {
-  return new TritonError("UNAVAILABLE", "the client is closed");
+  return new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" });
 }

@@ -36,7 +36,13 @@ export function createHandle<const I extends readonly TensorSpec[], const O exte
     inferSample: (inputs, options = {}) => infer(inputs, options, "added"),
     async inferBatch(inputs, options = {}) {
       if (config.maxBatchSize === 0) {
-        throw new TritonError("INVALID_ARG", `model '${name}' has no batch axis: use infer or inferSample`);
+        throw new TritonError(
+          "INVALID_ARG",
+          `cannot send a batch to model '${name}', which does not support batching: use infer() or inferSample()`,
+          {
+            reason: "INVALID_INPUT",
+          },
+        );
       }
       return infer(inputs, options, "given");
     },

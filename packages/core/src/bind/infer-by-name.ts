@@ -22,7 +22,8 @@ export async function inferByName(
   { modelVersion, ...options }: InferOptions & { readonly modelVersion?: number },
 ): Promise<OutputArrays> {
   let values = inputs;
-  if (service.stopping) throw new TritonError("UNAVAILABLE", "Server not ready");
+  if (service.stopping)
+    throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
   if (startUp.underWay || registry.isLoading(modelName)) {
     // The caller may change its arrays while this waits.
     values = structuredClone(inputs);

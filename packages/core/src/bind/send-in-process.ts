@@ -12,7 +12,13 @@ import { cancelledError, isLimited } from "./when-ready.js";
 /** A number as a correlation id: an integer of 64 bits without sign. */
 function toId(id: number): bigint {
   if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
-  throw new TritonError("INVALID_ARG", `sequence.id must be an integer of at least 0 or a string, got ${id}`);
+  throw new TritonError(
+    "INVALID_ARG",
+    `sequence.id: expected an integer of at least 0 or a string, got ${id}`,
+    {
+      reason: "INVALID_SEQUENCE",
+    },
+  );
 }
 
 /** Options of a call that is part of other work. */
@@ -86,8 +92,9 @@ function checkParameters(model: string, parameters: NonNullable<InferOptions["pa
     if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {
       throw new TritonError(
         "INVALID_ARG",
-        `parameter '${name}' of a request to model '${model}' must be a string, number, bigint or boolean, ` +
+        `parameter '${name}' of a request to model '${model}': expected a string, number, bigint or boolean, ` +
           `got ${value === null ? "null" : typeof value}`,
+        { reason: "INVALID_PARAMETER" },
       );
     }
   }

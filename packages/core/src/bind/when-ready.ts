@@ -25,6 +25,7 @@ export async function whenReady(
     throw new TritonError(
       "UNAVAILABLE",
       `model '${model.name}' version ${model.version} is not ready: ${model.reason || model.state.toLowerCase()}`,
+      { reason: "MODEL_NOT_READY" },
     );
   }
 }

@@ -17,14 +17,16 @@ export function validateOptions(options: ModelOptions): string[] {
   const problems = unknownKeys("config", options, MODEL_OPTION_KEYS);
   if (options.batching === false) {
     if (options.maxBatchSize !== undefined && options.maxBatchSize !== 0) {
-      problems.push(`config.maxBatchSize is ${options.maxBatchSize} but config.batching is false`);
+      problems.push(
+        `config.maxBatchSize is ${options.maxBatchSize}, but config.batching is false: leave one of them out`,
+      );
     }
     if (options.batcher !== undefined && options.batcher !== false) {
-      problems.push("config.batcher is given but config.batching is false");
+      problems.push("config.batcher is given, but config.batching is false: leave one of them out");
     }
   }
   if (options.batching === true && options.maxBatchSize === 0) {
-    problems.push("config.maxBatchSize is 0 but config.batching is true");
+    problems.push("config.maxBatchSize is 0, but config.batching is true: leave one of them out");
   }
   if (options.batcher !== undefined && options.batcher !== false) {
     problems.push(...unknownKeys("config.batcher", options.batcher, BATCHER_OPTION_KEYS));
@@ -45,7 +47,10 @@ function targetProblems(batcher: BatcherOptions): string[] {
   if (batcher.targetLatencyMs === undefined) return [];
   return (["maxQueueDelayMicroseconds", "preferredBatchSize"] as const)
     .filter((key) => batcher[key] !== undefined)
-    .map((key) => `config.batcher.${key} and config.batcher.targetLatencyMs cannot be given together`);
+    .map(
+      (key) =>
+        `config.batcher.${key} and config.batcher.targetLatencyMs are both given: leave one of them out`,
+    );
 }
 
 function instanceGroupProblems(group: InstanceGroupOptions): string[] {
@@ -56,7 +61,7 @@ function instanceGroupProblems(group: InstanceGroupOptions): string[] {
     ...unknownKeys(`${where}.rateLimiter`, rateLimiter, ["resources", "priority"]),
     ...unknownKeys(`${where}.recycle`, recycle, ["afterRequests", "aboveMemoryMb"]),
     // Triton takes it for "not given".
-    ...(count === 0 ? [`${where}.count must be at least 1, got 0`] : []),
+    ...(count === 0 ? [`${where}.count: expected at least 1, got 0`] : []),
   ];
 }
 
@@ -71,7 +76,7 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
   problems.push(...sequenceStateProblems(sequence.states ?? []));
   const { strategy = "oldest" } = sequence;
   if (strategy !== "oldest" && strategy !== "direct") {
-    problems.push(`config.sequence.strategy must be 'oldest' or 'direct', got '${String(strategy)}'`);
+    problems.push(`config.sequence.strategy: expected 'oldest' or 'direct', got '${String(strategy)}'`);
   }
   const others: readonly (keyof SequenceOptions)[] =
     strategy === "direct"
@@ -79,10 +84,12 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
       : ["minimumSlotUtilization"];
   for (const key of others) {
     if (sequence[key] !== undefined)
-      problems.push(`config.sequence.${key} means nothing to strategy '${strategy}'`);
+      problems.push(`config.sequence.${key} has no effect with strategy '${strategy}': leave it out`);
   }
   if (batcher !== undefined && batcher !== false) {
-    problems.push("config.batcher and config.sequence are both given: a model has one scheduler");
+    problems.push(
+      "config.batcher and config.sequence are both given, but a model has one scheduler: leave one of them out",
+    );
   }
   return problems;
 }
@@ -91,5 +98,5 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
 export function unknownKeys(where: string, value: object, known: readonly string[]): string[] {
   return Object.keys(value)
     .filter((key) => !known.includes(key))
-    .map((key) => `${where} has an unknown option '${key}'; known are ${known.join(", ")}`);
+    .map((key) => `${where} has an unknown option '${key}': expected one of ${known.join(", ")}`);
 }

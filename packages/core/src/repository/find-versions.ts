@@ -25,5 +25,6 @@ export async function findVersions(
   throw new TritonError(
     "INVALID_ARG",
     `at least one version must be available under the version policy of model '${id.name}'`,
+    { reason: "INVALID_CONFIG" },
   );
 }

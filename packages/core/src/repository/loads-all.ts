@@ -13,5 +13,6 @@ export function loadsAll({ modelControlMode, loadModel = [] }: RepositoryOptions
   throw new TritonError(
     "INVALID_ARG",
     "Wildcard model name '*' must be the ONLY startup model if specified at all.",
+    { reason: "INVALID_OPTION" },
   );
 }

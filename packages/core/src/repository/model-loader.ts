@@ -77,7 +77,7 @@ export class ModelLoader {
     if (failures.length > 0) {
       for (const model of fresh) this.#retire(model);
       log.info(`failed to load '${polled.id.name}'`);
-      throw new TritonError("INVALID_ARG", failures.join(""));
+      throw new TritonError("INVALID_ARG", failures.join(""), { reason: "LOAD_REQUEST_FAILED" });
     }
     // The new ones first: who needs any version of the model always finds one.
     for (const model of fresh) this.#publish(model);
@@ -213,7 +213,8 @@ export class ModelLoader {
     const { gpus } = this.#context;
     const completed = completeInstanceGroups({ ...config, instanceGroup }, gpus);
     const problems = instanceGroupProblems(completed, gpus);
-    if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+    if (problems.length > 0)
+      throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
     return completed.instanceGroup;
   }
 

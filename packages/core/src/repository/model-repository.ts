@@ -116,7 +116,8 @@ export class ModelRepository {
         .named(name)
         .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
         .map((message) => `load failed for model '${name}': ${message}\n`);
-      if (errors.length > 0) throw new TritonError("INVALID_ARG", errors.join(""));
+      if (errors.length > 0)
+        throw new TritonError("INVALID_ARG", errors.join(""), { reason: "LOAD_REQUEST_FAILED" });
       if (poll.problems.size > 0) throw notPolled(name, [...poll.problems.values()][0]);
       return { removed };
     } finally {
@@ -222,6 +223,10 @@ export class ModelRepository {
 
   #assertExplicit(): void {
     if (this.#context.options.modelControlMode === "explicit" && !this.#closed) return;
-    throw new TritonError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
+    throw new TritonError(
+      "UNAVAILABLE",
+      "explicit model load / unload is not allowed if polling is enabled",
+      { reason: "MODEL_CONTROL_DISABLED" },
+    );
   }
 }

@@ -58,7 +58,8 @@ export function inflate(input: Uint8Array, compression: Compression, limits: Inf
     stream.on("data", (chunk: Buffer) => {
       const size = output.length + chunk.length;
       try {
-        if (size > maxBytes) throw new UnpackFault("SIZE", `request unpacks to more than ${maxBytes} bytes`);
+        if (size > maxBytes)
+          throw new UnpackFault("SIZE", `the decompressed request has more than ${maxBytes} bytes`);
         if (size > maxByRatio) throw ratioFault(maxRatio, input.length);
         share.take(chunk.length);
         output.add(chunk);
@@ -83,8 +84,8 @@ function chunkSize(expected: number, inputSize: number): number {
 function ratioFault(maxRatio: number, inputSize: number): UnpackFault {
   return new UnpackFault(
     "RATIO",
-    `request unpacks to more than ${maxRatio} times its compressed size of ${inputSize} bytes. Use ` +
-      "--max-compression-ratio to increase the limit.",
+    `the decompressed request has more than ${maxRatio} times its compressed size of ${inputSize} bytes. Raise ` +
+      "requestMemory.maxCompressionRatio (--max-compression-ratio).",
   );
 }
 

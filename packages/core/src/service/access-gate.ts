@@ -43,7 +43,9 @@ export class AccessGate {
       const { header, value } = restriction;
       if (!header || !value) {
         const text = `restriction of '${group}': expected a header and a value, got header '${header}'`;
-        throw new TritonError("INVALID_ARG", value ? text : `${text} without a value`);
+        throw new TritonError("INVALID_ARG", value ? text : `${text} without a value`, {
+          reason: "INVALID_OPTION",
+        });
       }
       this.#guards.set(group, { header, digest: digestOf(value) });
     }
@@ -80,7 +82,7 @@ export function checkGroups(names: readonly string[]): EndpointGroup[] {
   if (unknown.length > 0) {
     const valid = [...ENDPOINT_GROUPS].sort().join(", ");
     const text = `Invalid endpoint names: ${unknown.join(", ")}. Valid endpoints are: ${valid}`;
-    throw new TritonError("INVALID_ARG", text);
+    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
   }
   return names.filter(known);
 }

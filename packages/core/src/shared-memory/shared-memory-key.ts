@@ -15,6 +15,7 @@ export function checkSharedMemoryKey(region: string, key: string): void {
       "INVALID_ARG",
       `cannot register shared memory region '${region}' with key '${key}' as the key contains the reserved ` +
         `prefix '${RESERVED_PREFIX}'`,
+      { reason: "INVALID_REGION" },
     );
   }
 }

@@ -5,7 +5,7 @@
 export { cancelled, unlessAborted } from "../async/cancelled.js";
 export { ConcurrencyGate } from "../async/concurrency-gate.js";
 export { onAbort } from "../async/on-abort.js";
-export { isTimeout, noAnswerError } from "../errors/timeout-error.js";
+export { isTimeout, noAnswerError, TIMEOUT_TEXT } from "../errors/timeout-error.js";
 export { TritonError } from "../errors/triton-error.js";
 export { decodeBytes, encodeBytes } from "./bytes.js";
 export {

@@ -40,7 +40,7 @@ describe("the gate", () => {
     const [first, second, third] = ["a", "b", "c"].map((name) => gate.run(tasks.task(name), undefined));
     await expect(third).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: "too many requests of this client: 1 run, 1 wait",
+      message: "too many requests of this client (1 run, 1 wait): send fewer at a time, or raise its limits",
     });
     tasks.endOldest();
     await first;

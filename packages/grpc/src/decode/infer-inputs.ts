@@ -33,7 +33,7 @@ function checkDeclarations(inputs: readonly InputTensor[], logPrefix: string): v
   const names = inputs.length > 1 ? new Set<string>() : undefined;
   for (const { name } of inputs) {
     if (names?.has(name ?? ""))
-      throw invalidArgument(`${logPrefix}input '${name}' already exists in request`);
+      throw invalidArgument(`${logPrefix}input '${name}' already exists in request`, "INVALID_INPUT");
     names?.add(name ?? "");
   }
 }
@@ -51,7 +51,10 @@ function decodeInput(
   const range = decodeSharedMemoryRange(input);
   if (range !== undefined) {
     if (contents != null) {
-      throw invalidArgument(`unexpected 'content' provided when using shared memory for ${where}`);
+      throw invalidArgument(
+        `unexpected 'content' provided when using shared memory for ${where}`,
+        "INVALID_INPUT",
+      );
     }
     return Tensor.fromBytes(datatype, shape, regions.hold(range).read());
   }
@@ -59,12 +62,14 @@ function decodeInput(
     if (raw.used) {
       throw invalidArgument(
         `contents field must not be specified when using raw_input_contents for '${name}' for model '${modelName}'`,
+        "INVALID_INPUT",
       );
     }
     return decodeTypedContents(contents, datatype, shape, where);
   }
   const bytes = raw.next();
-  if (bytes === undefined) throw invalidArgument(`unable to find data for ${where} in request.`);
+  if (bytes === undefined)
+    throw invalidArgument(`unable to find data for ${where} in request.`, "INVALID_INPUT");
   return Tensor.fromBytes(datatype, shape, bytes);
 }
 

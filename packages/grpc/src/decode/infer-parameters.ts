@@ -79,7 +79,7 @@ function setCorrelationId(decoded: InferParameters, parameter: Parameter, key: s
 function setPriority(decoded: InferParameters, parameter: Parameter, key: string): void {
   if (parameter.parameterChoice === "int64Param") {
     if (parameter.int64Param! < 0)
-      throw invalidArgument("invalid value for 'priority', expected value >= 0.");
+      throw invalidArgument("invalid value for 'priority', expected value >= 0.", "INVALID_PARAMETER");
     decoded.priority = Number(parameter.int64Param);
   } else if (parameter.parameterChoice === "uint64Param") {
     decoded.priority = Number(parameter.uint64Param);
@@ -113,12 +113,16 @@ function bool(key: string, parameter: Parameter): boolean {
 }
 
 function wrongKind(key: string, expected: string): TritonError {
-  return invalidArgument(`invalid value type for '${key}' parameter, expected ${expected}.`);
+  return invalidArgument(
+    `invalid value type for '${key}' parameter, expected ${expected}.`,
+    "INVALID_PARAMETER",
+  );
 }
 
 function reservedKey(): TritonError {
   return invalidArgument(
     `parameter keys starting with '${RESERVED_PREFIX}' are reserved for Triton usage. Only the following keys ` +
       `starting with '${RESERVED_PREFIX}' are allowed: ${ENABLE_EMPTY_FINAL_RESPONSE}`,
+    "INVALID_PARAMETER",
   );
 }

@@ -107,7 +107,10 @@ function checkCounts(counts: PartCounts, models: Models): void {
 
 function check(kind: string, count: number, limit: number): void {
   if (count <= limit) return;
-  throw invalidArgument(`request has ${count} ${kind}, which exceeds the maximum allowed number of ${limit}`);
+  throw invalidArgument(
+    `request has ${count} ${kind}, which exceeds the maximum allowed number of ${limit}`,
+    "REQUEST_TOO_LARGE",
+  );
 }
 
 function tensorsOfModel({ modelName, modelVersion }: PartCounts, models: Models) {

@@ -22,6 +22,6 @@ export function decodeTypedContents(
       ? Tensor.fromBytes(datatype, shape, NO_BYTES)
       : Tensor.fromElements(datatype, shape, elements);
   } catch (error) {
-    throw error instanceof ContentsError ? invalidArgument(error.message) : error;
+    throw error instanceof ContentsError ? invalidArgument(error.message, "INVALID_INPUT") : error;
   }
 }

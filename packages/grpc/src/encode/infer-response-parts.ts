@@ -56,6 +56,7 @@ function checkSize(size: number): void {
   throw new TritonError(
     "INVALID_ARG",
     `Response has byte size ${size} which exceeds gRPC's byte size limit ${MAX_MESSAGE_SIZE}.`,
+    { reason: "RESPONSE_TOO_LARGE" },
   );
 }
 

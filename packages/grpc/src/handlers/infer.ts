@@ -52,6 +52,7 @@ function modelInfer(
     throw new TritonError(
       "UNSUPPORTED",
       "ModelInfer RPC doesn't support models with decoupled transaction policy",
+      { reason: "DECOUPLED_MODEL" },
     );
   }
   const { modelName, modelVersion, id } = message;
@@ -125,7 +126,9 @@ function mayWait(message: inference.ModelInferRequest): boolean {
 function single(outcomes: readonly (InferenceResponse | TritonError)[]): InferenceResponse {
   const [outcome] = outcomes;
   if (outcome === undefined || outcomes.length > 1) {
-    throw new TritonError("INTERNAL", `expected a single response, got ${outcomes.length}`);
+    throw new TritonError("INTERNAL", `expected a single response, got ${outcomes.length}`, {
+      reason: "INVALID_OUTPUT",
+    });
   }
   if (TritonError.is(outcome)) throw outcome;
   return outcome;

@@ -46,7 +46,10 @@ export async function listen(
   let servers = await bindFreePort(hosts, at, accept);
   if (servers.length === 0 && WILDCARDS.has(host)) servers = await bindFreePort(["0.0.0.0"], at, accept);
   for (const server of servers) server.on("error", onFault);
-  if (servers.length === 0) throw new TritonError("UNAVAILABLE", `no address of ${host} can be listened on`);
+  if (servers.length === 0)
+    throw new TritonError("UNAVAILABLE", `cannot listen on ${host}: it has no usable address`, {
+      reason: "LISTEN_FAILED",
+    });
   return {
     port: portOf(servers[0]!),
     close: () => closeAll(servers),
@@ -101,7 +104,10 @@ async function addresses(host: string): Promise<string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (error) {
-    throw new TritonError("UNAVAILABLE", `cannot find the address of ${host}`, { cause: error });
+    throw new TritonError("UNAVAILABLE", `cannot listen on ${host}: its address is unknown`, {
+      reason: "LISTEN_FAILED",
+      cause: error,
+    });
   }
 }
 
@@ -130,7 +136,7 @@ function bindError(error: NodeJS.ErrnoException, host: string, port: number): Tr
     error.code === "EADDRINUSE"
       ? `port ${port} is already in use: choose another with the option grpcPort (or grpc({ port }))`
       : `cannot listen on ${host}:${port} (option grpcPort, or grpc({ port })): ${error.message}`;
-  return new TritonError("UNAVAILABLE", message, { cause: error });
+  return new TritonError("UNAVAILABLE", message, { reason: "LISTEN_FAILED", cause: error });
 }
 
 function portOf(server: Server): number {

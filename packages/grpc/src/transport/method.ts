@@ -107,6 +107,7 @@ function decodeBounded<Q>(type: MessageDecoder<Q>, bytes: Uint8Array): Q {
   try {
     return decodeMessage(type, bytes, MAX_FIELDS);
   } catch (error) {
-    throw error instanceof FieldLimitError ? new TritonError("INVALID_ARG", error.message) : error;
+    if (!(error instanceof FieldLimitError)) throw error;
+    throw new TritonError("INVALID_ARG", error.message, { reason: "REQUEST_TOO_LARGE" });
   }
 }

@@ -34,6 +34,7 @@ export function overTls(
       return createServer(options, accept);
     } catch (cause) {
       throw new TritonError("INVALID_ARG", `invalid TLS certificate or key: ${(cause as Error).message}`, {
+        reason: "INVALID_OPTION",
         cause,
       });
     }

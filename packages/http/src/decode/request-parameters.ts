@@ -50,6 +50,7 @@ export function readRequestParameters(request: JsonValue): RequestParameters {
       throw new TritonError(
         "INVALID_ARG",
         "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
+        { reason: "INVALID_PARAMETER" },
       );
     } else custom[name] = readParameter(name, value);
   }
@@ -65,6 +66,7 @@ export function readParameter(name: string, value: JsonValue): ParameterValue {
   throw new TritonError(
     "INVALID_ARG",
     `parameter '${name}' has invalid type. It should be either 'int', 'bool', or 'string'.`,
+    { reason: "INVALID_PARAMETER" },
   );
 }
 

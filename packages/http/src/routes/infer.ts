@@ -32,6 +32,7 @@ async function infer(exchange: Exchange): Promise<V2Response> {
     throw new TritonError(
       "UNSUPPORTED",
       "HTTP end point doesn't support models with decoupled transaction policy",
+      { reason: "DECOUPLED_MODEL" },
     );
   }
   const encoding = requestEncoding(firstHeader(request, "content-encoding"));

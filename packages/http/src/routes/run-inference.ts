@@ -37,7 +37,12 @@ export function runSingle(exchange: Exchange, body: RequestBody): Promise<Infere
       if (!final) return;
       if (error !== undefined) reject(error);
       else if (last !== undefined && count === 1) resolve(last);
-      else reject(new TritonError("INTERNAL", `expected a single response, got ${count}`));
+      else
+        reject(
+          new TritonError("INTERNAL", `expected a single response, got ${count}`, {
+            reason: "INVALID_OUTPUT",
+          }),
+        );
     });
   });
 }

@@ -99,7 +99,9 @@ export abstract class ServerCalls extends Endpoint {
     const request = { name: modelName, version: versionText(modelVersion) };
     const { config } = await this.calls.unary(modelConfig, request, call);
     if (config == null)
-      throw new TritonError("INTERNAL", `the server has no configuration of '${modelName}'`);
+      throw new TritonError("INTERNAL", `the server sent no configuration of model '${modelName}'`, {
+        reason: "INVALID_ANSWER",
+      });
     const plain = inference.ModelConfig.toObject(config as inference.ModelConfig, {
       defaults: true,
       enums: String,

@@ -1,6 +1,8 @@
 import { status } from "@grpc/grpc-js";
+import { answeredError } from "../../call/answered-error.js";
 import { TritonError } from "../../core.js";
 import type { CallStatus } from "./call-status.js";
+import { failureOf } from "./failure.js";
 
 type ErrorCode = TritonError["code"];
 
@@ -40,12 +42,14 @@ export function codeFromStatus(code: number): ErrorCode {
 }
 
 /** The error that a status stands for: with the server's text when it gives one, and when it says to come again. */
-export function callError({
-  code,
-  details,
-  retryAfterMs = Number.POSITIVE_INFINITY,
-}: CallStatus): TritonError {
-  const cause = new GrpcStatusError(code, details);
+export function callError(ended: CallStatus): TritonError {
+  const { details, retryAfterMs = Number.POSITIVE_INFINITY } = ended;
+  const cause = new GrpcStatusError(ended.code, details);
+  const code = codeFromStatus(ended.code);
+  const message = details === "" ? cause.message : details;
   const options = Number.isFinite(retryAfterMs) ? { cause, retryAfterMs } : { cause };
-  return new TritonError(codeFromStatus(code), details === "" ? cause.message : details, options);
+  const failure = failureOf(ended);
+  if (code === "UNAVAILABLE" && (failure === "not-sent" || failure === "lost"))
+    return new TritonError(code, message, { ...options, reason: "CONNECTION_FAILED" });
+  return answeredError(code, message, options);
 }

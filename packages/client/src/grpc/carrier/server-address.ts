@@ -19,7 +19,8 @@ const DEFAULT_PORT = 8001;
  */
 export function serverAddress(url: string, tls: ClientOptions["tls"]): ServerAddress {
   const [, scheme, rest] = /^(grpcs?):\/\/(.*)$/.exec(url) ?? [undefined, undefined, url];
-  if (scheme === "grpc" && tls) throw invalid(`'${url}' is not encrypted: write grpcs://, or leave tls out`);
+  if (scheme === "grpc" && tls)
+    throw invalid(`tls is given for '${url}', which is not encrypted: use grpcs://, or leave tls out`);
   if (rest === undefined || rest === "" || rest.includes("@") || /^https?:|\s/.test(rest)) {
     throw invalid(`invalid url '${url}': expected host:port`);
   }
@@ -38,6 +39,7 @@ function channelCredentials(tls: NonNullable<ClientOptions["tls"]>): ChannelCred
     return credentials.createSsl(buffer(ca), buffer(key), buffer(cert));
   } catch (cause) {
     throw new TritonError("INVALID_ARG", `invalid TLS certificate or key: ${(cause as Error).message}`, {
+      reason: "INVALID_OPTION",
       cause,
     });
   }
@@ -48,5 +50,5 @@ function buffer(pem: string | Buffer | undefined): Buffer | null {
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_OPTION" });
 }

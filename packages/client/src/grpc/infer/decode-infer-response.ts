@@ -44,10 +44,11 @@ export function decodeInferResponse(message: ResponseMessage): InferResult<Respo
 }
 
 function describe({ name, datatype, shape }: OutputMessage): SharedMemoryOutput {
-  if (!isDataType(datatype)) throw malformed(`output '${name}' has datatype '${datatype}'`);
+  if (!isDataType(datatype))
+    throw malformed(`output '${name}': expected a known datatype, got '${datatype}'`);
   const dims = (shape ?? []) as Shape;
   if (!dims.every((dim) => Number.isSafeInteger(dim) && dim >= 0)) {
-    throw malformed(`output '${name}' has shape ${shapeToString(dims)}`);
+    throw malformed(`output '${name}': expected non-negative dimensions, got shape ${shapeToString(dims)}`);
   }
   return { datatype, shape: dims };
 }
@@ -68,7 +69,9 @@ function outputTensor(
       : Tensor.fromBytes(datatype, shape, raw ?? new Uint8Array(0));
   if (!fits(tensor, datatype)) {
     const { byteLength } = tensor.bytes;
-    throw malformed(`output '${name}' of shape ${shapeToString(shape)} has ${byteLength} bytes`);
+    throw malformed(
+      `output '${name}': got ${byteLength} bytes, which do not fill shape ${shapeToString(shape)}`,
+    );
   }
   return tensor;
 }
@@ -85,7 +88,7 @@ function typedTensor(
       ? Tensor.fromBytes(datatype, shape, new Uint8Array(0))
       : Tensor.fromElements(datatype, shape, elements);
   } catch (error) {
-    throw error instanceof ContentsError ? new TritonError("INVALID_ARG", error.message) : error;
+    throw error instanceof ContentsError ? malformed(error.message) : error;
   }
 }
 
@@ -101,5 +104,7 @@ function parameterValue(parameter: inference.InferParameter.$Properties): Parame
 }
 
 function malformed(message: string): TritonError {
-  return new TritonError("INTERNAL", `the server's answer is no answer to an inference: ${message}`);
+  return new TritonError("INTERNAL", `cannot read the server's answer as an inference response: ${message}`, {
+    reason: "INVALID_ANSWER",
+  });
 }

@@ -52,6 +52,9 @@ export function jsonOf({ body }: HttpAnswer): JsonValue {
   try {
     return parseJson(text);
   } catch (cause) {
-    throw new TritonError("INTERNAL", `the server's answer is not JSON${excerpt(text)}`, { cause });
+    throw new TritonError("INTERNAL", `cannot read the server's answer: expected JSON${excerpt(text)}`, {
+      reason: "INVALID_ANSWER",
+      cause,
+    });
   }
 }

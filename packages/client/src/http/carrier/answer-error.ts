@@ -1,4 +1,5 @@
-import { TritonError } from "../../core.js";
+import { answeredError } from "../../call/answered-error.js";
+import type { TritonError } from "../../core.js";
 import { isObject, parseJson } from "../json/parse-json.js";
 import { retryAfterOf } from "./retry-after.js";
 
@@ -48,7 +49,7 @@ export function answerError(status: number, headers: Headers, body: Uint8Array):
   const code = codeFromStatus(status);
   const retryAfterMs = code === "UNAVAILABLE" ? retryAfterOf(headers, Date.now()) : undefined;
   const cause = new HttpStatusError(status);
-  return new TritonError(code, message, { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) });
+  return answeredError(code, message, { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) });
 }
 
 /** The text of an error that came as JSON, or as a server-sent event. */

@@ -47,7 +47,9 @@ export class HttpCalls {
       const got = headers.get("content-type") ?? "none";
       if (got.split(";")[0]!.trim().toLowerCase() === type) return this.#chunks(stream, deadline);
       await stream?.cancel();
-      throw new TritonError("INTERNAL", `the server's answer is ${got}, expected ${type}`);
+      throw new TritonError("INTERNAL", `the server's answer: expected ${type}, got ${got}`, {
+        reason: "INVALID_ANSWER",
+      });
     } catch (thrown) {
       deadline.end();
       throw thrown;

@@ -20,8 +20,11 @@ export function wasNeverSent(thrown: unknown): boolean {
 export function networkError(thrown: unknown, url: string): TritonError {
   if (TritonError.is(thrown)) return thrown;
   const { origin } = new URL(url);
-  const what = wasNeverSent(thrown) ? "cannot connect to" : "no complete answer from";
-  return new TritonError("UNAVAILABLE", `${what} ${origin}: ${reasonOf(thrown)}`, { cause: thrown });
+  const what = wasNeverSent(thrown) ? "cannot connect to" : "incomplete answer from";
+  return new TritonError("UNAVAILABLE", `${what} ${origin}: ${reasonOf(thrown)}`, {
+    reason: "CONNECTION_FAILED",
+    cause: thrown,
+  });
 }
 
 /** The innermost code of an error and its causes. */

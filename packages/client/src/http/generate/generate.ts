@@ -50,10 +50,19 @@ function toResponse(text: string): GenerateResponse {
   try {
     json = parseJson(text);
   } catch (cause) {
-    throw new TritonError("INTERNAL", `the server's response is not JSON${excerpt(text)}`, { cause });
+    throw new TritonError("INTERNAL", `cannot read the server's response: expected JSON${excerpt(text)}`, {
+      reason: "INVALID_ANSWER",
+      cause,
+    });
   }
   if (!isObject(json))
-    throw new TritonError("INTERNAL", `the server's response is no object${excerpt(text)}`);
+    throw new TritonError(
+      "INTERNAL",
+      `cannot read the server's response: expected an object${excerpt(text)}`,
+      {
+        reason: "INVALID_ANSWER",
+      },
+    );
   if (typeof json.error === "string" && json.model_name === undefined) {
     throw new TritonError("UNKNOWN", json.error);
   }

@@ -35,13 +35,13 @@ export function decodeInferResponse(body: Uint8Array, headers: Headers): InferRe
   let used = 0;
   for (const output of (json.outputs as JsonValue[]).map(readOutput)) {
     const { name, size = 0 } = output;
-    if (size > binary.length - used) throw malformed(`output '${name}' ends behind the body`);
+    if (size > binary.length - used) throw malformed(`output '${name}' ends after the end of the body`);
     const tensor = toTensor(output, binary.subarray(used, used + size));
     if (tensor !== undefined) tensors.set(name, tensor);
     else sharedMemoryOutputs.set(name, { datatype: output.datatype, shape: output.shape });
     used += size;
   }
-  if (used !== binary.length) throw malformed(`${binary.length - used} bytes belong to no output`);
+  if (used !== binary.length) throw malformed(`${binary.length - used} bytes do not belong to an output`);
   return new InferResult({
     id: text(json.id),
     modelName: text(json.model_name),
@@ -61,7 +61,9 @@ function readLength(header: string | null, bodyLength: number): number {
   if (header === null) return bodyLength;
   const length = /^\d+$/.test(header) ? Number(header) : -1;
   if (length >= 0 && length <= bodyLength) return length;
-  throw malformed(`Inference-Header-Content-Length is ${header}, the body has ${bodyLength} bytes`);
+  throw malformed(
+    `Inference-Header-Content-Length: expected at most ${bodyLength}, the size of the body, got ${header}`,
+  );
 }
 
 function readJson(bytes: Uint8Array): JsonObject {
@@ -87,15 +89,19 @@ interface Output {
 function readOutput(output: JsonValue): Output {
   if (!isObject(output) || typeof output.name !== "string") throw malformed("an output has no name");
   const { name, datatype, shape, parameters, data } = output;
-  if (!isDataType(datatype)) throw malformed(`output '${name}' has datatype '${String(datatype)}'`);
+  if (!isDataType(datatype))
+    throw malformed(`output '${name}': expected a known datatype, got '${String(datatype)}'`);
   if (!Array.isArray(shape) || !shape.every((dim) => Number.isSafeInteger(dim) && (dim as number) >= 0)) {
     throw malformed(`output '${name}' has no shape`);
   }
   const size = isObject(parameters) ? parameters.binary_data_size : undefined;
   if (size !== undefined && !(Number.isSafeInteger(size) && (size as number) >= 0)) {
-    throw malformed(`output '${name}' has binary_data_size ${String(size)}`);
+    throw malformed(
+      `output '${name}': expected a non-negative integer as binary_data_size, got ${String(size)}`,
+    );
   }
-  if (data !== undefined && !Array.isArray(data)) throw malformed(`output '${name}' has no array as data`);
+  if (data !== undefined && !Array.isArray(data))
+    throw malformed(`output '${name}': expected an array as data`);
   return { name, datatype, shape: shape as number[], size: size as number | undefined, data };
 }
 
@@ -129,11 +135,15 @@ function fromJson({ name, datatype, shape }: Output, data: JsonValue[]): Tensor 
 }
 
 function checkCount(shape: Shape, count: number): void {
-  if (count !== elementCount(shape)) throw new TritonError("INTERNAL", `it has ${count} elements`);
+  if (count !== elementCount(shape))
+    throw new TritonError("INTERNAL", `expected ${elementCount(shape)} elements, got ${count}`, {
+      reason: "INVALID_ANSWER",
+    });
 }
 
 function malformed(message: string, cause?: unknown): TritonError {
-  return new TritonError("INTERNAL", `the server's answer is no answer to an inference: ${message}`, {
+  return new TritonError("INTERNAL", `cannot read the server's answer as an inference response: ${message}`, {
+    reason: "INVALID_ANSWER",
     cause,
   });
 }

@@ -7,7 +7,13 @@ import { doubleText, type Tensor, TritonError } from "../../core.js";
  */
 export function tensorJson(name: string, { datatype, elements }: Tensor): string {
   if (datatype === "FP16" || datatype === "BF16") {
-    throw new TritonError("INVALID_ARG", `input '${name}': ${datatype} cannot be sent as JSON, use binary`);
+    throw new TritonError(
+      "INVALID_ARG",
+      `input '${name}': cannot send ${datatype} as JSON; send it as binary`,
+      {
+        reason: "INVALID_INPUT",
+      },
+    );
   }
   if (Array.isArray(elements)) return `[${elements.map((bytes) => stringJson(name, bytes)).join(",")}]`;
   const toText =
@@ -23,7 +29,7 @@ function stringJson(name: string, bytes: Uint8Array): string {
   try {
     return JSON.stringify(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch (cause) {
-    const message = `input '${name}': an element is not UTF-8 and cannot be sent as JSON, use binary`;
-    throw new TritonError("INVALID_ARG", message, { cause });
+    const message = `input '${name}': cannot send an element as JSON, because it is not UTF-8; send it as binary`;
+    throw new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT", cause });
   }
 }

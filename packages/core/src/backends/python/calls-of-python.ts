@@ -63,7 +63,13 @@ export class CallsOfPython {
   async #run(call: WireCall, body: Uint8Array, open: OpenCall): Promise<void> {
     const models = this.modelsOf(call.batch);
     if (models?.callWithTensors === undefined) {
-      throw new TritonError("CANCELLED", `the batch that calls model '${call.model}' is over`);
+      throw new TritonError(
+        "CANCELLED",
+        `the call of model '${call.model}' was cancelled: the batch that made it has ended`,
+        {
+          reason: "CALLER_ENDED",
+        },
+      );
     }
     const id = call.correlationId;
     const { sequenceStart, sequenceEnd } = readFlags(call.flags);

@@ -24,7 +24,9 @@ export class FoundPythonExecutor extends PythonExecutor {
       const found = await this.find();
       if (this.#stopped) {
         await found.release();
-        throw new TritonError("UNAVAILABLE", "the model was stopped while it loaded");
+        throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
+          reason: "MODEL_STOPPED",
+        });
       }
       this.#python = found;
       this.settings = { ...this.settings, python: found.program };

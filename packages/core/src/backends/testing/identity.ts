@@ -23,7 +23,9 @@ export const identityBackend: BackendFactory = (): Backend => ({
   createExecutor: ({ info, clock, placement }) => {
     const { modelConfig } = info;
     if (placement.kind !== "KIND_CPU") {
-      throw new TritonError("INVALID_ARG", "'identity' backend only supports CPU instances");
+      throw new TritonError("INVALID_ARG", "'identity' backend only supports CPU instances", {
+        reason: "INVALID_CONFIG",
+      });
     }
     const multiplier = wholeNumber(modelConfig, "instance_wise_delay_multiplier");
     const delayMs =
@@ -115,5 +117,5 @@ function shapeOf({ dims, reshape }: ModelInput | ModelOutput): string {
 }
 
 function refuse(text: string): never {
-  throw new TritonError("INVALID_ARG", text);
+  throw new TritonError("INVALID_ARG", text, { reason: "INVALID_CONFIG" });
 }

@@ -12,7 +12,8 @@ export function wholeNumber({ name, parameters }: ModelConfig, key: string): num
   if (text.trim() === "" || !Number.isSafeInteger(value) || value < 0) {
     throw new TritonError(
       "INVALID_ARG",
-      `parameter '${key}' of model '${name}' must be a whole number of at least 0, got '${text}'`,
+      `parameter '${key}' of model '${name}': expected an integer of at least 0, got '${text}'`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   return value;

@@ -30,7 +30,9 @@ export class SequenceTimeouts {
     sequence.expiresAt = at;
     sequence.expiry = this.deadlines.add(at, () => {
       sequence.failAll(
-        new TritonError("UNAVAILABLE", "timeout of the corresponding sequence has been expired"),
+        new TritonError("UNAVAILABLE", "timeout of the corresponding sequence has been expired", {
+          reason: "SEQUENCE_EXPIRED",
+        }),
       );
       this.over(sequence, "cancelled");
     });

@@ -71,9 +71,9 @@ export class AdaptiveBatching implements ExecutionObserver {
     const retryAfterMs = Math.max(1, Math.ceil(expectedMs - allowedMs));
     throw errorWithoutStack(
       "UNAVAILABLE",
-      `${request.logPrefix}Request for model '${request.modelName}' would be answered in ${Math.ceil(expectedMs)} ms, ` +
-        `but has ${Math.floor(allowedMs)} ms`,
-      { retryAfterMs },
+      `${request.logPrefix}Request for model '${request.modelName}' was refused: expected an answer within ` +
+        `${Math.floor(allowedMs)} ms, got an estimate of ${Math.ceil(expectedMs)} ms`,
+      { reason: "DEADLINE_TOO_CLOSE", retryAfterMs },
     );
   }
 
