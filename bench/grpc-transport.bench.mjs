@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { InferenceServerClient } from "@tritonjs/grpc/client";
+import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { saveResult } from "./support/save-result.mjs";
 
 const PAIRS = 7;

@@ -15,15 +15,15 @@ const measure = (...args) =>
   JSON.parse(execFileSync(process.execPath, [program, ...args], { encoding: "utf8" }));
 
 const fastify = createRequire(import.meta.url).resolve("fastify");
-const published = new Published(["core", "http", "grpc"]);
+const published = new Published(["core", "http", "grpc-messages", "grpc", "client"]);
 const imports = {
   core: published.entry("core"),
   "core/tensor": published.entry("core", "./tensor"),
   "core/onnxruntime": published.entry("core", "./onnxruntime"),
   http: published.entry("http"),
-  "http/client": published.entry("http", "./client"),
   grpc: published.entry("grpc"),
-  "grpc/client": published.entry("grpc", "./client"),
+  "client/http": published.entry("client", "./http"),
+  "client/grpc": published.entry("client", "./grpc"),
 };
 const targets = { core: 1 };
 

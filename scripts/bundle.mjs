@@ -38,7 +38,7 @@ const isSource = (file) => file.endsWith(".ts") && !file.endsWith(".d.ts");
 function entryNames({ folder, source }) {
   const { exports, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const named = [...Object.values(exports).map((target) => target.default), ...Object.values(bin)]
-    .filter((file) => file?.endsWith(".js"))
+    .filter((file) => /^(\.\/)?dist\/.*\.js$/.test(file))
     .map((file) => slashed(relative("dist", file)));
   const programs = filesIn(source)
     .filter(isSource)

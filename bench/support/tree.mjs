@@ -1,10 +1,17 @@
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "rolldown";
 import { root } from "../../scripts/run.mjs";
 
-const folders = { core: "core", http: "http", grpc: "grpc" };
+const folders = {
+  core: "core",
+  http: "http",
+  grpc: "grpc",
+  client: "client",
+  "grpc-messages": "grpc-messages",
+};
 
 /** Imports a built package of a revision whose root is `tree`: `importOf(tree, "grpc", "proto/codec")`. */
 export function importOf(tree, name, file = "index") {
@@ -30,9 +37,12 @@ export async function importSource(tree, name, file) {
 export const requireOf = (tree, name) =>
   createRequire(join(tree ?? root, "packages", folders[name], "package.json"));
 
-/** The generated protobuf messages with their codec. */
+/** The generated protobuf messages with their codec. Older revisions have them in the package `grpc`. */
 export async function codecOf(tree) {
-  const generated = join(tree ?? root, "packages", "grpc", "src", "proto", "generated", "index.js");
+  const [name, folder] = existsSync(join(tree ?? root, "packages", "grpc-messages"))
+    ? ["grpc-messages", ""]
+    : ["grpc", "proto/"];
+  const generated = join(tree ?? root, "packages", name, "src", `${folder}generated`, "index.js");
   const { inference } = (await import(pathToFileURL(generated).href)).default;
-  return { inference, ...(await importSource(tree, "grpc", "proto/codec")) };
+  return { inference, ...(await importSource(tree, name, `${folder}codec`)) };
 }

@@ -2,8 +2,9 @@
  * A text generator over SSE and gRPC for 32 clients at a time, all in one loop of the model. The program ends after the
  * demonstration. `npm start -- --serve` serves until Ctrl-C, on Triton's ports.
  */
+
+import { DecoupledModelClient } from "@tritonjs/client/grpc";
 import { Triton } from "@tritonjs/core";
-import { DecoupledModelClient } from "@tritonjs/grpc/client";
 import { bindTextGenerator } from "./generator.js";
 
 const serve = process.argv.includes("--serve");

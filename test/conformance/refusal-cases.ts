@@ -179,7 +179,7 @@ export const failureCases: readonly RefusalCase[] = [
     title: "a callback that returns an output of a wrong shape",
     call: { model: "throws", inputs: [x], parameters: { as: "wrong output" } },
     code: "INTERNAL",
-    text: "model 'throws' returned output 'y' with shape [2], declared is [1]",
+    text: "model 'throws' returned a wrong output 'y': expected shape [1], got [2]",
   },
 ];
 

@@ -91,7 +91,7 @@ describe("a target latency", () => {
     const bench = await (await new Bench().bind()).teach();
     const start = bench.clock.now();
     await bench.send(1, 2);
-    await bench.send(2, 100, { timeoutMicroseconds: 20_000 });
+    await bench.send(2, 100, { timeoutMs: 20 });
     expect(bench.batches[0]!.rows).toBe(2);
     expect(bench.batches[0]!.at - start).toBeLessThanOrEqual(10);
     expect(bench.latenciesMs).toHaveLength(2);
@@ -138,7 +138,7 @@ describe("admission with a target latency", () => {
     for (const error of errors) {
       expect(error.code).toBe("UNAVAILABLE");
       expect(error.message).toMatch(
-        /^\[request id: <id_unknown>\] Request for model 'echo' would be answered in \d+ ms, but has 50 ms$/,
+        /^\[request id: <id_unknown>\] Request for model 'echo' was refused: expected an answer within 50 ms, got an estimate of \d+ ms$/,
       );
       expect(error.retryAfterMs).toBeGreaterThan(0);
       expect(error.retryAfterMs).toBeLessThan(50);
@@ -161,8 +161,8 @@ describe("admission with a target latency", () => {
   it("uses a request's own deadline instead of the target", async () => {
     const bench = await (await new Bench().bind()).teach();
     const first = bench.sendAll(100);
-    const patient = bench.sendAll(1, { timeoutMicroseconds: 5_000_000 });
-    const hasty = bench.sendAll(1, { timeoutMicroseconds: 5000 });
+    const patient = bench.sendAll(1, { timeoutMs: 5000 });
+    const hasty = bench.sendAll(1, { timeoutMs: 5 });
     await bench.clock.advance(500);
     expect((await first).at(-1)).toContain("UNAVAILABLE");
     expect(await patient).toEqual(["done"]);
@@ -238,7 +238,7 @@ describe("the target latency option", () => {
       target_latency_ms: { stringValue: "50" },
     });
     expect(problems({ parameters: { target_latency_ms: "soon" } })).toContain(
-      "target latency must be a number of milliseconds > 0 for m, got NaN",
+      "target latency of model 'm': expected a number of milliseconds above 0, got NaN",
     );
   });
 
@@ -247,18 +247,20 @@ describe("the target latency option", () => {
       decoupled: true,
       batcher: { targetLatencyMs: 0, maxQueueDelayMicroseconds: 100, preferredBatchSize: [2] },
     });
-    expect(text).toContain("target latency must be a number of milliseconds > 0 for m, got 0");
-    expect(text).toContain("target latency does not support 'decoupled' transaction policy for m");
+    expect(text).toContain("target latency of model 'm': expected a number of milliseconds above 0, got 0");
+    expect(text).toContain(
+      "model 'm' has a target latency and the 'decoupled' transaction policy: it can have one of them",
+    );
     for (const key of ["maxQueueDelayMicroseconds", "preferredBatchSize"]) {
       expect(text).toContain(
-        `config.batcher.${key} and config.batcher.targetLatencyMs cannot be given together`,
+        `config.batcher.${key} and config.batcher.targetLatencyMs are both given: leave one of them out`,
       );
     }
   });
 
   it("is rejected for a model without the dynamic batcher", () => {
     expect(problems({ batcher: false, parameters: { target_latency_ms: "5" } })).toContain(
-      "target latency needs the dynamic batcher for m",
+      "model 'm' has a target latency without the dynamic batcher: set dynamic_batching",
     );
   });
 });

@@ -44,9 +44,17 @@ const thrown = (value: unknown) => () => {
 
 /** What a callback does on its first call, and the outcome of its request. */
 const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
-  ["returns undefined", () => undefined, /^INTERNAL model 'm' must return an object .* got undefined$/],
-  ["returns null", () => null, /^INTERNAL model 'm' must return an object .* got null$/],
-  ["returns a function", () => () => good, /^INTERNAL model 'm' must return an object .* got function$/],
+  [
+    "returns undefined",
+    () => undefined,
+    /^INTERNAL model 'm' returned a wrong value: expected an object .* got undefined$/,
+  ],
+  ["returns null", () => null, /^INTERNAL model 'm' returned a wrong value: expected an object .* got null$/],
+  [
+    "returns a function",
+    () => () => good,
+    /^INTERNAL model 'm' returned a wrong value: expected an object .* got function$/,
+  ],
   [
     "returns a list of another length",
     () => [],
@@ -58,7 +66,7 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
     /^INTERNAL Received output tensors with different batch/,
   ],
   ["returns another data type", () => ({ y: new Float64Array(1) }), /expected Int32Array, got Float64Array$/],
-  ["returns another shape", () => ({ y: [[[1]]] }), /with shape \[1,1,1\], declared is \[-1,1\]$/],
+  ["returns another shape", () => ({ y: [[[1]]] }), /expected shape \[-1,1\], got \[1,1,1\]$/],
   ["returns ragged arrays", () => ({ y: [[1], [2, 3]] }), /^INTERNAL model 'm' returned a wrong output 'y'/],
   [
     "returns null as an output",
@@ -68,7 +76,7 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
   [
     "returns a detached buffer",
     () => ({ y: detached() }),
-    /an array of 0 elements does not fill shape \[1,1\]$/,
+    /expected elements for shape \[1,1\], got an array of 0$/,
   ],
   [
     "returns an ndarray over a detached buffer",
@@ -78,7 +86,7 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
   [
     "returns strides beyond the elements",
     () => ({ y: ndarray(new Int32Array(1), [2, 1], [5, 1]) }),
-    /reaches beyond its 1 elements$/,
+    /expected more elements than its 1$/,
   ],
   [
     "returns more than fits into memory",
@@ -100,14 +108,14 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
   ["throws null", thrown(null), /^INTERNAL null$/],
   ["throws a symbol", thrown(Symbol("oops")), /^INTERNAL Symbol\(oops\)$/],
   ["throws a frozen object", thrown(Object.freeze({})), /^INTERNAL \[object Object\]$/],
-  ["throws an object without a prototype", thrown(Object.create(null)), /^INTERNAL something was thrown/],
-  ["throws an error whose message throws", thrown(unreadable), /^INTERNAL something was thrown/],
+  ["throws an object without a prototype", thrown(Object.create(null)), /^INTERNAL unknown error/],
+  ["throws an error whose message throws", thrown(unreadable), /^INTERNAL unknown error/],
   [
     "throws a revoked proxy",
     () => {
       throw revoked();
     },
-    /^INTERNAL something was thrown/,
+    /^INTERNAL unknown error/,
   ],
   ["rejects with a symbol", () => Promise.reject(Symbol("later")), /^INTERNAL Symbol\(later\)$/],
   [
@@ -165,14 +173,14 @@ describe("a callback that", () => {
     const own = new Triton({ clock, exitTimeoutSecs: 1 });
     const handle = own.bind({ ...specs, inferFunc: batch(() => new Promise<never>(() => {})) });
     await handle.ready();
-    const late = outcomeOf(echo(handle, 1, { timeoutMicroseconds: 5000 }));
+    const late = outcomeOf(echo(handle, 1, { timeoutMs: 5 }));
     const forever = outcomeOf(echo(handle, 2));
     await clock.advance(5);
     expect(await late).toMatch(/^UNAVAILABLE/);
     const closed = own.close();
     await clock.advance(1000);
     await closed;
-    expect(await forever).toMatch(/^UNAVAILABLE model 'm' was stopped before the request was done$/);
+    expect(await forever).toMatch(/^UNAVAILABLE model 'm' was stopped before the request finished$/);
   });
 });
 

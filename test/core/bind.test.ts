@@ -24,13 +24,13 @@ describe("bind", () => {
     expect(problems).toEqual([
       "INVALID_ARG cannot bind model 'no spaces':",
       expect.stringContaining("Model name can only contain alphanumeric characters"),
-      "modelVersion must be an integer of at least 1, got 0",
+      "modelVersion: expected an integer of at least 1, got 0",
       expect.stringContaining("config has an unknown option 'typo'"),
-      "inferFunc has to be a function, a list of functions, a URL of a module, or a backend",
+      "inferFunc: expected a function, a list of functions, a URL of a module, or a backend",
       "model 'no spaces' must have at least one output",
       expect.stringContaining("dimension must be integer >= 1, or -1"),
       "model input 'x' is given more than once",
-      expect.stringContaining("must specify a known 'data_type'"),
+      expect.stringContaining("expected a known 'data_type'"),
       "dynamic batching preferred size must be <= max batch size for no spaces",
     ]);
   });
@@ -42,7 +42,9 @@ describe("bind", () => {
   it("rejects a second model of the same name and version, and accepts another version", async () => {
     await using triton = new Triton();
     triton.bind(specs);
-    expect(thrownBy(() => triton.bind(specs))).toContain("model 'm' version 1 is bound already");
+    expect(thrownBy(() => triton.bind(specs))).toContain(
+      "model 'm' version 1 is already bound: choose another name or version",
+    );
     triton.bind({ ...specs, modelVersion: 2 });
     await triton.infer("m", { x: [[1]] });
     expect((await triton.service.repositoryIndex(true)).map(({ version }) => version)).toEqual(["1", "2"]);
@@ -51,7 +53,7 @@ describe("bind", () => {
   it("fails after close", async () => {
     const triton = new Triton();
     await triton.close();
-    expect(thrownBy(() => triton.bind(specs))).toBe("UNAVAILABLE this Triton has been closed");
+    expect(thrownBy(() => triton.bind(specs))).toBe("UNAVAILABLE cannot use this Triton: it has been closed");
   });
 });
 
@@ -82,7 +84,7 @@ describe("in-process requests", () => {
     await using triton = new Triton();
     const handle = triton.bind(specs);
     const prefix = "INVALID_ARG [request id: r] ";
-    const options = { requestId: "r" };
+    const options = { id: "r" };
     const wrong = (inputs: Record<string, unknown>) => outcomeOf(triton.infer("m", inputs, options));
     expect(await wrong({})).toBe(
       `${prefix}expected 1 inputs but got 0 inputs for model 'm'. Got input(s) [], but missing required input(s) ` +
@@ -109,7 +111,7 @@ describe("in-process requests", () => {
     expect((await whole.inferSample({ x: [1] })).y.shape).toEqual([1]);
     expect((await batched.infer({ x: [[1]] })).y.shape).toEqual([1, 1]);
     expect(await outcomeOf(whole.inferBatch({ x: [1] }))).toBe(
-      "INVALID_ARG model 'whole' has no batch axis: use infer or inferSample",
+      "INVALID_ARG cannot send a batch to model 'whole', which does not support batching: use infer() or inferSample()",
     );
   });
 });

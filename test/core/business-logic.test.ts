@@ -104,7 +104,7 @@ describe("a callback that calls models", () => {
     expect([await cancelled, held.seen.aborted]).toEqual(["CANCELLED the request was cancelled", 1]);
     held.release();
     await clock.settle();
-    const late = outcomeOf(logic.infer({ x: [1] }, { timeoutMicroseconds: 50_000 }));
+    const late = outcomeOf(logic.infer({ x: [1] }, { timeoutMs: 50 }));
     await clock.advance(50);
     expect([await late, held.seen.aborted]).toEqual(["UNAVAILABLE Request timeout expired", 2]);
     held.release();
@@ -178,7 +178,7 @@ describe("a callback that calls models", () => {
     const outcomes = Promise.all([outcomeOf(a.infer({ x: [1] })), outcomeOf(b.infer({ x: [1] }))]);
     await clock.advance(100);
     expect((await outcomes).sort()).toEqual([
-      "UNAVAILABLE model 'b/1' cannot wait for model 'a/1', which is busy and waits for it",
+      "UNAVAILABLE model 'b/1' cannot call model 'a/1', which is busy and waits for 'b/1': try again, or add instances",
       "done",
     ]);
   });

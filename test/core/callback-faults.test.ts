@@ -85,7 +85,7 @@ describe("a plain callback", () => {
     await handle.ready();
     expect(await outcomesOf([1, 2].map((value) => echo(handle, value)))).toEqual([
       "done",
-      "INTERNAL model 'm' returned a wrong output 'y': an array of 3 elements does not fill shape [1,1]",
+      "INTERNAL model 'm' returned a wrong output 'y': expected elements for shape [1,1], got an array of 3",
     ]);
   });
 
@@ -100,10 +100,13 @@ describe("a plain callback", () => {
 
 describe("wrong outputs of a batch callback", () => {
   const cases: Record<string, [unknown, string]> = {
-    "no object": [7, "must return an object with its outputs by name, got number"],
-    "nothing at all": [undefined, "must return an object with its outputs by name, got undefined"],
-    "an unknown name": [{ y: [[1]], z: [[1]] }, "returned output 'z', declared are ['y']"],
-    "a missing output": [{}, "did not return output 'y', got []"],
+    "no object": [7, "returned a wrong value: expected an object with its outputs by name, got number"],
+    "nothing at all": [
+      undefined,
+      "returned a wrong value: expected an object with its outputs by name, got undefined",
+    ],
+    "an unknown name": [{ y: [[1]], z: [[1]] }, "returned an unknown output 'z': expected ['y']"],
+    "a missing output": [{}, "did not return output 'y': got []"],
     "another data type": [
       { y: new Float32Array(1) },
       "returned a wrong output 'y' (INT32): expected Int32Array, got Float32Array",
@@ -112,9 +115,12 @@ describe("wrong outputs of a batch callback", () => {
       { y: [[2 ** 31]] },
       "returned a wrong output 'y' (INT32): expected an integer in [-2^31, 2^31), got 2147483648",
     ],
-    "another rank": [{ y: [1] }, "returned output 'y' with shape [1], declared is [-1,1]"],
-    "another fixed dimension": [{ y: [[1, 2]] }, "returned output 'y' with shape [1,2], declared is [-1,1]"],
-    "too few rows": [{ y: [] }, "returned output 'y' with shape [0], declared is [-1,1]"],
+    "another rank": [{ y: [1] }, "returned a wrong output 'y': expected shape [-1,1], got [1]"],
+    "another fixed dimension": [
+      { y: [[1, 2]] },
+      "returned a wrong output 'y': expected shape [-1,1], got [1,2]",
+    ],
+    "too few rows": [{ y: [] }, "returned a wrong output 'y': expected shape [-1,1], got [0]"],
   };
   for (const [name, [result, message]] of Object.entries(cases)) {
     it(`${name}: the error names the declared and the returned value`, async () => {

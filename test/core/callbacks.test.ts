@@ -80,7 +80,7 @@ describe("a callback made with sample()", () => {
     const inferFunc = sample<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: x }));
     for (const options of [{ config: { maxBatchSize: 4 } }, { modelConfig: { maxBatchSize: 4 } }]) {
       expect(thrownBy(() => triton.bind({ ...echoSpecs, inferFunc, ...options }))).toContain(
-        "a callback made with sample() takes one request at a time: config.batching must be false",
+        "config.batching is true, but a callback made with sample() takes one request at a time: leave config.batching out",
       );
     }
   });
@@ -120,7 +120,7 @@ describe("a plain callback", () => {
     });
     await handle.ready();
     const parameters = { user: "ann", retries: 3, strict: true };
-    await Promise.all([echo(handle, 1, { requestId: "r1", parameters, priority: 2 }), echo(handle, 2)]);
+    await Promise.all([echo(handle, 1, { id: "r1", parameters, priority: 2 }), echo(handle, 2)]);
     expect(seen).toEqual([
       { id: "r1", parameters, priority: 2, batchSize: 1, requestedOutputs: [] },
       { id: "", parameters: {}, priority: 0, batchSize: 1, requestedOutputs: [] },

@@ -143,7 +143,7 @@ describe("a request with a timeout", () => {
     model.held = true;
     void echo(handle, 1);
     await clock.settle();
-    const second = outcomeOf(echo(handle, 2, { timeoutMicroseconds: 3000 }));
+    const second = outcomeOf(echo(handle, 2, { timeoutMs: 3 }));
     await clock.advance(2.9);
     expect(await pending(triton)).toBe("1");
     await clock.advance(0.1);
@@ -156,7 +156,7 @@ describe("a request with a timeout", () => {
   it("ends when it runs longer, while its batch continues", async () => {
     const { clock, model, handle } = await served();
     model.held = true;
-    const first = outcomeOf(echo(handle, 1, { timeoutMicroseconds: 3000 }));
+    const first = outcomeOf(echo(handle, 1, { timeoutMs: 3 }));
     const second = echo(handle, 2);
     await clock.advance(3);
     expect(await first).toBe("UNAVAILABLE Request timeout expired");
@@ -166,7 +166,7 @@ describe("a request with a timeout", () => {
 
   it("is answered when it is in time", async () => {
     const { clock, handle } = await served();
-    const answer = echo(handle, 1, { timeoutMicroseconds: 3000 });
+    const answer = echo(handle, 1, { timeoutMs: 3 });
     await clock.advance(10);
     expect(await answer).toBe(1);
     expect(handle.statistics().inferenceStats.fail.count).toBe(0);

@@ -49,7 +49,7 @@ describe("closing a server", () => {
     await clock.advance(1);
     await closed;
     expect([await running, await waiting]).toEqual(
-      Array(2).fill("UNAVAILABLE model 'echo' was stopped before the request was done"),
+      Array(2).fill("UNAVAILABLE model 'echo' was stopped before the request finished"),
     );
   });
 

@@ -435,7 +435,7 @@ describe("decorators of methods", () => {
     expect(() => groupByKeys(padBatch(fn) as never)).toThrow(
       "The @padBatch decorator must be used after the @batch decorator.",
     );
-    expect(() => batch(7 as never)).toThrow("@batch decorates a function, got number");
+    expect(() => batch(7 as never)).toThrow("@batch: expected a function to decorate, got number");
   });
 });
 

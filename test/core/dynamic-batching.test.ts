@@ -103,10 +103,7 @@ describe("the dynamic batcher without a delay", () => {
     const model = new EchoModel();
     const handle = await model.bind(new Triton({ clock, delayScheduler: 3 }));
     const given = new AbortController();
-    const lost = outcomesOf([
-      echo(handle, 1, { signal: given.signal }),
-      echo(handle, 2, { timeoutMicroseconds: 1000 }),
-    ]);
+    const lost = outcomesOf([echo(handle, 1, { signal: given.signal }), echo(handle, 2, { timeoutMs: 1 })]);
     await clock.settle();
     given.abort();
     await clock.advance(1);
@@ -249,7 +246,7 @@ describe("a response held back by earlier requests", () => {
   });
 
   it("can still time out", async () => {
-    const { clock, model, first, second } = await held({ timeoutMicroseconds: 5000 });
+    const { clock, model, first, second } = await held({ timeoutMs: 5 });
     await clock.advance(5);
     expect(await second).toBe("UNAVAILABLE Request timeout expired");
     model.releaseAll();

@@ -29,13 +29,13 @@ it("a step that exceeds the timeout of its request ends that request, and the en
     ],
   });
   await handle.ready();
-  const late = handle.inferSample({ x: [500] }, { timeoutMicroseconds: 100_000 });
+  const late = handle.inferSample({ x: [500] }, { timeoutMs: 100 });
   const refused = expect(late).rejects.toMatchObject({ code: "UNAVAILABLE" });
   await clock.advance(150);
   await refused;
   expect(started).toBe(2);
   await clock.advance(1000);
-  const next = handle.inferSample({ x: [5] }, { timeoutMicroseconds: 100_000 });
+  const next = handle.inferSample({ x: [5] }, { timeoutMs: 100 });
   await clock.advance(50);
   expect((await next).y.get(0)).toBe(5);
   const { success, fail } = handle.statistics().inferenceStats;

@@ -111,8 +111,8 @@ describe("an ensemble", () => {
         inputs: pipelineInputs,
         outputs: pipelineOutputs,
         inferFunc: async (requests) => {
-          const [{ id, priority, parameters, timeoutMicroseconds }] = requests as [(typeof requests)[0]];
-          seen.push({ id, priority, parameters, timeoutMicroseconds });
+          const [{ id, priority, parameters, queueTimeoutMicroseconds }] = requests as [(typeof requests)[0]];
+          seen.push({ id, priority, parameters, queueTimeoutMicroseconds });
           await new Promise<void>((resolve) => void clock.setTimer(100, resolve));
           return requests.map(({ inputs }) => ({ y: inputs.x }));
         },
@@ -121,16 +121,16 @@ describe("an ensemble", () => {
     }
     const ensemble = bindPipeline(triton, [stage("a", "x", "m"), stage("b", "m", "y")]);
     await clock.settle();
-    const told = { requestId: "r", priority: 1, parameters: { p: "q" } };
-    const first = infer(ensemble, 1, { ...told, timeoutMicroseconds: 500_000 });
+    const told = { id: "r", priority: 1, parameters: { p: "q" } };
+    const first = infer(ensemble, 1, { ...told, queueTimeoutMicroseconds: 500_000 });
     await clock.advance(300);
     expect(await first).toBe(1);
     const same = { id: "r", priority: 1, parameters: { p: "q" } };
     expect(seen).toEqual([
-      { ...same, timeoutMicroseconds: 500_000 },
-      { ...same, timeoutMicroseconds: 400_000 },
+      { ...same, queueTimeoutMicroseconds: 500_000 },
+      { ...same, queueTimeoutMicroseconds: 400_000 },
     ]);
-    const late = outcomeOf(infer(ensemble, 1, { timeoutMicroseconds: 150_000 }));
+    const late = outcomeOf(infer(ensemble, 1, { timeoutMs: 150 }));
     await clock.advance(150);
     expect(await late).toBe("UNAVAILABLE Request timeout expired");
   });

@@ -74,7 +74,7 @@ describe("a generator that never ends", () => {
   it("ends at the timeout of its request", async () => {
     const { told, generator } = endless();
     const handle = bind(generator);
-    const seen = await read(handle, 0, Number.POSITIVE_INFINITY, { timeoutMicroseconds: 20_000 });
+    const seen = await read(handle, 0, Number.POSITIVE_INFINITY, { timeoutMs: 20 });
     expect(seen.at(-1)).toMatch(/^UNAVAILABLE: /);
     expect(await read(handle, 0, 1)).toEqual([0]);
     await told.ended;
@@ -89,7 +89,7 @@ describe("a generator that never ends", () => {
     const rest = (async () => {
       for await (const _ of stream);
     })();
-    await expect(rest).rejects.toThrow("model 'count' was stopped before the request was done");
+    await expect(rest).rejects.toThrow("model 'count' was stopped before the request finished");
     await closed;
     await told.ended;
   });

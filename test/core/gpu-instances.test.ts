@@ -72,7 +72,7 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
     );
     expect(thrownBy(bind)).toContain("no GPUs are available");
     expect(warnings.filter((line) => line.includes("GPU"))).toEqual([
-      expect.stringContaining("there is no GPU for instances: nvidia-smi says: No devices were found"),
+      expect.stringContaining("no GPU can be used for instances: nvidia-smi reports: No devices were found"),
     ]);
   });
 
@@ -154,7 +154,7 @@ describe("an ONNX model on a GPU", () => {
       config: { instanceGroup: { kind: "KIND_GPU" } },
     });
     expect(await outcomeOf(handle.ready())).toMatch(
-      /^(done|INVALID_ARG the ONNX model given as bytes cannot be loaded: .*(CUDA|Cuda|cuda|shared library))/,
+      /^(done|INVALID_ARG cannot load the ONNX model given as bytes: .*(CUDA|Cuda|cuda|shared library))/,
     );
   });
 });

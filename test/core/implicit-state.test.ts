@@ -40,18 +40,20 @@ describe("implicit state", () => {
     expect(handle.metadata().inputs.map(({ name }) => name)).toEqual(["x"]);
     expect(handle.metadata().outputs.map(({ name }) => name)).toEqual(["sum"]);
     const add = async (x: number, sequenceId: number, flags = {}) =>
-      (await handle.inferSample({ x: [x] }, { sequenceId, ...flags })).sum!.get(0);
-    expect(await add(1, 1, { sequenceStart: true })).toBe(12);
-    expect(await add(1, 2, { sequenceStart: true })).toBe(12);
+      (await handle.inferSample({ x: [x] }, { sequence: { id: sequenceId, ...flags } })).sum!.get(0);
+    expect(await add(1, 1, { start: true })).toBe(12);
+    expect(await add(1, 2, { start: true })).toBe(12);
     expect(await add(5, 1)).toBe(17);
-    expect(await add(5, 1, { sequenceStart: true })).toBe(16);
+    expect(await add(5, 1, { start: true })).toBe(16);
   });
 
   it("is reported at bind when the ONNX model lacks it, all at once", () => {
     const bind = () => bindAdder({ input: "before", output: "after", dtype: "FP32", shape: [1] });
     expect(bind).toThrow(TritonError);
-    expect(bind).toThrow("the model file has no state input 'before'; it has 'x', 'past', 'start'");
-    expect(bind).toThrow("the model file has no state output 'after'; it has 'sum', 'present'");
+    expect(bind).toThrow(
+      "state input 'before' is not in the model file: expected one of 'x', 'past', 'start'",
+    );
+    expect(bind).toThrow("state output 'after' is not in the model file: expected one of 'sum', 'present'");
   });
 
   it("grows in a worker when it is text", async () => {
@@ -68,12 +70,12 @@ describe("implicit state", () => {
       },
     });
     const say = async (word: string, options: object) => {
-      const { all } = await handle.inferSample({ word: [word] }, { sequenceId: "s", ...options });
+      const { all } = await handle.inferSample({ word: [word] }, { sequence: { id: "s", ...options } });
       return new TextDecoder().decode(all.data[0]);
     };
-    expect(await say("b", { sequenceStart: true })).toBe("aéb");
+    expect(await say("b", { start: true })).toBe("aéb");
     expect(await say("c", {})).toBe("aébc");
-    expect(await say("d", { sequenceEnd: true })).toBe("aébcd");
-    expect(await say("e", { sequenceStart: true })).toBe("aée");
+    expect(await say("d", { end: true })).toBe("aébcd");
+    expect(await say("e", { start: true })).toBe("aée");
   });
 });

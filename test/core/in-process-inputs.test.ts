@@ -45,7 +45,7 @@ describe("an in-process inference", () => {
     const model = triton.bind({ modelName: "m", ...tensor("FP32", [1]), inferFunc: neverLoads });
     const controller = new AbortController();
     const aborted = model.inferSample({ x: [1] }, { signal: controller.signal });
-    const expired = model.inferSample({ x: [1] }, { timeoutMicroseconds: 1 });
+    const expired = model.inferSample({ x: [1] }, { timeoutMs: 0.001 });
     await expect(expired).rejects.toMatchObject({ code: "UNAVAILABLE", message: "Request timeout expired" });
     controller.abort();
     await expect(aborted).rejects.toMatchObject({ code: "CANCELLED" });
@@ -77,7 +77,7 @@ describe("bind", () => {
       { dtype: "FP32", shape: [1] },
     ] as never;
     expect(() => triton.bind({ modelName: "m", inputs, inferFunc: batch(() => ({})) })).toThrow(
-      /inputs\[0\] 'x' must have a shape.*\n.*inputs\[1\] must have a name/,
+      /inputs\[0\] 'x' must have a shape.*\n.*inputs\[1\] has no name/,
     );
   });
 });

@@ -51,8 +51,8 @@ describe.each(["inline", "worker", "process"] as const)("a callback of isolation
     const clock = new VirtualClock();
     const handle = await served(isolation, {}, { clock, exitTimeoutSecs: 5 });
     const sent = outcomesOf([
-      echo(handle, NEVER_SETTLES, { timeoutMicroseconds: 100_000 }),
-      echo(handle, 1, { timeoutMicroseconds: 100_000 }),
+      echo(handle, NEVER_SETTLES, { timeoutMs: 100 }),
+      echo(handle, 1, { timeoutMs: 100 }),
       echo(handle, 2),
     ]);
     await clock.advance(100);
@@ -61,7 +61,7 @@ describe.each(["inline", "worker", "process"] as const)("a callback of isolation
     expect(await sent).toEqual([
       "UNAVAILABLE Request timeout expired",
       "UNAVAILABLE Request timeout expired",
-      "UNAVAILABLE model 'm' was stopped before the request was done",
+      "UNAVAILABLE model 'm' was stopped before the request finished",
     ]);
     await closed;
   });
@@ -91,7 +91,7 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
     expect(await outcomesOf([1, 2, 3].map((value) => echo(handle, value)))).toEqual(["done", "done", "done"]);
     expect(handle.instances().filter(({ busy }) => busy)).toHaveLength(1);
     await triton.close();
-    expect(await blocked).toBe("UNAVAILABLE model 'm' was stopped before the request was done");
+    expect(await blocked).toBe("UNAVAILABLE model 'm' was stopped before the request finished");
   });
 
   it("is ended when a batch exceeds its time limit", async () => {
@@ -99,7 +99,9 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
     const handle = await served(isolation, { executionTimeoutMs: 1000 }, { clock });
     const [loop, next] = [LOOPS, 1].map((value) => outcomeOf(echo(handle, value)));
     await clock.advance(1000);
-    expect(await loop).toBe("UNAVAILABLE instance 'm_0_0' of model 'm' was ended: ran longer than 1000 ms");
+    expect(await loop).toBe(
+      "UNAVAILABLE instance 'm_0_0' of model 'm' was ended: its batch ran for more than 1000 ms",
+    );
     await clock.advance(100);
     expect(await next).toBe("done");
   });
@@ -107,7 +109,7 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
   it("is ended when a batch keeps running after all its requests were cancelled", async () => {
     const clock = new VirtualClock();
     const handle = await served(isolation, { abandonedTimeoutMs: 500 }, { clock });
-    const loop = outcomeOf(echo(handle, LOOPS, { timeoutMicroseconds: 100_000 }));
+    const loop = outcomeOf(echo(handle, LOOPS, { timeoutMs: 100 }));
     const next = outcomeOf(echo(handle, 1));
     await clock.advance(100);
     expect(await loop).toBe("UNAVAILABLE Request timeout expired");
@@ -124,7 +126,7 @@ describe.each(["worker", "process"] as const)("an instance of isolation '%s'", (
     const handle = await served(isolation, {}, { exitTimeoutSecs: 0 });
     const sent = outcomeOf(echo(handle, LOOPS));
     await triton.close();
-    expect(await sent).toBe("UNAVAILABLE model 'm' was stopped before the request was done");
+    expect(await sent).toBe("UNAVAILABLE model 'm' was stopped before the request finished");
   });
 });
 
@@ -178,11 +180,11 @@ describe("limits that cannot be enforced", () => {
       });
     expect(bind).toThrow(
       [
-        "- config.instanceGroup.isolation is 'process', but this model can run inline only",
-        "- config.instanceGroup.executionTimeoutMs needs isolation 'worker' or 'process': nothing inline can be ended",
-        "- config.instanceGroup.afterRequests must be a number above 0, got -1",
-        "- config.instanceGroup.afterRequests needs isolation 'worker' or 'process': nothing inline can be ended",
-        "- config.instanceGroup.isolation must be one of inline, worker, process, got 'cloud'",
+        "- config.instanceGroup.isolation: expected inline, which this model can run in, got 'process'",
+        "- config.instanceGroup.executionTimeoutMs needs isolation 'worker' or 'process': an inline instance cannot be ended",
+        "- config.instanceGroup.afterRequests: expected a number above 0, got -1",
+        "- config.instanceGroup.afterRequests needs isolation 'worker' or 'process': an inline instance cannot be ended",
+        "- config.instanceGroup.isolation: expected one of inline, worker, process, got 'cloud'",
       ].join("\n"),
     );
   });

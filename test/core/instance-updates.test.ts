@@ -90,9 +90,9 @@ describe("the number of instances", () => {
     const list = new Triton().bind({ ...specs, inferFunc: [new EchoModel().callback()] });
     await list.ready();
     expect(await outcomeOf(list.updateInstances(2))).toContain("inferFunc is a list of 1 functions");
-    expect(await outcomeOf(handle.updateInstances(-1))).toContain("must have a count of at least 1, got -1");
+    expect(await outcomeOf(handle.updateInstances(-1))).toContain("expected a count of at least 1, got -1");
     expect(await outcomeOf(handle.updateInstances({ isolation: "process" }))).toContain(
-      "config.instanceGroup.isolation is 'process', but this model can run inline only",
+      "config.instanceGroup.isolation: expected inline, which this model can run in, got 'process'",
     );
     await handle.unbind();
     expect(await outcomeOf(handle.updateInstances(2))).toMatch(/^UNAVAILABLE/);
@@ -114,20 +114,21 @@ describe("the number of instances", () => {
         instanceGroup: [{ name: "a" }, { name: "b" }],
       },
     });
-    const send = (sequenceId: number, flags: object = {}) => echo(handle, 1, { sequenceId, ...flags });
-    await send(1, { sequenceStart: true });
-    await send(2, { sequenceStart: true });
+    const send = (sequenceId: number, flags: object = {}) =>
+      echo(handle, 1, { sequence: { id: sequenceId, ...flags } });
+    await send(1, { start: true });
+    await send(2, { start: true });
     await handle.updateInstances([{ name: "b" }, { name: "c", hostPolicy: "new" }]);
     expect(handle.instances()).toHaveLength(3);
-    await send(3, { sequenceStart: true });
+    await send(3, { start: true });
     await Promise.all([send(1), send(2), send(3)]);
     const gone = new Set(seen.slice(0, 2)).size;
     expect([gone, seen.slice(2).sort()]).toEqual([2, ["1 at a_0", "2 at b_0", "3 at c_0", "3 at c_0"]]);
-    await send(2, { sequenceEnd: true });
+    await send(2, { end: true });
     await turn();
     expect(handle.instances().map(({ name }) => name)).toEqual(["a_0", "c_0"]);
-    await send(1, { sequenceEnd: true });
-    await send(4, { sequenceStart: true, sequenceEnd: true });
+    await send(1, { end: true });
+    await send(4, { start: true, end: true });
     expect(seen.at(-1)).toBe("4 at a_0");
   });
 });
@@ -153,7 +154,7 @@ describe("passive instances", () => {
     expect([...seen]).toEqual(["m_1_0"]);
     expect(handle.instances().map(({ healthy }) => healthy)).toEqual([true, true, true]);
     expect(await outcomesOf([echo(bind("none", true), 1)])).toEqual([
-      "UNAVAILABLE all instances of the model are passive: none takes requests",
+      "UNAVAILABLE all instances are passive, so the model cannot take requests: set passive: false on one",
     ]);
   });
 });

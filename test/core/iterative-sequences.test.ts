@@ -108,7 +108,7 @@ describe("a callback that reschedules a request", () => {
     const inferFunc = () => [RESCHEDULE] as const;
     const handle: Handle = triton.bind({ modelName: "m", inputs, outputs, inferFunc });
     expect(await outcomeOf(run(handle, 1))).toBe(
-      "INTERNAL model 'm' rescheduled a request, which needs sequence batching with iterative sequences",
+      "INTERNAL model 'm' returned RESCHEDULE, which needs sequence batching with iterative sequences",
     );
   });
 });

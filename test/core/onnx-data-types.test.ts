@@ -79,10 +79,10 @@ describe("BYTES that an ONNX string cannot hold", () => {
     );
     expect(await outcomesOf(sent)).toEqual([
       "done",
-      "INVALID_ARG element 0 of input 'x' cannot go into an ONNX string tensor: it contains a NUL byte, at which ONNX " +
-        "Runtime's strings end",
-      "INVALID_ARG element 0 of input 'x' cannot go into an ONNX string tensor: it is not UTF-8, and ONNX Runtime's " +
-        "strings are text",
+      "INVALID_ARG cannot pass element 0 of input 'x' as an ONNX string: it contains a NUL byte, which ends a " +
+        "string of ONNX Runtime",
+      "INVALID_ARG cannot pass element 0 of input 'x' as an ONNX string: it is not UTF-8, which strings of " +
+        "ONNX Runtime must be",
       "done",
     ]);
     expect(handle.statistics().executionCount).toBe(1);

@@ -39,7 +39,7 @@ describe("a model file", () => {
   it("is NOT_FOUND at bind, with its path, when it is missing", () => {
     const path = join(folder, "nowhere.onnx");
     expect(refusal({ model: path })).toBe(
-      `NOT_FOUND the ONNX model '${path}' cannot be opened: ENOENT: no such file or directory, open '${path}'`,
+      `NOT_FOUND cannot open the ONNX model '${path}': ENOENT: no such file or directory, open '${path}'`,
     );
   });
 
@@ -48,7 +48,7 @@ describe("a model file", () => {
     const bytes = matrixOnnx();
     for (const length of [0, 1, 20, bytes.byteLength >> 1, bytes.byteLength - 1]) {
       await writeFile(path, bytes.subarray(0, length));
-      expect(refusal({ model: path })).toMatch(/^INVALID_ARG the ONNX model '.*cut\.onnx' cannot be read: /);
+      expect(refusal({ model: path })).toMatch(/^INVALID_ARG cannot read the ONNX model '.*cut\.onnx': /);
     }
   });
 
@@ -60,7 +60,7 @@ describe("a model file", () => {
     };
     for (let i = 0; i < 50; i++) {
       expect(refusal({ model: Uint8Array.from({ length: 200 }, random) })).toMatch(
-        /^(INVALID_ARG|UNSUPPORTED) (the ONNX model given as bytes|cannot bind model)/,
+        /^(INVALID_ARG|UNSUPPORTED) (cannot (read|serve) the ONNX model given as bytes|cannot bind model)/,
       );
     }
   });
@@ -75,7 +75,7 @@ describe("a model file", () => {
     });
     const handle = bind({ model });
     const outcome = await outcomeOf(handle.ready());
-    expect(outcome).toMatch(/^INVALID_ARG the ONNX model given as bytes cannot be loaded: .*NoSuchOperator/);
+    expect(outcome).toMatch(/^INVALID_ARG cannot load the ONNX model given as bytes: .*NoSuchOperator/);
     const entry = (await triton.service.repositoryIndex(false)).find(({ name }) => name === handle.name);
     expect(entry?.reason).toContain("NoSuchOperator");
   });
@@ -91,7 +91,7 @@ describe("the first dimension of a model file", () => {
 
   it("is an error when it is fixed and batching is requested", () => {
     expect(refusal({ model: identityOnnx("FLOAT", [2, 3]) }, { maxBatchSize: 8 })).toContain(
-      "config asks for batches of 8, but the first dimension of input 'x' in the model file is not variable: its shape " +
+      "config.maxBatchSize is 8, but the first dimension of input 'x' in the model file is not variable: its shape " +
         "is [2,3]; set config.batching to false or export the model with a variable first dimension",
     );
   });
@@ -119,10 +119,10 @@ describe("specifications that contradict the model file", () => {
     ).split("\n- ");
     expect(problems).toEqual([
       "INVALID_ARG cannot bind model 'contradiction':",
-      "the model file has no input 'z'; it has 'x'",
-      "the model file needs input 'x', which is not given",
-      "output 'product' is given as FP64, in the model file it is FP32",
-      "output 'twice' is given with shape [-1,5], in the model file it is [-1,4]",
+      "input 'z' is not in the model file: expected one of 'x'",
+      "input 'x' of the model file is missing: add it to inputs",
+      "output 'product': expected dtype FP32, as in the model file, got FP64",
+      "output 'twice' has shape [-1,5], but in the model file it is [-1,4]",
     ]);
   });
 });
@@ -171,7 +171,7 @@ describe("execution providers", () => {
     ]);
     expect(warnings).toEqual([
       expect.stringMatching(
-        /'webgpu' cannot be used: it crashes when two threads of a process use it, so the instance needs isolation 'process'; trying 'cpu'$/,
+        /'webgpu' cannot be used: it crashes when two threads of a process use it: set isolation 'process' for the instance; trying 'cpu'$/,
       ),
     ]);
   });
@@ -184,7 +184,7 @@ describe("execution providers", () => {
       onWarning: () => expect.fail("there is nothing to fall back to"),
     });
     expect(await outcomeOf(handle.ready())).toMatch(
-      /^INVALID_ARG the ONNX model given as bytes cannot be loaded: .*no-such-provider/,
+      /^INVALID_ARG cannot load the ONNX model given as bytes: .*no-such-provider/,
     );
   });
 });

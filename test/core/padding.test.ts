@@ -103,16 +103,19 @@ describe("contradicting padding options", () => {
     );
 
   it.each([
-    [{ batchBy: "length" }, "config.batcher.batchBy must be a function, got string"],
-    [{ cost: (): number => 1 }, "config.batcher.cost is given without config.batcher.maxBatchCost"],
-    [{ maxBatchCost: 5 }, "config.batcher.maxBatchCost is given without config.batcher.cost"],
+    [{ batchBy: "length" }, "config.batcher.batchBy: expected a function, got string"],
+    [
+      { cost: (): number => 1 },
+      "config.batcher.cost has no effect without config.batcher.maxBatchCost: give both",
+    ],
+    [{ maxBatchCost: 5 }, "config.batcher.maxBatchCost has no effect without config.batcher.cost: give both"],
     [
       { cost: (): number => 1, maxBatchCost: 0 },
-      "config.batcher.maxBatchCost must be a number above 0, got 0",
+      "config.batcher.maxBatchCost: expected a number above 0, got 0",
     ],
     [{ pad: { z: 0 } }, "config.batcher.pad names input 'z', which the model does not have"],
     [{ pad: { x: "a" } }, "config.batcher.pad of input 'x'"],
-    [{ pad: 5 }, "config.batcher.pad must be values by input name, or a function, got number"],
+    [{ pad: 5 }, "config.batcher.pad: expected values by input name, or a function, got number"],
   ])("are rejected: %o", (batcher, text) => {
     expect(bind(batcher)).toContain(text);
   });
@@ -123,7 +126,7 @@ describe("contradicting padding options", () => {
     expect(bind({ pad: { x: 0 } }, [{ ...x, allowRaggedBatch: true }])).toContain(
       "'x', which is ragged or a shape tensor",
     );
-    expect(bind({}, [x, mask])).toContain("'mask' goes by the padding of input 'x', which has none");
-    expect(bind({}, [x], [cut])).toContain("'y' goes by the padding of input 'x', which has none");
+    expect(bind({}, [x, mask])).toContain("'mask' follows the padding of input 'x', which is not padded");
+    expect(bind({}, [x], [cut])).toContain("'y' follows the padding of input 'x', which is not padded");
   });
 });

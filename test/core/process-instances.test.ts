@@ -93,11 +93,11 @@ describe.each(["process", "worker", "inline"] as const)("a module of isolation '
     triton = new Triton();
     const handle = bind("accumulates", { sequence: { strategy: "oldest" } }, group);
     const send = (value: number, sequenceId: number, flags: object = {}) =>
-      echo(handle, value, { sequenceId, ...flags });
-    expect(await send(5, 1, { sequenceStart: true })).toBe(5);
-    expect(await send(7, 2, { sequenceStart: true })).toBe(7);
-    expect(await Promise.all([send(5, 1), send(7, 2, { sequenceEnd: true })])).toEqual([10, 14]);
-    expect(await send(1, 2, { sequenceStart: true })).toBe(1);
+      echo(handle, value, { sequence: { id: sequenceId, ...flags } });
+    expect(await send(5, 1, { start: true })).toBe(5);
+    expect(await send(7, 2, { start: true })).toBe(7);
+    expect(await Promise.all([send(5, 1), send(7, 2, { end: true })])).toEqual([10, 14]);
+    expect(await send(1, 2, { start: true })).toBe(1);
   });
 });
 
@@ -130,12 +130,12 @@ describe("a process instance", () => {
   it("loses its sequences when it dies; the client gets an error and can start again", async () => {
     triton = new Triton();
     const handle = bind("accumulates", { sequence: { strategy: "oldest" } });
-    await echo(handle, 1, { sequenceId: 1, sequenceStart: true });
-    expect(await outcomesOf([-1, 2].map((value) => echo(handle, value, { sequenceId: 1 })))).toEqual([
+    await echo(handle, 1, { sequence: { id: 1, start: true } });
+    expect(await outcomesOf([-1, 2].map((value) => echo(handle, value, { sequence: { id: 1 } })))).toEqual([
       "INTERNAL instance 'accumulates_0_0' of model 'accumulates' crashed: exited with code 3",
-      "UNAVAILABLE an instance of model 'accumulates' broke down: its sequences have to start again",
+      "UNAVAILABLE an instance of model 'accumulates' failed, and the state of its sequences is lost: start the sequence again",
     ]);
-    expect(await echo(handle, 4, { sequenceId: 1, sequenceStart: true })).toBe(4);
+    expect(await echo(handle, 4, { sequence: { id: 1, start: true } })).toBe(4);
   });
 
   it("gets no new sequence while it is down and another instance is up", async () => {
@@ -147,11 +147,11 @@ describe("a process instance", () => {
       { isolation: "process", count: 2 },
     );
     await handle.ready();
-    const crash = outcomeOf(echo(handle, -1, { sequenceId: 1, sequenceStart: true }));
+    const crash = outcomeOf(echo(handle, -1, { sequence: { id: 1, start: true } }));
     await clock.settle();
     expect(await crash).toContain("crashed");
     expect(handle.instances().map(({ healthy }) => healthy)).toEqual([false, true]);
-    const answer = echo(handle, 6, { sequenceId: 2, sequenceStart: true });
+    const answer = echo(handle, 6, { sequence: { id: 2, start: true } });
     await clock.settle();
     expect(await answer).toBe(6);
     expect(handle.instances()[0]!.healthy).toBe(false);
@@ -191,7 +191,7 @@ describe("a process instance", () => {
       });
     expect(bindWith("process").name).toBe("process");
     expect(() => bindWith("worker")).toThrow(
-      "config.instanceGroup.executionTimeoutMs needs isolation 'process': native code in a thread cannot be cut off",
+      "config.instanceGroup.executionTimeoutMs needs isolation 'process': native code in a thread cannot be ended",
     );
   });
 });

@@ -94,7 +94,7 @@ describe("a model file with a ragged input", () => {
     expect(text).toContain(
       "configuration expects model provides input with shape [-1] for ragged input 'X', which is not supported for optional input",
     );
-    expect(text).toContain("the model file has no input 'D'; it has 'X', 'C'");
-    expect(text).toContain("the model file needs input 'C', which is not given");
+    expect(text).toContain("input 'D' is not in the model file: expected one of 'X', 'C'");
+    expect(text).toContain("input 'C' of the model file is missing: add it to inputs");
   });
 });

@@ -92,7 +92,7 @@ describe("an asynchronous response cache", () => {
     const handle = await bind(cache, { clock });
     const given = new AbortController();
     const sent = outcomesOf([echo(handle, 1, { signal: given.signal }), echo(handle, 1)]);
-    const late = outcomeOf(echo(handle, 2, { timeoutMicroseconds: 3000 }));
+    const late = outcomeOf(echo(handle, 2, { timeoutMs: 3 }));
     await settle();
     given.abort();
     await clock.advance(3);

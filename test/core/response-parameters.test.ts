@@ -1,3 +1,4 @@
+import { InferenceServerClient } from "@tritonjs/client/grpc";
 import {
   batch,
   done,
@@ -11,7 +12,6 @@ import {
   TritonError,
   withParameters,
 } from "@tritonjs/core";
-import { InferenceServerClient } from "@tritonjs/grpc/client";
 import { afterEach, describe, expect, it } from "vitest";
 
 const inputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;
@@ -151,8 +151,8 @@ describe("response parameters", () => {
       inferFunc: batch(({ x }) => withParameters({ y: x }, { p: value as number })),
     });
     await expect(handle.inferSample({ x: [1] })).rejects.toThrow(
-      `model 'm' returned parameter 'p' as ${told}; a parameter is a string, a boolean, a finite number or an integer of ` +
-        "64 bits",
+      `model 'm' returned a wrong parameter 'p': expected a string, a boolean, a finite number or an integer of ` +
+        `64 bits, got ${told}`,
     );
   });
 

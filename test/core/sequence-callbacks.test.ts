@@ -37,8 +37,8 @@ describe("the callback of a sequence model", () => {
         },
       },
     });
-    await next(handle, 5, { sequenceId: 1, sequenceStart: true });
-    await next(handle, 6, { sequenceId: 2, sequenceStart: true, sequenceEnd: true });
+    await next(handle, 5, { sequence: { id: 1, start: true } });
+    await next(handle, 6, { sequence: { id: 2, start: true, end: true } });
     const tensors = (x: number, start: number, end: number, ready: number, id: bigint) =>
       [["x", x], ["START", start], ["END", end], ["READY", ready], ["ID", id]]; // biome-ignore format: a table
     expect(seen).toEqual([
@@ -61,8 +61,8 @@ describe("the callback of a sequence model", () => {
       }),
       config: { sequence: { strategy: "direct" } },
     });
-    await next(handle, 1, { sequenceId: 1, sequenceStart: true });
-    expect(await next(handle, 2, { sequenceId: 2, sequenceStart: true })).toBe(2);
+    await next(handle, 1, { sequence: { id: 1, start: true } });
+    expect(await next(handle, 2, { sequence: { id: 2, start: true } })).toBe(2);
     expect(rows).toEqual([[1], [0, 2]]);
     expect(handle.statistics().inferenceCount).toBe(2);
   });

@@ -49,14 +49,14 @@ describe("the state of a sequence", () => {
       const handle = await accumulator({ strategy });
       const results: number[] = [];
       for (const [id, value, flags] of [
-        [1, 10, { sequenceStart: true }],
-        ["one", 5, { sequenceStart: true }],
+        [1, 10, { start: true }],
+        ["one", 5, { start: true }],
         [1, 20, {}],
-        ["one", 6, { sequenceEnd: true }],
-        [1n, 30, { sequenceEnd: true }],
-        [1, 1, { sequenceStart: true, sequenceEnd: true }],
+        ["one", 6, { end: true }],
+        [1n, 30, { end: true }],
+        [1, 1, { start: true, end: true }],
       ] as const) {
-        results.push(await next(handle, value, { sequenceId: id, ...flags }));
+        results.push(await next(handle, value, { sequence: { id, ...flags } }));
       }
       expect(results).toEqual([10, 5, 30, 11, 60, 1]);
     },
@@ -64,8 +64,8 @@ describe("the state of a sequence", () => {
 
   it("begins anew when the sequence restarts", async () => {
     const handle = await accumulator();
-    await next(handle, 1, { sequenceId: 1, sequenceStart: true });
-    expect(await next(handle, 2, { sequenceId: 1, sequenceStart: true })).toBe(2);
+    await next(handle, 1, { sequence: { id: 1, start: true } });
+    expect(await next(handle, 2, { sequence: { id: 1, start: true } })).toBe(2);
   });
 
   it("is correct for many sequences at once, whatever their batches", async () => {
@@ -75,8 +75,8 @@ describe("the state of a sequence", () => {
         const length = 2 + (id % 5);
         let sum = 0;
         for (let i = 0; i < length; i++) {
-          const flags = { sequenceStart: i === 0, sequenceEnd: i === length - 1 };
-          sum = await next(handle, id, { sequenceId: id + 1, ...flags });
+          const flags = { start: i === 0, end: i === length - 1 };
+          sum = await next(handle, id, { sequence: { id: id + 1, ...flags } });
         }
         return sum === id * length;
       }),
@@ -92,11 +92,11 @@ describe("the state of a sequence", () => {
     const handle: Handle = triton.bind({ modelName: "sum", inputs, outputs, inferFunc, config });
     await handle.ready();
     for (const sequenceId of [1, 2]) {
-      expect(await next(handle, sequenceId, { sequenceId, sequenceStart: true })).toBe(sequenceId);
+      expect(await next(handle, sequenceId, { sequence: { id: sequenceId, start: true } })).toBe(sequenceId);
     }
-    expect(await next(handle, 5, { sequenceId: 1, sequenceEnd: true })).toBe(6);
-    expect(await next(handle, 5, { sequenceId: 2, sequenceEnd: true })).toBe(7);
-    expect(await next(handle, 5, { sequenceId: 3, sequenceStart: true })).toBe(5);
+    expect(await next(handle, 5, { sequence: { id: 1, end: true } })).toBe(6);
+    expect(await next(handle, 5, { sequence: { id: 2, end: true } })).toBe(7);
+    expect(await next(handle, 5, { sequence: { id: 3, start: true } })).toBe(5);
   });
 
   it("is lost with its worker; the client gets an error and can start again", async () => {
@@ -113,15 +113,15 @@ describe("the state of a sequence", () => {
       onSequenceEvict: ({ correlationId }, reason) => evicted.push(`${correlationId}: ${reason}`),
     });
     await handle.ready();
-    await next(handle, 1, { sequenceId: 1, sequenceStart: true });
-    const sent = [-1, 2].map((value) => next(handle, value, { sequenceId: 1 }));
+    await next(handle, 1, { sequence: { id: 1, start: true } });
+    const sent = [-1, 2].map((value) => next(handle, value, { sequence: { id: 1 } }));
     expect(await outcomesOf(sent)).toEqual([
       "INTERNAL instance 'sum_0' of model 'sum' crashed: exited with code 3",
-      "UNAVAILABLE an instance of model 'sum' broke down: its sequences have to start again",
+      "UNAVAILABLE an instance of model 'sum' failed, and the state of its sequences is lost: start the sequence again",
     ]);
     expect(evicted).toEqual(["1: failed"]);
-    expect(await outcomeOf(next(handle, 3, { sequenceId: 1 }))).toMatch(/must specify the START flag/);
-    expect(await next(handle, 4, { sequenceId: 1, sequenceStart: true })).toBe(4);
+    expect(await outcomeOf(next(handle, 3, { sequence: { id: 1 } }))).toMatch(/must specify the START flag/);
+    expect(await next(handle, 4, { sequence: { id: 1, start: true } })).toBe(4);
   });
 });
 
@@ -145,8 +145,8 @@ describe("a sequence that its client never ends", () => {
         evicted.push([sequence.correlationId, reason, states(sequence).values]);
       },
     });
-    await Promise.all([next(handle, 1, { sequenceId: 8, sequenceStart: true }), clock.advance(100)]);
-    await Promise.all([next(handle, 2, { sequenceId: 8 }), clock.advance(100)]);
+    await Promise.all([next(handle, 1, { sequence: { id: 8, start: true } }), clock.advance(100)]);
+    await Promise.all([next(handle, 2, { sequence: { id: 8 } }), clock.advance(100)]);
     expect(evicted).toEqual([]);
     await clock.advance(500);
     expect(evicted).toEqual([[8n, "idle", [1, 2]]]);
@@ -163,7 +163,7 @@ describe("a sequence that its client never ends", () => {
       config: { sequence: {} },
       onSequenceEvict: (_, reason) => evicted.push(reason),
     });
-    await next(handle, 1, { sequenceId: 1, sequenceStart: true });
+    await next(handle, 1, { sequence: { id: 1, start: true } });
     await handle.unbind();
     expect(evicted).toEqual(["stopped"]);
   });
@@ -191,31 +191,34 @@ describe("invalid uses of sequences", () => {
         },
       });
     expect(thrownBy(bind).split("\n- ").slice(1)).toEqual([
-      "config.sequence.maxCandidateSequences means nothing to strategy 'direct'",
-      "config.batcher and config.sequence are both given: a model has one scheduler",
+      "config.sequence.maxCandidateSequences has no effect with strategy 'direct': leave it out",
+      "config.batcher and config.sequence are both given, but a model has one scheduler: leave one of them out",
       "Response Cache does not currently support model m with sequence batching scheduler. Please disable the " +
         "response cache.",
       "sequence batching max sequence idle must be a number of microseconds >= 0 for m",
       "sequence batching control tensor 'START' is specified for multiple control kinds for m",
-      "input 'START' is a sequence batching control tensor, and no input, for m",
+      "model 'm' lists the sequence batching control tensor 'START' as an input: take it out of 'input'",
       "sequence batching minimum slot utilization must be in range (0.0, 1.0] for m",
     ]);
   });
 
   it("include a sequence without an id", async () => {
     const handle = await accumulator();
-    for (const sequenceId of [undefined, 0, 0n, ""]) {
-      expect(await outcomeOf(next(handle, 1, { sequenceId, sequenceStart: true }))).toBe(
+    const none = [0, 0n, ""].map((id) => ({ id, start: true }));
+    for (const sequence of [undefined, ...none]) {
+      expect(await outcomeOf(next(handle, 1, { sequence }))).toBe(
         "INVALID_ARG inference request to model 'sum' must specify a non-zero or non-empty correlation ID",
       );
     }
-    expect(await outcomeOf(next(handle, 1, { sequenceId: -1 }))).toMatch(/^INVALID_ARG sequenceId must be/);
+    expect(await outcomeOf(next(handle, 1, { sequence: { id: -1 } }))).toMatch(
+      /^INVALID_ARG sequence\.id: expected an integer/,
+    );
   });
 
   it("include a client that sends control tensors", async () => {
     const handle = await accumulator({ controls: { start: "START" } });
     const given = { x: [[1]], START: [[1]] } as never;
-    const outcome = await outcomeOf(handle.infer(given, { sequenceId: 1, sequenceStart: true }));
+    const outcome = await outcomeOf(handle.infer(given, { sequence: { id: 1, start: true } }));
     expect(outcome).toMatch(/^INVALID_ARG .*expected 1 inputs but got 2 inputs for model 'sum'/);
   });
 });

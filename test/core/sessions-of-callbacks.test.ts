@@ -95,7 +95,7 @@ describe("openSession", () => {
   it("reports inputs and outputs that the model does not have or cannot accept", async () => {
     const session = await openSession(file, instance());
     expect(await outcomeOf(session.run({ z: ones }))).toBe(
-      "INVALID_ARG the ONNX model has inputs [x], got [z]",
+      "INVALID_ARG inputs of the ONNX model: expected [x], got [z]",
     );
     expect(await outcomeOf(session.run({}))).toBe("INVALID_ARG the ONNX model has inputs [x], got []");
     expect(await outcomeOf(session.run({ x: ["a"] }))).toMatch(/^INVALID_ARG .*input 'x' of the ONNX model/);
@@ -133,7 +133,7 @@ describe("openTensorflow", () => {
   it("reports what an instance on a GPU needs", async () => {
     const onGpu = { device: { kind: "KIND_GPU", id: 0 } } as const;
     expect(await outcomeOf(openTensorflow(onGpu, { runtime: "wasm" }))).toBe(
-      "INVALID_ARG TensorFlow's runtime 'wasm' cannot run an instance on a GPU: only tfjs-node-gpu can",
+      "INVALID_ARG TensorFlow's runtime for an instance on a GPU: expected tfjs-node-gpu, got 'wasm'",
     );
   });
 });

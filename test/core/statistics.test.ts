@@ -105,7 +105,7 @@ describe("statistics of failed requests", () => {
     void echo(handle, 1);
     const giveUp = new AbortController();
     const cancelled = outcomeOf(echo(handle, 2, { signal: giveUp.signal }));
-    const late = outcomeOf(echo(handle, 3, { timeoutMicroseconds: 2000 }));
+    const late = outcomeOf(echo(handle, 3, { timeoutMs: 2 }));
     await clock.advance(2);
     giveUp.abort();
     await clock.advance(5);

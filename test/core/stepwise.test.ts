@@ -131,7 +131,7 @@ describe("requests of a stepwise callback", () => {
   it("have one row", async () => {
     const handle = bind();
     await expect(handle.stream({ n: [[1], [2]] }).next()).rejects.toThrow(
-      "inference request to model 'steps' must specify batch-size 1: it runs step by step with others",
+      "inference request to model 'steps': expected one row, because requests of this model run step by step",
     );
   });
 });
@@ -184,7 +184,7 @@ describe("a faulty stepwise callback", () => {
   it("gets an error for a wrong number of results", async () => {
     const handle = bind({ step: () => [] });
     expect(await read(handle, 1)).toEqual([
-      "INTERNAL: step of model 'steps' must return a list with one result for each of 1 requests, got 0 results",
+      "INTERNAL: step of model 'steps': expected a list of 1 results, one for each request, got 0 results",
     ]);
   });
 
@@ -257,7 +257,7 @@ describe("a module with a stepwise callback", () => {
     const config = { decoupled: true, instanceGroup: { isolation } };
     const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
     await expect(handle.ready()).rejects.toThrow(
-      "model 'steps': a module with a callback made with stepwise() needs config.stepwise",
+      "model 'steps': the module's callback is made with stepwise(): set config.stepwise",
     );
   });
 
@@ -267,7 +267,7 @@ describe("a module with a stepwise callback", () => {
     const config = { stepwise: true };
     const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: other, config });
     await expect(handle.ready()).rejects.toThrow(
-      "model 'steps': config.stepwise needs a module with a callback made with stepwise()",
+      "model 'steps': config.stepwise is set, but the module's callback is not made with stepwise()",
     );
   });
 
@@ -293,9 +293,9 @@ it("options that contradict a stepwise callback are rejected at bind", () => {
   expect(() => triton.bind({ modelName: "steps", inputs, outputs, inferFunc, config })).toThrow(
     [
       "cannot bind model 'steps':",
-      "- a stepwise callback needs config.maxBatchSize: the number of requests that it takes at a time",
-      "- a stepwise callback answers with any number of responses: config.decoupled must not be false",
-      "- a stepwise callback keeps what it needs from step to step: there can be no sequence batcher",
+      "- a stepwise callback needs config.maxBatchSize: set it to the number of requests that run together",
+      "- config.decoupled is false, but a stepwise callback sends any number of responses: leave config.decoupled out",
+      "- config.sequence is given, but a stepwise callback keeps its own state between steps: leave config.sequence out",
     ].join("\n"),
   );
   expect(() =>
@@ -306,7 +306,7 @@ it("options that contradict a stepwise callback are rejected at bind", () => {
       inferFunc: (all) => all.map(() => new Error()),
       config: { stepwise: true },
     }),
-  ).toThrow("config.stepwise needs a callback made with stepwise()");
+  ).toThrow("config.stepwise is true, but a callback is not made with stepwise()");
 });
 
 describe.each([1, 2, 3])("under answers, errors, cancellations, timeouts and close, seed %i", (seed) => {

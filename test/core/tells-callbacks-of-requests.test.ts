@@ -13,17 +13,17 @@ const STYLES = [
 
 /** What is known of a request, as all callbacks are told of it. */
 const INFO = [
-  ...["id", "parameters", "priority", "timeoutMicroseconds", "requestedOutputs", "batchSize", "ready"],
+  ...["id", "parameters", "priority", "queueTimeoutMicroseconds", "requestedOutputs", "batchSize", "ready"],
   ...["correlationId", "sequence", "sequenceStart", "sequenceEnd"],
 ];
 
 const options = {
-  requestId: "a",
+  id: "a",
   priority: 2,
   parameters: { n: 7, flag: true },
-  timeoutMicroseconds: 60_000_000,
+  queueTimeoutMicroseconds: 60_000_000,
 };
-const sequence = { sequenceId: "s", sequenceStart: true } as const;
+const sequence = { sequence: { id: "s", start: true } } as const;
 
 let triton: Triton;
 beforeEach(() => {

@@ -78,16 +78,16 @@ describe("a TensorFlow.js model that is bound", () => {
         triton.bind({ modelName: "m", inferFunc: tensorflow({ model, ...(runtime && { runtime }) }) }),
       );
     expect(bind("/nowhere/model.json")).toMatch(
-      /^NOT_FOUND there is no TensorFlow model at '\/nowhere\/model.json'/,
+      /^NOT_FOUND cannot find the TensorFlow model '\/nowhere\/model.json'/,
     );
     expect(bind(join(repositoryRoot, "package.json"))).toMatch(
-      /^INVALID_ARG .* is no TensorFlow.js model: it has no modelTopology/,
+      /^INVALID_ARG .* is not a TensorFlow.js model: it has no modelTopology/,
     );
     expect(bind(folder)).toMatch(
       /^UNAVAILABLE a SavedModel needs TensorFlow's own library; .* install @tensorflow\/tfjs-node, or @tensorflow\/tfjs-node-gpu/,
     );
     expect(bind(layersModel, "tfjs-node")).toMatch(
-      /^UNAVAILABLE TensorFlow.js is not there: install @tensorflow\/tfjs-node/,
+      /^UNAVAILABLE TensorFlow.js is not installed: install @tensorflow\/tfjs-node/,
     );
   });
 });
@@ -155,12 +155,12 @@ describe("a TensorFlow.js model of a repository", () => {
     [
       "a short shard",
       async () => ({ ...(await graphFiles("m")), "m/1/group1-shard2of2.bin": "short" }),
-      /must have 272 bytes, but its files have 55/,
+      /expected 272 bytes, got 55/,
     ],
     [
       "a broken model.json",
       async () => ({ "m/1/model.json": "{" }),
-      /the TensorFlow.js model '.*' cannot be read/,
+      /cannot read the TensorFlow.js model '.*'/,
     ],
     [
       "weights outside of its directory",
@@ -171,7 +171,7 @@ describe("a TensorFlow.js model of a repository", () => {
           .replace("group1-shard1of2.bin", "../../../etc/passwd");
         return { ...files, "m/1/model.json": text };
       },
-      /has weights in '.*passwd', which is outside of the model's directory/,
+      /weights of the TensorFlow.js model '.*': expected a path inside the model's directory, got '.*passwd'/,
     ],
     [
       "an unknown operation",
@@ -202,7 +202,7 @@ describe("a TensorFlow.js model of a repository", () => {
         ...(await graphFiles("m")),
         "m/config.pbtxt": 'backend: "tensorflow" instance_group [ { kind: KIND_GPU gpus: [ 63 ] } ]',
       }),
-      /^Unavailable: TensorFlow\.js is not there: install @tensorflow\/tfjs-node-gpu/,
+      /^Unavailable: TensorFlow\.js is not installed: install @tensorflow\/tfjs-node-gpu/,
     ],
     [
       "an unknown runtime",
@@ -211,7 +211,7 @@ describe("a TensorFlow.js model of a repository", () => {
         "m/config.pbtxt":
           'backend: "tensorflow" parameters { key: "runtime" value { string_value: "cuda" } }',
       }),
-      /parameter 'runtime' of model 'm' must be one of tfjs-node-gpu, tfjs-node, wasm, cpu, got 'cuda'/,
+      /parameter 'runtime' of model 'm': expected one of tfjs-node-gpu, tfjs-node, wasm, cpu, got 'cuda'/,
     ],
   ])("%s is the reason in the index, and the others serve", async (_what, files, expected) => {
     const good = await graphFiles("good");
@@ -245,7 +245,7 @@ describe("a TensorFlow.js model of a repository", () => {
     const { y } = await served.infer("m", { x: [[3n, -4n]] });
     expect([...y!.data]).toEqual([6n, -8n]);
     expect(await outcomeOf(served.infer("m", { x: [[2n ** 40n, 0n]] }))).toBe(
-      "INVALID_ARG input 'x' has 1099511627776, and TensorFlow.js has integers of 32 bits only",
+      "INVALID_ARG input 'x': expected integers of 32 bits, which TensorFlow.js has, got 1099511627776",
     );
     await end();
   });

@@ -55,7 +55,7 @@ describe("an in-process request", () => {
     const { triton, traces } = traced({}, { clock });
     const handle = await new EchoModel().bind(triton, { batcher: { maxQueueDelayMicroseconds: 5000 } });
     const abort = new AbortController();
-    const answer = handle.infer({ x: [[1]] }, { signal: abort.signal, requestId: "given-up" });
+    const answer = handle.infer({ x: [[1]] }, { signal: abort.signal, id: "given-up" });
     await clock.advance(1);
     abort.abort();
     await expect(answer).rejects.toMatchObject({ code: "CANCELLED" });
@@ -164,7 +164,7 @@ describe("child requests", () => {
         { modelName: "caller", inputMap: { x: "middle" }, outputMap: { y: "y" } },
       ],
     });
-    await ensemble.infer({ x: [7] }, { requestId: "r", parameters: { model: "leaf" } });
+    await ensemble.infer({ x: [7] }, { id: "r", parameters: { model: "leaf" } });
     const found = await traces();
     expect(found.map(({ id, parentId, model }) => [id, parentId, model])).toEqual([
       [1, undefined, "both"],

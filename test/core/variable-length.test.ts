@@ -124,7 +124,7 @@ describe("the batchBy option", () => {
   it("does not search all groups for each batch", async () => {
     const { clock, batches, send, state, release } = await served({ batchBy: ({ id }) => id });
     state.held = true;
-    const answers = Array.from({ length: 5000 }, (_, i) => send(1, { requestId: String(i) }));
+    const answers = Array.from({ length: 5000 }, (_, i) => send(1, { id: String(i) }));
     await clock.settle();
     state.held = false;
     release();
@@ -162,7 +162,7 @@ describe("the batchBy option", () => {
   it("forgets empty groups", async () => {
     const { clock, batches, send } = await served({ batchBy: ({ id }) => id });
     for (let i = 0; i < 500; i++) {
-      void send(1, { requestId: String(i) });
+      void send(1, { id: String(i) });
       await clock.settle();
     }
     expect(batches).toHaveLength(500);
@@ -199,8 +199,8 @@ describe("the cost option", () => {
 
   it("rejects a request that costs more than a batch may", async () => {
     const { send } = await served({ cost: lengthOf, maxBatchCost: 10 });
-    expect(await outcomeOf(send(11, { requestId: "long" }))).toBe(
-      "INVALID_ARG [request id: long] inference request cost must be <= 10 for 'lengths': got 11",
+    expect(await outcomeOf(send(11, { id: "long" }))).toBe(
+      "INVALID_ARG [request id: long] cost of model 'lengths': expected at most 10, got 11",
     );
   });
 });
@@ -209,19 +209,19 @@ describe("a faulty function of the model", () => {
   it.each([
     [
       { batchBy: () => undefined },
-      "batchBy must return a string, number, bigint or boolean for 'lengths': got undefined",
+      "batchBy of model 'lengths': expected a string, number, bigint or boolean, got undefined",
     ],
     [
       { batchBy: () => Number.NaN },
-      "batchBy must return a string, number, bigint or boolean for 'lengths': got NaN",
+      "batchBy of model 'lengths': expected a string, number, bigint or boolean, got NaN",
     ],
     [
       { cost: () => -1, maxBatchCost: 5 },
-      "cost must return a finite number of at least 0 for 'lengths': got -1",
+      "cost of model 'lengths': expected a finite number of at least 0, got -1",
     ],
     [
       { cost: () => "1", maxBatchCost: 5 },
-      "cost must return a finite number of at least 0 for 'lengths': got string",
+      "cost of model 'lengths': expected a finite number of at least 0, got string",
     ],
   ])("fails only its request with a wrong result: %o", async (options, text) => {
     const first = Object.entries(options).find(([, value]) => typeof value === "function")!;
@@ -232,7 +232,7 @@ describe("a faulty function of the model", () => {
       [name]: ({ id }: { id: string }) => (id === "bad" ? fn() : good),
     } as ModelOptions["batcher"]);
     const others = send(1);
-    expect(await outcomeOf(send(1, { requestId: "bad" }))).toBe(`INVALID_ARG [request id: bad] ${text}`);
+    expect(await outcomeOf(send(1, { id: "bad" }))).toBe(`INVALID_ARG [request id: bad] ${text}`);
     await clock.settle();
     expect(await outcomeOf(others)).toBe("done");
   });
@@ -245,8 +245,8 @@ describe("a faulty function of the model", () => {
       },
     });
     const others = send(1);
-    expect(await outcomeOf(send(1, { requestId: "bad" }))).toBe(
-      "INVALID_ARG [request id: bad] batchBy threw an error for 'lengths': no such bucket",
+    expect(await outcomeOf(send(1, { id: "bad" }))).toBe(
+      "INVALID_ARG [request id: bad] batchBy of model 'lengths' threw an error: no such bucket",
     );
     await clock.settle();
     expect(await outcomeOf(others)).toBe("done");

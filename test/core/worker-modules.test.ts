@@ -43,8 +43,8 @@ describe("a module in a worker", () => {
     await handle.ready();
     const parameters = { big: 2n ** 60n, flag: true };
     const [one, two] = await Promise.all([
-      handle.infer({ x: [[1]] }, { requestId: "a", parameters: { flag: true } }),
-      handle.infer({ x: [[2], [3]] }, { requestId: "b" }),
+      handle.infer({ x: [[1]] }, { id: "a", parameters: { flag: true } }),
+      handle.infer({ x: [[2], [3]] }, { id: "b" }),
     ]);
     const read = (bytes: Uint8Array | undefined) => JSON.parse(Buffer.from(bytes!).toString());
     const same = {
@@ -65,7 +65,7 @@ describe("a module in a worker", () => {
       batchSize: 1,
     });
     expect(read(two.report.data[1])).toEqual({ ...same, id: "b", x: [2, 3], parameters: {}, batchSize: 2 });
-    const failing = handle.infer({ x: [[1]] }, { requestId: "c", parameters: { ...parameters, fail: true } });
+    const failing = handle.infer({ x: [[1]] }, { id: "c", parameters: { ...parameters, fail: true } });
     expect(await outcomeOf(failing)).toBe("INTERNAL failed c");
   });
 
@@ -137,7 +137,7 @@ describe("closing a model with workers", () => {
     await turn();
     await triton.close();
     expect(await sent).toEqual(
-      Array(2).fill("UNAVAILABLE model 'm' was stopped before the request was done"),
+      Array(2).fill("UNAVAILABLE model 'm' was stopped before the request finished"),
     );
   });
 });
@@ -148,7 +148,7 @@ describe("an invalid worker module", () => {
 
   it("is rejected by bind when it is missing", () => {
     expect(thrownBy(() => triton.bind({ ...specs, inferFunc: fixture("nowhere") }))).toMatch(
-      /- inferFunc: there is no module at file:.*nowhere\.mjs$/,
+      /- inferFunc: cannot find the module file:.*nowhere\.mjs$/,
     );
   });
 
@@ -176,7 +176,7 @@ describe("an invalid worker module", () => {
 
   it("is rejected with batching when it takes one request at a time", async () => {
     expect(await ready("sample-sum")).toBe(
-      "INVALID_ARG model 'm': a callback made with sample() takes one request at a time: config.batching must be false",
+      "INVALID_ARG model 'm': config.batching is true, but a callback made with sample() takes one request at a time: leave config.batching out",
     );
   });
 });

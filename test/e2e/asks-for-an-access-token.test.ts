@@ -1,6 +1,6 @@
+import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
+import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import type { TritonOptions } from "@tritonjs/core";
-import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
-import { InferenceServerClient as HttpClient } from "@tritonjs/http/client";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openTriton } from "./support/open-triton.js";
 

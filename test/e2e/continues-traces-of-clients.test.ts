@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { sample } from "@tritonjs/core";
-import { InferenceServerClient } from "@tritonjs/grpc/client";
 import { expect, it, onTestFinished } from "vitest";
 import { openTriton } from "./support/open-triton.js";
 

@@ -1,6 +1,6 @@
+import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { encodeBytes } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
-import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { flowers, irisModel } from "../support/iris.js";
 import { HeldModel } from "./support/held-model.js";
@@ -147,9 +147,9 @@ describe.each(["http2", "grpc-js"] as const)("shared memory on a stream over %s"
     region.write(Float32Array.of(1, 2));
     const outputs = [{ name: "y", sharedMemory: { region: "in", byteSize: 8, offset: 32 } }];
     const requests = [
-      { modelName: "double", requestId: "good", inputs: sharedInput(8), outputs },
-      { modelName: "double", requestId: "bad", inputs: sharedInput(100) },
-      { modelName: "double", requestId: "small", inputs: sharedInput(12), outputs },
+      { modelName: "double", id: "good", inputs: sharedInput(8), outputs },
+      { modelName: "double", id: "bad", inputs: sharedInput(100) },
+      { modelName: "double", id: "small", inputs: sharedInput(12), outputs },
     ];
     const texts: (string | undefined)[] = [];
     for await (const { error } of client.streamInfer(requests)) texts.push(error?.message);

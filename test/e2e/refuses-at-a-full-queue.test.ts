@@ -1,5 +1,5 @@
+import { InferenceServerClient } from "@tritonjs/client/grpc";
 import type { ModelOptions, Triton } from "@tritonjs/core";
-import { InferenceServerClient } from "@tritonjs/grpc/client";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EchoModel, echo } from "../support/echo-model.js";
 import { openTriton, until } from "./support/open-triton.js";
@@ -125,6 +125,6 @@ async function served(config: ModelOptions) {
   const post = (body: string, action = "infer") =>
     fetch(`http://localhost:${addresses.http!.port}/v2/models/echo/${action}`, { method: "POST", body });
   const infer = () =>
-    client.infer("echo", { inputs: { x: { datatype: "INT32", shape: [1, 1], data: [1] } }, requestId: "r1" });
+    client.infer("echo", { inputs: { x: { datatype: "INT32", shape: [1, 1], data: [1] } }, id: "r1" });
   return { triton, model, handle, waiting, post, infer };
 }

@@ -32,7 +32,7 @@ describe("serve()", () => {
     const triton = openTriton({ allowHttp: false, allowGrpc: false, allowMetrics: false });
     await expect(triton.serve()).rejects.toMatchObject({
       code: "UNSUPPORTED",
-      message: expect.stringContaining("every frontend is switched off"),
+      message: expect.stringContaining("all frontends are switched off; switch one on"),
     });
   });
 

@@ -1,10 +1,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
+import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { sample, type Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
-import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
 import { fetchHandler, toNodeListener } from "@tritonjs/http";
-import { InferenceServerClient as HttpClient } from "@tritonjs/http/client";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openGrpcJsServer } from "../support/grpc-js-server.js";
 import { namesOf, readTraces, type TracedRequest, traceFile } from "../support/trace-file.js";
@@ -165,8 +165,7 @@ describe("tracing over gRPC", () => {
     async (transport) => {
       const { triton, traces } = traced();
       const client = await connect(triton, transport);
-      for (let i = 0; i < 2; i++)
-        await client.infer("double", { inputs: { x: Int32Array.of(3) }, requestId: "g" });
+      for (let i = 0; i < 2; i++) await client.infer("double", { inputs: { x: Int32Array.of(3) }, id: "g" });
       await expect(client.infer("double", { inputs: { x: Int32Array.of(-1) } })).rejects.toThrow();
       await client.close();
       const found = await traces();

@@ -16,7 +16,7 @@ it("the instances example continues after a crash and after a loop", async () =>
       ),
       "sqrt(25) = 5",
       expect.stringMatching(
-        /^sqrt\(Infinity\): instance 'roots_0_\d' of model 'roots' was ended: ran longer than 500 ms$/,
+        /^sqrt\(Infinity\): instance 'roots_0_\d' of model 'roots' was ended: its batch ran for more than 500 ms$/,
       ),
       "sqrt(36) = 6",
       "sqrt(49) = 7",

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Client, credentials } from "@grpc/grpc-js";
-import { InferenceServerClient } from "@tritonjs/grpc/client";
+import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";

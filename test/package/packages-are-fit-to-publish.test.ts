@@ -40,7 +40,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     const siblings = Object.entries({ ...dependencies, ...peerDependencies })
       .filter(([dependency]) => dependency.startsWith("@tritonjs/"))
       .map(([, range]) => range);
-    expect(siblings).toHaveLength({ core: 0, http: 1, grpc: 1, cli: 3 }[name]);
+    expect(siblings).toHaveLength({ core: 0, http: 1, "grpc-messages": 0, grpc: 2, client: 2, cli: 3 }[name]);
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);
   });
 
@@ -63,7 +63,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     const others = files.filter((file) => !/^dist\/.*\.(js|d\.ts)$/.test(file));
     const data = {
       core: /^python\/.*\.py$/,
-      grpc: /^(proto\/\w+\.proto|src\/proto\/generated\/\w+\.(js|d\.ts))$/,
+      "grpc-messages": /^(proto\/\w+\.proto|src\/generated\/\w+\.(js|d\.ts))$/,
     };
     const expected = (data as Partial<Record<PackageName, RegExp>>)[name];
     expect(others.filter((file) => expected?.test(file) !== true)).toEqual([

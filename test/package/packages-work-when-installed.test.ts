@@ -13,11 +13,13 @@ const INSTALL_TIMEOUT_MS = 180_000;
 const packed = new PackedPackages();
 let all: Project;
 let coreAlone: Project;
+let clientAlone: Project;
 
 beforeAll(async () => {
   await packed.pack();
   all = await packed.install("all", PACKAGES);
   coreAlone = await packed.install("core-alone", ["core"]);
+  clientAlone = await packed.install("client-alone", ["client", "grpc-messages", "core"]);
 }, INSTALL_TIMEOUT_MS);
 afterAll(() => packed.remove(), INSTALL_TIMEOUT_MS);
 
@@ -107,6 +109,28 @@ describe("the command of a project with all packages", () => {
     expect((await all.command("tritonjs", "init", "models")).code).toBe(0);
     const { code, stdout } = await all.command("tritonjs", "config", "check", "models");
     expect({ code, stdout }).toEqual({ code: 0, stdout: "1 model: 0 errors, 0 warnings\n" });
+  });
+});
+
+describe("a project with @tritonjs/client", () => {
+  it("has no server", () => {
+    const names = clientAlone.installedPackages().map((folder) => folder.replace("node_modules/", ""));
+    expect(names).toContain("@tritonjs/client");
+    expect(names.filter((name) => /^(fastify|@tritonjs\/(http|grpc|cli))$/.test(name))).toEqual([]);
+  });
+
+  it("has one class of errors and results, whichever name it is imported by", async () => {
+    const { code, stdout, stderr } = await clientAlone.run(
+      "names.mjs",
+      `import * as both from "@tritonjs/client";
+      import * as http from "@tritonjs/client/http";
+      import * as grpc from "@tritonjs/client/grpc";
+      for (const name of ["TritonError", "InferResult", "isTimeout", "Tensor"]) {
+        console.log(name, both[name] === http[name] && both[name] === grpc[name]);
+      }`,
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toBe("TritonError true\nInferResult true\nisTimeout true\nTensor true\n");
   });
 });
 

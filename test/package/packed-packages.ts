@@ -5,7 +5,7 @@ import { type Ended, Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
 /** The published packages. */
-export const PACKAGES = ["core", "http", "grpc", "cli"] as const;
+export const PACKAGES = ["core", "http", "grpc-messages", "grpc", "client", "cli"] as const;
 
 export type PackageName = (typeof PACKAGES)[number];
 
@@ -34,7 +34,8 @@ export class PackedPackages {
           );
     await succeed(program);
     for (const name of PACKAGES) {
-      const tarball = readdirSync(this.#folder).find((file) => file.startsWith(`tritonjs-${name}-`))!;
+      const prefix = new RegExp(`^tritonjs-${name}-\\d`);
+      const tarball = readdirSync(this.#folder).find((file) => prefix.test(file))!;
       this.#tarballs.set(name, join(this.#folder, tarball));
     }
   }

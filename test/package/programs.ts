@@ -72,7 +72,7 @@ const pair = triton.bind({
     return { y: signal.aborted || wide === undefined ? [0] : Float64Array.from(floats) };
   }),
 });
-const { y } = await pair.inferSample({ x: [1, 2] }, { timeoutMicroseconds: 1000 });
+const { y } = await pair.inferSample({ x: [1, 2] }, { timeoutMs: 1 });
 const doubles: Float64Array = y.data;
 
 triton.bind({

@@ -19,7 +19,7 @@ describe("the import check catches", () => {
       "a folder that imports one below it",
       "packages/core/src/tensor/wrong.ts",
       'import { X } from "../scheduler/scheduler.js";',
-      "tensor/ may not import scheduler/, which stands below it",
+      "tensor/ may not import scheduler/, which is below it",
     ],
     [
       "a type that comes from below",
@@ -55,19 +55,19 @@ describe("the import check catches", () => {
       "a folder of HTTP that imports one below it",
       "packages/http/src/json/wrong.ts",
       'import type { Route } from "../routes/route.js";',
-      "json/ may not import routes/, which stands below it",
+      "json/ may not import routes/, which is below it",
     ],
     [
       "a folder of gRPC that imports one below it",
       "packages/grpc/src/transport/wrong.ts",
       'import { protocolMethods } from "../handlers/methods.js";',
-      "transport/ may not import handlers/, which stands below it",
+      "transport/ may not import handlers/, which is below it",
     ],
     [
       "a folder of the command line that imports one below it",
       "packages/cli/src/options/wrong.ts",
       'import { serve } from "../serve/serve.js";',
-      "options/ may not import serve/, which stands below it",
+      "options/ may not import serve/, which is below it",
     ],
     [
       "a folder that imports an assembly file of its package",
@@ -85,13 +85,13 @@ describe("the import check catches", () => {
       "a file that imports itself",
       "packages/cli/src/serve/wrong.ts",
       'import type { X } from "./wrong.js";',
-      "files import each other in a circle: packages/cli/src/serve/wrong.ts -> packages/cli/src/serve/wrong.ts",
+      "files import each other in a cycle: packages/cli/src/serve/wrong.ts -> packages/cli/src/serve/wrong.ts",
     ],
     [
       "a socket in core",
       "packages/core/src/service/wrong.ts",
       'import { createServer } from "node:http";',
-      "core knows no socket, but imports node:http",
+      "core opens no sockets, but imports node:http",
     ],
     [
       "a transport in core",
@@ -139,7 +139,7 @@ it("the import check catches a cycle of imports, type imports included", async (
   const [a, b, c] = ["a", "b", "c"].map((name) => `packages/grpc/src/transport/${name}.ts`);
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: `files import each other in a circle: ${a} -> ${b} -> ${c} -> ${a}\n`,
+    stderr: `files import each other in a cycle: ${a} -> ${b} -> ${c} -> ${a}\n`,
   });
 });
 

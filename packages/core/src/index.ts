@@ -1,6 +1,5 @@
 export type { BindEnsembleOptions } from "./bind/bind-ensemble-options.js";
 export type { BindOptions, InferFuncOption } from "./bind/bind-options.js";
-export type { InferOptions } from "./bind/infer-options.js";
 export type { InstanceChange } from "./bind/instance-changes.js";
 export type { InstanceStatus, ModelHandle } from "./bind/model-handle.js";
 export type { CachedOutputs, ResponseCache } from "./cache/response-cache.js";
@@ -76,9 +75,10 @@ export type {
   VariableLengthOptions,
 } from "./config/variable-length-options.js";
 export type { ErrorCode } from "./errors/code.js";
+export { type ErrorReason, errorReasons, type ReasonEntry, type ReasonOf } from "./errors/error-reasons.js";
 export { statusText } from "./errors/status-text.js";
 export { isTimeout } from "./errors/timeout-error.js";
-export { TritonError } from "./errors/triton-error.js";
+export { TritonError, type TritonErrorOptions } from "./errors/triton-error.js";
 export type { SecurityOptions } from "./frontend/security.js";
 export type {
   JsModel,
@@ -110,6 +110,7 @@ export type {
 export { isCloudPath } from "./repository/cloud/cloud-path.js";
 export type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 export type { BackendConfig, ModelControlMode, RepositoryOptions } from "./repository/repository-options.js";
+export type { InferOptions, RequestSequence } from "./request/infer-options.js";
 export type { Parameters, ParameterValue } from "./request/parameters.js";
 export type { RequestInfo } from "./request/request-info.js";
 export type { EvictionListener, EvictionReason, SequenceInfo } from "./request/sequence-info.js";
@@ -190,7 +191,7 @@ export { Tracing } from "./observe/trace/tracing.js";
 export type { ModelIndexEntry } from "./repository/index-rows.js";
 export type { InferenceRequestInit, InferInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
-export { isReservedParameter, NO_PARAMETERS } from "./request/parameters.js";
+export { NO_PARAMETERS } from "./request/parameters.js";
 // For fake services in tests.
 export { PendingRequest as InferenceRequest } from "./request/pending-request.js";
 export type { RequestHandle } from "./request/request-handle.js";
@@ -216,5 +217,6 @@ export {
 } from "./shared-memory/shared-memory.js";
 export { decodeBytes, encodeBytes } from "./tensor/bytes.js";
 export { elementByteSize, fromConfigDataType, toConfigDataType, typedArrayFor } from "./tensor/data-type.js";
+export { isReservedParameter } from "./tensor/reserved-parameter.js";
 export { elementCount, type Shape, shapeToString, wireShape } from "./tensor/shape.js";
 export { Tensor } from "./tensor/tensor.js";

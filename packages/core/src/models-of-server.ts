@@ -92,7 +92,7 @@ export class ModelsOfServer {
     try {
       await this.#shared.responseCache?.close?.();
     } catch (error) {
-      process.emitWarning(`the response cache did not close: ${String(error)}`, "TritonWarning");
+      process.emitWarning(`cannot close the response cache: ${String(error)}`, "TritonWarning");
     }
   }
 }

@@ -24,7 +24,10 @@ export class ServerLifetime {
 
   /** @throws TritonError UNAVAILABLE after `close` */
   assertOpen(): void {
-    if (this.#closing !== undefined) throw new TritonError("UNAVAILABLE", "this Triton has been closed");
+    if (this.#closing !== undefined)
+      throw new TritonError("UNAVAILABLE", "cannot use this Triton: it has been closed", {
+        reason: "SERVER_STOPPING",
+      });
   }
 
   /** Waits for all models, then opens the frontends: those given, or those of the installed packages. */
@@ -34,7 +37,7 @@ export class ServerLifetime {
   ): Promise<ServeResult> {
     this.assertOpen();
     if (this.#serving !== undefined) {
-      throw new TritonError("ALREADY_EXISTS", "serve() has been called already");
+      throw new TritonError("ALREADY_EXISTS", "serve() has already been called");
     }
     const serving = this.#open(given, modelsReady);
     this.#serving = serving;

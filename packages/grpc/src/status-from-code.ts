@@ -39,9 +39,6 @@ export interface CallStatus {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** Trailer that tells a client when to try again: clients that retry by themselves go by it. */
-export const RETRY_PUSHBACK = "grpc-retry-pushback-ms";
-
 /** Most bytes of a message in its encoded form: clients refuse a header block of more than 8 KiB. */
 const MAX_DETAILS = 6 * 1024;
 

@@ -1,9 +1,8 @@
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { Tensor } from "@tritonjs/core";
+import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { describe, expect, test } from "vitest";
-import { inference } from "#proto";
-import { encodeMessage } from "../src/proto/codec.js";
 import { ResetAbuse } from "../src/transport/http2/client-abuse.js";
 import { SilenceWatch } from "../src/transport/http2/silence-watch.js";
 import { FakeService, responseTo } from "./support/fake-service.js";

@@ -1,9 +1,8 @@
 import { connect } from "node:http2";
 import { status } from "@grpc/grpc-js";
 import type { InferenceRequest } from "@tritonjs/core";
+import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { expect, test } from "vitest";
-import { inference } from "#proto";
-import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService, responseTo } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";

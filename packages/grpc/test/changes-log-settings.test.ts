@@ -1,6 +1,6 @@
 import { status } from "@grpc/grpc-js";
+import { inference } from "@tritonjs/grpc-messages";
 import { expect, test } from "vitest";
-import { inference } from "#proto";
 import { FakeService } from "./support/fake-service.js";
 import { serve } from "./support/serve.js";
 

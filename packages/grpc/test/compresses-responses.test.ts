@@ -1,9 +1,8 @@
 import { gunzipSync, inflateSync } from "node:zlib";
 import { Tensor } from "@tritonjs/core";
+import { decodeMessage, encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { describe, expect, test } from "vitest";
-import { inference } from "#proto";
 import type { CompressionLevel } from "../src/index.js";
-import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 import { FakeService, responseTo } from "./support/fake-service.js";
 import { framed, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";

@@ -32,7 +32,7 @@ overEachTransport("a stream in triton_grpc_error mode", () => {
     const { next, ended } = reader(stream);
     for (const id of ["earlier", "late", "later"]) stream.write({ modelName: "m", id });
     const [earlier, late, later] = await arrived(3);
-    late!.respondError(new TritonError("UNAVAILABLE", "Request timeout expired"));
+    late!.respondError(new TritonError("UNAVAILABLE", "Request timeout expired", { reason: "TIMEOUT" }));
     expect(later!.settled).toBe(false);
     answer(earlier!);
     expect((await next()).inferResponse!.id).toBe("earlier");

@@ -1,7 +1,6 @@
 import { status } from "@grpc/grpc-js";
+import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { expect, test } from "vitest";
-import { inference } from "#proto";
-import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";

@@ -1,8 +1,7 @@
 import type { ClientHttp2Stream } from "node:http2";
 import { Tensor } from "@tritonjs/core";
+import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { expect, test } from "vitest";
-import { inference } from "#proto";
-import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService, responseTo } from "./support/fake-service.js";
 import type { GrpcClient } from "./support/grpc-client.js";
 import { currentTransport, overEachTransport } from "./support/over-each-transport.js";

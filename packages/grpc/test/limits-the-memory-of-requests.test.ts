@@ -3,9 +3,8 @@ import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 
 import { deflateSync, gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { type InferenceRequest, RequestMemory } from "@tritonjs/core";
+import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { inference } from "#proto";
-import { encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";
 import { serve } from "./support/serve.js";
@@ -90,7 +89,7 @@ describe("the request memory over http2", () => {
     await once(refused, "close");
     expect(trailers).toMatchObject({ "grpc-status": "14", "grpc-retry-pushback-ms": "1000" });
     expect(decodeURI(String(trailers["grpc-message"]))).toMatch(
-      /^request refused: \d+ more bytes do not fit into the memory for requests, \d+ of 10000 bytes are in use\. /,
+      /^request refused: expected at most \d+ more bytes of request memory, got \d+ \(\d+ of 10000 are in use\)\. /,
     );
     expect(memory.usedBytes).toBe(6005);
     answer(requests[0]!);
@@ -194,7 +193,7 @@ describe("decompression over http2", () => {
     const refused = await infer(gzipSync("x"), { "grpc-encoding": "gzip" });
     expect(refused.grpcStatus).toBe(status.UNAVAILABLE);
     expect(decodeURI(refused.message!)).toContain(
-      "too many compressed requests are to be unpacked (1 run, 0 wait)",
+      "too many compressed requests wait to be decompressed (1 run, 0 wait)",
     );
     await endTurn();
   });
@@ -234,7 +233,7 @@ describe("decompression over http2", () => {
     const refused = await infer(gzipSync(Buffer.alloc(16 << 20)), { "grpc-encoding": "gzip" });
     expect(refused.grpcStatus).toBe(status.RESOURCE_EXHAUSTED);
     expect(decodeURI(refused.message!)).toMatch(
-      /^request unpacks to more than 100 times its compressed size of \d+/,
+      /^the decompressed request has more than 100 times its compressed size of \d+/,
     );
     expect(memory.refusals.RATIO).toBe(1);
     expect(memory.usedBytes).toBe(0);

@@ -10,11 +10,10 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { batch, RequestMemory, Triton } from "@tritonjs/core";
+import { decodeMessage, encodeMessage, inference, grpc as messages } from "@tritonjs/grpc-messages";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { inference, grpc as messages } from "#proto";
 import { makeCertificates } from "../../../test/support/certificates.js";
 import { addV2Service, type V2ServiceOptions } from "../src/index.js";
-import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
 import { GrpcClient } from "./support/grpc-client.js";
 import { listening } from "./support/listening-server.js";

@@ -1,10 +1,9 @@
 import { RequestRegions, SharedMemory } from "@tritonjs/core";
+import type { inference } from "@tritonjs/grpc-messages";
+import { decodeMessage, encodeMessage, inference as messages } from "@tritonjs/grpc-messages";
 import { describe, expect, test } from "vitest";
-import type { inference } from "#proto";
-import { inference as messages } from "#proto";
 import { decodeInferParameters, type InferParameters } from "../src/decode/infer-parameters.js";
 import { decodeOutputForms, requestedOutputNames } from "../src/decode/requested-outputs.js";
-import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 
 type Parameter = inference.InferParameter.$Properties;
 
@@ -69,13 +68,13 @@ describe("request parameters", () => {
       sequenceStart: true,
       sequenceEnd: false,
       priority: 3,
-      timeoutMicroseconds: 5,
+      queueTimeoutMicroseconds: 5,
       enableEmptyFinalResponse: true,
       parameters: {},
     });
     expect(decode({ sequence_id: { stringParam: "é" } }).correlationId).toBe("é");
     expect(decode({ sequence_id: { stringParam: "y".repeat(128) } }).correlationId).toHaveLength(128);
-    expect(decode({ timeout: { int64Param: -1 } }).timeoutMicroseconds).toBe(2 ** 64);
+    expect(decode({ timeout: { int64Param: -1 } }).queueTimeoutMicroseconds).toBe(2 ** 64);
   });
 
   const reserved =

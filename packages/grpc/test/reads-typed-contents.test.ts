@@ -1,9 +1,8 @@
 import { status } from "@grpc/grpc-js";
 import { RequestRegions, SharedMemory, shapeToString } from "@tritonjs/core";
+import { decodeMessage, encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { describe, expect, test } from "vitest";
-import { inference } from "#proto";
 import { decodeInputs } from "../src/decode/infer-inputs.js";
-import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
 import { serve } from "./support/serve.js";
 

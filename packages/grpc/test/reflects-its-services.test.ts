@@ -1,9 +1,8 @@
 import { status } from "@grpc/grpc-js";
+import { decodeMessage, encodeMessage, grpc, inference } from "@tritonjs/grpc-messages";
 import protobuf from "protobufjs";
 import descriptor from "protobufjs/ext/descriptor.js";
 import { expect, test } from "vitest";
-import { grpc, inference } from "#proto";
-import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
 import type { GrpcClient } from "./support/grpc-client.js";
 import { overEachTransport } from "./support/over-each-transport.js";

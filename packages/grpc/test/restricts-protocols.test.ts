@@ -1,7 +1,7 @@
 import { status } from "@grpc/grpc-js";
 import { ENDPOINT_GROUPS } from "@tritonjs/core";
+import { grpc, inference } from "@tritonjs/grpc-messages";
 import { expect, test } from "vitest";
-import { grpc, inference } from "#proto";
 import { protocolMethods } from "../src/handlers/methods.js";
 import { Shutdown } from "../src/handlers/shutdown.js";
 import { grpc as frontend } from "../src/index.js";

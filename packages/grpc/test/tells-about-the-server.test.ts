@@ -1,6 +1,6 @@
 import { status } from "@grpc/grpc-js";
+import { grpc, inference } from "@tritonjs/grpc-messages";
 import { expect, test } from "vitest";
-import { grpc, inference } from "#proto";
 import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";

@@ -1,7 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
+import { decodeMessage, encodeMessage, grpc } from "@tritonjs/grpc-messages";
 import { expect, test } from "vitest";
-import { grpc } from "#proto";
-import { decodeMessage, encodeMessage } from "../src/proto/codec.js";
 import { FakeService } from "./support/fake-service.js";
 import { overEachTransport } from "./support/over-each-transport.js";
 import { serve } from "./support/serve.js";

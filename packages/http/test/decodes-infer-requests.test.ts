@@ -33,7 +33,7 @@ describe("decoding parameters", () => {
       sequenceStart: true,
       sequenceEnd: false,
       priority: 2,
-      timeoutMicroseconds: 5,
+      queueTimeoutMicroseconds: 5,
     });
     expect(Object.entries(init.parameters ?? {})).toEqual([
       ["__proto__", 1],

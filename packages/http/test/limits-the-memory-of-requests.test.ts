@@ -76,7 +76,7 @@ test("requests hold their bytes until they are answered, and requests beyond the
   expect(refused.status).toBe(503);
   expect(refused.headers["retry-after"]).toBe("1");
   expect(refused.text).toContain(
-    `request refused: 6000 more bytes do not fit into the memory for requests, 6000 of ${LIMIT} bytes are in use.`,
+    `request refused: expected at most ${LIMIT - 6000} more bytes of request memory, got 6000 (6000 of ${LIMIT} are in use).`,
   );
   expect((await infer(Buffer.alloc(4000))).status).toBe(200);
   service.answer(request);
@@ -125,7 +125,9 @@ test.each([
   const { status, text } = await infer(bomb, { "content-encoding": encoding });
   expect({ status, text }).toMatchObject({
     status: 400,
-    text: expect.stringMatching(/request unpacks to more than 100 times its compressed size of \d+ bytes/),
+    text: expect.stringMatching(
+      /the decompressed request has more than 100 times its compressed size of \d+ bytes/,
+    ),
   });
   expect(service.requestMemory.refusals.RATIO).toBe(1);
   expect(used()).toBe(0);
@@ -152,7 +154,7 @@ test("a compressed body is rejected when no more may wait", async () => {
   const endTurn = takeTurn();
   const { status, headers, text } = await infer(gzipSync("x"), { "content-encoding": "gzip" });
   expect({ status, retry: headers["retry-after"] }).toEqual({ status: 503, retry: "1" });
-  expect(text).toContain("too many compressed requests are to be unpacked (1 run, 0 wait)");
+  expect(text).toContain("too many compressed requests wait to be decompressed (1 run, 0 wait)");
   await endTurn();
 });
 

@@ -1,7 +1,7 @@
+import { doubleText } from "@tritonjs/core/tensor";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ByteWriter } from "../src/json/byte-writer.js";
-import { doubleText } from "../src/json/number-text.js";
 import { parseJson } from "../src/json/parse-json.js";
 import { decodeText, encodeText } from "../src/json/text.js";
 

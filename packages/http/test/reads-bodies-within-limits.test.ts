@@ -68,7 +68,7 @@ describe("a tensor in JSON", () => {
     const count = 1 << 21;
     const numbers = Buffer.from(`[${"1,".repeat(count - 1)}1]`);
     expect(() => parseJson(numbers, count - 1)).toThrow(
-      `the request JSON holds more than ${count - 1} numbers`,
+      `request JSON: expected at most ${count - 1} numbers, got more`,
     );
     expect(parseJson(numbers, count)).toBeInstanceOf(PackedNumbers);
   });

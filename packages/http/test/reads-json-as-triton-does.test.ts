@@ -136,7 +136,7 @@ describe("the JSON reader of requests", () => {
 
   it("rejects more values than memory should hold", () => {
     expect(() => parse(`[${"{},".repeat(2 ** 21)}1]`)).toThrow(
-      "the request JSON holds more than 2097152 values",
+      "request JSON: expected at most 2097152 values, got more",
     );
     const numbers = parse(`[${"1,".repeat(2 ** 21)}1]`) as PackedNumbers;
     expect(numbers.values).toHaveLength(2 ** 21 + 1);

@@ -1,6 +1,6 @@
+import { doubleText } from "@tritonjs/core/tensor";
 import { describe, expect, it } from "vitest";
 import { ByteWriter } from "../src/json/byte-writer.js";
-import { doubleText } from "../src/json/number-text.js";
 import { MAX_DOUBLE_BYTES, writeDouble } from "../src/json/write-double.js";
 
 /** Pseudo-random numbers, the same in each run. */

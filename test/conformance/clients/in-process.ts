@@ -44,9 +44,9 @@ export function inProcessClient(triton: Triton): Client {
 async function infer(triton: Triton, call: InferCall): Promise<Answer> {
   if (call.outputs !== undefined) throw new Error("outputs cannot be chosen in process");
   const inputs = Object.fromEntries(call.inputs.map((input) => [input.name, toNdArray(input)]));
-  const { version: modelVersion, id: requestId, parameters, signal } = call;
+  const { version: modelVersion, id, parameters, signal } = call;
   const declared = outputsOf(triton, call.model);
-  const outputs = await triton.infer(call.model, inputs, { modelVersion, requestId, parameters, signal });
+  const outputs = await triton.infer(call.model, inputs, { modelVersion, id, parameters, signal });
   return {
     outputs: Object.entries(outputs).map(([name, array]) => ({
       name,

@@ -75,7 +75,7 @@ describe("the test backends", () => {
     [
       "identity",
       identityConfig('parameters { key: "execute_delay_ms" value { string_value: "x" } }'),
-      "parameter 'execute_delay_ms' of model 'm' must be a whole number of at least 0, got 'x'",
+      "parameter 'execute_delay_ms' of model 'm': expected an integer of at least 0, got 'x'",
     ],
     ["square", 'backend: "square"', "expected 1 input, got 0"],
     [

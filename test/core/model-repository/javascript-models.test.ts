@@ -305,7 +305,7 @@ describe("a broken module is reported in the index, and other models load", () =
       "m/1/model.js": source,
       "good/1/model.js": scale,
     });
-    await expectBroken(served, /was ended: its model had not loaded after 1500 ms/);
+    await expectBroken(served, /was ended: its model did not load within 1500 ms/);
   });
 
   it("with invalid parameters", async () => {
@@ -317,7 +317,7 @@ describe("a broken module is reported in the index, and other models load", () =
     expect(await served.triton.service.repositoryIndex(false)).toMatchObject([
       {
         reason: expect.stringMatching(
-          /model 'm'.isolation must be one of inline, worker, process, got 'cloud'/,
+          /model 'm'.isolation: expected one of inline, worker, process, got 'cloud'/,
         ),
       },
     ]);
@@ -347,7 +347,7 @@ it("an error in execute fails only its own requests", async () => {
     expect.stringMatching(/^INTERNAL Number of outputs returned by `m` inference callable \(0\)/),
     expect.stringMatching(/^INTERNAL Outputs returned by `m` model callable must be list/),
     "INTERNAL not four",
-    "INTERNAL model 'm' returned output 'z', declared are ['y']",
+    "INTERNAL model 'm' returned an unknown output 'z': expected ['y']",
     "INTERNAL instance 'm_0' of model 'm' crashed: exited with code 6",
   ]);
   expect(await y(triton, "m", 9)).toEqual([9]);

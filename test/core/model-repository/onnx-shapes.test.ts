@@ -226,7 +226,7 @@ describe("a tensor of unknown rank", () => {
 
   it("rejects an answer of another shape with dims [1]", async () => {
     expect(await outcomeOf(answer(graph(["n"], undefined, ofUnknownRank), "", [1, 0, 2]))).toBe(
-      "INTERNAL model 'm' returned output 'y' with shape [2], declared is [1]",
+      "INTERNAL model 'm' returned a wrong output 'y': expected shape [1], got [2]",
     );
   });
 });
@@ -270,7 +270,7 @@ describe("a bound ONNX model whose output has no shape", () => {
     const triton = new Triton();
     const model = graph(["n", 2], undefined, op("NoSuchOperator"));
     expect(thrownBy(() => triton.bind({ modelName: "m", inferFunc: onnxruntime({ model }) }))).toMatch(
-      /^INVALID_ARG the ONNX model given as bytes cannot be loaded: .*NoSuchOperator/,
+      /^INVALID_ARG cannot load the ONNX model given as bytes: .*NoSuchOperator/,
     );
   });
 });

@@ -72,7 +72,7 @@ describe("a repository model", () => {
     });
     await using models = await RepositoryOnDisk.create(files("", broken));
     await using triton = new Triton({ ...options, modelRepository: models.path });
-    expect(await outcomeOf(triton.loadModel("m"))).toMatch(/cannot be loaded: .*NoSuchOperator/);
+    expect(await outcomeOf(triton.loadModel("m"))).toMatch(/cannot load the ONNX model .*NoSuchOperator/);
     await models.write(files(""));
     await triton.loadModel("m");
     expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);

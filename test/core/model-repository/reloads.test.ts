@@ -231,7 +231,7 @@ describe("unloading", () => {
     await held.next();
     const unloading = other.unloadModel("m");
     await other.close();
-    await expect(answer).rejects.toThrow("model 'm' was stopped before the request was done");
+    await expect(answer).rejects.toThrow("model 'm' was stopped before the request finished");
     await unloading;
   });
 });

@@ -178,7 +178,7 @@ describe("the checksum agent", () => {
     [
       "MD5:../../../etc/passwd",
       "00",
-      "checksum of ../../../etc/passwd, which is outside of the model's directory",
+      "checksum of ../../../etc/passwd: expected a path inside the model's directory",
     ],
     ["CRC:1/weights", "00", "Unsupported checksum algorithm: CRC"],
     ["1/weights", "00", "failed to parse key: 1/weights"],

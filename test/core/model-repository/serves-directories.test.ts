@@ -126,5 +126,5 @@ it("a bound model and a repository model cannot share a name", async () => {
   await triton.ready();
   const bind = () =>
     triton.bind({ modelName: "m", modelVersion: 2, inputs: [], outputs: [], inferFunc: () => [] });
-  expect(bind).toThrow("model 'm' version 2 is bound already");
+  expect(bind).toThrow("model 'm' version 2 is already bound: choose another name or version");
 });

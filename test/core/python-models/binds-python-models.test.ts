@@ -83,8 +83,8 @@ describe.skipIf(!hasPython)(`a Python model that is bound${withoutPython}`, () =
     const wrong = [{ name: "X", dtype: "INT8", shape: [2] }] as const;
     const config16 = { maxBatchSize: 16, decoupled: true };
     const error = thrownBy(() => triton.bind({ modelName: "n", inferFunc, inputs: wrong, config: config16 }));
-    expect(error).toContain("input 'X' is given as INT8, in the model file it is FP32");
-    expect(error).toContain("config asks for batches of 16, the model takes 8");
+    expect(error).toContain("input 'X': expected dtype FP32, as in the model file, got INT8");
+    expect(error).toContain("config.maxBatchSize is 16, but the model takes at most 8 rows");
   });
 
   it("may be decoupled", async () => {
@@ -127,7 +127,7 @@ def execute(self, requests):
     const bind = (options: Parameters<typeof python>[0]) =>
       thrownBy(() => triton.bind({ modelName: "m", inferFunc: python(options), inputs: x, outputs: y }));
     expect(bind({ model: "/not/there/model.py" })).toBe(
-      "NOT_FOUND there is no Python model at '/not/there/model.py'",
+      "NOT_FOUND cannot find the Python model '/not/there/model.py'",
     );
     const raises = await model(`@staticmethod
 def auto_complete_config(config):
@@ -136,10 +136,10 @@ def auto_complete_config(config):
       /^INTERNAL ValueError: no tensors\n\nAt:\n .*auto_complete_config/,
     );
     expect(bind({ model: raises, python: "/not/there/python3" })).toMatch(
-      /'\/not\/there\/python3', which is to run model 'model', could not be started/,
+      /cannot start model 'model' with '\/not\/there\/python3': it could not be started/,
     );
     expect(bind({ model: "model.txt", loadTimeoutSeconds: 0 })).toMatch(
-      /^INVALID_ARG python\(\): loadTimeoutSeconds must be a number above 0, got 0; model must be a file '\.py', got '.*model\.txt'$/,
+      /^INVALID_ARG python\(\): loadTimeoutSeconds: expected a number above 0, got 0; model must be a file '\.py', got '.*model\.txt'$/,
     );
     const fails = await model(`def initialize(self, args):\n    raise ValueError("no weights")\n${DOUBLES}`);
     triton.bind({ modelName: "m", inferFunc: python({ model: fails }), inputs: x, outputs: y });

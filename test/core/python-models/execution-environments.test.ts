@@ -96,7 +96,7 @@ describe.skipIf(!hasPython)(`EXECUTION_ENV_PATH${withoutPython}`, () => {
       {},
     );
     expect(await outcomeOf(served.triton.loadModel("away"))).toContain(
-      "model 'away' has EXECUTION_ENV_PATH '$$TRITON_MODEL_DIRECTORY/../env', which is outside of the model's directory",
+      "model 'away' has EXECUTION_ENV_PATH '$$TRITON_MODEL_DIRECTORY/../env': expected a path inside the model's directory",
     );
     expect(await outcomeOf(served.triton.loadModel("none"))).toContain(
       `but there is no '${join(served.files.path, "none/env.tar.gz")}'`,

@@ -200,7 +200,10 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
 
   it.each([
     [0, `${failed}ValueError: boom`],
-    [1, "INTERNAL model 'misbehaves' returned None for a request, and has not got its response sender"],
+    [
+      1,
+      "INTERNAL model 'misbehaves' returned None for a request without taking its response sender: return a response or call get_response_sender()",
+    ],
     [
       2,
       `${failed}Number of InferenceResponse objects do not match the number of InferenceRequest objects. ` +
@@ -215,11 +218,11 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
     [7, `${failed}SystemExit: enough`],
     [
       8,
-      "INTERNAL model 'misbehaves' let go of a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL",
+      "INTERNAL model 'misbehaves' released a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL",
     ],
     [
       9,
-      "INTERNAL model 'misbehaves' rescheduled a request, which needs sequence batching with iterative sequences",
+      "INTERNAL model 'misbehaves' returned RESCHEDULE, which needs sequence batching with iterative sequences",
     ],
     [10, "NOT_FOUND not found"],
     [11, `${failed}TritonModelException: NumPy dtype is not supported.`],
@@ -233,14 +236,14 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
     const { Y } = await server.triton.infer<string>("misbehaves", { X: [5] });
     expect((Y as { data: Int32Array }).data).toEqual(Int32Array.of(7));
     expect(server.lines).toContain(
-      "model 'misbehaves' returned output 'Y' as INT32, declared is FP32; clients get it as it is",
+      "model 'misbehaves' returned a wrong output 'Y': expected FP32, got INT32; clients get the response unchecked",
     );
   });
 
   it.each([
     [12, "was ended by SIGSEGV"],
     [13, "exited with code 9"],
-    [14, "wrote what the library cannot read (what came is no frame)"],
+    [14, "wrote data that the library cannot read (the message is not a valid frame)"],
   ])("a process that dies (%i) fails its request and restarts", async (what, how) => {
     expect(await outcomeOf(server.ask("misbehaves", what))).toBe(
       `INTERNAL Stub process 'misbehaves_0' is not healthy. It ${how}.`,
@@ -267,7 +270,7 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
 
   it("requests of decoupled models without a final response end with an error", async () => {
     expect(await streamed("forgets")).toEqual([
-      "INTERNAL model 'forgets' let go of a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL",
+      "INTERNAL model 'forgets' released a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL",
       1,
     ]);
     expect(await streamed("returns")).toEqual([
@@ -305,7 +308,7 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
       expect([...(other.Y as { data: Float32Array }).data]).toEqual([7, 7]);
     }
     expect(server.lines).toContain(
-      "model 'wrong_outputs' returned output 'Y' with shape [1,3], declared is [-1,2]; clients get it as it is",
+      "model 'wrong_outputs' returned a wrong output 'Y': expected shape [-1,2], got [1,3]; clients get the response unchecked",
     );
   });
 
@@ -346,7 +349,7 @@ describe("faulty Python programs", () => {
 
   it("a missing Python is named", async () => {
     expect(await reasonWith("/not/there/python3")).toMatch(
-      /^Internal: '\/not\/there\/python3', which is to run model 'normal', could not be started \(spawn .* ENOENT\); a Python model needs/,
+      /^Internal: cannot start model 'normal' with '\/not\/there\/python3': it could not be started \(spawn .* ENOENT\); install Python/,
     );
   });
 
@@ -361,8 +364,6 @@ describe("faulty Python programs", () => {
   });
 
   it("the exit of a program that is not Python is reported", async () => {
-    expect(await reasonWith(process.execPath)).toMatch(
-      /exited with code 1; a Python model needs Python 3\.8/,
-    );
+    expect(await reasonWith(process.execPath)).toMatch(/exited with code 1; install Python 3\.8/);
   });
 });

@@ -84,7 +84,9 @@ describe.skipIf(!hasPython)(`processes of Python models${withoutPython}`, () => 
     }
     await closing;
     await line.allGone();
-    expect(server.lines).toContain("model 'hangs_in_finalize' was ended: it did not finalize within 600 s");
+    expect(server.lines).toContain(
+      "model 'hangs_in_finalize' was ended: finalize() did not return within 600 s",
+    );
   });
 
   it("are ended in the middle of a batch when the exit timeout passes", async () => {

@@ -152,7 +152,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
     const { Y } = await server.triton.infer<string>(
       "requests",
       { X: [1] },
-      { requestId: "r", parameters: { a: 1, b: 2n ** 60n, c: "ü", d: true, e: 0.5 } },
+      { id: "r", parameters: { a: 1, b: 2n ** 60n, c: "ü", d: true, e: 0.5 } },
     );
     expect(textOf(Y)).toBe(
       '["r", 0, 0, 0, {"a": 1, "b": 1152921504606846976, "c": "\\u00fc", "d": true, "e": 0.5}, ["Y"], false, null]',

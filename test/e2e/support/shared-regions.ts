@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
+import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { sample, type Triton } from "@tritonjs/core";
 import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
 import { grpc } from "@tritonjs/grpc";
-import { InferenceServerClient as GrpcClient } from "@tritonjs/grpc/client";
 import { http } from "@tritonjs/http";
-import { InferenceServerClient as HttpClient } from "@tritonjs/http/client";
 import { onTestFinished } from "vitest";
 import { openGrpcJsServer } from "../../support/grpc-js-server.js";
 import { openTriton } from "./open-triton.js";

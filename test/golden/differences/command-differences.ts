@@ -114,7 +114,7 @@ const portRange: CommandDifference = {
   applies: (recorded) => recorded.outcome === "running" && badPort(recorded) !== undefined,
   amend(draft) {
     const { service, port } = badPort(draft) as { service: string; port: number };
-    refuse(draft, [`the port for ${SERVICES[service]} is ${port}: ports are 0 to 65535`]);
+    refuse(draft, [`port for ${SERVICES[service]}: expected 0 to 65535, got ${port}`]);
   },
 };
 

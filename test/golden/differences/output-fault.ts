@@ -30,7 +30,7 @@ export function outputFault(
       sizes.length === spec.dims.length && spec.dims.every((dim, i) => dim < 0 || dim === sizes[i]);
     if (!fits && spec.reshape === undefined) {
       return () =>
-        `model '${name}' returned output '${output}' with shape [${shape.join(",")}], declared is [${spec.dims.join(",")}]`;
+        `model '${name}' returned a wrong output '${output}': expected shape [${spec.dims.join(",")}], got [${shape.join(",")}]`;
     }
   }
   if (outputs.length > 0 || declared.length === 0) return undefined;
@@ -65,6 +65,6 @@ function missing(model: string, declared: readonly string[], got: string): strin
   const list = declared.map((output) => `'${output}'`).join(", ");
   const other = /^model '\w+' returned output '(\w+)'/.exec(got)?.[1];
   return other === undefined || declared.includes(other)
-    ? `model '${model}' did not return output '${declared[0]}', got []`
-    : `model '${model}' returned output '${other}', declared are [${list}]`;
+    ? `model '${model}' did not return output '${declared[0]}': got []`
+    : `model '${model}' returned an unknown output '${other}': expected [${list}]`;
 }

@@ -17,7 +17,7 @@ export async function loadModels(
         ({ version, reason }): Finding => ({
           severity: "error",
           path: inspection.directory,
-          message: `${version === undefined ? "" : `version ${version} `}cannot be loaded: ${reason ?? "no reason is known"}`,
+          message: `${version === undefined ? "" : `version ${version} `}cannot be loaded: ${reason ?? "unknown reason"}`,
         }),
       )
       .filter(({ message }) => !inspection.findings.some((known) => message.includes(known.message)));

@@ -1,7 +1,7 @@
 /** What to do about a message; the first row that fits counts. `$1` stands for what the pattern found. */
 const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
-  [/^warmup sample .* has no data/, "put the data there, or use 'zero_data' or 'random_data'"],
-  [/has no field named "(\w+)"/, "take '$1' out, or look for its right name in docs/model-configuration.md"],
+  [/^warmup sample .* cannot read the data/, "add the data file, or use 'zero_data' or 'random_data'"],
+  [/has no field named "(\w+)"/, "remove '$1', or look up its name in docs/model-configuration.md"],
   [
     /Unknown enumeration value of "(\w*)" for field "(data_type)"/,
     "data types are TYPE_FP32, TYPE_INT64, TYPE_STRING and the like",
@@ -14,43 +14,46 @@ const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
   [/^Expected "(.)"/, "a '$1' is missing here or before"],
   [/^Expected string/, "put the value in double quotes"],
   [/^Expected integer|^Expected double/, "write a number, without quotes"],
-  [/directory name must equal model name/, "take 'name' out of the configuration, or rename the directory"],
+  [/directory name must equal model name/, "remove 'name' from the configuration, or rename the directory"],
   [
     /Could not determine backend for model/,
     "put model.onnx into the version directory, or write a config.pbtxt with 'backend'",
   ],
   [
     /^failed to stat file|^unable to find '(.*)' for model instance/,
-    "put the model's file there, or name another with 'default_model_filename'",
+    "add the model's file, or name another with 'default_model_filename'",
   ],
   [
     /at least one version must be available/,
-    "make a version directory named 1 with the model's file in it, or change 'version_policy'",
+    "create a version directory '1' with the model's file, or change 'version_policy'",
   ],
   [
     /version (\d+) is specified for model .* not present/,
-    "make the directory '$1', or take that version out of 'version_policy'",
+    "create the directory '$1', or remove that version from 'version_policy'",
   ],
   [/ignore version directory '(.*)' which contains leading zeros/, "rename it without the zeros"],
-  [/ignore version directory/, "name versions 1, 2, 3 and so on; anything else is not loaded"],
-  [/is not read: the configuration is '(.*)'/, "rename it to '$1'"],
+  [/ignore version directory/, "name versions 1, 2, 3 and so on; other directories are not loaded"],
+  [/is ignored: the configuration is '(.*)'/, "rename it to '$1'"],
   [
     /failed to open text file for read (.*): No such file/,
-    "write that file, or take what names it out of the configuration",
+    "write that file, or remove its name from the configuration",
   ],
-  [/failed to open text file for read .*: (Permission denied)/, "let the user that runs the server read it"],
   [
-    /leads out of .* through a symbolic link|outside of the model's directory/,
+    /failed to open text file for read .*: (Permission denied)/,
+    "give the user that runs the server permission to read it",
+  ],
+  [
+    /leads out of .* through a symbolic link|expected a path inside the model's directory/,
     "copy it into the model's directory",
   ],
   [
     /expects datatype (\w+) for (\w+) '(.*)', model provides (\w+)/,
-    "write 'data_type: $4' for '$3', or leave inputs and outputs out: the file tells them",
+    "write 'data_type: $4' for '$3', or leave inputs and outputs out: they are completed from the file",
   ],
-  [/allowed (?:in|out)puts are: (.*)/, "use one of the names that the file has: $1"],
+  [/allowed (?:in|out)puts are: (.*)/, "use one of the names in the file: $1"],
   [
     /configuration expects (\d+) inputs, model provides (\d+)/,
-    "list all inputs of the file, or none: the file tells them",
+    "list all inputs of the file, or none: they are completed from the file",
   ],
   [
     /the model expects \d+ dimensions/,
@@ -64,23 +67,23 @@ const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
     /model does not support batching while non-zero/,
     "set 'max_batch_size: 0', or export the model with a dynamic first dimension",
   ],
-  [/autofilled max_batch_size/, "write 'max_batch_size' with the largest batch that pays off"],
+  [/autofilled max_batch_size/, "set 'max_batch_size' to the largest batch that is worth it"],
   [/must specify 'dims'/, "write 'dims', with -1 for a size that varies"],
-  [/must specify 'data_type'/, "write 'data_type', such as TYPE_FP32"],
-  [/must specify 'name'/, "give it the name that the model has for it"],
+  [/must specify 'data_type'|expected a known 'data_type'/, "write 'data_type', such as TYPE_FP32"],
+  [/must specify 'name'/, "give it the name that the model uses"],
   [/dimension must be integer >= 1/, "use positive sizes, and -1 for one that varies"],
-  [/reshape/, "let 'reshape' hold as many elements as 'dims'"],
-  [/'max_batch_size' must be non-negative/, "write 0 for a model that takes no batches"],
+  [/reshape/, "give 'reshape' as many elements as 'dims'"],
+  [/'max_batch_size' must be non-negative/, "write 0 for a model that does not batch"],
   [/preferred size must be <= max batch size/, "raise 'max_batch_size' or lower 'preferred_batch_size'"],
-  [/Response Cache does not currently support/, "take 'response_cache' out"],
+  [/Response Cache does not currently support/, "remove 'response_cache'"],
   [/has kind KIND_GPU but/, "write 'kind: KIND_CPU', or leave 'kind' out"],
-  [/specifies profile field/, "take 'profile' out"],
-  [/must have a count of at least 1/, "write a 'count' of 1 or more, or leave it out"],
+  [/specifies profile field/, "remove 'profile'"],
+  [/expected a count of at least 1/, "write a 'count' of 1 or more, or leave it out"],
   [
     /contains models that are not available or ambiguous: (.*)/,
-    "add $1 to the repository, or take the steps out",
+    "add $1 to the repository, or remove the steps",
   ],
-  [/circular dependency between ensembles/, "let no ensemble be a step of itself"],
+  [/circular dependency between ensembles/, "remove the step that makes the ensemble depend on itself"],
   [/depends on '(.*)' which is not valid/, "fix '$1' first"],
   [/whose required version (-?\d+) is not loaded/, "write 'model_version: -1' for the latest one"],
   [
@@ -89,11 +92,11 @@ const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
   ],
   [
     /ensemble tensor '(.*)' is unused/,
-    "map '$1' to an input of a later step, or take it out of 'output_map'",
+    "map '$1' to an input of a later step, or remove it from 'output_map'",
   ],
   [/not unique across all model repositories/, "rename one of them, or serve with --model-namespacing=true"],
   [/external data|data file .* of .* does not exist/i, "copy the files with the weights beside the model"],
-  [/: '([\w.]+)' has no effect/, "take '$1' out; it changes nothing"],
+  [/: '([\w.]+)' has no effect/, "remove '$1'; it has no effect"],
 ];
 
 /** Suggests what to do about a finding; undefined when its message says it already. */

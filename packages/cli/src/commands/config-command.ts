@@ -92,7 +92,7 @@ async function inspectOne(
   const parent = isCloud ? directory.slice(0, -name.length) : dirname(directory);
   const [model] = await inspectRepository([parent], options, [name]);
   if (model !== undefined) return model;
-  const message = `there is no model directory ${directory}`;
+  const message = `cannot find the model directory ${directory}`;
   const finding = { severity: "error", path: directory, message } as const;
   return { name, directory, config: undefined, findings: [finding] };
 }

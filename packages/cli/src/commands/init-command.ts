@@ -10,7 +10,7 @@ export function initCommand({ terminal, finish }: CommandContext): Command {
     .action(async (folder: string) => {
       const { written, kept } = await writeSample(folder);
       for (const path of written) terminal.write(`wrote ${path}\n`);
-      for (const path of kept) terminal.writeError(`${path} exists: left alone\n`);
+      for (const path of kept) terminal.writeError(`${path} exists: kept as it is\n`);
       if (written.length > 0) terminal.write(`\nServe it: tritonjs serve --model-repository ${folder}\n`);
       finish(kept.length > 0 ? 1 : 0);
     });

@@ -55,8 +55,7 @@ function checkPorts(values: OptionValues): void {
     },
   ].filter(({ on }) => on);
   for (const { name, port } of services) {
-    if (port < 0 || port > 65535)
-      throw new OptionError(`the port for ${name} is ${port}: ports are 0 to 65535`);
+    if (port < 0 || port > 65535) throw new OptionError(`port for ${name}: expected 0 to 65535, got ${port}`);
   }
   services.forEach((one, index) => {
     const other = services.slice(index + 1).find(({ address, port }) => {

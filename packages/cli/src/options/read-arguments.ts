@@ -47,7 +47,7 @@ function readConfigFile(path: string): GivenOptions {
     if (findOption(name) === undefined || name === "config") throw fail(`unknown option '${name}'`);
     return (Array.isArray(value) ? value : [value]).map((each): [string, string] => {
       if (["string", "number", "boolean"].includes(typeof each)) return [name, String(each)];
-      throw fail(`option '${name}' has a value that is neither text, number nor boolean`);
+      throw fail(`option '${name}': expected text, a number or a boolean`);
     });
   });
 }

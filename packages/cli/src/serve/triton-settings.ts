@@ -97,13 +97,13 @@ function cacheSize(values: OptionValues): number | undefined {
   const [name] = names;
   if (name !== "local") {
     throw creating(
-      `Not found - unable to find cache '${name}': the command knows 'local'; a program of your own can give ` +
+      `Not found - unable to find cache '${name}': the command has 'local'; your own program can pass ` +
         "new Triton({ responseCache }) any other, redisCache of @tritonjs/core/redis among them",
     );
   }
   const size = settings.findLast(({ key }) => key === "size")?.value ?? "";
   if (!/^\d+$/.test(size) || Number(size) === 0)
-    throw creating(`Invalid argument - the cache needs a size in bytes, got '${size}'`);
+    throw creating(`Invalid argument - size of the cache: expected a number of bytes, got '${size}'`);
   return Number(size);
 }
 

@@ -93,7 +93,7 @@ it("config check reports all problems of all models at once, each with a fix, an
   expect(of("versions").map(({ severity, fix }) => [severity, fix])).toEqual([
     ["warning", "rename it without the zeros"],
     ["warning", "make the directory '2', or take that version out of 'version_policy'"],
-    ["error", "make a version directory named 1 with the model's file in it, or change 'version_policy'"],
+    ["error", "create a version directory '1' with the model's file, or change 'version_policy'"],
   ]);
   expect(of("plan")).toMatchObject([{ message: expect.stringContaining("export the model") }]);
   expect(of("misnamed")).toMatchObject([

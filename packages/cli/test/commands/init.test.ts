@@ -32,7 +32,7 @@ it("init does not overwrite existing files", async () => {
   const terminal = new TestTerminal();
   expect(await run(["init", folder.path], terminal)).toBe(1);
   expect(await readFile(join(folder.path, "classifier/config.pbtxt"), "utf8")).toBe("mine");
-  expect(terminal.errors).toBe(`${join(folder.path, "classifier/config.pbtxt")} exists: left alone\n`);
+  expect(terminal.errors).toBe(`${join(folder.path, "classifier/config.pbtxt")} exists: kept as it is\n`);
 });
 
 it("the package contains the sample model that its script makes", async () => {

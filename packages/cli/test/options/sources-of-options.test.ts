@@ -74,7 +74,7 @@ describe("a configuration file", () => {
     ["[]", /expected an object of options/],
     ['{"http-prt": 1}', /unknown option 'http-prt'/],
     ['{"config": "x"}', /unknown option 'config'/],
-    ['{"id": null}', /option 'id' has a value that is neither text, number nor boolean/],
+    ['{"id": null}', /option 'id': expected text, a number or a boolean/],
     ['{"http-port": "x"}', /Bad option: "--http-port"\.\nInvalid option value\. Got x/],
   ])("is rejected when it holds %s", async (text, reason) => {
     await using folder = await TemporaryFolder.create();

@@ -129,7 +129,7 @@ describe("combinations of options", () => {
       /HTTP requests and GRPC requests at the same address and port 0\.0\.0\.0:1$/,
     ],
     [["--metrics-port=8001"], /GRPC requests and metrics requests/],
-    [["--http-port=-1"], /the port for HTTP is -1/],
+    [["--http-port=-1"], /port for HTTP: expected 0 to 65535, got -1/],
     [["--host-policy=p,foo=1"], /Unsupported host policy setting 'foo'/],
     [["--model-load-gpu-limit=0:2"], /got 2\.000000/],
     [

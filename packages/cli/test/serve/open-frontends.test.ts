@@ -1,5 +1,5 @@
+import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { sample, Triton } from "@tritonjs/core";
-import { InferenceServerClient } from "@tritonjs/grpc/client";
 import { expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
 import { openFrontends } from "../../src/serve/open-frontends.js";

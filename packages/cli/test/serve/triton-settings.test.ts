@@ -121,8 +121,8 @@ describe("server settings from the command line", () => {
   });
 
   it.each<[args: string[], reason: string]>([
-    [["--cache-config=local,size=x"], "the cache needs a size in bytes, got 'x'"],
-    [["--cache-config=local,size=0"], "the cache needs a size in bytes, got '0'"],
+    [["--cache-config=local,size=x"], "size of the cache: expected a number of bytes, got 'x'"],
+    [["--cache-config=local,size=0"], "size of the cache: expected a number of bytes, got '0'"],
     [["--cache-config=local,size=1", "--cache-config=redis,host=x"], "found multiple cache configurations"],
     [["--cache-config=redis,host=x"], "redisCache of @tritonjs/core/redis"],
   ])("reject %j", (args, reason) => {

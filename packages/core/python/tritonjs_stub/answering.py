@@ -62,7 +62,7 @@ class Answering:
                 "Inference Response object must be provided when the response flags is set to zero."
             )
         if response is not None and not isinstance(response, InferenceResponse):
-            raise TypeError("send() takes an InferenceResponse, got " + str(type(response)))
+            raise TypeError("send(): expected an InferenceResponse, got " + str(type(response)))
         with self._changed:
             self._count(response, flags)
             while self._under_way >= _WINDOW and not self.cancelled:

@@ -52,7 +52,7 @@ class Channel:
     def send(self, header, tensors=()):
         """Sends a frame. `tensors` are pairs of what the header says of one and its bytes."""
         if os.getpid() != self._owner:
-            raise RuntimeError("a process that the model forked cannot answer requests")
+            raise RuntimeError("cannot answer a request from a process that the model forked")
         buffers, size = [], 0
         for described, data in tensors:
             view = memoryview(data).cast("B") if len(data) > 0 else memoryview(b"")

@@ -119,7 +119,7 @@ class _ChildLine:
 def _check(header):
     if header["type"] == "infer" or (header["type"] == "ask" and header["what"] not in _NOT_ASKED):
         return
-    raise RuntimeError("a process that the model forked cannot do this: it can call models and write to the log")
+    raise RuntimeError("cannot do this in a process that the model forked: it can only call models and write to the log")
 
 
 class _Relay:

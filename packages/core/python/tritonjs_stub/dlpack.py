@@ -99,11 +99,11 @@ def read(source):
     """
     capsule = source.__dlpack__() if hasattr(source, "__dlpack__") else source
     if not _is_valid(capsule, _NAME):
-        raise ValueError("the DLPack capsule has been used already")
+        raise ValueError("cannot use a DLPack capsule twice")
     managed = ctypes.cast(_pointer(capsule, _NAME), ctypes.POINTER(_Managed)).contents
     tensor = managed.tensor
     if tensor.device.type not in (1, 3):
-        raise ValueError("the tensor is not in the memory of the host (DLPack device " + str(tensor.device.type) + ")")
+        raise ValueError("expected a tensor in host memory (DLPack device " + str(tensor.device.type) + ")")
     shape = list(tensor.shape[: tensor.ndim])
     if not _is_contiguous(tensor, shape):
         raise ValueError(

@@ -18,7 +18,7 @@ def text(value, what):
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if not isinstance(value, str):
-        raise TypeError(what + " must be a str, got " + str(type(value)))
+        raise TypeError(what + ": expected a str, got " + str(type(value)))
     return value
 
 

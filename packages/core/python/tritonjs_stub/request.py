@@ -70,7 +70,7 @@ class InferenceRequest:
             if tensor is None:
                 raise TritonModelException("Input tensor" + place)
             if not isinstance(tensor, Tensor):
-                raise TypeError("an input of an InferenceRequest must be a Tensor, got " + str(type(tensor)))
+                raise TypeError("input of an InferenceRequest: expected a Tensor, got " + str(type(tensor)))
         if "" in requested_output_names:
             raise TritonModelException("Requested output name" + place)
         self._request_id = request_id
@@ -145,7 +145,7 @@ class InferenceRequest:
 
     def get_response_sender(self):
         if self._answering is None:
-            raise TritonModelException("a request for another model has no response sender")
+            raise TritonModelException("cannot get a response sender of a request to another model")
         self._answering.has_sender = True
         return InferenceResponseSender(self._answering)
 

@@ -38,9 +38,9 @@ class InferenceResponse:
             if tensor is None:
                 raise TritonModelException("Output tensor for inference response should not be empty.")
             if not isinstance(tensor, Tensor):
-                raise TypeError("an output of an InferenceResponse must be a Tensor, got " + str(type(tensor)))
+                raise TypeError("output of an InferenceResponse: expected a Tensor, got " + str(type(tensor)))
         if error is not None and not isinstance(error, TritonError):
-            raise TypeError("the error of an InferenceResponse must be a TritonError, got " + str(type(error)))
+            raise TypeError("error of an InferenceResponse: expected a TritonError, got " + str(type(error)))
         self._tensors = tensors
         self._error = error
         self._wire_parameters = parameters_to_wire(parameters)

@@ -15,7 +15,7 @@ line = _Line()
 def ask(what, *arguments, tensors=(), failed=""):
     """Asks the server and gives its answer. Raises TritonModelException for an error."""
     if line.channel is None:
-        raise TritonModelException("the server cannot be asked before the model is loaded")
+        raise TritonModelException("cannot ask the server before the model is loaded")
     header = {"type": "ask", "what": what, "arguments": list(arguments), "files": [one for one, _ in tensors]}
     answer, _ = line.channel.call(header, tensors)
     if "error" in answer:
@@ -43,7 +43,7 @@ class Logger:
     def log(message, level=LogLevel.INFO):
         message = text(message, "a message for the log")
         if not isinstance(level, LogLevel):
-            raise TypeError("level must be a LogLevel, got " + str(type(level)))
+            raise TypeError("level: expected a LogLevel, got " + str(type(level)))
         if line.channel is not None:
             line.channel.send({"type": "log", "level": level.name, "message": message})
 

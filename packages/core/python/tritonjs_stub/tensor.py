@@ -13,7 +13,7 @@ class Tensor:
 
     def __init__(self, name, numpy_array):
         if not isinstance(numpy_array, np.ndarray):
-            raise TypeError("a Tensor is made of a numpy array, got " + str(type(numpy_array)))
+            raise TypeError("Tensor: expected a numpy array, got " + str(type(numpy_array)))
         name = _named(name)
         array = numpy_array
         datatype = name_of(array.dtype)

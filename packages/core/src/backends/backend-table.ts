@@ -60,6 +60,7 @@ export function findBackend(
   throw new TritonError(
     "INVALID_ARG",
     `unable to find backend library for backend '${name}', try specifying runtime on the model configuration.${hint}`,
+    { reason: "INVALID_CONFIG" },
   );
 }
 

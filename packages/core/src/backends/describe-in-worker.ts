@@ -40,7 +40,14 @@ export function describeInWorker(
   try {
     Atomics.wait(done, 0, 0, withinMs);
     const answer = receiveMessageOnPort(port1)?.message as Answer | undefined;
-    if (answer === undefined) throw new TritonError("UNAVAILABLE", `${what} could not be described in time`);
+    if (answer === undefined)
+      throw new TritonError(
+        "UNAVAILABLE",
+        `cannot describe ${what}: expected an answer of its worker within ${withinMs / 1000} s, got none`,
+        {
+          reason: "LOAD_TIMEOUT",
+        },
+      );
     if ("code" in answer) throw unpackError(answer);
     return answer;
   } finally {

@@ -25,7 +25,8 @@ export function hostingOf(
     ...(executionTimeoutMs === undefined ? {} : { executionTimeoutMs: Number(executionTimeoutMs) }),
   };
   const problems = hostingProblems(`model '${config.name}'`, hosting, possible, isNative);
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("; "));
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", problems.join("; "), { reason: "INVALID_CONFIG" });
   return hosting;
 }
 
@@ -44,7 +45,8 @@ export function loadTimeoutMs(
   if (seconds > 0 && seconds < 2 ** 31 / 1000) return seconds * 1000;
   throw new TritonError(
     "INVALID_ARG",
-    `parameter 'load_timeout_seconds' of model '${config.name}' must be a number above 0, got '${text}'`,
+    `parameter 'load_timeout_seconds' of model '${config.name}': expected a number above 0, got '${text}'`,
+    { reason: "INVALID_CONFIG" },
   );
 }
 

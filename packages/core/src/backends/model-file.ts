@@ -32,7 +32,8 @@ export async function findModelFile(
     if (!isInside(directory, path)) {
       throw new TritonError(
         "INVALID_ARG",
-        `model '${name}' has default_model_filename '${one}', which is outside of the model's directory`,
+        `default_model_filename of model '${name}': expected a path inside the model's directory, got '${one}'`,
+        { reason: "PATH_NOT_ALLOWED" },
       );
     }
     const found = await stat(path).catch(() => undefined);
@@ -40,12 +41,16 @@ export async function findModelFile(
     await assertInside(directory, path);
     const isDirectory = found.isDirectory();
     if (isDirectory || found.isFile()) return { path, isDirectory };
-    throw new TritonError("INVALID_ARG", `${path} is no file that can be read`);
+    throw new TritonError("INVALID_ARG", `cannot read ${path}: it is not a regular file`, {
+      reason: "INVALID_MODEL",
+    });
   }
   throw missing(join(versionDirectory, names[0]!), name);
 }
 
 /** The error for a model whose file is not there, with the text of most of Triton's backends. */
 export function notFound(path: string, name: string): TritonError {
-  return new TritonError("UNAVAILABLE", `unable to find '${path}' for model instance '${name}'`);
+  return new TritonError("UNAVAILABLE", `unable to find '${path}' for model instance '${name}'`, {
+    reason: "MODEL_FILE_MISSING",
+  });
 }

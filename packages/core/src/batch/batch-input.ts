@@ -36,7 +36,9 @@ export function makeBatchInput(kind: string, datatype: "INT32" | "FP32", shapes:
       return tensor([flat.length], flat);
     }
     default:
-      throw new TritonError("INVALID_ARG", `unknown batch input kind '${kind}'`);
+      throw new TritonError("INVALID_ARG", `unknown batch input kind '${kind}'`, {
+        reason: "INVALID_CONFIG",
+      });
   }
 }
 

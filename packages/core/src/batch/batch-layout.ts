@@ -135,6 +135,7 @@ function source(inputs: Tensors, name: string, target: string): Tensor {
   if (tensor !== undefined) return tensor;
   throw new TritonError(
     "INVALID_ARG",
-    `input '${target}' is made of input '${name}', which the request does not have`,
+    `cannot compute batch input '${target}': the request has no input '${name}'`,
+    { reason: "INVALID_INPUT" },
   );
 }

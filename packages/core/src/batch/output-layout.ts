@@ -70,7 +70,10 @@ export class OutputLayout {
     const expected = counts.reduce((sum, count) => sum + count, 0);
     const got = elementCount(output.shape);
     if (got !== expected) {
-      throw this.#fault(`${got} elements, the inputs '${input}' of the batch ask for ${expected}`, name);
+      throw this.#fault(
+        `${got} elements, expected ${expected}, as the inputs '${input}' of the batch have`,
+        name,
+      );
     }
     const flat = output.reshaped([got]);
     let start = 0;
@@ -89,7 +92,7 @@ export class OutputLayout {
       const shape = [rows, ...like.slice(1)];
       if (sameShape(shape, mine.shape)) return mine;
       if (shape.some((dim, axis) => dim > mine.shape[axis]!)) {
-        const text = `shape ${shapeToString(mine.shape)}, which cannot be cut to ${shapeToString(shape)}`;
+        const text = `shape ${shapeToString(mine.shape)}, expected at least ${shapeToString(shape)}`;
         throw this.#fault(text, name);
       }
       return cutTo(mine, shape);
@@ -99,12 +102,15 @@ export class OutputLayout {
   /** The output's dimensions, the variable ones as the same dimensions of the input are. */
   #likeInput(name: string, dims: Shape, input: string, inputs: Tensors): Shape {
     const tensor = inputs.get(input);
-    if (tensor === undefined) throw this.#fault(`no shape: a request has no input '${input}'`, name);
+    if (tensor === undefined)
+      throw this.#fault(`a shape that depends on input '${input}', which a request does not have`, name);
     return dims.map((dim, axis) => (dim === -1 ? (tensor.shape[axis] ?? 1) : dim));
   }
 
   #fault(what: string, output: string): TritonError {
-    return new TritonError("INTERNAL", `model '${this.#model}' returned output '${output}' with ${what}`);
+    return new TritonError("INTERNAL", `model '${this.#model}' returned output '${output}' with ${what}`, {
+      reason: "INVALID_OUTPUT",
+    });
   }
 }
 

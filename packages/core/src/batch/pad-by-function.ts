@@ -32,7 +32,9 @@ export function padByFunction(
   }
   if (!Array.isArray(padded) || padded.length !== requests.length) {
     const got = Array.isArray(padded) ? `${padded.length} entries` : typeof padded;
-    throw fault(`must return a list with one entry for each of ${requests.length} requests, got ${got}`);
+    throw fault(
+      `returned a wrong list: expected ${requests.length} entries, one for each request, got ${got}`,
+    );
   }
   const first = new Map<string, Tensor>();
   return requests.map((inputs, i) => {
@@ -41,7 +43,7 @@ export function padByFunction(
     for (const [name, before] of inputs) {
       const { dims, dataType, isShapeTensor } = config.input.find((input) => input.name === name)!;
       const value = values?.[name];
-      if (value === undefined) throw fault(`must return input '${name}' for each request`);
+      if (value === undefined) throw fault(`returned no input '${name}' for a request`);
       const rows = config.maxBatchSize > 0 && !isShapeTensor ? [before.shape[0]!] : [];
       const shape = [...rows, ...dims];
       const what = `input '${name}' from pad of model '${config.name}'`;
@@ -55,7 +57,7 @@ export function padByFunction(
       first.set(name, known);
       if (!matchesShape(shape, tensor.shape) || !sameShape(known.shape, tensor.shape, rows.length)) {
         throw fault(
-          `returned input '${name}' with shape ${shapeToString(tensor.shape)}, expected is ` +
+          `returned input '${name}' with shape ${shapeToString(tensor.shape)}, expected ` +
             `${shapeToString([...rows, ...known.shape.slice(rows.length)])}`,
         );
       }

@@ -38,13 +38,14 @@ export function planVariableLength(
   const problems = [
     ...groupingProblems(options),
     ...(batchBy !== undefined && targetLatencyMs(config) !== undefined
-      ? ["config.batcher.batchBy and config.batcher.targetLatencyMs cannot be given together"]
+      ? ["config.batcher.batchBy and config.batcher.targetLatencyMs are both given: leave one of them out"]
       : []),
     ...padProblems(pad, config),
     ...[...masks, ...cuts]
       .filter(({ sourceInput }) => !padded.has(sourceInput))
       .map(
-        ({ name, sourceInput }) => `'${name}' goes by the padding of input '${sourceInput}', which has none`,
+        ({ name, sourceInput }) =>
+          `'${name}' follows the padding of input '${sourceInput}', which is not padded`,
       ),
   ];
   if (batchBy === undefined && cost === undefined && maxBatchCost === undefined && pad === undefined) {
@@ -69,16 +70,17 @@ function groupingProblems({ batchBy, cost, maxBatchCost }: VariableLengthOptions
   const problems: string[] = [];
   for (const [name, value] of Object.entries({ batchBy, cost })) {
     if (value !== undefined && typeof value !== "function") {
-      problems.push(`config.batcher.${name} must be a function, got ${typeof value}`);
+      problems.push(`config.batcher.${name}: expected a function, got ${typeof value}`);
     }
   }
   if (cost !== undefined && maxBatchCost === undefined) {
-    problems.push("config.batcher.cost is given without config.batcher.maxBatchCost");
+    problems.push("config.batcher.cost has no effect without config.batcher.maxBatchCost: give both");
   }
   if (maxBatchCost === undefined) return problems;
-  if (cost === undefined) problems.push("config.batcher.maxBatchCost is given without config.batcher.cost");
+  if (cost === undefined)
+    problems.push("config.batcher.maxBatchCost has no effect without config.batcher.cost: give both");
   if (!Number.isFinite(maxBatchCost) || maxBatchCost <= 0) {
-    problems.push(`config.batcher.maxBatchCost must be a number above 0, got ${maxBatchCost}`);
+    problems.push(`config.batcher.maxBatchCost: expected a number above 0, got ${maxBatchCost}`);
   }
   return problems;
 }
@@ -86,7 +88,7 @@ function groupingProblems({ batchBy, cost, maxBatchCost }: VariableLengthOptions
 function padProblems(pad: VariableLengthOptions["pad"], config: ModelConfig): string[] {
   if (pad === undefined || typeof pad === "function") return [];
   if (typeof pad !== "object" || pad === null) {
-    return [`config.batcher.pad must be values by input name, or a function, got ${typeof pad}`];
+    return [`config.batcher.pad: expected values by input name, or a function, got ${typeof pad}`];
   }
   return Object.entries(pad).flatMap(([name, value]) => {
     const input = config.input.find((one) => one.name === name);

@@ -9,9 +9,9 @@ export function identityProblems(
 ): string[] {
   const problems = nameProblems(name);
   if (!Number.isSafeInteger(version) || version < 1) {
-    problems.push(`modelVersion must be an integer of at least 1, got ${version}`);
+    problems.push(`modelVersion: expected an integer of at least 1, got ${version}`);
   } else if (isTaken(name, version)) {
-    problems.push(`model '${name}' version ${version} is bound already`);
+    problems.push(`model '${name}' version ${version} is already bound: choose another name or version`);
   }
   return problems;
 }
@@ -24,18 +24,20 @@ export function labelsOf(outputs: readonly TensorSpec[] = []): Map<string, reado
 /** The error with all problems of a binding, one a line. */
 export function bindError(modelName: string, problems: readonly string[]): TritonError {
   const lines = problems.map((problem) => `- ${problem}`).join("\n");
-  return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`);
+  return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`, {
+    reason: "INVALID_CONFIG",
+  });
 }
 
 /** What keeps specifications from being read at all: they may come from JavaScript. */
 export function specProblems(where: string, specs: unknown): string[] {
   if (specs === undefined) return [];
-  if (!Array.isArray(specs)) return [`${where} must be a list of { name, dtype, shape }`];
+  if (!Array.isArray(specs)) return [`${where}: expected a list of { name, dtype, shape }`];
   return specs.flatMap((spec: Partial<TensorSpec> | null, i) => {
-    if (typeof spec?.name !== "string") return [`${where}[${i}] must have a name`];
+    if (typeof spec?.name !== "string") return [`${where}[${i}] has no name`];
     if (!Array.isArray(spec.shape))
-      return [`${where}[${i}] '${spec.name}' must have a shape, a list of dimensions`];
-    return typeof spec.dtype === "string" ? [] : [`${where}[${i}] '${spec.name}' must have a dtype`];
+      return [`${where}[${i}] '${spec.name}' has no shape: expected a list of dimensions`];
+    return typeof spec.dtype === "string" ? [] : [`${where}[${i}] '${spec.name}' has no dtype`];
   });
 }
 

@@ -4,10 +4,10 @@ import { modelMetadata } from "../config/model-metadata.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
+import type { InferOptions } from "../request/infer-options.js";
 import { reportStatistics } from "../service/statistics-report.js";
 import { type BatchAxis, inferInProcess } from "./in-process.js";
 import type { InputValues } from "./in-process-tensors.js";
-import type { InferOptions } from "./infer-options.js";
 import type { InstanceChange } from "./instance-changes.js";
 import type { ModelHandle } from "./model-handle.js";
 import { streamInProcess } from "./stream-in-process.js";
@@ -36,7 +36,13 @@ export function createHandle<const I extends readonly TensorSpec[], const O exte
     inferSample: (inputs, options = {}) => infer(inputs, options, "added"),
     async inferBatch(inputs, options = {}) {
       if (config.maxBatchSize === 0) {
-        throw new TritonError("INVALID_ARG", `model '${name}' has no batch axis: use infer or inferSample`);
+        throw new TritonError(
+          "INVALID_ARG",
+          `cannot send a batch to model '${name}', which does not support batching: use infer() or inferSample()`,
+          {
+            reason: "INVALID_INPUT",
+          },
+        );
       }
       return infer(inputs, options, "given");
     },

@@ -50,7 +50,7 @@ export function describeBackend(
     const size = options.maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE;
     for (const { kind, spec } of fixed) {
       problems.push(
-        `config asks for batches of ${size}, but the first dimension of ${kind} '${spec.name}' in the model file is ` +
+        `config.maxBatchSize is ${size}, but the first dimension of ${kind} '${spec.name}' in the model file is ` +
           `not variable: its shape is ${shapeToString(spec.shape)}; set config.batching to false or export the model ` +
           "with a variable first dimension",
       );
@@ -111,11 +111,11 @@ function contradictions(
   const asked = batching ? (options.maxBatchSize ?? maxBatchSize ?? 0) : 0;
   if (maxBatchSize !== undefined && (asked > maxBatchSize || (batching && maxBatchSize === 0))) {
     problems.push(
-      `config asks for batches of ${asked || DEFAULT_MAX_BATCH_SIZE}, the model takes ${maxBatchSize}`,
+      `config.maxBatchSize is ${asked || DEFAULT_MAX_BATCH_SIZE}, but the model takes at most ${maxBatchSize} rows`,
     );
   }
   if (decoupled !== undefined && options.decoupled !== undefined && decoupled !== options.decoupled) {
-    problems.push(`config.decoupled is ${options.decoupled}, the model says that it is ${decoupled}`);
+    problems.push(`config.decoupled: expected ${decoupled}, as the model is, got ${options.decoupled}`);
   }
   return problems;
 }
@@ -140,19 +140,19 @@ function compare(
     if (actual === undefined) {
       if (asInConfig) continue;
       const names = inFile.map(({ name }) => `'${name}'`).join(", ");
-      problems.push(`the model file has no ${kind} '${spec.name}'; it has ${names}`);
+      problems.push(`${kind} '${spec.name}' is not in the model file: expected one of ${names}`);
       continue;
     }
     if (actual.dtype !== spec.dtype) {
       problems.push(
-        `${kind} '${spec.name}' is given as ${spec.dtype}, in the model file it is ${actual.dtype}`,
+        `${kind} '${spec.name}': expected dtype ${actual.dtype}, as in the model file, got ${spec.dtype}`,
       );
     }
     if (!hasOwnShape(spec) || actual.rankUnknown) continue;
     const full = batching && !spec.isShapeTensor ? [-1, ...spec.shape] : spec.shape;
     if (!matchesShape(actual.shape, full) && !matchesShape(full, actual.shape)) {
       problems.push(
-        `${kind} '${spec.name}' is given with shape ${shapeToString(full)}, in the model file it is ` +
+        `${kind} '${spec.name}' has shape ${shapeToString(full)}, but in the model file it is ` +
           `${shapeToString(actual.shape)}`,
       );
     }
@@ -160,7 +160,7 @@ function compare(
   if (kind !== "input" || asInConfig) return;
   for (const { name } of inFile) {
     if (!given.some((spec) => spec.name === name))
-      problems.push(`the model file needs input '${name}', which is not given`);
+      problems.push(`input '${name}' of the model file is missing: add it to inputs`);
   }
 }
 

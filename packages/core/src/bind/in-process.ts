@@ -54,7 +54,10 @@ function settling(
   reject: (reason: unknown) => void,
 ): ResponseHandler {
   return (outcome) => {
-    if (outcome === undefined) reject(new TritonError("INTERNAL", `model '${model.name}' gave no response`));
+    if (outcome === undefined)
+      reject(
+        new TritonError("INTERNAL", `model '${model.name}' sent no response`, { reason: "INVALID_OUTPUT" }),
+      );
     else if (TritonError.is(outcome)) reject(outcome);
     else {
       try {
@@ -70,6 +73,7 @@ function assertUnary({ name, config }: ModelVersion): void {
   if (!isDecoupled(config)) return;
   throw new TritonError(
     "UNSUPPORTED",
-    `model '${name}' answers with any number of responses (decoupled): use stream() instead of infer()`,
+    `model '${name}' is decoupled, so infer() cannot return its one response: use stream()`,
+    { reason: "DECOUPLED_MODEL" },
   );
 }

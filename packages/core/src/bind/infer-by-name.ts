@@ -2,9 +2,9 @@ import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { StartUp } from "../repository/start-up.js";
+import type { InferOptions } from "../request/infer-options.js";
 import { inferInProcess } from "./in-process.js";
 import type { InputValues, OutputArrays } from "./in-process-tensors.js";
-import type { InferOptions } from "./infer-options.js";
 
 /** What of the server an inference by name needs. */
 export interface NamedInference {
@@ -22,7 +22,8 @@ export async function inferByName(
   { modelVersion, ...options }: InferOptions & { readonly modelVersion?: number },
 ): Promise<OutputArrays> {
   let values = inputs;
-  if (service.stopping) throw new TritonError("UNAVAILABLE", "Server not ready");
+  if (service.stopping)
+    throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
   if (startUp.underWay || registry.isLoading(modelName)) {
     // The caller may change its arrays while this waits.
     values = structuredClone(inputs);

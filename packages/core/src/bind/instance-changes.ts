@@ -26,7 +26,7 @@ export function instanceProblems(
   const instances = planInstances(config).length;
   if (exactInstanceCount !== undefined && exactInstanceCount !== instances) {
     problems.push(
-      `inferFunc is a list of ${exactInstanceCount} functions, one for each instance, but config.instanceGroup ` +
+      `inferFunc has ${exactInstanceCount} functions, one for each instance, but config.instanceGroup ` +
         `asks for ${instances} instances`,
     );
   }
@@ -60,6 +60,7 @@ export function changedGroups(
     throw new TritonError(
       "INVALID_ARG",
       `cannot change the instances of model '${config.name}':\n${problems.map((one) => `- ${one}`).join("\n")}`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   return instanceGroup;

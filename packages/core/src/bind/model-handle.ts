@@ -5,8 +5,8 @@ import type { ModelConfig } from "../config/model-config.js";
 import type { ModelMetadata } from "../config/model-metadata.js";
 import type { TensorSpec } from "../config/tensor-spec.js";
 import type { QueueSnapshot } from "../model/queue-snapshot.js";
+import type { InferOptions } from "../request/infer-options.js";
 import type { ModelStatisticsReport } from "../service/statistics-report.js";
-import type { InferOptions } from "./infer-options.js";
 import type { InstanceChange } from "./instance-changes.js";
 
 /** How one instance of a model is. */

@@ -3,7 +3,7 @@ import { errorWithoutStack } from "../errors/error-without-stack.js";
 import { timeoutError } from "../errors/timeout-error.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
-import type { InferOptions } from "./infer-options.js";
+import type { InferOptions } from "../request/infer-options.js";
 
 /** The answer of a request that its caller gave up. */
 export function cancelledError(signal: AbortSignal): TritonError {
@@ -18,26 +18,32 @@ export function cancelledError(signal: AbortSignal): TritonError {
 export async function awaitReady(
   model: ModelVersion,
   clock: Clock,
-  { signal, timeoutMicroseconds }: InferOptions,
+  { signal, timeoutMs }: InferOptions,
 ): Promise<void> {
-  if (model.state === "LOADING") await untilGivenUp(model.ready, clock, signal, timeoutMicroseconds);
+  if (model.state === "LOADING") await untilGivenUp(model.ready, clock, signal, timeoutMs);
   if (model.state === "UNAVAILABLE") {
     throw new TritonError(
       "UNAVAILABLE",
       `model '${model.name}' version ${model.version} is not ready: ${model.reason || model.state.toLowerCase()}`,
+      { reason: "MODEL_NOT_READY" },
     );
   }
+}
+
+/** True for a time limit that can be reached. */
+export function isLimited(timeoutMs: number | undefined): timeoutMs is number {
+  return timeoutMs !== undefined && timeoutMs < Number.POSITIVE_INFINITY;
 }
 
 function untilGivenUp(
   ready: Promise<void>,
   clock: Clock,
   signal: AbortSignal | undefined,
-  timeoutMicroseconds: number | undefined,
+  timeoutMs: number | undefined,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const expire = () => reject(timeoutError());
-    const timer = timeoutMicroseconds ? clock.setTimer(timeoutMicroseconds / 1000, expire) : undefined;
+    const timer = isLimited(timeoutMs) ? clock.setTimer(timeoutMs, expire) : undefined;
     const abort = () => reject(cancelledError(signal!));
     if (signal?.aborted) abort();
     signal?.addEventListener("abort", abort, { once: true });

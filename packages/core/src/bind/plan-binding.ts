@@ -75,7 +75,7 @@ export function planBinding(
   problems.push(...plan.problems);
   if (plan.generates && config.decoupled === false) {
     problems.push(
-      "a generator function answers with any number of responses: config.decoupled must not be false",
+      "config.decoupled is false, but inferFunc is a generator, which sends any number of responses: leave config.decoupled out",
     );
   }
   const sequences = modelConfig?.sequenceBatching ?? (config.sequence && sequenceBatching(config.sequence));
@@ -110,7 +110,9 @@ export function planBinding(
   const variable = planVariableLength(batcher ?? {}, specs.inputs, specs.outputs, resolved);
   problems.push(...variable.problems);
   if (typeof batcher?.pad === "function" && plan.runsModule) {
-    problems.push("config.batcher.pad is a function, which cannot go to the thread of a module: give values");
+    problems.push(
+      "config.batcher.pad is a function, which cannot be sent to the thread of a module: expected values by input name",
+    );
   }
   const readFile = stateFilesOf(config.sequence?.states ?? []);
   const initial = initialStates(resolved, (file) => options.stateFiles?.[file] ?? readFile(file));

@@ -70,20 +70,22 @@ export function planEnsemble(
     config: resolved,
     labels: labelsOf(outputs),
     createExecutor: () => {
-      throw new TritonError("INTERNAL", `ensemble '${modelName}' has no instances`);
+      throw new TritonError(
+        "INTERNAL",
+        `cannot create an instance of ensemble '${modelName}': only its steps have instances`,
+      );
     },
   };
 }
 
 function stepProblems(steps: readonly EnsembleStep[]): string[] {
-  if (!Array.isArray(steps)) return ["steps must be a list of { modelName, inputMap, outputMap }"];
+  if (!Array.isArray(steps)) return ["steps: expected a list of { modelName, inputMap, outputMap }"];
   return steps.flatMap((step: Partial<EnsembleStep> | null, i) => {
-    if (typeof step !== "object" || step === null) return [`steps[${i}] must be an object`];
+    if (typeof step !== "object" || step === null) return [`steps[${i}]: expected an object`];
     const problems = unknownKeys(`steps[${i}]`, step, ENSEMBLE_STEP_KEYS);
-    if (typeof step.modelName !== "string") problems.push(`steps[${i}] must have a modelName`);
+    if (typeof step.modelName !== "string") problems.push(`steps[${i}] has no modelName`);
     for (const key of ["inputMap", "outputMap"] as const) {
-      if (typeof step[key] !== "object" || step[key] === null)
-        problems.push(`steps[${i}] must have an ${key}`);
+      if (typeof step[key] !== "object" || step[key] === null) problems.push(`steps[${i}] has no ${key}`);
     }
     return problems;
   });

@@ -84,7 +84,7 @@ function planModule(url: URL, options: Omit<ModuleOptions, "module">): ExecutorP
     runsModule: true,
     isolations: ["worker", "process", "inline"],
     isNative: false,
-    problems: missing ? [`inferFunc: there is no module at ${url.href}`] : [],
+    problems: missing ? [`inferFunc: cannot find the module ${url.href}`] : [],
     mixesInputs: () => false,
     problemsWith: () => [],
     create: (context) => {
@@ -114,7 +114,7 @@ function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): Execu
     isNative: false,
     problems: callable
       ? []
-      : ["inferFunc has to be a function, a list of functions, a URL of a module, or a backend"],
+      : ["inferFunc: expected a function, a list of functions, a URL of a module, or a backend"],
     mixesInputs: (config) => functions.every((fn) => takesMixedInputs(fn, config)),
     problemsWith: (config) => [...new Set(functions.flatMap((fn) => callableProblems(fn, config)))],
     create: ({ info, checker }) =>

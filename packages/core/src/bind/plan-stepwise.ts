@@ -27,7 +27,9 @@ export function planStepwise(
   return {
     options: { batcher: false, ...options },
     problemsWith: (config) => [
-      ...(mixed ? ["config.stepwise needs a callback made with stepwise(), in each function of a list"] : []),
+      ...(mixed
+        ? ["config.stepwise is true, but a callback is not made with stepwise(): make all of them with it"]
+        : []),
       ...stepwiseProblems(config, options),
     ],
     create: (executor) => (context) =>
@@ -37,23 +39,28 @@ export function planStepwise(
 
 function stepwiseProblems(config: ModelConfig, { stepwise, batcher }: ModelOptions): string[] {
   const problems: string[] = [];
-  if (stepwise === false) problems.push("config.stepwise is false, but the callback is made with stepwise()");
+  if (stepwise === false)
+    problems.push(
+      "config.stepwise is false, but the callback is made with stepwise(): leave config.stepwise out",
+    );
   if (config.maxBatchSize < 1) {
     problems.push(
-      "a stepwise callback needs config.maxBatchSize: the number of requests that it takes at a time",
+      "a stepwise callback needs config.maxBatchSize: set it to the number of requests that run together",
     );
   }
   if (!isDecoupled(config)) {
     problems.push(
-      "a stepwise callback answers with any number of responses: config.decoupled must not be false",
+      "config.decoupled is false, but a stepwise callback sends any number of responses: leave config.decoupled out",
     );
   }
   if (batcher || config.dynamicBatching !== undefined) {
-    problems.push("a stepwise callback makes its batches itself: there can be no dynamic batcher");
+    problems.push(
+      "config.batcher is given, but a stepwise callback forms its own batches: leave config.batcher out",
+    );
   }
   if (config.sequenceBatching !== undefined) {
     problems.push(
-      "a stepwise callback keeps what it needs from step to step: there can be no sequence batcher",
+      "config.sequence is given, but a stepwise callback keeps its own state between steps: leave config.sequence out",
     );
   }
   return problems;

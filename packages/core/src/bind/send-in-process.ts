@@ -2,17 +2,23 @@ import type { Clock } from "../clock/clock.js";
 import { TritonError } from "../errors/triton-error.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
+import type { InferOptions } from "../request/infer-options.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
 import type { RequestHandle } from "../request/request-handle.js";
 import type { Tensor } from "../tensor/tensor.js";
 import { followSignal } from "./follow-signal.js";
-import type { InferOptions } from "./infer-options.js";
-import { cancelledError } from "./model-readiness.js";
+import { cancelledError, isLimited } from "./model-readiness.js";
 
 /** A number as a correlation id: an integer of 64 bits without sign. */
 function toId(id: number): bigint {
   if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
-  throw new TritonError("INVALID_ARG", `sequenceId must be an integer of at least 0 or a string, got ${id}`);
+  throw new TritonError(
+    "INVALID_ARG",
+    `sequence.id: expected an integer of at least 0 or a string, got ${id}`,
+    {
+      reason: "INVALID_SEQUENCE",
+    },
+  );
 }
 
 /** Options of a call that is part of other work. */
@@ -35,26 +41,25 @@ export function sendInProcess(
   options: NestedOptions,
   onResponse: ResponseHandler,
 ): RequestHandle {
-  const { signal, timeoutMicroseconds } = options;
+  const { signal, timeoutMs, sequence } = options;
   if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
+  const correlationId = typeof sequence?.id === "number" ? toId(sequence.id) : sequence?.id;
   // What is part of other work is traced if that is.
   const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
   let unfollow: (() => void) | undefined;
   const init: InferInit = {
-    id: options.requestId,
+    id: options.id,
     inputs,
     requestedOutputs: options.requestedOutputs,
     parameters: options.parameters,
     priority: options.priority,
-    timeoutMicroseconds,
-    deadline: timeoutMicroseconds
-      ? earlier(options.deadline, timeoutMicroseconds, clock.now())
-      : options.deadline,
+    queueTimeoutMicroseconds: options.queueTimeoutMicroseconds,
+    deadline: isLimited(timeoutMs) ? earlier(options.deadline, timeoutMs, clock.now()) : options.deadline,
     callers: options.callers,
-    correlationId: typeof options.sequenceId === "number" ? toId(options.sequenceId) : options.sequenceId,
-    sequenceStart: options.sequenceStart,
-    sequenceEnd: options.sequenceEnd,
+    correlationId,
+    sequenceStart: sequence?.start,
+    sequenceEnd: sequence?.end,
     trace: sampled ?? options.parentTrace?.child(),
   };
   const settling: ResponseHandler =
@@ -83,8 +88,8 @@ export function sendInProcess(
   return request;
 }
 
-function earlier(deadline: number | undefined, timeoutMicroseconds: number, now: number): number {
-  return Math.min(deadline ?? Number.POSITIVE_INFINITY, now + timeoutMicroseconds / 1000);
+function earlier(deadline: number | undefined, timeoutMs: number, now: number): number {
+  return Math.min(deadline ?? Number.POSITIVE_INFINITY, now + timeoutMs);
 }
 
 /** Parameters are checked here because TypeScript is not everywhere: a worker cannot be sent just anything. */
@@ -93,8 +98,9 @@ function checkParameters(model: string, parameters: NonNullable<InferOptions["pa
     if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {
       throw new TritonError(
         "INVALID_ARG",
-        `parameter '${name}' of a request to model '${model}' must be a string, number, bigint or boolean, ` +
+        `parameter '${name}' of a request to model '${model}': expected a string, number, bigint or boolean, ` +
           `got ${value === null ? "null" : typeof value}`,
+        { reason: "INVALID_PARAMETER" },
       );
     }
   }

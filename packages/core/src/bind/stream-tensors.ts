@@ -21,9 +21,16 @@ export async function* streamTensors(
   options: NestedOptions & Pick<TensorCallOptions, "decoupled" | "stopSignal">,
 ): AsyncGenerator<TensorAnswer, void, void> {
   const { name, config } = model;
-  if (model.state !== "READY") throw new TritonError("UNAVAILABLE", `model '${name}' is not ready`);
+  if (model.state !== "READY")
+    throw new TritonError("UNAVAILABLE", `model '${name}' is not ready`, { reason: "MODEL_NOT_READY" });
   if (options.decoupled === false && isDecoupled(config)) {
-    throw new TritonError("UNSUPPORTED", `model '${name}' answers with any number of responses (decoupled)`);
+    throw new TritonError(
+      "UNSUPPORTED",
+      `model '${name}' is decoupled, so it has no single response: use a streaming call`,
+      {
+        reason: "DECOUPLED_MODEL",
+      },
+    );
   }
   const answers = new AnswerReader(model, clock, inputs, options);
   const { stopSignal } = options;

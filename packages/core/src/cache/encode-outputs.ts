@@ -71,5 +71,5 @@ function isSize(value: unknown): value is number {
 }
 
 function unreadable(cause?: unknown): TritonError {
-  return new TritonError("INTERNAL", "an entry of the response cache cannot be read", { cause });
+  return new TritonError("INTERNAL", "cannot read an entry of the response cache", { cause });
 }

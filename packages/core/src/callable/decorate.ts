@@ -32,7 +32,7 @@ export function decorate(
   wrapper?: Wrapper,
 ): unknown {
   if (typeof fn !== "function")
-    throw new TypeError(`@${decorator.name} decorates a function, got ${typeof fn}`);
+    throw new TypeError(`@${decorator.name}: expected a function to decorate, got ${typeof fn}`);
   if (styleOf(fn as AnyInferFunc) === "stepwise") {
     throw new Error(`The @${decorator.name} decorator cannot be used with a stepwise callback.`);
   }

@@ -102,7 +102,11 @@ async function runGroups(
   for (const name of Object.keys(outputs[0] ?? {})) {
     const parts = outputs.map((group) => group[name]);
     if (parts.some((part) => part === undefined)) {
-      throw new TritonError("INTERNAL", `output '${name}' was not returned for all groups of @groupByValues`);
+      throw new TritonError(
+        "INTERNAL",
+        `output '${name}' is missing from some groups of @groupByValues: return it for all of them`,
+        { reason: "INVALID_OUTPUT" },
+      );
     }
     assertAlike(name, parts as NdArray[]);
     merged[name] = mergeRows(parts as NdArray[], groups);
@@ -116,6 +120,7 @@ function assertAlike(name: string, parts: readonly NdArray[]): void {
   throw new TritonError(
     "INTERNAL",
     `output '${name}' has rows of different shapes ${shapes.join(" and ")} in the groups of @groupByValues; ` +
-      "a padFn makes them alike",
+      "give a padFn that makes them equal",
+    { reason: "INVALID_OUTPUT" },
   );
 }

@@ -1,7 +1,7 @@
 import type { TritonError } from "../errors/triton-error.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
+import type { InferOptions } from "../request/infer-options.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { Parameters } from "../request/parameters.js";
 import type { toNdArray } from "../tensor/nd-array.js";
 import type { Tensor } from "../tensor/tensor.js";
 
@@ -11,23 +11,10 @@ export type CallInputs = Readonly<Record<string, unknown>>;
 /** ndarrays by output name. */
 export type CallOutputs = Record<string, ReturnType<typeof toNdArray>>;
 
-/** What can be said about a call of one model from another. */
-export interface CallOptions {
+/** Options of a call of one model from another. The call also ends when the caller's requests are cancelled or run out of time. */
+export interface CallOptions extends InferOptions {
   /** @default the highest version that is ready */
   readonly modelVersion?: number;
-  /** Gives the call up when aborted; it is given up anyway when the caller's requests are. */
-  readonly signal?: AbortSignal;
-  /** 0 for the model's default level, 1 for the highest. */
-  readonly priority?: number;
-  /** The call ends with UNAVAILABLE when it is not answered within this time, or within what the caller has left. */
-  readonly timeoutMicroseconds?: number;
-  /** Shown in errors and to the callback. */
-  readonly requestId?: string;
-  readonly parameters?: Parameters;
-  /** The sequence that the request is part of. */
-  readonly sequenceId?: number | bigint | string;
-  readonly sequenceStart?: boolean;
-  readonly sequenceEnd?: boolean;
 }
 
 /** Calls other models from within a callback. */

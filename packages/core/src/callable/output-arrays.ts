@@ -20,7 +20,9 @@ export function outputArrays(value: unknown, config: ModelConfig, rows: number):
     config.output.map(({ name }) => name),
   );
   if (typeof named !== "object" || named === null) {
-    throw new TritonError("INTERNAL", `Unsupported output type ${named === null ? "null" : typeof named}.`);
+    throw new TritonError("INTERNAL", `Unsupported output type ${named === null ? "null" : typeof named}.`, {
+      reason: "INVALID_OUTPUT",
+    });
   }
   const arrays: Record<string, NdArray> = {};
   const wrong = new Map<string, Shape>();
@@ -30,6 +32,7 @@ export function outputArrays(value: unknown, config: ModelConfig, rows: number):
       throw new TritonError(
         "INTERNAL",
         `Returned output \`${name}\` is not defined in model config for model \`${config.name}\`.`,
+        { reason: "INVALID_OUTPUT" },
       );
     }
     const tensor = tensorFromValue(given, {

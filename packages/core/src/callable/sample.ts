@@ -4,7 +4,7 @@ import type { AnyTensorFunc, StyledInferFunc } from "./infer-func.js";
 
 /** What is wrong with a model that has both a batch axis and a callback made with `sample`. */
 export const SAMPLE_TAKES_ONE =
-  "a callback made with sample() takes one request at a time: config.batching must be false";
+  "config.batching is true, but a callback made with sample() takes one request at a time: leave config.batching out";
 
 /**
  * Makes a callback that gets the tensors of one request, for models without a batch axis. Works as a function

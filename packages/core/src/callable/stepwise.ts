@@ -78,7 +78,7 @@ export function stepwise<const I extends readonly TensorSpec[], const O extends 
   model: StepwiseModel<I, O, S>,
 ): StyledInferFunc<I, O> {
   const callback = (): never => {
-    throw new TypeError("a stepwise callback is for bind to call");
+    throw new TypeError("cannot call a stepwise callback directly: pass it to bind");
   };
   Object.defineProperty(callback, callableStyle, { value: "stepwise" });
   Object.defineProperty(callback, stepwiseModel, { value: model });
@@ -91,10 +91,11 @@ const stepwiseModel = Symbol.for("tritonjs.stepwiseModel");
 export type AnyStepwiseModel = StepwiseModel<[], [], unknown>;
 
 /** What is wrong with a module whose stepwise callback runs as any other. */
-export const STEPWISE_IS_TOLD = "a module with a callback made with stepwise() needs config.stepwise";
+export const STEPWISE_IS_TOLD = "the module's callback is made with stepwise(): set config.stepwise";
 
 /** What is wrong with any other module that is bound as one. */
-export const STEPWISE_IS_MISSING = "config.stepwise needs a module with a callback made with stepwise()";
+export const STEPWISE_IS_MISSING =
+  "config.stepwise is set, but the module's callback is not made with stepwise()";
 
 /** The model of a callback made with `stepwise`. */
 export function stepwiseModelOf(callback: object): AnyStepwiseModel {

@@ -50,7 +50,8 @@ export function batchTensorProblems(config: ModelConfig): string[] {
     }
     unknownSources(sourceInput);
     for (const name of targetName) {
-      if (inputs.has(name)) problems.push(`batch input '${name}' is an input that clients send, too`);
+      if (inputs.has(name))
+        problems.push(`batch input '${name}' has the name of an input that clients send: rename one of them`);
     }
   }
   for (const { kind, sourceInput, targetName } of config.batchOutput) {

@@ -28,10 +28,11 @@ const MAX_PROBLEMS = 20;
 export function configFromJson(json: string | Readonly<Record<string, unknown>>): ModelConfig {
   const reader = new JsonReader();
   const value = typeof json === "string" ? parseProtoJson(json) : json;
-  if (!isObject(value)) throw new TritonError("INVALID_ARG", ": Root element must be a message.");
+  if (!isObject(value))
+    throw new TritonError("INVALID_ARG", ": Root element must be a message.", { reason: "INVALID_CONFIG" });
   const config = reader.message(value, modelConfigSchema, "");
   if (reader.problems.length === 0) return config;
-  throw new TritonError("INVALID_ARG", reader.problems.join("\n"));
+  throw new TritonError("INVALID_ARG", reader.problems.join("\n"), { reason: "INVALID_CONFIG" });
 }
 
 class JsonReader {

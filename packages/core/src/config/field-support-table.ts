@@ -24,13 +24,13 @@ export const FIELD_SUPPORT: Readonly<Record<string, FieldSupport>> = {
   platform: honoured("names the backend: `onnxruntime_onnx`, `ensemble`"),
   backend: honoured("what runs the model"),
   runtime: {
-    noEffect: "backends are part of the library: there is no shared library to choose",
+    noEffect: "backends are part of the library, so there is no shared library to choose",
     refusedWhen: "anything but `libtriton_<backend>.so`",
     refused: ({ runtime, backend, name }) =>
       runtime === `libtriton_${backend}.so`
         ? undefined
         : `is '${runtime}': unable to find backend library '${runtime}' for model '${name}'; backends are part of the ` +
-          "library, take 'runtime' out",
+          "library: remove 'runtime'",
   },
   version_policy: honoured("which versions are served; the latest one when absent"),
   max_batch_size: honoured("most rows in a batch; with 0 the dims are whole shapes"),
@@ -38,12 +38,12 @@ export const FIELD_SUPPORT: Readonly<Record<string, FieldSupport>> = {
   "input.format": noEffect("the dims are checked to be 3; what a dimension means is the model's business"),
   "input.is_non_linear_format_io": {
     refusedWhen: "always",
-    refused: () => "is a format of TensorRT: take it out, and give the model linear tensors",
+    refused: () => "is a format of TensorRT: remove it, and give the model linear tensors",
   },
   output: honoured("the outputs; `label_filename` names classes for classification"),
   "output.is_non_linear_format_io": {
     refusedWhen: "always",
-    refused: () => "is a format of TensorRT: take it out, and give the model linear tensors",
+    refused: () => "is a format of TensorRT: remove it, and give the model linear tensors",
   },
   batch_input: honoured("inputs that say where the requests of a batch begin and end"),
   batch_output: honoured("outputs that are split by the shapes of an input"),
@@ -73,7 +73,7 @@ export const FIELD_SUPPORT: Readonly<Record<string, FieldSupport>> = {
   "instance_group.secondary_devices": noEffect("no backend here uses accelerators beside a GPU"),
   "instance_group.profile": {
     refusedWhen: "always",
-    refused: () => "chooses a profile of a TensorRT model: take it out",
+    refused: () => "chooses a profile of a TensorRT model: remove it",
   },
   default_model_filename: honoured("the model's file in each version directory"),
   cc_model_filenames: noEffect(

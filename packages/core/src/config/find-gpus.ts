@@ -22,7 +22,7 @@ export function findGpus(): FoundGpus {
   const chosen = process.env.CUDA_VISIBLE_DEVICES;
   const numbers = visibleGpus(gpus, chosen);
   if (numbers.length > 0) return { numbers };
-  return { numbers, reason: `CUDA_VISIBLE_DEVICES is '${chosen}', which hides all ${gpus.length} GPUs` };
+  return { numbers, reason: `CUDA_VISIBLE_DEVICES '${chosen}' hides all ${gpus.length} GPUs` };
 }
 
 type Answer =
@@ -42,10 +42,10 @@ function askDriver(): Answer {
     return { gpus: undefined, reason: `nvidia-smi ${what}` };
   }
   const said = firstLine(stdout) || firstLine(stderr);
-  if (/no devices were found/i.test(said)) return { gpus: [], reason: `nvidia-smi says: ${said}` };
+  if (/no devices were found/i.test(said)) return { gpus: [], reason: `nvidia-smi reports: ${said}` };
   const gpus = readGpus(stdout);
   if (status === 0 && gpus !== undefined) return { gpus, reason: "nvidia-smi lists no GPUs" };
-  return { gpus: undefined, reason: `nvidia-smi ended with ${status}: ${said || "it said nothing"}` };
+  return { gpus: undefined, reason: `nvidia-smi exited with ${status}: ${said || "no output"}` };
 }
 
 /** The lines `0, GPU-5a3f...`; undefined for anything else. */

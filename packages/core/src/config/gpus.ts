@@ -32,7 +32,7 @@ export class MachineGpus implements Gpus {
       const { numbers, reason } = findGpus();
       this.#found = { numbers };
       if (reason === undefined) this.#log?.info(`GPUs for instances: ${numbers!.join(", ")}`);
-      else this.#log?.warning(`there is no GPU for instances: ${reason}`);
+      else this.#log?.warning(`no GPU can be used for instances: ${reason}`);
     }
     return this.#found.numbers;
   }

@@ -66,7 +66,8 @@ function fileData(
     if (got === count) return new Uint8Array(data);
     throw new TritonError(
       "INVALID_ARG",
-      `initial_state for state input '${inputName}' expects ${count} elements, but ${file} has ${got}`,
+      `initial_state for state input '${inputName}': expected ${count} elements, got ${got} from ${file}`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   const expected = count * elementByteSize(datatype);
@@ -75,6 +76,7 @@ function fileData(
       "INVALID_ARG",
       `initial_state setting expects ${expected} bytes, but the data provided from ${file}only has ` +
         `${data.byteLength} bytes.`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   return new Uint8Array(data.subarray(0, expected));

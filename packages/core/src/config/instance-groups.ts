@@ -79,7 +79,7 @@ export function instanceGroupProblems(
   for (const { name, kind, count, gpus: wanted, profile, rateLimiter } of instanceGroup) {
     const group = `instance group ${name} of model ${model}`;
     if (!Number.isInteger(count) || count < 1) {
-      problems.push(`${group} must have a count of at least 1, got ${count}`);
+      problems.push(`${group}: expected a count of at least 1, got ${count}`);
     }
     if (kind === "KIND_GPU") problems.push(...gpuProblems(group, wanted, gpus.numbers));
     else if (wanted.length > 0) problems.push(`${group} has kind ${kind} but specifies one or more GPUs`);
@@ -109,9 +109,12 @@ function rateLimiterProblems(group: string, limiter: ModelInstanceGroup["rateLim
   if (limiter === undefined) return [];
   const problems = limiter.resources
     .filter(({ count }) => !Number.isSafeInteger(count) || count < 0)
-    .map(({ name, count }) => `${group} needs ${count} of resource "${name}", which is no number of pieces`);
+    .map(
+      ({ name, count }) =>
+        `${group}: expected a non-negative integer as the count of resource "${name}", got ${count}`,
+    );
   if (!Number.isSafeInteger(limiter.priority) || limiter.priority < 0) {
-    problems.push(`${group} must have a rate limiter priority of 0 or more, got ${limiter.priority}`);
+    problems.push(`${group}: expected a rate limiter priority of 0 or more, got ${limiter.priority}`);
   }
   return problems;
 }

@@ -67,26 +67,30 @@ export function hostingProblems(
 ): string[] {
   const { isolation = possible[0]!, heapLimitMb, executionTimeoutMs, abandonedTimeoutMs, recycle } = hosting;
   if (!ISOLATIONS.includes(isolation)) {
-    return [`${where}.isolation must be one of ${ISOLATIONS.join(", ")}, got '${String(isolation)}'`];
+    return [`${where}.isolation: expected one of ${ISOLATIONS.join(", ")}, got '${String(isolation)}'`];
   }
   const problems: string[] = [];
   if (!possible.includes(isolation)) {
-    problems.push(`${where}.isolation is '${isolation}', but this model can run ${possible.join(", ")} only`);
+    problems.push(
+      `${where}.isolation: expected ${possible.join(" or ")}, which this model can run in, got '${isolation}'`,
+    );
   }
   const { afterRequests, aboveMemoryMb } = recycle ?? {};
   const numbers = { heapLimitMb, executionTimeoutMs, abandonedTimeoutMs, afterRequests, aboveMemoryMb };
   for (const [name, value] of Object.entries(numbers)) {
     if (value === undefined) continue;
     if (!(Number.isFinite(value) && value > 0)) {
-      problems.push(`${where}.${name} must be a number above 0, got ${String(value)}`);
+      problems.push(`${where}.${name}: expected a number above 0, got ${String(value)}`);
     }
     if (isolation === "inline") {
-      problems.push(`${where}.${name} needs isolation 'worker' or 'process': nothing inline can be ended`);
+      problems.push(
+        `${where}.${name} needs isolation 'worker' or 'process': an inline instance cannot be ended`,
+      );
     }
   }
   for (const name of ["executionTimeoutMs", "abandonedTimeoutMs"] as const) {
     if (isNative && isolation === "worker" && hosting[name] !== undefined) {
-      problems.push(`${where}.${name} needs isolation 'process': native code in a thread cannot be cut off`);
+      problems.push(`${where}.${name} needs isolation 'process': native code in a thread cannot be ended`);
     }
   }
   return problems;

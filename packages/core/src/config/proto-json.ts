@@ -158,6 +158,8 @@ class ProtoJsonReader {
   #fault(reason: string): TritonError {
     const start = Math.max(0, this.#at - CONTEXT);
     const shown = this.text.slice(start, this.#at + CONTEXT);
-    return new TritonError("INVALID_ARG", `${reason}\n${shown}\n${" ".repeat(this.#at - start)}^`);
+    return new TritonError("INVALID_ARG", `${reason}\n${shown}\n${" ".repeat(this.#at - start)}^`, {
+      reason: "INVALID_CONFIG",
+    });
   }
 }

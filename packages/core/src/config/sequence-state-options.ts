@@ -71,7 +71,9 @@ export function sequenceStateProblems(options: readonly SequenceStateOption[]): 
   return options.flatMap((option) => {
     if (option.initial === undefined) return [];
     if (option.initialFile !== undefined) {
-      return [`config.sequence.states: '${option.input}' has both initial and initialFile`];
+      return [
+        `config.sequence.states: state '${option.input}' has initial and initialFile: leave one of them out`,
+      ];
     }
     const state = givenState(option);
     return TritonError.is(state) ? [state.message] : [];

@@ -22,13 +22,19 @@ export function targetLatencyProblems(config: ModelConfig): string[] {
   if (target === undefined) return [];
   const problems: string[] = [];
   if (!Number.isFinite(target) || target <= 0) {
-    problems.push(`target latency must be a number of milliseconds > 0 for ${config.name}, got ${target}`);
+    problems.push(
+      `target latency of model '${config.name}': expected a number of milliseconds above 0, got ${target}`,
+    );
   }
   if (config.dynamicBatching === undefined) {
-    problems.push(`target latency needs the dynamic batcher for ${config.name}`);
+    problems.push(
+      `model '${config.name}' has a target latency without the dynamic batcher: set dynamic_batching`,
+    );
   }
   if (isDecoupled(config)) {
-    problems.push(`target latency does not support 'decoupled' transaction policy for ${config.name}`);
+    problems.push(
+      `model '${config.name}' has a target latency and the 'decoupled' transaction policy: it can have one of them`,
+    );
   }
   return problems;
 }

@@ -48,7 +48,7 @@ function checkTensors(
     else if (seen.has(tensor.name)) problems.push(`${label} is given more than once`);
     seen.add(tensor.name);
     if (fromConfigDataType(tensor.dataType) === undefined) {
-      problems.push(`${label} must specify a known 'data_type', got '${tensor.dataType}'`);
+      problems.push(`${label}: expected a known 'data_type', got '${tensor.dataType}'`);
     }
     const impossible = tensor.dims.find((dim) => !Number.isSafeInteger(dim) || dim < -1 || dim === 0);
     if (impossible !== undefined) {
@@ -56,7 +56,7 @@ function checkTensors(
         `${label} dimension must be integer >= 1, or -1 to indicate a variable-size dimension, got ${impossible}`,
       );
     } else if (!countable(tensor.dims)) {
-      problems.push(`${label} has more elements than can be counted: [${tensor.dims.join(",")}]`);
+      problems.push(`${label} has too many elements to count: [${tensor.dims.join(",")}]`);
     }
   }
 }

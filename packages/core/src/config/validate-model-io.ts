@@ -33,7 +33,7 @@ function tensorProblems(
   const problems: string[] = [];
   if (dataType === "TYPE_INVALID") problems.push(`${label} must specify 'data_type'`);
   else if (fromConfigDataType(dataType) === undefined) {
-    problems.push(`${label} must specify a known 'data_type', got '${dataType}'`);
+    problems.push(`${label}: expected a known 'data_type', got '${dataType}'`);
   }
   if (dims.length === 0) problems.push(`${label} must specify 'dims'`);
   if (reshape?.shape.length === 0 && maxBatchSize === 0) {

@@ -19,14 +19,16 @@ export function validateOptions(options: ModelOptions): string[] {
   const problems = unknownKeys("config", options, MODEL_OPTION_KEYS);
   if (options.batching === false) {
     if (options.maxBatchSize !== undefined && options.maxBatchSize !== 0) {
-      problems.push(`config.maxBatchSize is ${options.maxBatchSize} but config.batching is false`);
+      problems.push(
+        `config.maxBatchSize is ${options.maxBatchSize}, but config.batching is false: leave one of them out`,
+      );
     }
     if (options.batcher !== undefined && options.batcher !== false) {
-      problems.push("config.batcher is given but config.batching is false");
+      problems.push("config.batcher is given, but config.batching is false: leave one of them out");
     }
   }
   if (options.batching === true && options.maxBatchSize === 0) {
-    problems.push("config.maxBatchSize is 0 but config.batching is true");
+    problems.push("config.maxBatchSize is 0, but config.batching is true: leave one of them out");
   }
   if (options.batcher !== undefined && options.batcher !== false) {
     problems.push(...unknownKeys("config.batcher", options.batcher, BATCHER_OPTION_KEYS));
@@ -47,7 +49,10 @@ function targetProblems(batcher: BatcherOptions): string[] {
   if (batcher.targetLatencyMs === undefined) return [];
   return (["maxQueueDelayMicroseconds", "preferredBatchSize"] as const)
     .filter((key) => batcher[key] !== undefined)
-    .map((key) => `config.batcher.${key} and config.batcher.targetLatencyMs cannot be given together`);
+    .map(
+      (key) =>
+        `config.batcher.${key} and config.batcher.targetLatencyMs are both given: leave one of them out`,
+    );
 }
 
 function instanceGroupProblems(group: InstanceGroupOptions): string[] {
@@ -58,7 +63,7 @@ function instanceGroupProblems(group: InstanceGroupOptions): string[] {
     ...unknownKeys(`${where}.rateLimiter`, rateLimiter, RATE_LIMITER_OPTION_KEYS),
     ...unknownKeys(`${where}.recycle`, recycle, RECYCLE_OPTION_KEYS),
     // Triton takes it for "not given".
-    ...(count === 0 ? [`${where}.count must be at least 1, got 0`] : []),
+    ...(count === 0 ? [`${where}.count: expected at least 1, got 0`] : []),
   ];
 }
 
@@ -73,7 +78,7 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
   problems.push(...sequenceStateProblems(sequence.states ?? []));
   const { strategy = "oldest" } = sequence;
   if (strategy !== "oldest" && strategy !== "direct") {
-    problems.push(`config.sequence.strategy must be 'oldest' or 'direct', got '${String(strategy)}'`);
+    problems.push(`config.sequence.strategy: expected 'oldest' or 'direct', got '${String(strategy)}'`);
   }
   const others: readonly (keyof SequenceOptions)[] =
     strategy === "direct"
@@ -81,10 +86,12 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
       : ["minimumSlotUtilization"];
   for (const key of others) {
     if (sequence[key] !== undefined)
-      problems.push(`config.sequence.${key} means nothing to strategy '${strategy}'`);
+      problems.push(`config.sequence.${key} has no effect with strategy '${strategy}': leave it out`);
   }
   if (batcher !== undefined && batcher !== false) {
-    problems.push("config.batcher and config.sequence are both given: a model has one scheduler");
+    problems.push(
+      "config.batcher and config.sequence are both given, but a model has one scheduler: leave one of them out",
+    );
   }
   return problems;
 }
@@ -93,5 +100,5 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
 export function unknownKeys(where: string, value: object, known: readonly string[]): string[] {
   return Object.keys(value)
     .filter((key) => !known.includes(key))
-    .map((key) => `${where} has an unknown option '${key}'; known are ${known.join(", ")}`);
+    .map((key) => `${where} has an unknown option '${key}': expected one of ${known.join(", ")}`);
 }

@@ -20,7 +20,7 @@ export function sequenceSchedulingProblems(config: ModelConfig, sequences: Model
   const model = config.name;
   const problems: string[] = [];
   if (config.dynamicBatching !== undefined) {
-    problems.push(`model '${model}' has dynamic batching and sequence batching: it can have one of them`);
+    problems.push(`model '${model}' has dynamic batching and sequence batching: leave one of them out`);
   }
   if (config.responseCache?.enable) {
     problems.push(
@@ -30,7 +30,7 @@ export function sequenceSchedulingProblems(config: ModelConfig, sequences: Model
   }
   if (sequences.direct !== undefined && sequences.oldest !== undefined) {
     problems.push(
-      `sequence batching has the direct and the oldest strategy for ${model}: it can have one of them`,
+      `sequence batching of model '${model}' has the direct and the oldest strategy: leave one of them out`,
     );
   }
   checkTimes(model, sequences, problems);
@@ -85,7 +85,7 @@ function checkControls(config: ModelConfig, sequences: ModelSequenceBatching, pr
   for (const input of config.input) {
     if (names.includes(input.name)) {
       problems.push(
-        `input '${input.name}' is a sequence batching control tensor, and no input, for ${model}`,
+        `model '${model}' lists the sequence batching control tensor '${input.name}' as an input: take it out of 'input'`,
       );
     }
   }

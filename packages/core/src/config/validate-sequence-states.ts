@@ -18,7 +18,9 @@ export function validateSequenceStates(config: ModelConfig, { state, controlInpu
   }
   for (const { inputName } of state) {
     if (taken.has(inputName)) {
-      problems.push(`state input '${inputName}' has the name of another input of model '${config.name}'`);
+      problems.push(
+        `state input '${inputName}' has the name of another input of model '${config.name}': rename one of them`,
+      );
     }
   }
   for (const { outputName, dataType } of state) {
@@ -42,7 +44,7 @@ export function stateProblems(config: ModelConfig, state: SequenceStateTensor): 
     problems.push(`${label} must have an input name and an output name`);
   }
   if (fromConfigDataType(dataType) === undefined) {
-    problems.push(`${label} must have a known data type, got '${dataType}'`);
+    problems.push(`${label}: expected a known data type, got '${dataType}'`);
   }
   const impossible = dims.find((dim) => !Number.isSafeInteger(dim) || dim < -1 || dim === 0);
   if (impossible !== undefined) {
@@ -50,7 +52,7 @@ export function stateProblems(config: ModelConfig, state: SequenceStateTensor): 
       `${label} dimension must be integer >= 1, or -1 to indicate a variable-size dimension, got ${impossible}`,
     );
   } else if (!countable(dims)) {
-    problems.push(`${label} has more elements than can be counted: [${dims.join(",")}]`);
+    problems.push(`${label} has too many elements to count: [${dims.join(",")}]`);
   }
   if (initialState.length > 1) {
     problems.push(
@@ -90,9 +92,11 @@ function initialProblems(
           `${initial.dims[wrong]} != ${dims[wrong]}`,
       );
     } else if (!initial.dims.every((dim) => Number.isSafeInteger(dim) && dim >= 0)) {
-      problems.push(`'initial_state' for state input '${inputName}' has impossible dims [${initial.dims}]`);
+      problems.push(
+        `'initial_state' for state input '${inputName}': expected non-negative integer dims, got [${initial.dims}]`,
+      );
     } else if (!countable(initial.dims)) {
-      problems.push(`'initial_state' for state input '${inputName}' has more elements than can be counted`);
+      problems.push(`'initial_state' for state input '${inputName}' has too many elements to count`);
     }
   }
   if (initial.zeroData === undefined && initial.dataFile === undefined) {

@@ -11,7 +11,7 @@ export interface BatchingRequest {
   readonly parameters: Readonly<Record<string, string | number | bigint | boolean>>;
   readonly priority: number;
   /** Time that the client allows in the queue, 0 for any. */
-  readonly timeoutMicroseconds: number;
+  readonly queueTimeoutMicroseconds: number;
   /** Outputs that the client asked for; empty for all. */
   readonly requestedOutputs: readonly string[];
   readonly correlationId: bigint | string | undefined;

@@ -15,7 +15,7 @@ export function warmupData(
   try {
     const tensor = tensorFromValue(data, { what, datatype: dtype, shape });
     if (!sameShape(tensor.shape, shape)) {
-      return `${what} has shape ${shapeToString(tensor.shape)}, said is ${shapeToString(shape)}`;
+      return `${what}: expected shape ${shapeToString(shape)}, got ${shapeToString(tensor.shape)}`;
     }
     // What the caller does to it later changes nothing.
     return new Uint8Array(tensor.bytes);

@@ -8,7 +8,8 @@ import type { TritonError } from "./triton-error.js";
  * @param retryAfterMs about how long until there is room
  */
 export function queueFullError(id: string, retryAfterMs?: number): TritonError {
-  const options = retryAfterMs === undefined ? undefined : { retryAfterMs };
+  const reason = "QUEUE_FULL";
+  const options = retryAfterMs === undefined ? ({ reason } as const) : ({ reason, retryAfterMs } as const);
   const message = `[request id: ${id || "<id_unknown>"}] Exceeds maximum queue size`;
   return errorWithoutStack("UNAVAILABLE", message, options);
 }

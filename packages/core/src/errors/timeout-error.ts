@@ -1,14 +1,22 @@
 import { errorWithoutStack } from "./error-without-stack.js";
-import type { TritonError } from "./triton-error.js";
+import { TritonError } from "./triton-error.js";
 
-const TEXT = "Request timeout expired";
+/** Triton's text for the error of a request that reached its time limit. */
+export const TIMEOUT_TEXT = "Request timeout expired";
 
-/** The end of a request whose time is over, in a queue or anywhere else. */
+/** The error of a request that reached its time limit, in a queue or anywhere else. */
 export function timeoutError(): TritonError {
-  return errorWithoutStack("UNAVAILABLE", TEXT);
+  return errorWithoutStack("UNAVAILABLE", TIMEOUT_TEXT, { reason: "TIMEOUT" });
 }
 
-/** Whether an error is that end. */
-export function isTimeout({ code, message }: TritonError): boolean {
-  return code === "UNAVAILABLE" && message === TEXT;
+/** The error of a client's call that has reached its time limit. */
+export function noAnswerError(timeoutMs: number): TritonError {
+  return new TritonError("UNAVAILABLE", `the server did not answer within ${timeoutMs} ms`, {
+    reason: "CLIENT_TIMEOUT",
+  });
+}
+
+/** True for the error of a call that has reached a time limit: that of the server, or that of the client. */
+export function isTimeout({ reason }: TritonError): boolean {
+  return reason === "TIMEOUT" || reason === "CLIENT_TIMEOUT";
 }

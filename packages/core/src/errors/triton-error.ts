@@ -1,28 +1,44 @@
 import type { ErrorCode } from "./code.js";
+import type { ReasonOf } from "./error-reasons.js";
 
 const brand = Symbol.for("tritonjs.error");
 
+/** What a `TritonError` may carry besides its code and message. */
+export interface TritonErrorOptions<Code extends ErrorCode = ErrorCode> {
+  /** @default the general reason, which is named like the code */
+  readonly reason?: ReasonOf<Code>;
+  /** What led to the error. It stays in the process. */
+  readonly cause?: unknown;
+  /** Milliseconds after which it is worth trying again. */
+  readonly retryAfterMs?: number;
+}
+
 /**
- * The one error class of the library. `code` says what kind of failure it is, `message` is what a client is
- * shown. `cause` stays in the process: it is never sent.
+ * The one error class of the library. `code` is the kind of failure, `reason` is why, and `message` is the text that a
+ * client gets. `reason` and `cause` stay in the process: the protocol has no place for them.
  *
  * @example
  * ```ts
- * throw new TritonError("NOT_FOUND", "Request for unknown model: 'm' is not found");
+ * throw new TritonError("NOT_FOUND", "no user 'ann'");
+ * throw new TritonError("UNAVAILABLE", "the index is being rebuilt", { reason: "MODEL_NOT_READY" });
  * ```
  */
-export class TritonError extends Error {
+export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = "TritonError";
   readonly [brand] = true;
+  /** One of the reasons of the code. `errorReasons` says what each means and what to do. */
+  readonly reason: ReasonOf<Code>;
   /** Milliseconds after which it is worth trying again, for UNAVAILABLE where the server can tell. */
   declare readonly retryAfterMs?: number;
 
   constructor(
-    readonly code: ErrorCode,
+    readonly code: Code,
     message: string,
-    options: { cause?: unknown; retryAfterMs?: number } = {},
+    options: TritonErrorOptions<Code> = {},
   ) {
     super(message, options);
+    // Each code is a reason of its own.
+    this.reason = options.reason ?? (code as ErrorCode as ReasonOf<Code>);
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 
@@ -50,6 +66,6 @@ function textOf(thrown: unknown): string {
     if (!(thrown instanceof Error)) return String(thrown);
     return String(thrown.message || thrown.name);
   } catch {
-    return "something was thrown that cannot be read";
+    return "unknown error: the thrown value cannot be read";
   }
 }

@@ -28,7 +28,8 @@ export function dataFilePath(directory: string, folder: string, file: string): s
   if (!isInside(join(directory, folder), path) || !isInside(realPath(directory), realPath(path, directory))) {
     throw new TritonError(
       "INVALID_ARG",
-      `data file '${file}' is outside of the model's directory ${directory}`,
+      `data file: expected a path inside the model's directory ${directory}, got '${file}'`,
+      { reason: "PATH_NOT_ALLOWED" },
     );
   }
   return path;

@@ -19,6 +19,7 @@ export async function assertInside(directory: string, path: string): Promise<voi
   if (target === undefined || isInside(base, target)) return;
   throw new TritonError(
     "INVALID_ARG",
-    `${path} leads out of ${directory} through a symbolic link, which is not allowed`,
+    `${path} leads out of ${directory} through a symbolic link: copy the file into the directory`,
+    { reason: "PATH_NOT_ALLOWED" },
   );
 }

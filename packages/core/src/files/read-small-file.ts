@@ -33,7 +33,13 @@ export async function readSmallFile(path: string): Promise<Uint8Array> {
       const stats = await file.stat();
       assertFile(path, stats);
       if (stats.size <= MAX_BYTES) return await file.readFile();
-      throw new TritonError("INVALID_ARG", `file ${path} has ${stats.size} bytes, more than ${MAX_BYTES}`);
+      throw new TritonError(
+        "INVALID_ARG",
+        `cannot read ${path}: expected at most ${MAX_BYTES} bytes, got ${stats.size}`,
+        {
+          reason: "INVALID_MODEL",
+        },
+      );
     } finally {
       await file.close();
     }
@@ -64,13 +70,15 @@ export function readFileNow(path: string): Uint8Array {
 function assertFile(path: string, stats: Stats): void {
   // Reading a directory fails with words of the system.
   if (stats.isFile() || stats.isDirectory()) return;
-  throw new TritonError("INVALID_ARG", `${path} is no file that can be read`);
+  throw new TritonError("INVALID_ARG", `cannot read ${path}: it is not a regular file`, {
+    reason: "INVALID_MODEL",
+  });
 }
 
 function unreadable(path: string, error: unknown): TritonError {
   if (TritonError.is(error)) return error;
   const text = `failed to open text file for read ${path}: ${errorWords(error)}`;
-  return new TritonError("INTERNAL", text, { cause: error });
+  return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause: error });
 }
 
 /** What the operating system says of a failure. */

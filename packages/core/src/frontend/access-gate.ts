@@ -17,7 +17,9 @@ export class AccessGate {
       const { header, value } = restriction;
       if (!header || !value) {
         const text = `restriction of '${group}': expected a header and a value, got header '${header}'`;
-        throw new TritonError("INVALID_ARG", value ? text : `${text} without a value`);
+        throw new TritonError("INVALID_ARG", value ? text : `${text} without a value`, {
+          reason: "INVALID_OPTION",
+        });
       }
       this.#guards.set(group, { header, digest: digestOf(value) });
     }

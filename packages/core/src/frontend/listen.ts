@@ -134,7 +134,7 @@ function listenError(cause: unknown, { address, port, portHint }: ListenAt): Tri
     code === "EADDRINUSE"
       ? `port ${port} is already in use: choose another with ${portHint}`
       : `cannot listen on ${address}:${port}: ${message ?? "the host has no address"}`;
-  return new TritonError("UNAVAILABLE", text, { cause });
+  return new TritonError("UNAVAILABLE", text, { reason: "LISTEN_FAILED", cause });
 }
 
 function portOf(server: ListeningServer): number {

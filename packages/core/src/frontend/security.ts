@@ -40,7 +40,9 @@ export interface Security {
 export function resolveSecurity(options: SecurityOptions = {}): Security {
   const groups = checkGroups(options.restrictedEndpoints ?? DEFAULT_RESTRICTED);
   if (options.accessToken === "") {
-    throw new TritonError("INVALID_ARG", "security.accessToken is empty: give a secret, or leave it out");
+    throw new TritonError("INVALID_ARG", "security.accessToken: expected a secret, got an empty string", {
+      reason: "INVALID_OPTION",
+    });
   }
   if (groups.length === 0) return { accessToken: options.accessToken, restrictions: {} };
   const value = options.accessToken ?? randomBytes(32).toString("base64url");

@@ -41,7 +41,10 @@ export function resolveTls(
     createSecureContext(options);
   } catch (cause) {
     const { message } = cause as Error;
-    throw new TritonError("INVALID_ARG", `invalid TLS certificate or key: ${message}`, { cause });
+    throw new TritonError("INVALID_ARG", `invalid TLS certificate or key: ${message}`, {
+      reason: "INVALID_OPTION",
+      cause,
+    });
   }
   return { ...options, requestCert, rejectUnauthorized };
 }

@@ -58,11 +58,13 @@ export async function importCallable(
   const fn = callbackOf(model, modelName);
   if ((styleOf(fn) === "stepwise") !== stepwise) {
     const problem = stepwise ? STEPWISE_IS_MISSING : STEPWISE_IS_TOLD;
-    throw new TritonError("INVALID_ARG", `model '${modelName}': ${problem}`);
+    throw new TritonError("INVALID_ARG", `model '${modelName}': ${problem}`, { reason: "INVALID_MODEL" });
   }
   const problems = callableProblems(fn, modelConfig);
   if (problems.length > 0) {
-    throw new TritonError("INVALID_ARG", `model '${modelName}': ${problems.join("; ")}`);
+    throw new TritonError("INVALID_ARG", `model '${modelName}': ${problems.join("; ")}`, {
+      reason: "INVALID_MODEL",
+    });
   }
   await stage(modelName, "initialize", () =>
     model.initialize?.({
@@ -98,7 +100,8 @@ function callbackOf(model: JsModel, modelName: string): AnyInferFunc {
   if (typeof execute !== "function") {
     throw new TritonError(
       "INVALID_ARG",
-      `model '${modelName}': its class must have a method execute(requests, context), got ${typeof execute}`,
+      `model '${modelName}': expected its class to have a method execute(requests, context), got ${typeof execute}`,
+      { reason: "INVALID_MODEL" },
     );
   }
   const bound = execute.bind(model as never);
@@ -113,7 +116,7 @@ async function stage<T>(modelName: string, what: string, run: () => T | Promise<
   try {
     return await run();
   } catch (error) {
-    const { code, message } = TritonError.from(error);
-    throw new TritonError(code, `model '${modelName}': ${what} failed: ${message}`, { cause: error });
+    const { code, message, reason } = TritonError.from(error);
+    throw new TritonError(code, `model '${modelName}': ${what} failed: ${message}`, { reason, cause: error });
   }
 }

@@ -159,7 +159,13 @@ export class InstanceGroup {
       reason ??= instance.unhealthyReason;
     }
     if (reason !== undefined || this.#instances.length === 0) return reason;
-    return new TritonError("UNAVAILABLE", "all instances of the model are passive: none takes requests");
+    return new TritonError(
+      "UNAVAILABLE",
+      "all instances are passive, so the model cannot take requests: set passive: false on one",
+      {
+        reason: "ALL_INSTANCES_PASSIVE",
+      },
+    );
   }
 
   /** Asks the models of all instances whether they can be used now; rejects with why one of them cannot. */

@@ -49,6 +49,9 @@ export class InstanceLoader {
   }
 
   #assertOpen(): void {
-    if (this.#stopped) throw new TritonError("UNAVAILABLE", "the model was stopped while it loaded");
+    if (this.#stopped)
+      throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
+        reason: "MODEL_STOPPED",
+      });
   }
 }

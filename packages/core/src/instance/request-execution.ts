@@ -189,7 +189,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
     if (request.answered) return;
     if (!this.owner.iterative) {
       const { modelName } = this.owner;
-      const text = `model '${modelName}' rescheduled a request, which needs sequence batching with iterative sequences`;
+      const text = `model '${modelName}' returned RESCHEDULE, which needs sequence batching with iterative sequences`;
       this.sendError(index, new TritonError("INTERNAL", text), true);
       return;
     }

@@ -36,8 +36,8 @@ export class RequestView implements ExecutableRequest {
     return this.#info.priority;
   }
 
-  get timeoutMicroseconds(): number {
-    return this.#info.timeoutMicroseconds;
+  get queueTimeoutMicroseconds(): number {
+    return this.#info.queueTimeoutMicroseconds;
   }
 
   get correlationId(): bigint | string | undefined {

@@ -89,7 +89,8 @@ export function resultsOf(values: unknown, model: string, count: number): readon
     throw new TritonError(
       "INTERNAL",
       `Outputs returned by \`${model}\` model callable must be list of response dicts with ndarrays. ` +
-        `Got outputs=${got} instead. A function of tensors is wrapped in batch() or sample().`,
+        `Got outputs=${got} instead. Wrap a function of tensors in batch() or sample().`,
+      { reason: "INVALID_OUTPUT" },
     );
   }
   if (values.length !== count) {
@@ -97,6 +98,7 @@ export function resultsOf(values: unknown, model: string, count: number): readon
       "INTERNAL",
       `Number of outputs returned by \`${model}\` inference callable (${values.length}) does not match number of ` +
         `requests (${count}) received from Triton.`,
+      { reason: "INVALID_OUTPUT" },
     );
   }
   return values;

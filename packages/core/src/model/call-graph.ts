@@ -34,13 +34,16 @@ export class CallGraph {
     const levels = callers.filter((caller) => caller === key).length;
     if (levels > 0 && !(hasRoom && mayCallItself && levels < MAX_LEVELS)) {
       const path = [...callers, key].map((model) => `'${model}'`).join(" -> ");
-      throw new TritonError("INTERNAL", `circular call of models, which could wait forever: ${path}`);
+      throw new TritonError("INTERNAL", `circular call of models, which could wait forever: ${path}`, {
+        reason: "CIRCULAR_CALL",
+      });
     }
     const caller = callers.at(-1)!;
     if (!hasRoom && this.#waits(key, caller, new Set())) {
       throw new TritonError(
         "UNAVAILABLE",
-        `model '${caller}' cannot wait for model '${key}', which is busy and waits for it`,
+        `model '${caller}' cannot call model '${key}', which is busy and waits for '${caller}': try again, or add instances`,
+        { reason: "MODEL_BUSY" },
       );
     }
     this.#count(caller, key, 1);

@@ -55,7 +55,11 @@ export class EnsembleMembers {
 
   /** The ensemble is unloaded: nobody need wait for it. */
   close(): void {
-    this.#ready.reject(new TritonError("UNAVAILABLE", `ensemble '${this.config.name}' has been unloaded`));
+    this.#ready.reject(
+      new TritonError("UNAVAILABLE", `ensemble '${this.config.name}' was unloaded`, {
+        reason: "MODEL_STOPPED",
+      }),
+    );
   }
 
   #waiting(state: ModelState, reason: string): EnsembleState {
@@ -68,10 +72,11 @@ export class EnsembleMembers {
     problems: readonly string[],
     failed: boolean,
   ): EnsembleState {
-    const reason = [...new Set(problems)].join("; ");
-    const state = this.#waiting("UNAVAILABLE", reason);
+    const text = [...new Set(problems)].join("; ");
+    const state = this.#waiting("UNAVAILABLE", text);
+    const reason = code === "UNAVAILABLE" ? "ENSEMBLE_MEMBER_NOT_READY" : "INVALID_CONFIG";
     // A member that is missing may still come.
-    if (failed) this.#ready.reject(new TritonError(code, reason));
+    if (failed) this.#ready.reject(new TritonError(code, text, { reason }));
     return state;
   }
 }

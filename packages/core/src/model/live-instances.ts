@@ -117,7 +117,10 @@ export class LiveInstances {
   async #load(instance: ModelInstance): Promise<void> {
     await this.group.loader.load(instance);
     if (!instance.passive) await this.warmUp(instance);
-    if (this.group.loader.stopped) throw new TritonError("UNAVAILABLE", "the model was stopped meanwhile");
+    if (this.group.loader.stopped)
+      throw new TritonError("UNAVAILABLE", "the model was stopped while its instances changed", {
+        reason: "MODEL_STOPPED",
+      });
   }
 
   #retire(instance: ModelInstance): Promise<void> {

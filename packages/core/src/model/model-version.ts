@@ -184,7 +184,8 @@ export class ModelVersion implements RegisteredVersion {
     if (this.state !== "READY" || this.isEnsemble) {
       throw new TritonError(
         "UNAVAILABLE",
-        `model '${this.name}' has no instances to change: it is ${this.state}`,
+        `cannot change the instances of model '${this.name}': expected the state READY, got ${this.state}`,
+        { reason: "MODEL_NOT_READY" },
       );
     }
     const config = { ...this.#config, instanceGroup: [...instanceGroup] };
@@ -246,8 +247,8 @@ export class ModelVersion implements RegisteredVersion {
 
   /** Ends the requests at hand. */
   #cutOff(): void {
-    const text = `model '${this.name}' was stopped before the request was done`;
-    this.#requests.cancel(new TritonError("UNAVAILABLE", text));
+    const text = `model '${this.name}' was stopped before the request finished`;
+    this.#requests.cancel(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
     this.#onCutOff?.();
   }
 

@@ -17,12 +17,14 @@ export function parseVersion(text: string): bigint | undefined {
       "INVALID_ARG",
       `failed to get model version from specified version string '${text}' (details: stol), ` +
         "version should be an integral value > 0",
+      { reason: "INVALID_VERSION" },
     );
   }
   if (digits![1] === "-" && version > 0n) {
     throw new TritonError(
       "INVALID_ARG",
       `invalid model version specified '${text}' , version should be an integral value > 0`,
+      { reason: "INVALID_VERSION" },
     );
   }
   return version;

@@ -21,7 +21,7 @@ export function pickVersion(name: string, versions: Versions, version: bigint | 
   if (model === undefined) throw notFound(`'${name}' version ${version} is not found`);
   if (isReady(model)) return model;
   const text = `Request for unknown model: '${name}' version ${version} is not at ready state`;
-  throw new TritonError("UNAVAILABLE", text + whyNot([model]));
+  throw new TritonError("UNAVAILABLE", text + whyNot([model]), { reason: "MODEL_NOT_READY" });
 }
 
 export function isReady(version: RegisteredVersion): version is ModelVersion {
@@ -29,7 +29,7 @@ export function isReady(version: RegisteredVersion): version is ModelVersion {
 }
 
 export function notFound(what: string): TritonError {
-  return new TritonError("NOT_FOUND", `Request for unknown model: ${what}`);
+  return new TritonError("NOT_FOUND", `Request for unknown model: ${what}`, { reason: "UNKNOWN_MODEL" });
 }
 
 function latestReady(versions: Versions): ModelVersion | undefined {

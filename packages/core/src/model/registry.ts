@@ -131,7 +131,10 @@ export class ModelRegistry {
         await model.ready.catch((error) => failed(model, TritonError.from(error).message));
     }
     for (const model of bound) if (model.isEnsemble && model.state !== "READY") failed(model, model.reason);
-    if (failures.length > 0) throw new TritonError("UNAVAILABLE", `failed to load ${failures.join("; ")}`);
+    if (failures.length > 0)
+      throw new TritonError("UNAVAILABLE", `failed to load ${failures.join("; ")}`, {
+        reason: "LOAD_FAILED",
+      });
   }
 
   /**
@@ -157,7 +160,10 @@ export class ModelRegistry {
         ? this.find(name, version)
         : pickVersion(name, versions, parseVersion(version));
     } catch (error) {
-      throw new TritonError("UNAVAILABLE", TritonError.from(error).message, { cause: error });
+      throw new TritonError("UNAVAILABLE", TritonError.from(error).message, {
+        reason: "ENSEMBLE_MEMBER_NOT_READY",
+        cause: error,
+      });
     }
   }
 
@@ -180,12 +186,15 @@ export class ModelRegistry {
     );
     if (live.length === 1) return live[0]!;
     if (live.length === 0) {
-      throw new TritonError("NOT_FOUND", `Identifier of model '${name}' is not found in global map`);
+      throw new TritonError("NOT_FOUND", `Identifier of model '${name}' is not found in global map`, {
+        reason: "UNKNOWN_MODEL",
+      });
     }
     throw new TritonError(
       "INVALID_ARG",
       `There are ${live.length} identifiers of model '${name}' in global map, model namespace must be provided to ` +
         "resolve ambiguity.",
+      { reason: "AMBIGUOUS_MODEL" },
     );
   }
 
@@ -196,7 +205,9 @@ export class ModelRegistry {
 
   #unknown(what: string): TritonError {
     return this.namespacing
-      ? new TritonError("INVALID_ARG", `Request for unknown model: ${what}`)
+      ? new TritonError("INVALID_ARG", `Request for unknown model: ${what}`, {
+          reason: "MODEL_NOT_AVAILABLE",
+        })
       : notFound(what);
   }
 

@@ -61,6 +61,7 @@ async function runSample(
   if (failures.length === 0) return;
   const texts = failures.map(({ message }) => `${message}; `).join("");
   throw new TritonError("INVALID_ARG", `failed to run warmup sample '${sample.name}': ${texts}`, {
+    reason: "WARMUP_FAILED",
     cause: failures[0],
   });
 }

@@ -47,12 +47,16 @@ function warmupTensor(name: string, input: WarmupInput, batched: boolean, readFi
   const datatype = fromConfigDataType(input.dataType);
   const open = `warmup setting expects all variable-size dimensions are specified for input '${name}'`;
   if (datatype === undefined) {
-    throw new TritonError("INVALID_ARG", `${open}, which has data type '${input.dataType}'`);
+    throw new TritonError("INVALID_ARG", `${open}, which has data type '${input.dataType}'`, {
+      reason: "WARMUP_FAILED",
+    });
   }
-  if (input.dims.includes(-1)) throw new TritonError("INVALID_ARG", open);
+  if (input.dims.includes(-1)) throw new TritonError("INVALID_ARG", open, { reason: "WARMUP_FAILED" });
   if (input.dims.some((dim) => dim < 0)) {
     const dims = shapeToString(input.dims);
-    throw new TritonError("INVALID_ARG", `tensor '${name}' contains an invalid dimension ${dims}`);
+    throw new TritonError("INVALID_ARG", `tensor '${name}' contains an invalid dimension ${dims}`, {
+      reason: "WARMUP_FAILED",
+    });
   }
   const bytes = warmupBytes(name, datatype, elementCount(input.dims), input, readFile);
   return Tensor.fromBytes(datatype, batched ? [1, ...input.dims] : input.dims, bytes);
@@ -69,7 +73,7 @@ function warmupBytes(
   if (file !== undefined) return fileBytes(file, readFile(file), datatype, count);
   if (randomData === undefined && zeroData === undefined) {
     const text = `${NO_ID}warmup setting expects input '${name}' to have input_data_type set`;
-    throw new TritonError("INVALID_ARG", text);
+    throw new TritonError("INVALID_ARG", text, { reason: "WARMUP_FAILED" });
   }
   // Random text would be of random length: BYTES are empty elements in either case.
   if (datatype === "BYTES") return encodeBytes(Array.from({ length: count }, () => new Uint8Array()));
@@ -85,6 +89,7 @@ function fileBytes(file: string, bytes: Uint8Array, datatype: DataType, count: n
       "INVALID_ARG",
       `${NO_ID}warmup setting expects ${expected} bytes, but the data provided from ${file}only has ` +
         `${bytes.byteLength} bytes`,
+      { reason: "WARMUP_FAILED" },
     );
   }
   return bytes.subarray(0, expected);

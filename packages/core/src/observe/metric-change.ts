@@ -37,7 +37,8 @@ export function applyMetricChange(registry: Registry, change: MetricChange): voi
   else {
     throw new TritonError(
       "INVALID_ARG",
-      `there is a metric '${family.name}' already, which is no ${family.kind}`,
+      `metric '${family.name}' already exists with another kind than ${family.kind}: choose another name`,
+      { reason: "INVALID_METRIC" },
     );
   }
 }

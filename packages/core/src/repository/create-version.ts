@@ -131,7 +131,9 @@ function statesOf(directory: string, config: ModelConfig): ReadonlyMap<string, T
   const { states, problems } = initialStates(config, dataFilesOf(directory, "initial_state"));
   const [first] = problems;
   if (first !== undefined) {
-    throw new TritonError(first.code, problems.map(({ message }) => message).join("\n"));
+    throw new TritonError(first.code, problems.map(({ message }) => message).join("\n"), {
+      reason: first.reason,
+    });
   }
   return states;
 }
@@ -205,5 +207,8 @@ function finish(
 }
 
 const noExecutor: ExecutorFactory = ({ info }) => {
-  throw new TritonError("INTERNAL", `ensemble '${info.modelName}' has no instances`);
+  throw new TritonError(
+    "INTERNAL",
+    `cannot create an instance of ensemble '${info.modelName}': only its steps have instances`,
+  );
 };

@@ -31,12 +31,15 @@ function compare(a: string, b: string): number {
 export function checkModelName(name: string): void {
   const trimmed = name.trim();
   if (trimmed === "") {
-    throw new TritonError("INVALID_ARG", "Model name cannot be empty. Please enter a valid name to deploy.");
+    throw new TritonError("INVALID_ARG", "Model name cannot be empty. Please enter a valid name to deploy.", {
+      reason: "INVALID_LOAD_REQUEST",
+    });
   }
   if (trimmed === "." || trimmed === ".." || /[/\\\0]/.test(trimmed)) {
     throw new TritonError(
       "INVALID_ARG",
       `invalid model name '${name}', model name must not contain path traversal characters`,
+      { reason: "INVALID_LOAD_REQUEST" },
     );
   }
 }

@@ -72,7 +72,7 @@ export class ModelLoader {
     if (failures.length > 0) {
       for (const model of fresh) this.#creator.retire(model);
       log.info(`failed to load '${polled.id.name}'`);
-      throw new TritonError("INVALID_ARG", failures.join(""));
+      throw new TritonError("INVALID_ARG", failures.join(""), { reason: "LOAD_REQUEST_FAILED" });
     }
     // The new ones first: who needs any version of the model always finds one.
     for (const model of fresh) this.#publish(model);
@@ -173,7 +173,8 @@ export class ModelLoader {
     const { gpus } = this.#context;
     const completed = completeInstanceGroups({ ...config, instanceGroup }, gpus);
     const problems = instanceGroupProblems(completed, gpus);
-    if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+    if (problems.length > 0)
+      throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
     return completed.instanceGroup;
   }
 
@@ -216,5 +217,6 @@ async function findVersions({ id, directory, config }: PolledModel, log: Log): P
   throw new TritonError(
     "INVALID_ARG",
     `at least one version must be available under the version policy of model '${id.name}'`,
+    { reason: "INVALID_CONFIG" },
   );
 }

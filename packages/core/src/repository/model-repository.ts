@@ -114,7 +114,8 @@ export class ModelRepository {
         .named(name)
         .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
         .map((message) => `load failed for model '${name}': ${message}\n`);
-      if (errors.length > 0) throw new TritonError("INVALID_ARG", errors.join(""));
+      if (errors.length > 0)
+        throw new TritonError("INVALID_ARG", errors.join(""), { reason: "LOAD_REQUEST_FAILED" });
       if (poll.problems.size > 0) throw pollFailure(name, [...poll.problems.values()][0]);
       return { removed };
     } finally {
@@ -220,12 +221,16 @@ export class ModelRepository {
 
   #assertExplicit(): void {
     if (this.#context.options.modelControlMode === "explicit" && !this.#closed) return;
-    throw new TritonError("UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled");
+    throw new TritonError(
+      "UNAVAILABLE",
+      "explicit model load / unload is not allowed if polling is enabled",
+      { reason: "MODEL_CONTROL_DISABLED" },
+    );
   }
 }
 
 /** Error for a client that asks for a model that could not be read. The cause is not sent. */
 function pollFailure(name: string, cause: unknown): TritonError {
   const text = `failed to load '${name}', failed to poll from model repository`;
-  return new TritonError("INTERNAL", text, { cause });
+  return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
 }

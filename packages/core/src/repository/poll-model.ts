@@ -140,7 +140,8 @@ async function loadAgents(
 ): Promise<AgentChain | undefined> {
   if (agents === undefined) return undefined;
   const problems = agentProblems(written, agents.names);
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
   return agents.load(id.name, directory, written, async (location) => {
     if (location === directory) return written;
     const path = await configPathOf(location, modelConfigName);
@@ -191,7 +192,10 @@ function overrideOf(json: string): ModelConfig {
     return configFromJson(json);
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw new TritonError("INVALID_ARG", `Invalid config override: ${message}`, { cause });
+    throw new TritonError("INVALID_ARG", `Invalid config override: ${message}`, {
+      reason: "INVALID_LOAD_REQUEST",
+      cause,
+    });
   }
 }
 

@@ -47,7 +47,8 @@ export class RepositoryChanges {
     return this.#sweeper.during(async () => {
       if (prepare !== undefined) {
         await prepare();
-        if (this.#ended) throw new TritonError("UNAVAILABLE", "the server is closing");
+        if (this.#ended)
+          throw new TritonError("UNAVAILABLE", "the server is closing", { reason: "SERVER_STOPPING" });
       }
       return await this.#planAndApply(look, onUnload);
     });

@@ -62,5 +62,6 @@ export function startupModels({
   throw new TritonError(
     "INVALID_ARG",
     "Wildcard model name '*' must be the ONLY startup model if specified at all.",
+    { reason: "INVALID_OPTION" },
   );
 }

@@ -187,7 +187,10 @@ export class RepositoryPoller {
       const key = keyOf(id);
       try {
         if (this.#context.isBound(id.name)) {
-          throw new TritonError("ALREADY_EXISTS", `model '${id.name}' is bound by the program already`);
+          throw new TritonError(
+            "ALREADY_EXISTS",
+            `model '${id.name}' is already bound by the program: rename one of them`,
+          );
         }
         const model = await pollModel({ ...target, ...(await target.open()) }, this.#context);
         if (model === previous) unchanged.set(key, { ...model, explicit: model.explicit || target.explicit });
@@ -215,12 +218,13 @@ async function placeIn(repository: RepositorySource, name: string): Promise<Mode
 
 function notFound(name: string): TritonError {
   const text = `failed to poll model '${name}': model not found in any model repository.`;
-  return new TritonError("NOT_FOUND", text);
+  return new TritonError("NOT_FOUND", text, { reason: "MODEL_FILES_NOT_FOUND" });
 }
 
 function notUnique(name: string): TritonError {
   return new TritonError(
     "INVALID_ARG",
     `failed to poll model '${name}': not unique across all model repositories`,
+    { reason: "AMBIGUOUS_MODEL" },
   );
 }

@@ -40,7 +40,7 @@ export class RepositoryPresence {
       this.#gone.add(repository);
       const { message } = TritonError.from(error);
       this.#log.warning(
-        `${message}: the models that are loaded stay in service, but none can be loaded again`,
+        `${message}: its loaded models stay in service, but none of its models can be loaded`,
       );
     }
   }

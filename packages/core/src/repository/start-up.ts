@@ -37,7 +37,9 @@ export class StartUp {
       await Promise.resolve();
       const failures = await repository.start();
       if (failures.length > 0) {
-        this.#fail(new TritonError("INTERNAL", `${NOT_ALL}\n${failures.join("\n")}`));
+        this.#fail(
+          new TritonError("INTERNAL", `${NOT_ALL}\n${failures.join("\n")}`, { reason: "STARTUP_FAILED" }),
+        );
       }
     } catch (error) {
       this.#fail(TritonError.from(error));

@@ -1,6 +1,6 @@
 import { createGunzip, createInflate, createInflateRaw } from "node:zlib";
-import { cancelled } from "../client/cancelled.js";
-import { onAbort } from "../client/on-abort.js";
+import { cancelled } from "../async/cancelled.js";
+import { onAbort } from "../async/on-abort.js";
 import type { RequestShare } from "./request-share.js";
 
 /** Faults of a compressed input: its output is too large, or too large for its compressed size, or its data is broken. */
@@ -72,7 +72,8 @@ export function inflate(input: Uint8Array, compression: Compression, limits: Inf
     stream.on("data", (chunk: Buffer) => {
       const size = output.length + chunk.length;
       try {
-        if (size > maxBytes) throw new UnpackFault("SIZE", `request unpacks to more than ${maxBytes} bytes`);
+        if (size > maxBytes)
+          throw new UnpackFault("SIZE", `the decompressed request has more than ${maxBytes} bytes`);
         if (size > maxByRatio) throw ratioFault(maxRatio, input.length);
         share.take(chunk.length);
         output.add(chunk);
@@ -97,8 +98,8 @@ function chunkSize(expected: number, inputSize: number): number {
 function ratioFault(maxRatio: number, inputSize: number): UnpackFault {
   return new UnpackFault(
     "RATIO",
-    `request unpacks to more than ${maxRatio} times its compressed size of ${inputSize} bytes. Use ` +
-      "--max-compression-ratio to increase the limit.",
+    `the decompressed request has more than ${maxRatio} times its compressed size of ${inputSize} bytes. Raise ` +
+      "requestMemory.maxCompressionRatio (--max-compression-ratio).",
   );
 }
 

@@ -29,9 +29,10 @@ export class MemoryBudget {
     this.refusals++;
     throw new TritonError(
       "UNAVAILABLE",
-      `request refused: ${bytes} more bytes do not fit into the memory for requests, ${this.#usedBytes} of ` +
-        `${this.limitBytes} bytes are in use. Try again later, or use --request-memory-byte-size to increase the limit.`,
-      { retryAfterMs: RETRY_AFTER_MS },
+      `request refused: expected at most ${this.limitBytes - this.#usedBytes} more bytes of request memory, got ${bytes} ` +
+        `(${this.#usedBytes} of ${this.limitBytes} are in use). Try again later, or raise requestMemory.byteSize ` +
+        "(--request-memory-byte-size).",
+      { reason: "REQUEST_MEMORY_EXHAUSTED", retryAfterMs: RETRY_AFTER_MS },
     );
   }
 

@@ -57,6 +57,7 @@ function check(name: keyof RequestMemoryOptions, value: number, least: number): 
   throw new TritonError(
     "INVALID_ARG",
     `requestMemory.${name}: expected an integer of at least ${least}, got ${value}`,
+    { reason: "INVALID_OPTION" },
   );
 }
 

@@ -1,4 +1,4 @@
-import { ConcurrencyGate } from "../client/concurrency-gate.js";
+import { ConcurrencyGate } from "../async/concurrency-gate.js";
 import { TritonError } from "../errors/triton-error.js";
 import { type Compression, type InflateLimits, inflate, UnpackFault } from "./inflate.js";
 import { MemoryBudget, RETRY_AFTER_MS } from "./memory-budget.js";
@@ -80,9 +80,9 @@ export class RequestMemory {
     this.#refusedByQueue++;
     return new TritonError(
       "UNAVAILABLE",
-      `request refused: too many compressed requests are to be unpacked (${limits}). Try again later, or use ` +
-        "--max-waiting-decompressions to increase the limit.",
-      { retryAfterMs: RETRY_AFTER_MS },
+      `request refused: too many compressed requests wait to be decompressed (${limits}). Try again later, or raise ` +
+        "requestMemory.maxWaitingDecompressions (--max-waiting-decompressions).",
+      { reason: "DECOMPRESSION_QUEUE_FULL", retryAfterMs: RETRY_AFTER_MS },
     );
   }
 }

@@ -30,7 +30,7 @@ export interface InferInit {
   /** 0 for the model's default level; 1 is the highest. */
   readonly priority?: number;
   /** Time that the request may wait in a queue whose policy allows a request to say so; 0 for none. */
-  readonly timeoutMicroseconds?: number;
+  readonly queueTimeoutMicroseconds?: number;
   /** Time on the model's clock, in milliseconds, after which nobody waits for the answer any more. */
   readonly deadline?: number;
   readonly correlationId?: bigint | string;

@@ -22,7 +22,7 @@ export class InferenceRequest implements SequencePlace {
   readonly requestedOutputs: readonly string[];
   readonly parameters: Parameters;
   readonly priority: number;
-  readonly timeoutMicroseconds: number;
+  readonly queueTimeoutMicroseconds: number;
   readonly deadline: number | undefined;
   readonly correlationId: bigint | string | undefined;
   readonly sequenceStart: boolean;
@@ -45,7 +45,7 @@ export class InferenceRequest implements SequencePlace {
     this.requestedOutputs = init.requestedOutputs ?? NO_OUTPUTS;
     this.parameters = init.parameters ?? NO_PARAMETERS;
     this.priority = init.priority ?? 0;
-    this.timeoutMicroseconds = init.timeoutMicroseconds ?? 0;
+    this.queueTimeoutMicroseconds = init.queueTimeoutMicroseconds ?? 0;
     this.deadline = init.deadline;
     this.correlationId = init.correlationId;
     this.sequenceStart = init.sequenceStart ?? false;

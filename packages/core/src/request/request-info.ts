@@ -9,7 +9,7 @@ export interface RequestInfo extends SequencePlace {
   /** 0 for the default level, 1 for the highest. */
   readonly priority: number;
   /** Time that the client allows in the queue, 0 for any. */
-  readonly timeoutMicroseconds: number;
+  readonly queueTimeoutMicroseconds: number;
   readonly correlationId: bigint | string | undefined;
   readonly sequenceStart: boolean;
   readonly sequenceEnd: boolean;
@@ -29,7 +29,7 @@ export function requestInfo(request: RequestInfo): RequestInfo {
     id: request.id,
     parameters: request.parameters,
     priority: request.priority,
-    timeoutMicroseconds: request.timeoutMicroseconds,
+    queueTimeoutMicroseconds: request.queueTimeoutMicroseconds,
     correlationId: request.correlationId,
     sequenceStart: request.sequenceStart,
     sequenceEnd: request.sequenceEnd,

@@ -91,8 +91,8 @@ export abstract class ScheduledRequest<R> implements RequestInfo {
     return this.#given.priority;
   }
 
-  get timeoutMicroseconds(): number {
-    return this.#given.timeoutMicroseconds;
+  get queueTimeoutMicroseconds(): number {
+    return this.#given.queueTimeoutMicroseconds;
   }
 
   get deadline(): number | undefined {

@@ -1,4 +1,5 @@
 import type { ModelConfig, ModelInput } from "../config/model-config.js";
+import type { ReasonOf } from "../errors/error-reasons.js";
 import { TritonError } from "../errors/triton-error.js";
 import { scanBytes } from "../tensor/bytes.js";
 import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/data-type.js";
@@ -53,7 +54,10 @@ export class RequestValidator {
   validate(request: PendingRequest): void {
     for (const output of request.requestedOutputs) {
       if (!this.#outputs.has(output)) {
-        throw invalid(`unexpected inference output '${output}' for model '${this.#name}'`);
+        throw invalid(
+          `unexpected inference output '${output}' for model '${this.#name}'`,
+          "INVALID_REQUESTED_OUTPUT",
+        );
       }
     }
     this.#checkCount(request);
@@ -61,6 +65,7 @@ export class RequestValidator {
     if (request.batchSize > this.#maxBatchSize) {
       throw invalid(
         `${request.logPrefix}inference request batch-size must be <= ${this.#maxBatchSize} for '${this.#name}'`,
+        "BATCH_TOO_LARGE",
       );
     }
     for (const [name, tensor] of request.inputs) this.#checkTensor(request, name, tensor);
@@ -111,7 +116,7 @@ export class RequestValidator {
   #batchSize(request: PendingRequest): number {
     if (request.inputs.size === 0) {
       throw invalid(
-        `${request.logPrefix}the request has no input, and model '${this.#name}' reads its batch size from one`,
+        `${request.logPrefix}the request to model '${this.#name}' has no input: expected at least one, which gives the batch size`,
       );
     }
     let batchSize = 0;
@@ -236,6 +241,6 @@ function quoted(names: Iterable<string>): string {
   return `[${[...names].map((name) => `'${name}'`).join(",")}]`;
 }
 
-function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+function invalid(message: string, reason: ReasonOf<"INVALID_ARG"> = "INVALID_INPUT"): TritonError {
+  return new TritonError("INVALID_ARG", message, { reason });
 }

@@ -9,5 +9,6 @@ export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: num
   return new TritonError(
     "INTERNAL",
     `Received output tensors with different batch sizes: ${got.join(", ")}. Expected batch size: ${expected}. `,
+    { reason: "INVALID_OUTPUT" },
   );
 }

@@ -77,12 +77,15 @@ export class OutputChecker {
     ofBatch = false,
   ): Map<string, Tensor> {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      throw this.#fault(`must return an object with its outputs by name, got ${describe(value)}`);
+      throw this.#fault(
+        `returned a wrong value: expected an object with its outputs by name, got ${describe(value)}`,
+      );
     }
     const all = ofBatch ? this.#ofBatch : this.#declared;
     if (this.strict) checkStrictly(this.#model, all, value);
     for (const name of Object.keys(value)) {
-      if (!this.#declared.has(name)) throw this.#fault(`returned output '${name}', ${this.#declaredNames()}`);
+      if (!this.#declared.has(name))
+        throw this.#fault(`returned an unknown output '${name}': expected ${list(this.#declared.keys())}`);
     }
     const outputs = new Map<string, Tensor>();
     for (const declared of all.values()) {
@@ -103,13 +106,14 @@ export class OutputChecker {
   ): Map<string, Tensor> {
     for (const name of requested.length > 0 ? requested : this.#outputs) {
       if (!outputs.has(name)) {
-        throw this.#fault(`did not return output '${name}', got ${list(outputs.keys())}`);
+        throw this.#fault(`did not return output '${name}': got ${list(outputs.keys())}`);
       }
     }
     let wrong: Map<string, Shape> | undefined;
     for (const [name, tensor] of outputs) {
       const declared = (ofBatch ? this.#ofBatch : this.#declared).get(name);
-      if (declared === undefined) throw this.#fault(`returned output '${name}', ${this.#declaredNames()}`);
+      if (declared === undefined)
+        throw this.#fault(`returned an unknown output '${name}': expected ${list(this.#declared.keys())}`);
       this.#checkTensor(declared, tensor);
       if (!declared.hasRows || rows === undefined || tensor.shape[0] === rows) continue;
       wrong ??= new Map();
@@ -138,28 +142,24 @@ export class OutputChecker {
   #checkTensor(declared: DeclaredOutput, tensor: Tensor): void {
     const { name, datatype, shape } = declared;
     if (tensor.datatype !== datatype) {
-      throw this.#fault(`returned output '${name}' as ${tensor.datatype}, declared is ${datatype}`);
+      throw this.#fault(`returned a wrong output '${name}': expected ${datatype}, got ${tensor.datatype}`);
     }
     if (!matchesShape(shape, tensor.shape)) {
       throw this.#fault(
-        `returned output '${name}' with shape ${shapeToString(tensor.shape)}, declared is ${shapeToString(shape)}`,
+        `returned a wrong output '${name}': expected shape ${shapeToString(shape)}, got ${shapeToString(tensor.shape)}`,
       );
     }
     const elements = elementCount(tensor.shape);
     const got = datatype === "BYTES" || tensor.hasElements ? tensor.elements.length : undefined;
     if (got !== undefined && got !== elements) {
       throw this.#fault(
-        `returned output '${name}' with ${got} elements for shape ${shapeToString(tensor.shape)}`,
+        `returned a wrong output '${name}': expected ${elements} elements for shape ${shapeToString(tensor.shape)}, got ${got}`,
       );
     }
   }
 
-  #declaredNames(): string {
-    return `declared are ${list(this.#declared.keys())}`;
-  }
-
   #fault(what: string, cause?: unknown): TritonError {
-    return new TritonError("INTERNAL", `model '${this.#model}' ${what}`, { cause });
+    return new TritonError("INTERNAL", `model '${this.#model}' ${what}`, { reason: "INVALID_OUTPUT", cause });
   }
 }
 

@@ -15,7 +15,7 @@ export function checkStrictly(
   declared: ReadonlyMap<string, DeclaredOutput>,
   outputs: object,
 ): void {
-  const fault = (text: string) => new TritonError("INTERNAL", text);
+  const fault = (text: string) => new TritonError("INTERNAL", text, { reason: "INVALID_OUTPUT" });
   for (const [name, value] of Object.entries(outputs)) {
     if (!isNdArray(value)) throw fault(`Not all values returned by \`${model}\` model callable are ndarrays`);
     const output = declared.get(name);
@@ -49,6 +49,7 @@ function checkElements(model: string, name: string, elements: readonly unknown[]
       ? `Use string/byte-string instead of object for passing string in ndarray from model \`${model}\`.`
       : "Only bytes as objects dtype are supported by PyTriton. " +
           `Returned \`${name}\` from \`${model}\` has \`${typeof other}\` type.`,
+    { reason: "INVALID_OUTPUT" },
   );
 }
 

@@ -40,11 +40,15 @@ export function classify(
     throw new TritonError(
       "INVALID_ARG",
       `class result not available for output due to unsupported type '${tensor.datatype}'`,
+      { reason: "INVALID_REQUESTED_OUTPUT" },
     );
   }
   const rows = batched ? (tensor.shape[0] ?? 0) : 0;
   const width = elementCount(rows > 0 ? tensor.shape.slice(1) : tensor.shape);
-  if (width > MAX_ELEMENTS) throw new TritonError("INVALID_ARG", "classification output tensor too large");
+  if (width > MAX_ELEMENTS)
+    throw new TritonError("INVALID_ARG", "classification output tensor too large", {
+      reason: "INVALID_REQUESTED_OUTPUT",
+    });
   const elements = tensor.elements as TypedArray;
   const kept = Math.min(classes, width);
   const texts: Uint8Array[] = [];

@@ -10,7 +10,9 @@ export function outputsByName(value: unknown, names: Iterable<string>): unknown 
   if (!Array.isArray(value)) return value;
   const order = [...names];
   if (value.length !== order.length) {
-    throw new TritonError("INTERNAL", "Outputs length different than config outputs length");
+    throw new TritonError("INTERNAL", "Outputs length different than config outputs length", {
+      reason: "INVALID_OUTPUT",
+    });
   }
   return Object.fromEntries(order.map((name, i) => [name, value[i] as unknown]));
 }

@@ -77,8 +77,9 @@ export function takeParameters(
       if (isParameter(parameter)) continue;
       throw new TritonError(
         "INTERNAL",
-        `model '${modelName}' returned parameter '${name}' as ${describe(parameter)}; a parameter is a string, a ` +
-          "boolean, a finite number or an integer of 64 bits",
+        `model '${modelName}' returned a wrong parameter '${name}': expected a string, a boolean, a finite number ` +
+          `or an integer of 64 bits, got ${describe(parameter)}`,
+        { reason: "INVALID_OUTPUT" },
       );
     }
   }

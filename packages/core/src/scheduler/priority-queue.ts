@@ -157,7 +157,7 @@ export class PriorityQueue implements RequestView {
       throw queueFullError(request.id);
     }
     level.unexpired.push(request);
-    const timeout = timeoutMicroseconds(level.policy, request);
+    const timeout = queueTimeoutMicroseconds(level.policy, request);
     if (timeout > 0) {
       const at = this.#now() + timeout / 1000;
       request.queueDeadline = this.#deadlines.add(at, () => this.#expire(request, level));
@@ -225,9 +225,9 @@ export class PriorityQueue implements RequestView {
  * How long a request may wait. Its own timeout counts where the policy allows it, and only shortens the default;
  * unlike in Triton it also counts where there is no default.
  */
-function timeoutMicroseconds(policy: ModelQueuePolicy, request: PendingRequest): number {
+function queueTimeoutMicroseconds(policy: ModelQueuePolicy, request: PendingRequest): number {
   const { defaultTimeoutMicroseconds: byDefault, allowTimeoutOverride } = policy;
-  const own = allowTimeoutOverride ? request.timeoutMicroseconds : 0;
+  const own = allowTimeoutOverride ? request.queueTimeoutMicroseconds : 0;
   if (own === 0) return byDefault;
   return byDefault === 0 ? own : Math.min(own, byDefault);
 }

@@ -6,6 +6,7 @@ export function stoppedError(request: PendingRequest): TritonError {
   return new TritonError(
     "UNAVAILABLE",
     `${request.logPrefix}Server is stopping, scheduler for model has stopped accepting new inference requests`,
+    { reason: "SERVER_STOPPING" },
   );
 }
 

@@ -26,11 +26,12 @@ export async function loadDefaultFrontends(options: ServeOptions): Promise<Front
   }
   if (frontends.length === 0) {
     const what =
-      missing.length === 0 ? "every frontend is switched off" : `install one of ${missing.join(", ")}`;
-    throw new TritonError(
-      "UNSUPPORTED",
-      `serve() has nothing to serve with: ${what}, or give serve({ frontends })`,
-    );
+      missing.length === 0
+        ? "all frontends are switched off; switch one on"
+        : `install one of ${missing.join(", ")}`;
+    throw new TritonError("UNSUPPORTED", `serve() has no frontend: ${what}, or pass serve({ frontends })`, {
+      reason: "NO_FRONTEND",
+    });
   }
   return frontends;
 }

@@ -169,10 +169,14 @@ export class LocalService implements InferenceService {
     const ready = this.#registry.ready(name === "" ? undefined : name);
     const chosen = wanted === undefined ? ready : ready.filter((model) => BigInt(model.version) === wanted);
     if (name !== "" && ready.length === 0) {
-      throw new TritonError("INVALID_ARG", `requested model '${name}' is not available`);
+      throw new TritonError("INVALID_ARG", `requested model '${name}' is not available`, {
+        reason: "MODEL_NOT_AVAILABLE",
+      });
     }
     if (name !== "" && chosen.length === 0) {
-      throw new TritonError("INVALID_ARG", `requested model version is not available for model '${name}'`);
+      throw new TritonError("INVALID_ARG", `requested model version is not available for model '${name}'`, {
+        reason: "MODEL_NOT_AVAILABLE",
+      });
     }
     return chosen.map((model) => reportStatistics(model.name, model.version, model.statistics));
   }
@@ -222,7 +226,8 @@ export class LocalService implements InferenceService {
   }
 
   #assertOpen(): void {
-    if (this.#refusesAll) throw new TritonError("UNAVAILABLE", "Server not ready");
+    if (this.#refusesAll)
+      throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
   }
 
   #readyVersions(name: string): number[] {

@@ -38,7 +38,7 @@ export function checkGroups(names: readonly string[]): EndpointGroup[] {
   if (unknown.length > 0) {
     const valid = [...ENDPOINT_GROUPS].sort().join(", ");
     const text = `Invalid endpoint names: ${unknown.join(", ")}. Valid endpoints are: ${valid}`;
-    throw new TritonError("INVALID_ARG", text);
+    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
   }
   return names.filter(known);
 }

@@ -52,14 +52,21 @@ export function loadPosix(): Promise<Posix> {
 /** The same with koffi from elsewhere. */
 export async function bindPosix(importKoffi: () => Promise<Koffi>, platform: string): Promise<Posix> {
   if (platform === "win32") {
-    throw new TritonError("UNSUPPORTED", "Shared memory feature is currently not supported on Windows");
+    throw new TritonError("UNSUPPORTED", "Shared memory feature is currently not supported on Windows", {
+      reason: "PLATFORM_NOT_SUPPORTED",
+    });
   }
   try {
     return toPosix(await importKoffi());
   } catch (cause) {
-    throw new TritonError("UNAVAILABLE", "shared memory needs the package 'koffi': npm install koffi", {
-      cause,
-    });
+    throw new TritonError(
+      "UNAVAILABLE",
+      "cannot load the package 'koffi', which shared memory needs: npm install koffi",
+      {
+        reason: "PACKAGE_NOT_INSTALLED",
+        cause,
+      },
+    );
   }
 }
 

@@ -80,6 +80,7 @@ export class RegisteredRegion {
     return new TritonError(
       "INVALID_ARG",
       `Invalid offset + byte size for shared memory region: '${this.status.name}'`,
+      { reason: "INVALID_REGION" },
     );
   }
 }

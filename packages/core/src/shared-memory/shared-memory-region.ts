@@ -61,6 +61,7 @@ export class SharedMemoryRegion implements Disposable {
       throw new TritonError(
         "INVALID_ARG",
         `unable to create the shared memory region '${key}' of ${byteSize} bytes`,
+        { reason: "INVALID_REGION" },
       );
     }
     const posix = await loadPosix();
@@ -70,7 +71,8 @@ export class SharedMemoryRegion implements Disposable {
     if (exists && createOnly) {
       throw new TritonError(
         "ALREADY_EXISTS",
-        `unable to create the shared memory region '${key}': it exists`,
+        `unable to create the shared memory region '${key}': it already exists`,
+        { reason: "REGION_EXISTS" },
       );
     }
     if (exists) descriptor = posix.create(key, false);
@@ -84,7 +86,7 @@ export class SharedMemoryRegion implements Disposable {
       if (isNew) posix.unlink(key);
       throw new TritonError(
         "INTERNAL",
-        `unable to give the shared memory region '${key}' ${byteSize} bytes`,
+        `unable to resize the shared memory region '${key}' to ${byteSize} bytes`,
         {
           cause,
         },
@@ -135,7 +137,8 @@ export class SharedMemoryRegion implements Disposable {
     if (end === undefined) {
       throw new TritonError(
         "INVALID_ARG",
-        `no ${count} BYTES elements end within the shared memory region '${this.key}'`,
+        `shared memory region '${this.key}': expected ${count} BYTES elements, got fewer`,
+        { reason: "INVALID_REGION" },
       );
     }
     return Tensor.fromBytes(datatype, shape, rest.subarray(0, end));
@@ -155,7 +158,13 @@ export class SharedMemoryRegion implements Disposable {
 
   #open(): SharedObject {
     if (this.#object !== undefined) return this.#object;
-    throw new TritonError("UNAVAILABLE", `the shared memory region '${this.key}' has been destroyed`);
+    throw new TritonError(
+      "UNAVAILABLE",
+      `cannot use the shared memory region '${this.key}': it has been destroyed`,
+      {
+        reason: "REGION_DESTROYED",
+      },
+    );
   }
 
   #check(offset: number, byteSize: number): void {
@@ -168,7 +177,8 @@ export class SharedMemoryRegion implements Disposable {
   #outside(offset: number, byteSize: number): TritonError {
     return new TritonError(
       "INVALID_ARG",
-      `${byteSize} bytes at ${offset} are not in the shared memory region '${this.key}' of ${this.byteSize} bytes`,
+      `shared memory region '${this.key}': expected at most ${this.byteSize} bytes, got ${byteSize} bytes at offset ${offset}`,
+      { reason: "INVALID_REGION" },
     );
   }
 }

@@ -46,6 +46,7 @@ export class SharedMemory {
     throw new TritonError(
       "UNSUPPORTED",
       "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
+      { reason: "SHARED_MEMORY_DISABLED" },
     );
   }
 
@@ -71,10 +72,18 @@ export class SharedMemory {
     checkSharedMemoryKey(name, key);
     const posix = await this.#posix();
     if (this.#regions.has(name)) {
-      throw new TritonError("ALREADY_EXISTS", `shared memory region '${name}' already in manager`);
+      throw new TritonError("ALREADY_EXISTS", `shared memory region '${name}' already in manager`, {
+        reason: "REGION_EXISTS",
+      });
     }
     if (this.#regions.size >= this.#maxRegions) {
-      throw new TritonError("UNAVAILABLE", `there are ${this.#maxRegions} shared memory regions already`);
+      throw new TritonError(
+        "UNAVAILABLE",
+        `cannot register shared memory region '${name}': expected at most ${this.#maxRegions} regions; unregister one first`,
+        {
+          reason: "REGION_LIMIT_REACHED",
+        },
+      );
     }
     const descriptor = posix.open(key);
     if (descriptor < 0) {
@@ -119,6 +128,7 @@ export class SharedMemory {
     throw new TritonError(
       "INVALID_ARG",
       `failed to register CUDA shared memory region: '${name}', GPUs not supported`,
+      { reason: "INVALID_REGION" },
     );
   }
 
@@ -135,7 +145,9 @@ export class SharedMemory {
   } {
     const region = this.#regions.get(name);
     if (region === undefined) {
-      throw new TritonError("NOT_FOUND", `Unable to find shared memory region: '${name}'`);
+      throw new TritonError("NOT_FOUND", `Unable to find shared memory region: '${name}'`, {
+        reason: "REGION_NOT_FOUND",
+      });
     }
     const size = BigInt(region.status.byteSize);
     const start = BigInt.asUintN(64, BigInt(offset));
@@ -175,12 +187,15 @@ export class SharedMemory {
   #named(name: string, kind: "system" | "cuda"): RegisteredRegion {
     const region = this.#regions.get(name);
     if (region === undefined) {
-      throw new TritonError("NOT_FOUND", `Unable to find ${kind} shared memory region: '${name}'`);
+      throw new TritonError("NOT_FOUND", `Unable to find ${kind} shared memory region: '${name}'`, {
+        reason: "REGION_NOT_FOUND",
+      });
     }
     if (kind === "cuda") {
       throw new TritonError(
         "NOT_FOUND",
         `The region named '${name}' is registered as system shared memory, not CUDA shared memory`,
+        { reason: "REGION_NOT_FOUND" },
       );
     }
     return region;
@@ -203,7 +218,7 @@ function checkBounds(
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_REGION" });
 }
 
 /** Triton's Python backend keeps its own objects under keys that begin with this. */
@@ -221,6 +236,7 @@ function checkSharedMemoryKey(region: string, key: string): void {
       "INVALID_ARG",
       `cannot register shared memory region '${region}' with key '${key}' as the key contains the reserved ` +
         `prefix '${RESERVED_PREFIX}'`,
+      { reason: "INVALID_REGION" },
     );
   }
 }

@@ -15,7 +15,7 @@ export function concatRows(tensors: readonly Tensor[]): Tensor {
     if (!sameShape(tensor.shape, first.shape, 1)) {
       throw new TritonError(
         "UNSUPPORTED",
-        `tensors of shapes ${shapeToString(first.shape)} and ${shapeToString(tensor.shape)} cannot be joined`,
+        `cannot join tensors of shapes ${shapeToString(first.shape)} and ${shapeToString(tensor.shape)}`,
       );
     }
     rows += tensor.shape[0]!;

@@ -98,10 +98,11 @@ function deduceShape(target: ValueTarget, length: number): Shape {
   if (unknown === 1 && product > 0 && length % product === 0) {
     return target.shape.map((dim) => (dim === -1 ? length / product : dim));
   }
-  const why = unknown > 1 ? "; give an ndarray, the shape has more than one variable dimension" : "";
+  const why = unknown > 1 ? "; the shape has more than one variable dimension, so give an ndarray" : "";
   throw new TritonError(
     "INVALID_ARG",
-    `${target.what}: an array of ${length} elements does not fill shape ${shapeToString(target.shape)}${why}`,
+    `${target.what}: expected elements for shape ${shapeToString(target.shape)}, got an array of ${length}${why}`,
+    { reason: "INVALID_INPUT" },
   );
 }
 
@@ -215,5 +216,6 @@ function mismatch(target: ValueTarget, expected: string, got: string): TritonErr
   return new TritonError(
     "INVALID_ARG",
     `${target.what} (${target.datatype}): expected ${expected}, got ${got}`,
+    { reason: "INVALID_INPUT" },
   );
 }

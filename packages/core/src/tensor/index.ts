@@ -1,7 +1,11 @@
 /*
- * Tensors and errors alone: `@tritonjs/core/tensor`, for clients. Nothing that this leads to imports a module of
- * Node.js or names one of its globals.
+ * `@tritonjs/core/tensor`: tensors, errors, and other parts that clients share with the library. Nothing that this leads to imports a
+ * module of Node.js or names one of its globals.
  */
+export { cancelled, unlessAborted } from "../async/cancelled.js";
+export { ConcurrencyGate } from "../async/concurrency-gate.js";
+export { onAbort } from "../async/on-abort.js";
+export { isTimeout, noAnswerError, TIMEOUT_TEXT } from "../errors/timeout-error.js";
 export { TritonError } from "../errors/triton-error.js";
 export { decodeBytes, encodeBytes } from "./bytes.js";
 export {
@@ -30,5 +34,7 @@ export {
   type SignatureInput,
 } from "./model-inputs.js";
 export { contiguousElements, isNdArray, toNdArray } from "./nd-array.js";
+export { doubleText, numberText } from "./number-text.js";
+export { isReservedParameter } from "./reserved-parameter.js";
 export { elementCount, matchesShape, type Shape, shapeToString } from "./shape.js";
 export { Tensor } from "./tensor.js";

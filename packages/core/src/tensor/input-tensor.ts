@@ -38,7 +38,7 @@ export function inputTensor(name: string, input: TensorInput | Tensor | TensorVa
   const described = isDescribed(input) ? input : { data: input };
   const what = `input '${name}'`;
   const datatype = described.datatype ?? datatypeOf(described.data);
-  if (datatype === undefined) throw invalid(`${what}: give its datatype`);
+  if (datatype === undefined) throw invalid(`${what} has no datatype`);
   if (!isDataType(datatype)) throw invalid(`${what}: unknown datatype '${datatype}'`);
   const tensor = tensorFromValue(described.data, { what, datatype, shape: described.shape ?? [-1] });
   return withShape(what, tensor, described.shape);
@@ -59,7 +59,7 @@ function withShape(what: string, tensor: Tensor, shape: Shape | undefined): Tens
   if (shape === undefined || shape.includes(-1)) return tensor;
   if (elementCount(shape) === elementCount(tensor.shape)) return tensor.reshaped(shape);
   throw invalid(
-    `${what}: data of shape ${shapeToString(tensor.shape)} does not fill shape ${shapeToString(shape)}`,
+    `${what}: expected data for shape ${shapeToString(shape)}, got shape ${shapeToString(tensor.shape)}`,
   );
 }
 
@@ -75,5 +75,5 @@ function datatypeOf(value: unknown): DataType | undefined {
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
 }

@@ -52,14 +52,14 @@ export function modelInputs(
 function checkNames({ modelName, inputs }: ModelSignature, given: ReadonlyMap<string, unknown>): void {
   for (const name of given.keys()) {
     if (!inputs.has(name)) {
-      throw invalid(`model '${modelName}' has no input '${name}'; it has ${quoted(inputs.keys())}`);
+      throw invalid(`model '${modelName}' has no input '${name}': expected ${quoted(inputs.keys())}`);
     }
   }
   const missing = [...inputs.values()].filter(({ name, optional }) => !optional && !given.has(name));
   if (missing.length > 0) {
     throw invalid(`model '${modelName}': missing input ${quoted(missing.map(({ name }) => name))}`);
   }
-  if (given.size === 0) throw invalid(`model '${modelName}': give at least one input`);
+  if (given.size === 0) throw invalid(`model '${modelName}': expected at least one input, got none`);
 }
 
 function inputTensor(
@@ -87,12 +87,12 @@ function checkBatch(
     first ??= [name, rows];
     if (rows !== first[1]) {
       throw invalid(
-        `inputs of model '${modelName}' differ in batch size: '${first[0]}' has ${first[1]}, '${name}' has ${rows}`,
+        `inputs of model '${modelName}': expected equal batch sizes, got ${first[1]} of '${first[0]}' and ${rows} of '${name}'`,
       );
     }
   }
   if (first !== undefined && first[1] > maxBatchSize) {
-    throw invalid(`model '${modelName}' takes at most ${maxBatchSize} rows, got ${first[1]}`);
+    throw invalid(`batch of model '${modelName}': expected at most ${maxBatchSize} rows, got ${first[1]}`);
   }
 }
 
@@ -101,5 +101,5 @@ function quoted(names: Iterable<string>): string {
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
 }

@@ -61,7 +61,8 @@ function assertInside(
   if (first >= 0 && last < length) return;
   throw new TritonError(
     "INVALID_ARG",
-    `an ndarray of shape [${shape.join()}] and stride [${stride.join()}] reaches beyond its ${length} elements`,
+    `ndarray of shape [${shape.join()}] and stride [${stride.join()}]: expected more elements than its ${length}`,
+    { reason: "INVALID_INPUT" },
   );
 }
 

@@ -39,7 +39,9 @@ export function elementCount(shape: Shape): number {
   let count = 1;
   for (const dim of shape) {
     if (!Number.isSafeInteger(dim) || dim < 0) {
-      throw new TritonError("INVALID_ARG", `invalid dimension ${dim} in shape ${shapeToString(shape)}`);
+      throw new TritonError("INVALID_ARG", `invalid dimension ${dim} in shape ${shapeToString(shape)}`, {
+        reason: "INVALID_INPUT",
+      });
     }
     count *= dim;
   }
@@ -47,6 +49,7 @@ export function elementCount(shape: Shape): number {
     throw new TritonError(
       "INVALID_ARG",
       `the number of elements of shape ${shapeToString(shape)} is too large`,
+      { reason: "INVALID_INPUT" },
     );
   }
   return count;

@@ -81,7 +81,13 @@ export class Tensor {
 function alignedView(datatype: Exclude<DataType, "BYTES">, bytes: Uint8Array): TypedArray {
   const size = elementByteSize(datatype);
   if (bytes.byteLength % size !== 0) {
-    throw new TritonError("INVALID_ARG", `${bytes.byteLength} bytes are not whole elements of ${datatype}`);
+    throw new TritonError(
+      "INVALID_ARG",
+      `expected a whole number of ${datatype} elements, got ${bytes.byteLength} bytes`,
+      {
+        reason: "INVALID_INPUT",
+      },
+    );
   }
   // `slice` of a Buffer would be another view: a new array is a copy whatever `bytes` is.
   const aligned = bytes.byteOffset % size === 0 ? bytes : new Uint8Array(bytes);

@@ -1,5 +1,6 @@
 import ndarray, { type NdArray } from "ndarray";
 import type { Elements } from "./data-type.js";
+import { interpretedView } from "./interpreted-view.js";
 import type { Shape } from "./shape.js";
 
 /** A class of the `ndarray` package, which makes one for each kind of elements and number of dimensions. */
@@ -27,8 +28,14 @@ export function viewOf(elements: Elements, shape: Shape): NdArray<Elements> {
   return view;
 }
 
+/** The package generates code; where that is forbidden, an array without generated code takes its place. */
 function byPackage(elements: Elements, shape: Shape): NdArray<Elements> {
-  return ndarray<Elements>(elements, shape as number[]);
+  try {
+    return ndarray<Elements>(elements, shape as number[]);
+  } catch (error) {
+    if (error instanceof EvalError) return interpretedView(elements, shape);
+    throw error;
+  }
 }
 
 function make(View: ViewClass, elements: Elements, shape: Shape): NdArray<Elements> {

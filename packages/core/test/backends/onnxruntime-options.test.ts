@@ -115,7 +115,7 @@ describe("ONNX Runtime settings in Triton's words", () => {
     const webgpu = accelerator("gpu", "webgpu", ["validationMode", "disabled"], ["colour", "red"]);
     expect(optionsFor(`${gpuGroup} ${webgpu}`)).toMatchObject({
       options: { executionProviders: [{ name: "webgpu", validationMode: "disabled" }, "cuda", "cpu"] },
-      warnings: ["model 'm': onnxruntime-node passes no 'colour' to execution provider 'webgpu'"],
+      warnings: ["model 'm': onnxruntime-node does not pass 'colour' to execution provider 'webgpu'"],
     });
     expect(optionsFor(webgpu).options.executionProviders).toBeUndefined();
     expect(optionsFor(accelerator("cpu", "openvino")).options.executionProviders).toEqual([
@@ -129,7 +129,9 @@ describe("ONNX Runtime settings in Triton's words", () => {
       `${gpuGroup} ${accelerator("gpu", "tensorrt", ["precision_mode", "FP16"], ["trt_engine_cache_enable", "1"])}`,
     );
     expect(options.executionProviders).toEqual(["tensorrt", "cuda", "cpu"]);
-    expect(warnings).toEqual([expect.stringContaining("no 'precision_mode', 'trt_engine_cache_enable'")]);
+    expect(warnings).toEqual([
+      expect.stringContaining("does not pass 'precision_mode', 'trt_engine_cache_enable'"),
+    ]);
   });
 
   it.each([
@@ -145,7 +147,7 @@ describe("ONNX Runtime settings in Triton's words", () => {
     ],
     [parameter("cudnn_conv_algo_search", "3"), "unsupported cudnn_conv_algo_search value '3' is requested"],
     [parameter("arena_extend_strategy", "2"), "unsupported arena_extend_strategy value '2' is requested"],
-    [parameter("log_severity_level", "9"), "parameter 'log_severity_level' must be a number from 0 to 4"],
+    [parameter("log_severity_level", "9"), "parameter 'log_severity_level': expected a number from 0 to 4"],
   ])("reject, on a GPU, %s", (config, text) => {
     expect(() => optionsFor(`${gpuGroup} ${config}`)).toThrow(text);
   });

@@ -43,7 +43,7 @@ describe("describing an ONNX file", () => {
 
   it("rejects bfloat16 inputs and outputs, and says what to do", () => {
     expect(thrownText(() => describeOnnxModel(identity("BFLOAT16", ["n"])))).toBe(
-      "UNSUPPORTED the ONNX model given as bytes has input 'x' of type bfloat16, which onnxruntime-node cannot pass; " +
+      "UNSUPPORTED cannot serve the ONNX model given as bytes: it has input 'x' of type bfloat16, which onnxruntime-node cannot pass; " +
         "cast it to float32 or float16 inside the model",
     );
   });
@@ -53,7 +53,7 @@ describe("describing an ONNX file", () => {
     for (let length = 0; length < bytes.byteLength; length++) {
       const thrown = thrownText(() => describeOnnxModel(bytes.subarray(0, length)));
       if (!thrown.startsWith("nothing")) {
-        expect(thrown).toMatch(/^INVALID_ARG the ONNX model given as bytes cannot be read: /);
+        expect(thrown).toMatch(/^INVALID_ARG cannot read the ONNX model given as bytes: /);
       }
     }
     expect(thrownText(() => describeOnnxModel(bytes.subarray(0, 20)))).toContain("cannot be read");
@@ -83,7 +83,7 @@ describe("describing an ONNX file", () => {
 
   it("fails with NOT_FOUND for a missing file", () => {
     expect(thrownText(() => describeOnnxModel("/nowhere/model.onnx"))).toMatch(
-      /^NOT_FOUND the ONNX model '\/nowhere\/model.onnx' cannot be opened: ENOENT/,
+      /^NOT_FOUND cannot open the ONNX model '\/nowhere\/model.onnx': ENOENT/,
     );
   });
 });

@@ -28,10 +28,10 @@ describe("the runtime chosen for a TensorFlow model", () => {
     expect(choose(all, { onGpu: true })).toBe("tfjs-node-gpu");
     expect(choose(["tfjs", "tfjs-node"], { savedModel: true })).toBe("tfjs-node");
     expect(choose(["tfjs", "tfjs-node"], { onGpu: true })).toBe(
-      "TensorFlow.js is not there: install @tensorflow/tfjs-node-gpu next to @tritonjs/core",
+      "TensorFlow.js is not installed: install @tensorflow/tfjs-node-gpu next to @tritonjs/core",
     );
     expect(choose(all, { runtime: "wasm", savedModel: true })).toBe(
-      "TensorFlow's runtime 'wasm' cannot run a SavedModel: only tfjs-node and tfjs-node-gpu can",
+      "TensorFlow's runtime for a SavedModel: expected tfjs-node or tfjs-node-gpu, got 'wasm'",
     );
   });
 });

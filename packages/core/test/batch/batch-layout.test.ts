@@ -109,10 +109,10 @@ describe("merging the inputs of a batch", () => {
   });
 
   it.each([
-    [() => [], "must return a list with one entry for each of 3 requests, got 0 entries"],
-    [() => undefined, "must return a list with one entry for each of 3 requests, got undefined"],
-    [() => [{}, {}, {}], "must return input 'x' for each request"],
-    [(requests: readonly unknown[]) => requests, "returned input 'x' with shape [1,3], expected is [1,2]"],
+    [() => [], "returned a wrong list: expected 3 entries, one for each request, got 0 entries"],
+    [() => undefined, "returned a wrong list: expected 3 entries, one for each request, got undefined"],
+    [() => [{}, {}, {}], "returned no input 'x' for a request"],
+    [(requests: readonly unknown[]) => requests, "returned input 'x' with shape [1,3], expected [1,2]"],
     [
       () => {
         throw new Error("no padding today");
@@ -201,7 +201,7 @@ describe("batch inputs", () => {
     const optional = { ...raggedX, optional: true };
     const config = modelConfig({ inputs: [optional, ordinary], overrides: { batchInput } });
     expect(thrownText(() => new BatchLayout(config).merge([request({ z: ones(1, 1) })]))).toBe(
-      "INVALID_ARG input 'a' is made of input 'x', which the request does not have",
+      "INVALID_ARG cannot compute batch input 'a': the request has no input 'x'",
     );
   });
 });
@@ -234,7 +234,7 @@ describe("splitting the outputs of a batch", () => {
   it("rejects scattered outputs whose element count differs from the inputs", () => {
     const output = request({ y: fp32([7], [1, 2, 3, 4, 5, 6, 7]) });
     expect(thrownText(() => layout([raggedX], [scatter]).split(output, three, rows))).toBe(
-      "INTERNAL model 'm' returned output 'y' with 7 elements, the inputs 'x' of the batch ask for 8",
+      "INTERNAL model 'm' returned output 'y' with 7 elements, expected 8, as the inputs 'x' of the batch have",
     );
   });
 
@@ -262,7 +262,7 @@ describe("splitting the outputs of a batch", () => {
     const cuts = [{ name: "y", sourceInput: "x" }];
     const output = request({ y: ones(4, 2) });
     expect(thrownText(() => layout([x], [y], padded({ cuts })).split(output, three, rows))).toBe(
-      "INTERNAL model 'm' returned output 'y' with shape [1,2], which cannot be cut to [1,3]",
+      "INTERNAL model 'm' returned output 'y' with shape [1,2], expected at least [1,3]",
     );
   });
 

@@ -43,7 +43,7 @@ describe("support of a configuration field", () => {
 
   it("refuses a field that cannot be honoured, with a remedy", () => {
     expect(problemsOf("output { is_non_linear_format_io: true }")).toEqual([
-      "model 'm': 'output.is_non_linear_format_io' is a format of TensorRT: take it out, and give the model linear tensors",
+      "model 'm': 'output.is_non_linear_format_io' is a format of TensorRT: remove it, and give the model linear tensors",
     ]);
     expect(problemsOf("instance_group { profile: '0' }")[0]).toContain("'instance_group.profile'");
   });

@@ -27,7 +27,7 @@ describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
     process.env.CUDA_VISIBLE_DEVICES = "-1";
     expect(findGpus()).toEqual({
       numbers: [],
-      reason: "CUDA_VISIBLE_DEVICES is '-1', which hides all 3 GPUs",
+      reason: "CUDA_VISIBLE_DEVICES '-1' hides all 3 GPUs",
     });
   });
 
@@ -36,16 +36,16 @@ describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
       "No devices were found",
       'echo "No devices were found"; exit 6',
       [],
-      "nvidia-smi says: No devices were found",
+      "nvidia-smi reports: No devices were found",
     ],
     [
       "no driver answers",
       'echo "NVIDIA-SMI has failed because it couldn\'t communicate with the NVIDIA driver."; echo more; exit 9',
       undefined,
-      "nvidia-smi ended with 9: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+      "nvidia-smi exited with 9: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
     ],
-    ["nvidia-smi prints an unknown text", "echo surprise", undefined, "nvidia-smi ended with 0: surprise"],
-    ["nvidia-smi fails silently", "exit 3", undefined, "nvidia-smi ended with 3: it said nothing"],
+    ["nvidia-smi prints an unknown text", "echo surprise", undefined, "nvidia-smi exited with 0: surprise"],
+    ["nvidia-smi fails silently", "exit 3", undefined, "nvidia-smi exited with 3: no output"],
     ["nvidia-smi lists no GPU", "exit 0", [], "nvidia-smi lists no GPUs"],
   ])("are empty, with a reason, when %s", async (_name, script, numbers, reason) => {
     await using _ = await fakeNvidiaSmi(script);
@@ -70,7 +70,7 @@ describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
     expect(lines).toEqual(["GPUs for instances: 0, 1"]);
     await using _ = await fakeNvidiaSmi("exit 3");
     expect(new MachineGpus(log).numbers).toBeUndefined();
-    expect(lines[1]).toBe("there is no GPU for instances: nvidia-smi ended with 3: it said nothing");
+    expect(lines[1]).toBe("no GPU can be used for instances: nvidia-smi exited with 3: no output");
   });
 });
 

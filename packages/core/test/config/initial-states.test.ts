@@ -93,7 +93,7 @@ describe("the initial states of sequences", () => {
     const read = (name: string) => (name === "none" ? noFile() : new Uint8Array(0));
     expect(initialStates(config, read).problems.map(({ message }) => message)).toEqual([
       "initial_state setting expects 4 bytes, but the data provided from startonly has 0 bytes.",
-      "initial_state for state input 'T' expects 2 elements, but start has 0",
+      "initial_state for state input 'T': expected 2 elements, got 0 from start",
       "no such file",
     ]);
   });
@@ -125,12 +125,12 @@ describe("validation of implicit state", () => {
       "'initial_state' field for state input name 'V' contains variable dimensions.",
       "'initial_state' dim for input name 'W' doesn't match 'state' dim description. 2 != 1",
       "initial_state setting expects state'W' to have state_data set",
-      "state 'Z' of model 'm' must have a known data type, got 'TYPE_NONE'",
+      "state 'Z' of model 'm': expected a known data type, got 'TYPE_NONE'",
       "state 'Z' of model 'm' dimension must be integer >= 1, or -1 to indicate a variable-size dimension, got 0",
       "state '' of model 'm' must have an input name and an output name",
       "State input name 'W' specified more than once.",
       "State output name 'W_NEW' specified more than once.",
-      "state input 'x' has the name of another input of model 'm'",
+      "state input 'x' has the name of another input of model 'm': rename one of them",
       "state output 'y' is TYPE_INT32, but output 'y' of model 'm' is TYPE_FP32",
     ]);
   });
@@ -162,9 +162,9 @@ describe("state options", () => {
     const both = { ...one, initial: [1], initialFile: { path: "start", shape: [1] } };
     expect(validateOptions({ sequence: sequence(misspelt, both, { ...one, initial: ["a"] }) })).toEqual([
       expect.stringMatching(
-        /^config.sequence.states has an unknown option 'intial'; known are input, output, /,
+        /^config.sequence.states has an unknown option 'intial': expected one of input, output, /,
       ),
-      "config.sequence.states: 'S' has both initial and initialFile",
+      "config.sequence.states: state 'S' has initial and initialFile: leave one of them out",
       expect.stringContaining("initial state 'S'"),
     ]);
   });

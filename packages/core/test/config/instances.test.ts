@@ -87,16 +87,16 @@ describe("invalid instance groups", () => {
 
   it("are those with a count below 1, invalid resource counts, or unknown options", () => {
     expect(problems({ count: -1 })).toEqual([
-      "instance group m_0 of model m must have a count of at least 1, got -1",
+      "instance group m_0 of model m: expected a count of at least 1, got -1",
     ]);
     expect(problems({ rateLimiter: { resources: [{ name: "R", count: 0.5 }], priority: -1 } })).toEqual([
-      'instance group m_0 of model m needs 0.5 of resource "R", which is no number of pieces',
-      "instance group m_0 of model m must have a rate limiter priority of 0 or more, got -1",
+      'instance group m_0 of model m: expected a non-negative integer as the count of resource "R", got 0.5',
+      "instance group m_0 of model m: expected a rate limiter priority of 0 or more, got -1",
     ]);
     const misspelt = { count: 0, recycle: { afterReqests: 1 } } as InstanceGroupOptions;
     expect(validateOptions({ instanceGroup: misspelt })).toEqual([
-      "config.instanceGroup.recycle has an unknown option 'afterReqests'; known are afterRequests, aboveMemoryMb",
-      "config.instanceGroup.count must be at least 1, got 0",
+      "config.instanceGroup.recycle has an unknown option 'afterReqests': expected one of afterRequests, aboveMemoryMb",
+      "config.instanceGroup.count: expected at least 1, got 0",
     ]);
   });
 });

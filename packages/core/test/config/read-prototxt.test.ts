@@ -105,7 +105,7 @@ describe("a prototxt error", () => {
 describe("an oversized prototxt", () => {
   it("is rejected before parsing when it is too long", () => {
     expect(errorsOf("#".repeat(MAX_PROTOTXT_BYTES + 1))).toEqual([
-      `1:1: the text has more than ${MAX_PROTOTXT_BYTES} bytes`,
+      `1:1: cannot parse the text: expected at most ${MAX_PROTOTXT_BYTES} bytes, got more`,
     ]);
   });
 

@@ -9,7 +9,7 @@ import {
 } from "../../src/config/schema/field-schema.js";
 import { modelConfigSchema } from "../../src/config/schema/model-config-schema.js";
 
-const proto = fileURLToPath(new URL("../../../grpc/proto/model_config.proto", import.meta.url));
+const proto = fileURLToPath(new URL("../../../grpc-messages/proto/model_config.proto", import.meta.url));
 const root = new protobuf.Root().loadSync(proto, { keepCase: true });
 
 function messagesIn(schema: MessageSchema, found = new Map<string, MessageSchema>()) {

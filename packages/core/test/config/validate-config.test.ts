@@ -33,7 +33,7 @@ describe("validating a configuration", () => {
 
   it("requires a known data type for each tensor", () => {
     expect(input({ dtype: "FLOAT" as TensorSpec["dtype"] })).toEqual([
-      "model input 'x' must specify a known 'data_type', got 'TYPE_FLOAT'",
+      "model input 'x': expected a known 'data_type', got 'TYPE_FLOAT'",
     ]);
   });
 
@@ -45,7 +45,7 @@ describe("validating a configuration", () => {
 
   it("rejects a tensor with more elements than can be counted", () => {
     expect(input({ shape: [2 ** 27, -1, 2 ** 27] })).toEqual([
-      "model input 'x' has more elements than can be counted: [134217728,-1,134217728]",
+      "model input 'x' has too many elements to count: [134217728,-1,134217728]",
     ]);
   });
 
@@ -72,7 +72,7 @@ describe("validating a configuration", () => {
 
   it.each([-1, 1.5])("rejects an instance group of %s instances", (count) => {
     expect(options({ instanceGroup: { count } })).toEqual([
-      `instance group m_0 of model m must have a count of at least 1, got ${count}`,
+      `instance group m_0 of model m: expected a count of at least 1, got ${count}`,
     ]);
   });
 
@@ -116,7 +116,7 @@ describe("validating a configuration", () => {
 describe("validating options", () => {
   it("rejects misspelt names and lists the known ones", () => {
     expect(validateOptions({ maxBatchsize: 3 } as ModelOptions)[0]).toMatch(
-      /^config has an unknown option 'maxBatchsize'; known are batching, maxBatchSize, /,
+      /^config has an unknown option 'maxBatchsize': expected one of batching, maxBatchSize, /,
     );
     expect(validateOptions({ batcher: { delay: 3 } } as ModelOptions)[0]).toContain(
       "config.batcher has an unknown",
@@ -128,11 +128,11 @@ describe("validating options", () => {
 
   it("rejects contradicting options", () => {
     expect(validateOptions({ batching: false, maxBatchSize: 8, batcher: {} })).toEqual([
-      "config.maxBatchSize is 8 but config.batching is false",
-      "config.batcher is given but config.batching is false",
+      "config.maxBatchSize is 8, but config.batching is false: leave one of them out",
+      "config.batcher is given, but config.batching is false: leave one of them out",
     ]);
     expect(validateOptions({ batching: true, maxBatchSize: 0 })).toEqual([
-      "config.maxBatchSize is 0 but config.batching is true",
+      "config.maxBatchSize is 0, but config.batching is true: leave one of them out",
     ]);
   });
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { queueFullError } from "../../src/errors/queue-full-error.js";
+import { isTimeout, noAnswerError, timeoutError } from "../../src/errors/timeout-error.js";
 import { TritonError } from "../../src/errors/triton-error.js";
+import { packError, unpackError } from "../../src/instance/worker/messages.js";
 
 describe("TritonError", () => {
   it("is recognised by its brand, even from another copy of the library", () => {
@@ -19,5 +22,32 @@ describe("TritonError", () => {
   it("passes through unchanged when a model throws it", () => {
     const error = new TritonError("NOT_FOUND", "no such user");
     expect(TritonError.from(error)).toBe(error);
+  });
+
+  it("has the reason that it was given, and otherwise the general reason of its code", () => {
+    expect(new TritonError("UNAVAILABLE", "x", { reason: "MODEL_BUSY" }).reason).toBe("MODEL_BUSY");
+    expect(new TritonError("UNAVAILABLE", "x").reason).toBe("UNAVAILABLE");
+    expect(TritonError.from(new Error("x")).reason).toBe("INTERNAL");
+    expect(queueFullError("", 5)).toMatchObject({ reason: "QUEUE_FULL", retryAfterMs: 5 });
+  });
+
+  it("does not take a reason of another code", () => {
+    // @ts-expect-error INVALID_INPUT belongs to INVALID_ARG
+    expect(new TritonError("UNAVAILABLE", "x", { reason: "INVALID_INPUT" }).code).toBe("UNAVAILABLE");
+  });
+
+  it("is known as a timeout by its reason, whatever its text", () => {
+    expect(isTimeout(timeoutError())).toBe(true);
+    expect(isTimeout(noAnswerError(5))).toBe(true);
+    expect(isTimeout(new TritonError("UNAVAILABLE", "Request timeout expired"))).toBe(false);
+  });
+
+  it("keeps its reason on the way to a worker and back", () => {
+    const error = new TritonError("UNAVAILABLE", "x", { reason: "TIME_LIMIT_EXCEEDED" });
+    expect(unpackError(structuredClone(packError(error)))).toMatchObject({
+      code: "UNAVAILABLE",
+      message: "x",
+      reason: "TIME_LIMIT_EXCEEDED",
+    });
   });
 });

@@ -85,10 +85,10 @@ describe("the rate limiter", () => {
     expect(createRateLimiter("off", [{ name: "R", count: 1 }])).toBeUndefined();
     expect(createRateLimiter("execution_count")).toBeInstanceOf(RateLimiter);
     expect(thrownText(() => createRateLimiter("on" as "off"))).toBe(
-      "INVALID_ARG rateLimit must be 'execution_count' or 'off', got 'on'",
+      "INVALID_ARG rateLimit: expected 'execution_count' or 'off', got 'on'",
     );
     expect(thrownText(() => createRateLimiter("execution_count", [{ name: "R", count: -1 }]))).toBe(
-      "INVALID_ARG rateLimitResources: there cannot be -1 of resource 'R'",
+      "INVALID_ARG rateLimitResources: expected a non-negative integer as the count of 'R', got -1",
     );
   });
 });

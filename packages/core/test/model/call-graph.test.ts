@@ -28,7 +28,7 @@ describe("the call graph of models", () => {
     graph.enter(["a/1"], busy("b/1"));
     const leave = graph.enter(["b/1"], busy("c/1"));
     expect(thrownText(() => graph.enter(["c/1"], busy("a/1")))).toBe(
-      "UNAVAILABLE model 'c/1' cannot wait for model 'a/1', which is busy and waits for it",
+      "UNAVAILABLE model 'c/1' cannot call model 'a/1', which is busy and waits for 'c/1': try again, or add instances",
     );
     graph.enter(["c/1"], idle("a/1"))();
     leave();

@@ -14,9 +14,9 @@ describe("version directories of a model", () => {
     expect(readVersionDirectories(names)).toEqual({
       versions: [],
       ignored: [
-        "ignore version directory '0' which is no version: versions are integers of at least 1",
+        "ignore version directory '0' which is not a version: expected an integer of at least 1",
         "ignore version directory '01' which contains leading zeros in its directory name",
-        "ignore version directory '-1' which is no version: versions are integers of at least 1",
+        "ignore version directory '-1' which is not a version: expected an integer of at least 1",
         "ignore version directory 'abc' which fails to convert to integral number",
         "ignore version directory '2x' which fails to convert to integral number",
         "ignore version directory '+1' which fails to convert to integral number",

@@ -23,6 +23,6 @@ it("a server whose repository directory is missing stays ready and logs one warn
   for (let i = 0; i < 3; i++) expect(await probe()).toBe(true);
   await vi.waitFor(() => expect(warn).toHaveBeenCalled());
   expect(warn.mock.calls).toEqual([
-    [`failed to stat file ${path}: the models that are loaded stay in service, but none can be loaded again`],
+    [`failed to stat file ${path}: its loaded models stay in service, but none of its models can be loaded`],
   ]);
 });

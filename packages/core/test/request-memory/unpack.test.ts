@@ -80,8 +80,8 @@ describe("the compression ratio", () => {
     await expect(output).rejects.toMatchObject({
       kind: "RATIO",
       message:
-        `request unpacks to more than 100 times its compressed size of ${bomb.length} bytes. Use ` +
-        "--max-compression-ratio to increase the limit.",
+        `the decompressed request has more than 100 times its compressed size of ${bomb.length} bytes. Raise ` +
+        "requestMemory.maxCompressionRatio (--max-compression-ratio).",
     });
     expect(memory.refusals.RATIO).toBe(1);
   });
@@ -113,8 +113,8 @@ describe("concurrent decompressions", () => {
       code: "UNAVAILABLE",
       retryAfterMs: 1000,
       message:
-        "request refused: too many compressed requests are to be unpacked (1 run, 1 wait). Try again later, or use " +
-        "--max-waiting-decompressions to increase the limit.",
+        "request refused: too many compressed requests wait to be decompressed (1 run, 1 wait). Try again later, or raise " +
+        "requestMemory.maxWaitingDecompressions (--max-waiting-decompressions).",
     });
     expect((await Promise.all([first!.output, second!.output])).map(String)).toEqual(["x", "x"]);
     expect(memory.refusals.QUEUE).toBe(1);

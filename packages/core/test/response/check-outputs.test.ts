@@ -46,7 +46,7 @@ describe("the result of a callback", () => {
 
 describe("a wrong result is reported with the declared and the returned value", () => {
   it("when it is not an object", () => {
-    const expected = "must return an object with its outputs by name, got";
+    const expected = "returned a wrong value: expected an object with its outputs by name, got";
     expect([undefined, null, 3, [good], "y"].map((value) => fault(value))).toEqual([
       `${expected} undefined`,
       `${expected} null`,
@@ -57,12 +57,12 @@ describe("a wrong result is reported with the declared and the returned value", 
   });
 
   it("when an output has an unknown name", () => {
-    expect(fault({ ...good, z: [[1]] })).toBe("returned output 'z', declared are ['y', 'label']");
+    expect(fault({ ...good, z: [[1]] })).toBe("returned an unknown output 'z': expected ['y', 'label']");
   });
 
   it("when an output is missing", () => {
-    expect(fault({ y: good.y })).toBe("did not return output 'label', got ['y']");
-    expect(fault({ y: good.y }, 1, ["label"])).toBe("did not return output 'label', got ['y']");
+    expect(fault({ y: good.y })).toBe("did not return output 'label': got ['y']");
+    expect(fault({ y: good.y }, 1, ["label"])).toBe("did not return output 'label': got ['y']");
   });
 
   it("when elements have another type", () => {
@@ -79,16 +79,20 @@ describe("a wrong result is reported with the declared and the returned value", 
 
   it("when an array does not fill the shape", () => {
     expect(fault({ ...good, y: new Float32Array(5) }, 2)).toBe(
-      "returned a wrong output 'y': an array of 5 elements does not fill shape [2,3]",
+      "returned a wrong output 'y': expected elements for shape [2,3], got an array of 5",
     );
   });
 
   it("when the rank differs", () => {
-    expect(fault({ ...good, y: [1, 2, 3] })).toBe("returned output 'y' with shape [3], declared is [-1,3]");
+    expect(fault({ ...good, y: [1, 2, 3] })).toBe(
+      "returned a wrong output 'y': expected shape [-1,3], got [3]",
+    );
   });
 
   it("when a fixed dimension differs", () => {
-    expect(fault({ ...good, y: [[1, 2]] })).toBe("returned output 'y' with shape [1,2], declared is [-1,3]");
+    expect(fault({ ...good, y: [[1, 2]] })).toBe(
+      "returned a wrong output 'y': expected shape [-1,3], got [1,2]",
+    );
   });
 
   it("when the row count differs from the batch", () => {
@@ -111,15 +115,15 @@ describe("output tensors of a backend", () => {
 
   it("are checked by the same rules", () => {
     expect(tensorFault({ y: Tensor.fromBytes("FP64", [1, 3], new Uint8Array(24)) })).toBe(
-      "returned output 'y' as FP64, declared is FP32",
+      "returned a wrong output 'y': expected FP32, got FP64",
     );
-    expect(tensorFault({ y: ones(1, 3), z: ones(1) })).toBe("returned output 'z', declared are ['y']");
+    expect(tensorFault({ y: ones(1, 3), z: ones(1) })).toBe("returned an unknown output 'z': expected ['y']");
     expect(tensorFault({ y: fp32([1, 3], [1, 2]) })).toBe(
-      "returned output 'y' with 2 elements for shape [1,3]",
+      "returned a wrong output 'y': expected 3 elements for shape [1,3], got 2",
     );
     expect(tensorFault({ y: ones(1, 3) }, 2)).toBe(
       "INTERNAL Received output tensors with different batch sizes: y: (1, 3). Expected batch size: 2. ",
     );
-    expect(tensorFault({})).toBe("did not return output 'y', got []");
+    expect(tensorFault({})).toBe("did not return output 'y': got []");
   });
 });

@@ -135,8 +135,8 @@ describe("queue policies", () => {
       const bench = await BatcherBench.open({ batcher: timeout({ allowTimeoutOverride }), execMs: 50 });
       bench.send("a");
       await bench.clock.advance(1);
-      bench.send("short", { timeoutMicroseconds: 2000 });
-      bench.send("long", { timeoutMicroseconds: 9000 });
+      bench.send("short", { queueTimeoutMicroseconds: 2000 });
+      bench.send("long", { queueTimeoutMicroseconds: 9000 });
       await bench.clock.advance(20);
       return bench.outcomes;
     };
@@ -155,7 +155,7 @@ describe("queue policies", () => {
     const bench = await BatcherBench.open({ batcher, execMs: 50 });
     bench.send("a");
     await bench.clock.advance(1);
-    bench.send("short", { timeoutMicroseconds: 2000 });
+    bench.send("short", { queueTimeoutMicroseconds: 2000 });
     bench.send("none");
     await bench.clock.advance(20);
     expect(bench.outcomes).toEqual(["short: UNAVAILABLE Request timeout expired @3"]);

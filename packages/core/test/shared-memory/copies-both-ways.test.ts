@@ -53,10 +53,10 @@ describe("a shared memory region of a client", () => {
     expect(region.read(0, 4)).toEqual(new Uint8Array(Float32Array.of(1).buffer));
     expect(region.read()).toHaveLength(64);
     expect(() => region.write(new Uint8Array(8), 60)).toThrow(
-      `8 bytes at 60 are not in the shared memory region '${region.key}' of 64 bytes`,
+      `shared memory region '${region.key}': expected at most 64 bytes, got 8 bytes at offset 60`,
     );
-    expect(() => region.read(-1, 2)).toThrow("are not in the shared memory region");
-    expect(() => region.read(0.5, 2)).toThrow("are not in the shared memory region");
+    expect(() => region.read(-1, 2)).toThrow("expected at most 64 bytes");
+    expect(() => region.read(0.5, 2)).toThrow("expected at most 64 bytes");
   });
 
   test("returns strings, and rejects more strings than it holds", async () => {
@@ -69,8 +69,8 @@ describe("a shared memory region of a client", () => {
     ]);
     expect(tensor.byteLength).toBe(10);
     region.write(Uint32Array.of(0xffff_ffff), 3);
-    expect(() => region.tensor("BYTES", [1], 3)).toThrow("no 1 BYTES elements end within");
-    expect(() => region.tensor("BYTES", [100])).toThrow("no 100 BYTES elements end within");
+    expect(() => region.tensor("BYTES", [1], 3)).toThrow("expected 1 BYTES elements, got fewer");
+    expect(() => region.tensor("BYTES", [100])).toThrow("expected 100 BYTES elements, got fewer");
   });
 
   test("is reused when its key exists, unless only a new one is allowed", async () => {
@@ -82,13 +82,15 @@ describe("a shared memory region of a client", () => {
     expect([...larger.read(0, 1)]).toEqual([5]);
     await expect(SharedMemoryRegion.create(region.key, 16, { createOnly: true })).rejects.toMatchObject({
       code: "ALREADY_EXISTS",
-      message: `unable to create the shared memory region '${region.key}': it exists`,
+      message: `unable to create the shared memory region '${region.key}': it already exists`,
     });
     again.destroy();
     again.destroy();
     larger.destroy();
     expect(posix.open(region.key)).toBe(-1);
-    expect(() => again.read()).toThrow(`the shared memory region '${region.key}' has been destroyed`);
+    expect(() => again.read()).toThrow(
+      `cannot use the shared memory region '${region.key}': it has been destroyed`,
+    );
   });
 
   test.each([0, -1, 1.5, Number.NaN, 2 ** 53])("is rejected with %d bytes", async (byteSize) => {

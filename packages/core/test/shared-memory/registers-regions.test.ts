@@ -129,7 +129,7 @@ describe("client shared memory", () => {
     for (let i = 0; i < 10; i++) await memory.registerSystem(`r${i}`, { key, offset: 0, byteSize: 8 });
     await expect(memory.registerSystem("r", { key, offset: 0, byteSize: 8 })).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: "there are 10 shared memory regions already",
+      message: "cannot register shared memory region 'r': expected at most 10 regions; unregister one first",
     });
     memory.unregisterSystem("r7");
     await memory.registerSystem("r", { key, offset: 0, byteSize: 8 });
@@ -142,7 +142,7 @@ describe("client shared memory", () => {
     const memory = new SharedMemory(true, () => bindPosix(missing, "linux"));
     await expect(memory.registerSystem("r", { key: "/k", offset: 0, byteSize: 1 })).rejects.toMatchObject({
       code: "UNAVAILABLE",
-      message: "shared memory needs the package 'koffi': npm install koffi",
+      message: "cannot load the package 'koffi', which shared memory needs: npm install koffi",
     });
     await expect(bindPosix(missing, "win32")).rejects.toMatchObject({
       code: "UNSUPPORTED",

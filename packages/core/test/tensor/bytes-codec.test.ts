@@ -40,14 +40,14 @@ describe("the BYTES codec", () => {
       expect(thrown).toBe(
         whole.has(length)
           ? "nothing was thrown"
-          : `INVALID_ARG BYTES data of ${length} bytes ends inside an element`,
+          : `INVALID_ARG BYTES data of ${length} bytes ends in the middle of an element`,
       );
     }
   });
 
   it("rejects a missing element of 4 GiB - 1 without allocating memory for it", () => {
     const thrown = thrownText(() => decodeBytes(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 1)));
-    expect(thrown).toBe("INVALID_ARG BYTES data of 5 bytes ends inside an element");
+    expect(thrown).toBe("INVALID_ARG BYTES data of 5 bytes ends in the middle of an element");
   });
 
   it("decodes random bytes or rejects them with INVALID_ARG", () => {

@@ -105,12 +105,12 @@ describe("typed arrays", () => {
   it("are rejected when they do not fill the shape", () => {
     const five = new Float32Array(5);
     expect(fault(five, "FP32", [2, 2])).toBe(
-      "INVALID_ARG input 'x': an array of 5 elements does not fill shape [2,2]",
+      "INVALID_ARG input 'x': expected elements for shape [2,2], got an array of 5",
     );
-    expect(fault(five, "FP32", [-1, 2])).toContain("does not fill shape [-1,2]");
+    expect(fault(five, "FP32", [-1, 2])).toContain("expected elements for shape [-1,2]");
     expect(fault(new Float32Array(6), "FP32", [-1, -1])).toBe(
-      "INVALID_ARG input 'x': an array of 6 elements does not fill shape [-1,-1]; " +
-        "give an ndarray, the shape has more than one variable dimension",
+      "INVALID_ARG input 'x': expected elements for shape [-1,-1], got an array of 6; " +
+        "the shape has more than one variable dimension, so give an ndarray",
     );
   });
 

@@ -30,7 +30,9 @@ describe("a tensor over bytes", () => {
 
   it("rejects bytes that are not whole elements when the elements are read", () => {
     const tensor = Tensor.fromBytes("FP32", [2], new Uint8Array(7));
-    expect(thrownText(() => tensor.elements)).toBe("INVALID_ARG 7 bytes are not whole elements of FP32");
+    expect(thrownText(() => tensor.elements)).toBe(
+      "INVALID_ARG expected a whole number of FP32 elements, got 7 bytes",
+    );
   });
 
   it("creates the elements once", () => {

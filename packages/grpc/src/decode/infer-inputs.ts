@@ -1,5 +1,5 @@
 import { type DataType, isDataType, type RequestRegions, Tensor, wireShape } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
 import { decodeTypedContents } from "./typed-contents.js";
@@ -35,6 +35,7 @@ function checkDeclarations({ id, inputs }: inference.ModelInferRequest): void {
     if (names?.has(name ?? "")) {
       throw invalidArgument(
         `[request id: ${id || "<id_unknown>"}] input '${name}' already exists in request`,
+        "INVALID_INPUT",
       );
     }
     names?.add(name ?? "");
@@ -54,7 +55,10 @@ function decodeInput(
   const range = decodeSharedMemoryRange(input);
   if (range !== undefined) {
     if (contents != null) {
-      throw invalidArgument(`unexpected 'content' provided when using shared memory for ${where}`);
+      throw invalidArgument(
+        `unexpected 'content' provided when using shared memory for ${where}`,
+        "INVALID_INPUT",
+      );
     }
     return Tensor.fromBytes(datatype, shape, regions.hold(range).read());
   }
@@ -62,12 +66,14 @@ function decodeInput(
     if (raw.used) {
       throw invalidArgument(
         `contents field must not be specified when using raw_input_contents for '${name}' for model '${modelName}'`,
+        "INVALID_INPUT",
       );
     }
     return decodeTypedContents(contents, datatype, shape, where);
   }
   const bytes = raw.next();
-  if (bytes === undefined) throw invalidArgument(`unable to find data for ${where} in request.`);
+  if (bytes === undefined)
+    throw invalidArgument(`unable to find data for ${where} in request.`, "INVALID_INPUT");
   return Tensor.fromBytes(datatype, shape, bytes);
 }
 

@@ -1,5 +1,5 @@
 import { type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "./invalid-argument.js";
 
 type Parameter = inference.InferParameter.$Properties;
@@ -10,7 +10,7 @@ export interface InferParameters {
   sequenceStart?: boolean;
   sequenceEnd?: boolean;
   priority?: number;
-  timeoutMicroseconds?: number;
+  queueTimeoutMicroseconds?: number;
   /** A stream is told of the end of a decoupled request also when no response carries it. */
   enableEmptyFinalResponse: boolean;
   parameters: Parameters;
@@ -81,7 +81,7 @@ function setCorrelationId(decoded: InferParameters, parameter: Parameter, key: s
 function setPriority(decoded: InferParameters, parameter: Parameter, key: string): void {
   if (parameter.parameterChoice === "int64Param") {
     if (parameter.int64Param! < 0)
-      throw invalidArgument("invalid value for 'priority', expected value >= 0.");
+      throw invalidArgument("invalid value for 'priority', expected value >= 0.", "INVALID_PARAMETER");
     decoded.priority = Number(parameter.int64Param);
   } else if (parameter.parameterChoice === "uint64Param") {
     decoded.priority = Number(parameter.uint64Param);
@@ -91,7 +91,7 @@ function setPriority(decoded: InferParameters, parameter: Parameter, key: string
 /** A timeout is unsigned: a negative one is as good as none that ends. */
 function setTimeout(decoded: InferParameters, parameter: Parameter, key: string): void {
   if (parameter.parameterChoice !== "int64Param") throw wrongKind(key, "int64_param");
-  decoded.timeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(parameter.int64Param!)));
+  decoded.queueTimeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(parameter.int64Param!)));
 }
 
 function customValue(key: string, parameter: Parameter): ParameterValue {
@@ -115,12 +115,16 @@ function bool(key: string, parameter: Parameter): boolean {
 }
 
 function wrongKind(key: string, expected: string): TritonError {
-  return invalidArgument(`invalid value type for '${key}' parameter, expected ${expected}.`);
+  return invalidArgument(
+    `invalid value type for '${key}' parameter, expected ${expected}.`,
+    "INVALID_PARAMETER",
+  );
 }
 
 function reservedKey(): TritonError {
   return invalidArgument(
     `parameter keys starting with '${RESERVED_PREFIX}' are reserved for Triton usage. Only the following keys ` +
       `starting with '${RESERVED_PREFIX}' are allowed: ${ENABLE_EMPTY_FINAL_RESPONSE}`,
+    "INVALID_PARAMETER",
   );
 }

@@ -1,7 +1,5 @@
 import { type ReadyModel, TritonError } from "@tritonjs/core";
-import { inference } from "#proto";
-import { decodeMessage } from "../proto/codec.js";
-import { eachField } from "../proto/each-field.js";
+import { decodeMessage, eachField, inference } from "@tritonjs/grpc-messages";
 import type { RequestDecoder } from "../transport/method.js";
 import { invalidArgument } from "./invalid-argument.js";
 
@@ -122,7 +120,10 @@ function checkCounts(counts: PartCounts, models: Models): void {
 
 function check(kind: string, count: number, limit: number): void {
   if (count <= limit) return;
-  throw invalidArgument(`request has ${count} ${kind}, which exceeds the maximum allowed number of ${limit}`);
+  throw invalidArgument(
+    `request has ${count} ${kind}, which exceeds the maximum allowed number of ${limit}`,
+    "REQUEST_TOO_LARGE",
+  );
 }
 
 function tensorsOfModel({ modelName, modelVersion }: PartCounts, models: Models) {

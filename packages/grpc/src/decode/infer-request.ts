@@ -6,7 +6,7 @@ import {
   type RequestTrace,
   type Tensor,
 } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { decodeInputs } from "./infer-inputs.js";
 import { decodeInferParameters, type InferParameters } from "./infer-parameters.js";
 import { decodeOutputForms, NO_FORMS, type OutputForms, requestedOutputNames } from "./requested-outputs.js";
@@ -24,7 +24,7 @@ export class DecodedRequest implements InferInit, InferParameters {
   requestedOutputs = NO_NAMES;
   parameters: Parameters = NO_PARAMETERS;
   priority = 0;
-  timeoutMicroseconds = 0;
+  queueTimeoutMicroseconds = 0;
   correlationId: bigint | string | undefined = undefined;
   sequenceStart = false;
   sequenceEnd = false;

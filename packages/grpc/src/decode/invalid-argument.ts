@@ -1,6 +1,6 @@
-import { TritonError } from "@tritonjs/core";
+import { type ReasonOf, TritonError } from "@tritonjs/core";
 
 /** The error of a request that cannot be understood. */
-export function invalidArgument(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+export function invalidArgument(message: string, reason?: ReasonOf<"INVALID_ARG">): TritonError {
+  return new TritonError("INVALID_ARG", message, reason === undefined ? {} : { reason });
 }

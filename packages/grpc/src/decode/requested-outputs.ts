@@ -1,5 +1,5 @@
 import type { RegionRange, RequestRegions } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
 
@@ -48,7 +48,10 @@ function decodeForm(output: RequestedOutput, regions: RequestRegions): OutputFor
   const classes = classificationCount(output);
   if (range === undefined) return classes === undefined ? undefined : { classes };
   if (classes !== undefined) {
-    throw invalidArgument("output can't set both 'shared_memory_region' and 'classification'");
+    throw invalidArgument(
+      "output can't set both 'shared_memory_region' and 'classification'",
+      "INVALID_REQUESTED_OUTPUT",
+    );
   }
   return { range: regions.hold(range) };
 }
@@ -57,9 +60,16 @@ function classificationCount(output: RequestedOutput): number | undefined {
   const parameter = output.parameters?.classification;
   if (parameter === undefined) return undefined;
   if (parameter.parameterChoice !== "int64Param") {
-    throw invalidArgument("invalid value type for 'classification' parameter, expected int64_param");
+    throw invalidArgument(
+      "invalid value type for 'classification' parameter, expected int64_param",
+      "INVALID_REQUESTED_OUTPUT",
+    );
   }
   const count = parameter.int64Param ?? 0;
-  if (count <= 0) throw invalidArgument("invalid value for 'classification' parameter, expected >= 0");
+  if (count <= 0)
+    throw invalidArgument(
+      "invalid value for 'classification' parameter, expected >= 0",
+      "INVALID_REQUESTED_OUTPUT",
+    );
   return Number(count);
 }

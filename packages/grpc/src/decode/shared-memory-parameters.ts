@@ -1,5 +1,5 @@
 import type { RequestedRange, TritonError } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "./invalid-argument.js";
 
 /** An input or a requested output, as far as its parameters go. */
@@ -27,6 +27,7 @@ export function decodeSharedMemoryRange({ name, parameters }: Parameterized): Re
   if (byteSize === undefined) {
     throw invalidArgument(
       `'${BYTE_SIZE}' must be specified along with '${REGION}' parameter for tensor '${name}'`,
+      "INVALID_REGION",
     );
   }
   return { region: region.stringParam ?? "", offset: offset ?? 0, byteSize };
@@ -41,7 +42,10 @@ function integer(
   const parameter = parameters?.[key];
   if (parameter === undefined) return undefined;
   if (!hasRegion) {
-    throw invalidArgument(`'${key}' can not be specified without '${REGION}' parameter for tensor '${name}'`);
+    throw invalidArgument(
+      `'${key}' can not be specified without '${REGION}' parameter for tensor '${name}'`,
+      "INVALID_REGION",
+    );
   }
   if (parameter.parameterChoice !== "int64Param") throw wrongKind(key, name, "int64_param");
   return parameter.int64Param ?? 0;
@@ -50,5 +54,6 @@ function integer(
 function wrongKind(key: string, name: string | null | undefined, expected: string): TritonError {
   return invalidArgument(
     `invalid value type for '${key}' parameter for tensor '${name}', expected ${expected}.`,
+    "INVALID_REGION",
   );
 }

@@ -1,70 +1,6 @@
 import { type DataType, type Shape, Tensor } from "@tritonjs/core";
-import type { inference } from "#proto";
+import { ContentsError, type inference, typedElements } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "./invalid-argument.js";
-
-type Contents = inference.InferTensorContents.$Properties;
-type Elements = Parameters<typeof Tensor.fromElements>[2];
-type Integers = readonly (number | bigint)[];
-
-/** A field of `InferTensorContents`: the data types that use it, and how its values become elements of each. */
-interface ContentsField {
-  readonly name: Exclude<keyof Contents, "$unknowns">;
-  /** Data type named when the field is used for a tensor of another one. */
-  readonly datatype: DataType;
-  readonly elements: Partial<Record<DataType, (values: never) => Elements>>;
-}
-
-/** In the order in which Triton looks at them. Values that an element has no room for are cut. */
-const FIELDS: readonly ContentsField[] = [
-  {
-    name: "boolContents",
-    datatype: "BOOL",
-    elements: { BOOL: (values: readonly boolean[]) => Uint8Array.from(values, Number) },
-  },
-  {
-    name: "intContents",
-    datatype: "INT32",
-    elements: {
-      INT8: (values: readonly number[]) => Int8Array.from(values),
-      INT16: (values: readonly number[]) => Int16Array.from(values),
-      INT32: (values: readonly number[]) => Int32Array.from(values),
-    },
-  },
-  {
-    name: "int64Contents",
-    datatype: "INT64",
-    elements: { INT64: (values: Integers) => BigInt64Array.from(values, BigInt) },
-  },
-  {
-    name: "uintContents",
-    datatype: "UINT32",
-    elements: {
-      UINT8: (values: readonly number[]) => Uint8Array.from(values),
-      UINT16: (values: readonly number[]) => Uint16Array.from(values),
-      UINT32: (values: readonly number[]) => Uint32Array.from(values),
-    },
-  },
-  {
-    name: "uint64Contents",
-    datatype: "UINT64",
-    elements: { UINT64: (values: Integers) => BigUint64Array.from(values, BigInt) },
-  },
-  {
-    name: "fp32Contents",
-    datatype: "FP32",
-    elements: { FP32: (values: readonly number[]) => Float32Array.from(values) },
-  },
-  {
-    name: "fp64Contents",
-    datatype: "FP64",
-    elements: { FP64: (values: readonly number[]) => Float64Array.from(values) },
-  },
-  {
-    name: "bytesContents",
-    datatype: "BYTES",
-    elements: { BYTES: (values: Uint8Array[]) => values },
-  },
-];
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -75,29 +11,17 @@ const NO_BYTES = new Uint8Array(0);
  * @throws TritonError INVALID_ARG when the values are in a field of another data type, or in two fields.
  */
 export function decodeTypedContents(
-  contents: Contents,
+  contents: inference.InferTensorContents.$Properties,
   datatype: DataType,
   shape: Shape,
   where: string,
 ): Tensor {
-  let elements: Elements | undefined;
-  for (const field of FIELDS) {
-    const values = contents[field.name];
-    if (values == null || values.length === 0) continue;
-    if (elements !== undefined) {
-      throw invalidArgument(
-        `unexpected explicit tensor data for ${where}, binary data was already supplied.`,
-      );
-    }
-    const toElements = field.elements[datatype];
-    if (toElements === undefined) {
-      throw invalidArgument(
-        `unexpected explicit tensor data for ${where} of type '${field.datatype}', expected datatype '${datatype}'`,
-      );
-    }
-    elements = toElements(values as never);
+  try {
+    const elements = typedElements(contents, datatype, where);
+    return elements === undefined
+      ? Tensor.fromBytes(datatype, shape, NO_BYTES)
+      : Tensor.fromElements(datatype, shape, elements);
+  } catch (error) {
+    throw error instanceof ContentsError ? invalidArgument(error.message, "INVALID_INPUT") : error;
   }
-  return elements === undefined
-    ? Tensor.fromBytes(datatype, shape, NO_BYTES)
-    : Tensor.fromElements(datatype, shape, elements);
 }

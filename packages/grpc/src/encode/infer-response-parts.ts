@@ -1,6 +1,5 @@
 import { TritonError } from "@tritonjs/core";
-import { inference } from "#proto";
-import { encodeMessage } from "../proto/codec.js";
+import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 
 /*
  * A response on the wire, without copying its outputs:
@@ -57,6 +56,7 @@ function checkSize(size: number): void {
   throw new TritonError(
     "INVALID_ARG",
     `Response has byte size ${size} which exceeds gRPC's byte size limit ${MAX_MESSAGE_SIZE}.`,
+    { reason: "RESPONSE_TOO_LARGE" },
   );
 }
 

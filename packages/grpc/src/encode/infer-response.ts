@@ -1,5 +1,5 @@
 import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import type { OutputForms } from "../decode/requested-outputs.js";
 import { encodeParameters } from "./infer-parameter.js";
 

@@ -1,5 +1,5 @@
 import { type InferenceResponse, type ReadyModel, TritonError } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import type { DecodedRequest } from "../decode/infer-request.js";
 import { encodeInferResponse } from "./infer-response.js";
 

@@ -19,7 +19,10 @@ export function headerForwarding(pattern: string | RegExp | undefined): HeaderFo
     for (const [name, value] of headers.entries()) {
       if (!matcher.test(name)) continue;
       if (isReservedParameter(name)) {
-        throw invalidArgument(`Header '${name}' is reserved for Triton usage and cannot be forwarded.`);
+        throw invalidArgument(
+          `Header '${name}' is reserved for Triton usage and cannot be forwarded.`,
+          "INVALID_PARAMETER",
+        );
       }
       forwarded.push([name, value]);
     }

@@ -1,5 +1,5 @@
 import type { InferenceService } from "@tritonjs/core";
-import { grpc } from "#proto";
+import { grpc } from "@tritonjs/grpc-messages";
 import type { ResponseStream } from "../transport/call.js";
 import { type Method, serverStream } from "../transport/method.js";
 import type { Shutdown } from "./shutdown.js";

@@ -1,7 +1,6 @@
 import type { InferenceService } from "@tritonjs/core";
-import { grpc, inference } from "#proto";
+import { grpc, inference, inferencePath } from "@tritonjs/grpc-messages";
 import { type Method, unary } from "../transport/method.js";
-import { inferencePath } from "./paths.js";
 
 const { ServingStatus } = grpc.health.v1.HealthCheckResponse;
 

@@ -7,7 +7,7 @@ import {
   type RequestShare,
   TritonError,
 } from "@tritonjs/core";
-import type { inference } from "#proto";
+import { type inference, inferencePath } from "@tritonjs/grpc-messages";
 import { type DecodedRequest, decodeInferRequest } from "../decode/infer-request.js";
 import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeStreamResponseParts } from "../encode/infer-response-parts.js";
@@ -18,7 +18,6 @@ import { GrpcSampler } from "./grpc-trace.js";
 import type { InferContext } from "./infer.js";
 import { OpenRequests } from "./open-requests.js";
 import { OrderedResponses, type Place } from "./ordered-responses.js";
-import { inferencePath } from "./paths.js";
 
 type RequestMessage = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;

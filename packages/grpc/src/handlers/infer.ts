@@ -7,7 +7,7 @@ import {
   RequestRegions,
   TritonError,
 } from "@tritonjs/core";
-import type { inference } from "#proto";
+import { type inference, inferencePath } from "@tritonjs/grpc-messages";
 import { decodeInferRequest } from "../decode/infer-request.js";
 import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeInferResponse } from "../encode/infer-response.js";
@@ -16,7 +16,6 @@ import type { Call } from "../transport/call.js";
 import { type Method, unary } from "../transport/method.js";
 import type { HeaderForwarding } from "./forward-headers.js";
 import { GrpcSampler } from "./grpc-trace.js";
-import { inferencePath } from "./paths.js";
 import type { Shutdown } from "./shutdown.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
@@ -71,6 +70,7 @@ function refuseDecoupled({ config }: ReadyModel): void {
   throw new TritonError(
     "UNSUPPORTED",
     "ModelInfer RPC doesn't support models with decoupled transaction policy",
+    { reason: "DECOUPLED_MODEL" },
   );
 }
 
@@ -151,7 +151,9 @@ function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest)
 /** The one response of a request. */
 function single(first: InferenceResponse | TritonError | undefined, count: number): InferenceResponse {
   if (first === undefined || count > 1) {
-    throw new TritonError("INTERNAL", `expected a single response, got ${count}`);
+    throw new TritonError("INTERNAL", `expected a single response, got ${count}`, {
+      reason: "INVALID_OUTPUT",
+    });
   }
   if (TritonError.is(first)) throw first;
   return first;

@@ -1,7 +1,6 @@
 import { type InferenceService, type Log, TritonError } from "@tritonjs/core";
-import { inference } from "#proto";
+import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { type Method, unary } from "../transport/method.js";
-import { inferencePath } from "./paths.js";
 
 type Setting = inference.LogSettingsRequest.SettingValue.$Properties;
 
@@ -27,7 +26,9 @@ export function logMethods({ log }: InferenceService): Method[] {
 function change(log: Log, settings: Readonly<Record<string, Setting>>): void {
   const given = new Map(Object.entries(settings));
   if (given.has("log_file")) {
-    throw new TritonError("UNSUPPORTED", "log file location can not be updated through network protocol");
+    throw new TritonError("UNSUPPORTED", "log file location can not be updated through network protocol", {
+      reason: "SETTING_READ_ONLY",
+    });
   }
   const flags = { log_info: "info", log_warning: "warning", log_error: "error" } as const;
   for (const [name, key] of Object.entries(flags)) {
@@ -42,13 +43,15 @@ function change(log: Log, settings: Readonly<Record<string, Setting>>): void {
   if (format === undefined) return;
   const text = format.stringParam ?? expect("string", "log_format");
   if (text !== "default" && text !== "ISO8601") {
-    throw new TritonError("INVALID_ARG", `invalid argument for log_format, got: ${text}`);
+    throw new TritonError("INVALID_ARG", `invalid argument for log_format, got: ${text}`, {
+      reason: "INVALID_SETTING",
+    });
   }
   log.update({ format: text });
 }
 
 function expect(type: string, name: string): never {
-  throw new TritonError("INVALID_ARG", `expect ${type} for '${name}'`);
+  throw new TritonError("INVALID_ARG", `expect ${type} for '${name}'`, { reason: "INVALID_SETTING" });
 }
 
 function describe({ settings }: Log): Record<string, inference.LogSettingsResponse.SettingValue.$Properties> {

@@ -1,5 +1,5 @@
-import { descriptors, type FileDescriptor } from "#descriptors";
-import { grpc } from "#proto";
+import { grpc } from "@tritonjs/grpc-messages";
+import { descriptors, type FileDescriptor } from "@tritonjs/grpc-messages/descriptors";
 import { STATUS } from "../status-from-code.js";
 import type { DuplexStream } from "../transport/call.js";
 import { duplex, type Method } from "../transport/method.js";

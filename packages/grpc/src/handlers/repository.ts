@@ -1,8 +1,7 @@
 import { type InferenceService, type LoadParameters, TritonError } from "@tritonjs/core";
-import { inference } from "#proto";
+import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "../decode/invalid-argument.js";
 import { type Method, unary } from "../transport/method.js";
-import { inferencePath } from "./paths.js";
 
 type Parameters = Readonly<Record<string, inference.ModelRepositoryParameter.$Properties>>;
 
@@ -62,10 +61,14 @@ function loadParameters(parameters: Parameters): LoadParameters {
   let config: string | undefined;
   for (const [key, { parameterChoice, stringParam, bytesParam }] of Object.entries(parameters)) {
     const expected = key === "config" ? "stringParam" : key.startsWith("file:") ? "bytesParam" : undefined;
-    if (expected === undefined) throw invalidArgument(`unrecognized load parameter '${key}'.`);
+    if (expected === undefined)
+      throw invalidArgument(`unrecognized load parameter '${key}'.`, "INVALID_LOAD_REQUEST");
     if (parameterChoice !== expected) {
       const kind = expected === "stringParam" ? "string_param" : "bytes_param";
-      throw invalidArgument(`invalid value type for load parameter '${key}', expected ${kind}.`);
+      throw invalidArgument(
+        `invalid value type for load parameter '${key}', expected ${kind}.`,
+        "INVALID_LOAD_REQUEST",
+      );
     }
     if (key === "config") config = stringParam ?? "";
     else files.set(key.slice("file:".length), bytesParam ?? new Uint8Array());
@@ -76,5 +79,8 @@ function loadParameters(parameters: Parameters): LoadParameters {
 function unloadsDependents({ unload_dependents: dependents }: Parameters): boolean {
   if (dependents === undefined) return false;
   if (dependents.parameterChoice === "boolParam") return dependents.boolParam ?? false;
-  throw invalidArgument("invalid value type for 'unload_dependents' parameter, expected bool_param.");
+  throw invalidArgument(
+    "invalid value type for 'unload_dependents' parameter, expected bool_param.",
+    "INVALID_LOAD_REQUEST",
+  );
 }

@@ -29,7 +29,7 @@ export function toRestrictions(restricted: readonly RestrictedProtocols[]): Rest
     for (const protocol of protocols) {
       if (restrictions[protocol] !== undefined) {
         const text = `protocol '${protocol}' can not be specified in multiple config groups`;
-        throw new TritonError("INVALID_ARG", text);
+        throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
       }
       restrictions[protocol] = { header: key, value };
     }
@@ -47,7 +47,7 @@ function guarded(method: Method, gate: AccessGate): Method {
     const missing = gate.missingHeader(method.protocol, (header) => headers.get(onTheWire(header)));
     if (missing === undefined) return;
     const text = `This protocol is restricted, expecting header '${onTheWire(missing)}'`;
-    throw new TritonError("UNAVAILABLE", text);
+    throw new TritonError("UNAVAILABLE", text, { reason: "ACCESS_RESTRICTED" });
   };
   switch (method.kind) {
     case "unary":

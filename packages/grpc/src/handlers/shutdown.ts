@@ -67,5 +67,6 @@ function shuttingDown(): TritonError {
   return new TritonError(
     "UNAVAILABLE",
     "GRPC server is shutting down and has stopped accepting new requests.",
+    { reason: "SERVER_STOPPING" },
   );
 }

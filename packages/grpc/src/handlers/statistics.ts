@@ -1,7 +1,6 @@
 import type { InferenceService } from "@tritonjs/core";
-import { inference } from "#proto";
+import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { type Method, unary } from "../transport/method.js";
-import { inferencePath } from "./paths.js";
 
 /** `ModelStatistics`: of one model, or of all for an empty name. */
 export function statisticsMethods(service: InferenceService): Method[] {

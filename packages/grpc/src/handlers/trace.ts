@@ -7,9 +7,8 @@ import {
   TritonError,
   traceSettingTexts,
 } from "@tritonjs/core";
-import { inference } from "#proto";
+import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { type Method, unary } from "../transport/method.js";
-import { inferencePath } from "./paths.js";
 
 type Settings = Readonly<Record<string, inference.TraceSettingRequest.SettingValue.$Properties>>;
 
@@ -25,9 +24,14 @@ export function traceMethods(service: InferenceService): Method[] {
       },
       async ({ settings, modelName }) => {
         const { tracing } = service;
-        if (tracing === undefined) throw new TritonError("UNAVAILABLE", "the server does not support trace");
+        if (tracing === undefined)
+          throw new TritonError("UNAVAILABLE", "the server does not support trace", {
+            reason: "FEATURE_DISABLED",
+          });
         if (modelName !== "" && !(await service.checkModelReady(modelName, ""))) {
-          throw new TritonError("INVALID_ARG", `Request for unknown model : ${modelName}`);
+          throw new TritonError("INVALID_ARG", `Request for unknown model : ${modelName}`, {
+            reason: "MODEL_NOT_AVAILABLE",
+          });
         }
         const given = settings ?? {};
         if (Object.keys(given).length > 0) tracing.update(modelName, readChanges(given));
@@ -46,7 +50,9 @@ export function traceMethods(service: InferenceService): Method[] {
 function readChanges(settings: Settings): TraceChanges {
   const given = new Map(Object.entries(settings));
   if (given.has("trace_file")) {
-    throw new TritonError("UNSUPPORTED", "trace file location can not be updated through network protocol");
+    throw new TritonError("UNSUPPORTED", "trace file location can not be updated through network protocol", {
+      reason: "SETTING_READ_ONLY",
+    });
   }
   const changes: TraceChanges = {};
   if (given.has("trace_level")) {
@@ -57,7 +63,10 @@ function readChanges(settings: Settings): TraceChanges {
   const one = <T>(name: string, read: (text: string) => T): T | null | undefined => {
     if (!given.has(name)) return undefined;
     const [text, ...more] = given.get(name)?.value ?? [];
-    if (more.length > 0) throw new TritonError("INVALID_ARG", `expect only 1 value for '${name}'`);
+    if (more.length > 0)
+      throw new TritonError("INVALID_ARG", `expect only 1 value for '${name}'`, {
+        reason: "INVALID_SETTING",
+      });
     return text === undefined ? null : read(text);
   };
   const rate = one("trace_rate", (text) => readTraceNumber("trace_rate", text));

@@ -1,5 +1,11 @@
 import { type EndpointGroup, TritonError } from "@tritonjs/core";
-import { decodeMessage, encodeMessage, type MessageDecoder, type MessageEncoder } from "../proto/codec.js";
+import {
+  decodeMessage,
+  encodeMessage,
+  FieldLimitError,
+  type MessageDecoder,
+  type MessageEncoder,
+} from "@tritonjs/grpc-messages";
 import { STATUS } from "../status-from-code.js";
 import type { Call, DuplexStream, ResponseStream } from "./call.js";
 import { RefusedCall } from "./refused-call.js";
@@ -90,12 +96,22 @@ function base<Q, R>({ path, protocol, request, response }: MethodInit<Q, R>): Me
     path,
     protocol,
     decode: (bytes) =>
-      "decodeRequest" in request ? request.decodeRequest(bytes) : decodeMessage(request, bytes, MAX_FIELDS),
+      "decodeRequest" in request ? request.decodeRequest(bytes) : decodeBounded(request, bytes),
     encode: (message) =>
       "encodeParts" in response
         ? response.encodeParts(message as R)
         : [encodeMessage(response, message as R)],
   };
+}
+
+/** @throws TritonError INVALID_ARG for a message with too many fields. */
+function decodeBounded<Q>(type: MessageDecoder<Q>, bytes: Uint8Array): Q {
+  try {
+    return decodeMessage(type, bytes, MAX_FIELDS);
+  } catch (error) {
+    if (!(error instanceof FieldLimitError)) throw error;
+    throw new TritonError("INVALID_ARG", error.message, { reason: "REQUEST_TOO_LARGE" });
+  }
 }
 
 /**

@@ -8,13 +8,13 @@ import {
   Metadata,
   type ServiceError,
 } from "@grpc/grpc-js";
-import { inference } from "#proto";
 import {
   decodeMessage,
   encodeMessage,
+  inference,
   type MessageDecoder,
   type MessageEncoder,
-} from "../../src/proto/codec.js";
+} from "@tritonjs/grpc-messages";
 
 const MESSAGE_SIZE = { "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 };
 

@@ -1,6 +1,6 @@
 import type { ClientDuplexStream, ServiceError } from "@grpc/grpc-js";
 import type { InferenceRequest } from "@tritonjs/core";
-import type { inference } from "#proto";
+import type { inference } from "@tritonjs/grpc-messages";
 import { FakeService, responseTo } from "./fake-service.js";
 
 type Received = inference.ModelStreamInferResponse;

@@ -20,7 +20,7 @@ export class DecodedRequest implements InferInit {
   requestedOutputs = NO_NAMES;
   parameters: Parameters = NO_PARAMETERS;
   priority = 0;
-  timeoutMicroseconds = 0;
+  queueTimeoutMicroseconds = 0;
   correlationId: bigint | string | undefined = undefined;
   sequenceStart = false;
   sequenceEnd = false;
@@ -36,7 +36,7 @@ export class DecodedRequest implements InferInit {
     request.requestedOutputs = this.requestedOutputs;
     request.parameters = this.parameters;
     request.priority = this.priority;
-    request.timeoutMicroseconds = this.timeoutMicroseconds;
+    request.queueTimeoutMicroseconds = this.queueTimeoutMicroseconds;
     request.correlationId = this.correlationId;
     request.sequenceStart = this.sequenceStart;
     request.sequenceEnd = this.sequenceEnd;

@@ -34,7 +34,8 @@ export async function decompress(
   encoding: Exclude<RequestEncoding, "identity">,
   maxBytes: number,
 ): Promise<Uint8Array> {
-  if (body.length === 0) throw new TritonError("INVALID_ARG", "nothing to be decompressed");
+  if (body.length === 0)
+    throw new TritonError("INVALID_ARG", "nothing to be decompressed", { reason: "INVALID_BODY" });
   if (request.gone) throw new ClientGone();
   const headerSize = gzipDataStart(body);
   const gone = new AbortController();
@@ -61,12 +62,15 @@ function toTritonError(fault: UnpackFault, encoding: string, maxBytes: number): 
         "INVALID_ARG",
         `Decompressed data size exceeds the maximum allowed value of ${maxBytes} bytes. ` +
           "Use --http-max-input-size to increase the limit.",
-        { cause: fault },
+        { reason: "REQUEST_TOO_LARGE", cause: fault },
       );
     case "RATIO":
-      return new TritonError("INVALID_ARG", fault.message, { cause: fault });
+      return new TritonError("INVALID_ARG", fault.message, { reason: "INVALID_BODY", cause: fault });
     case "DATA":
-      return new TritonError("INVALID_ARG", `request body is not valid ${encoding} data`, { cause: fault });
+      return new TritonError("INVALID_ARG", `request body is not valid ${encoding} data`, {
+        reason: "INVALID_BODY",
+        cause: fault,
+      });
   }
 }
 

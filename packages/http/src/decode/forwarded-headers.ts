@@ -19,6 +19,7 @@ export function forwardHeaders(
       throw new TritonError(
         "INVALID_ARG",
         `Header '${name}' is reserved for Triton usage and cannot be forwarded.`,
+        { reason: "INVALID_PARAMETER" },
       );
     }
     all[name] = rawHeaders[i + 1]!;

@@ -78,13 +78,15 @@ class GenerateReader {
     }
     if (!(value instanceof JsonObject)) {
       const fault = "attempt to access JSON non-object as object";
-      throw new TritonError("INTERNAL", `Expected JSON object for keyword: '${NESTED}': ${fault}`);
+      throw new TritonError("INTERNAL", `Expected JSON object for keyword: '${NESTED}': ${fault}`, {
+        reason: "MALFORMED_JSON",
+      });
     }
     try {
       for (const name of value.written()) this.#readMember(name, value.get(name)!);
     } catch (thrown) {
-      const { code, message } = TritonError.from(thrown);
-      throw new TritonError(code, `Converting keyword: '${NESTED}': ${message}`);
+      const { code, message, reason } = TritonError.from(thrown);
+      throw new TritonError(code, `Converting keyword: '${NESTED}': ${message}`, { reason });
     }
   }
 
@@ -121,5 +123,5 @@ function fitShape(name: string, shape: readonly number[], count: number): number
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
 }

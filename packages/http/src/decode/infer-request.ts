@@ -55,5 +55,6 @@ export function inferenceHeaderLength(header: string | undefined, bodyLength: nu
   throw new TritonError(
     "INVALID_ARG",
     `inference header size should be in range (0, ${bodyLength}), got: ${header}`,
+    { reason: "INVALID_BODY" },
   );
 }

@@ -11,7 +11,9 @@ import type { PlainJson } from "../json/write-json.js";
  */
 export function changeLog(log: Log, request: JsonValue): void {
   if (setting(request, "log_file") !== undefined) {
-    throw new TritonError("UNSUPPORTED", "log file location can not be updated through network protocol");
+    throw new TritonError("UNSUPPORTED", "log file location can not be updated through network protocol", {
+      reason: "SETTING_READ_ONLY",
+    });
   }
   const info = setting(request, "log_info");
   if (info !== undefined) log.update({ info: asBoolean(info) });
@@ -44,5 +46,7 @@ function setting(request: JsonValue, name: string): JsonValue | undefined {
 
 function logFormat(text: string): LogFormat {
   if (text === "default" || text === "ISO8601") return text;
-  throw new TritonError("UNAVAILABLE", `invalid argument for --log_format, got: ${text}`);
+  throw new TritonError("UNAVAILABLE", `invalid argument for --log_format, got: ${text}`, {
+    reason: "INVALID_LOG_FORMAT",
+  });
 }

@@ -16,6 +16,7 @@ export function decodeRawRequest(model: ReadyModel, body: Uint8Array, maxInputSi
       "INVALID_ARG",
       `Raw input has a byte_size (${body.length} bytes) that exceeds the maximum allowed value of ` +
         `${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`,
+      { reason: "REQUEST_TOO_LARGE" },
     );
   }
   const { config } = model;
@@ -73,5 +74,5 @@ function checkOneVariable(name: string, dims: readonly number[]): void {
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", PREFIX + message);
+  return new TritonError("INVALID_ARG", PREFIX + message, { reason: "INVALID_INPUT" });
 }

@@ -63,12 +63,13 @@ export function readElements(
   data: JsonArray,
 ): Tensor {
   if (!isDataType(datatype) || datatype === "BYTES") {
-    throw new TritonError("INVALID_ARG", `invalid datatype for input ${name}`);
+    throw new TritonError("INVALID_ARG", `invalid datatype for input ${name}`, { reason: "INVALID_INPUT" });
   }
   if (datatype === "FP16" || datatype === "BF16") {
     throw new TritonError(
       "INVALID_ARG",
       `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`,
+      { reason: "INVALID_INPUT" },
     );
   }
   return readNumbers(datatype, shape, count, data);
@@ -81,6 +82,7 @@ function checkByteSize(name: string, count: bigint, elementSize: number, maxInpu
       "INVALID_ARG",
       `byte size overflow for input '${name}': element count (${count}) * data type size (${size}) exceeds ` +
         `maximum allowed size (${MAX_INT64})`,
+      { reason: "INVALID_INPUT" },
     );
   }
   checkLimit(name, BigInt.asUintN(64, count * size), maxInputSize);
@@ -97,5 +99,6 @@ function checkLimit(name: string, byteSize: bigint, maxInputSize: number): void 
     "INVALID_ARG",
     `JSON input '${name}' has a byte_size (${byteSize} bytes) that exceeds the maximum allowed value of ` +
       `${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`,
+    { reason: "REQUEST_TOO_LARGE" },
   );
 }

@@ -49,11 +49,11 @@ export function readNumbers(datatype: NumericDataType, shape: Shape, count: numb
   try {
     const elements: (number | bigint)[] = [];
     collect(reader, data, count, elements, 0);
-    if (elements.length !== count) throw new TritonError("INTERNAL", MISMATCH);
+    if (elements.length !== count) throw new TritonError("INTERNAL", MISMATCH, { reason: "MALFORMED_JSON" });
     return Tensor.fromElements(datatype, shape, convert(datatype, elements));
   } catch (thrown) {
-    const { code, message } = TritonError.from(thrown);
-    throw new TritonError(code, `Unable to parse 'data': ${message}`);
+    const { code, message, reason } = TritonError.from(thrown);
+    throw new TritonError(code, `Unable to parse 'data': ${message}`, { reason });
   }
 }
 
@@ -62,6 +62,7 @@ export function tooDeep(): TritonError {
   return new TritonError(
     "INVALID_ARG",
     `JSON nesting depth exceeds maximum allowed limit (${MAX_DATA_DEPTH})`,
+    { reason: "REQUEST_TOO_LARGE" },
   );
 }
 
@@ -83,7 +84,7 @@ function collect(
     for (const element of elementsOf(value)) collect(reader, element, count, into, depth + 1);
     return;
   }
-  if (into.length >= count) throw new TritonError("INTERNAL", MISMATCH);
+  if (into.length >= count) throw new TritonError("INTERNAL", MISMATCH, { reason: "MALFORMED_JSON" });
   into.push(reader.read(value));
 }
 

@@ -119,5 +119,5 @@ function checkSource(input: JsonValue, parameters: JsonValue | undefined): void 
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message);
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
 }

@@ -21,7 +21,7 @@ const reserved: Readonly<Record<string, (value: JsonValue, into: DecodedRequest)
     into.priority = Number(asUnsigned(value, "Unable to parse 'priority'"));
   },
   timeout: (value, into) => {
-    into.timeoutMicroseconds = Number(asUnsigned(value, "Unable to parse 'timeout'"));
+    into.queueTimeoutMicroseconds = Number(asUnsigned(value, "Unable to parse 'timeout'"));
   },
   binary_data_output: (value, into) => {
     const binary = asBoolean(value, "Unable to parse 'binary_data_output'");
@@ -40,6 +40,7 @@ export function readRequestParameters(request: JsonValue, into: DecodedRequest):
       throw new TritonError(
         "INVALID_ARG",
         "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
+        { reason: "INVALID_PARAMETER" },
       );
     } else {
       custom ??= Object.create(null) as Record<string, ParameterValue>;
@@ -58,6 +59,7 @@ export function readParameter(name: string, value: JsonValue): ParameterValue {
   throw new TritonError(
     "INVALID_ARG",
     `parameter '${name}' has invalid type. It should be either 'int', 'bool', or 'string'.`,
+    { reason: "INVALID_PARAMETER" },
   );
 }
 

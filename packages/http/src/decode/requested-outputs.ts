@@ -60,10 +60,16 @@ export function readRequestedOutputs(
 function checkForm(parameters: JsonValue | undefined): void {
   if (find(parameters, "shared_memory_region") === undefined) return;
   if (find(parameters, "classification") !== undefined) {
-    throw new TritonError("INVALID_ARG", "Output can't set both 'shared_memory_region' and 'classification'");
+    throw new TritonError(
+      "INVALID_ARG",
+      "Output can't set both 'shared_memory_region' and 'classification'",
+      { reason: "INVALID_REQUESTED_OUTPUT" },
+    );
   }
   const binary = find(parameters, "binary_data");
   if (binary !== undefined && asBoolean(binary, "Unable to set 'binary_data'")) {
-    throw new TritonError("INVALID_ARG", "Output can't set both 'shared_memory_region' and 'binary_data'");
+    throw new TritonError("INVALID_ARG", "Output can't set both 'shared_memory_region' and 'binary_data'", {
+      reason: "INVALID_REQUESTED_OUTPUT",
+    });
   }
 }

@@ -50,5 +50,6 @@ function invalidShape(input: string, shape: readonly (number | bigint)[], fault:
   return new TritonError(
     "INVALID_ARG",
     `invalid shape for input '${input}': shape [${shape.join(",")}] ${fault}`,
+    { reason: "INVALID_INPUT" },
   );
 }

@@ -8,5 +8,6 @@ export function checkTensorCount(kind: "inputs" | "outputs", count: number, mode
   throw new TritonError(
     "INVALID_ARG",
     `request has ${count} ${kind}, which exceeds the maximum allowed number of ${limit}`,
+    { reason: "REQUEST_TOO_LARGE" },
   );
 }

@@ -16,7 +16,9 @@ import { elementsOf } from "../json/parse-json.js";
  */
 export function readTraceChanges(request: JsonValue | undefined): TraceChanges {
   if (find(request, "trace_file") !== undefined) {
-    throw new TritonError("UNSUPPORTED", "trace file location can not be updated through network protocol");
+    throw new TritonError("UNSUPPORTED", "trace file location can not be updated through network protocol", {
+      reason: "SETTING_READ_ONLY",
+    });
   }
   const changes: TraceChanges = {};
   const levels = find(request, "trace_level");

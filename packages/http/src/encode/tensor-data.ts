@@ -18,6 +18,7 @@ export function writeTensorData(writer: ByteWriter, tensor: Tensor, bare = false
     throw new TritonError(
       "INVALID_ARG",
       `sending ${datatype} data via JSON is not supported. Please use the binary data format for output`,
+      { reason: "INVALID_REQUESTED_OUTPUT" },
     );
   }
   if (!bare) writer.ascii("[");

@@ -15,7 +15,7 @@ export class ClientGone extends Error {
   override readonly name = "ClientGone";
 
   constructor(cause?: unknown) {
-    super("the client left before its request was complete", { cause });
+    super("the client closed the connection before its request was complete", { cause });
   }
 }
 
@@ -92,7 +92,9 @@ export class BodyBuffer {
           `${this.#maxInputSize} bytes`
         : `request ${this.#tensorsAt === undefined ? "JSON" : "body"} size of ${size} bytes exceeds the maximum ` +
           `allowed input size of ${this.#limit} bytes`;
-    return new TritonError("INVALID_ARG", `${fault}. Use --http-max-input-size to increase the limit.`);
+    return new TritonError("INVALID_ARG", `${fault}. Use --http-max-input-size to increase the limit.`, {
+      reason: "REQUEST_TOO_LARGE",
+    });
   }
 }
 

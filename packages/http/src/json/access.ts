@@ -88,5 +88,7 @@ export function asDouble(value: JsonValue, context = ""): number {
 }
 
 function fault(context: string, message: string): TritonError {
-  return new TritonError("INTERNAL", context === "" ? message : `${context}: ${message}`);
+  return new TritonError("INTERNAL", context === "" ? message : `${context}: ${message}`, {
+    reason: "MALFORMED_JSON",
+  });
 }

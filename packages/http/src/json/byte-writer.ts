@@ -1,4 +1,4 @@
-import { doubleText } from "./number-text.js";
+import { doubleText } from "@tritonjs/core/tensor";
 import { encodeText } from "./text.js";
 import { MAX_DOUBLE_BYTES, writeDouble } from "./write-double.js";
 

@@ -58,5 +58,7 @@ export type SyntaxFault =
 
 /** The error of a JSON text with a fault at byte `at`. */
 export function syntaxError(fault: SyntaxFault, at: number): TritonError {
-  return new TritonError("INTERNAL", `failed to parse the request JSON buffer: ${fault} at ${at}`);
+  return new TritonError("INTERNAL", `failed to parse the request JSON buffer: ${fault} at ${at}`, {
+    reason: "MALFORMED_JSON",
+  });
 }

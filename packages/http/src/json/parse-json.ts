@@ -107,7 +107,13 @@ function readValue(cursor: Cursor, packFrom: number): JsonValue {
 }
 
 function tooManyValues(): TritonError {
-  return new TritonError("INVALID_ARG", `the request JSON holds more than ${MAX_JSON_VALUES} values`);
+  return new TritonError(
+    "INVALID_ARG",
+    `request JSON: expected at most ${MAX_JSON_VALUES} values, got more`,
+    {
+      reason: "REQUEST_TOO_LARGE",
+    },
+  );
 }
 
 /** Puts a value into the container it belongs to; true when that container ends with it. */

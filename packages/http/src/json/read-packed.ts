@@ -114,7 +114,9 @@ function isNumberStart(code: number): boolean {
 
 function growScratch(): void {
   if (scratch.length >= scratchLimit) {
-    throw new TritonError("INVALID_ARG", `the request JSON holds more than ${scratchLimit} numbers`);
+    throw new TritonError("INVALID_ARG", `request JSON: expected at most ${scratchLimit} numbers, got more`, {
+      reason: "REQUEST_TOO_LARGE",
+    });
   }
   const grown = new Float64Array(Math.min(scratch.length * 2, scratchLimit));
   grown.set(scratch);

@@ -1,5 +1,5 @@
+import { numberText } from "@tritonjs/core/tensor";
 import { ByteWriter } from "./byte-writer.js";
-import { numberText } from "./number-text.js";
 
 /** What the answers other than inferences are made of. Members that are undefined are left out. */
 export type PlainJson =

@@ -118,7 +118,9 @@ async function decode(exchange: Exchange): Promise<PinnedRequest> {
   const { service, request, memory, maxInputSize } = exchange;
   const found = service.model(exchange.model, exchange.version);
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
-    throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
+    throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.", {
+      reason: "INVALID_BODY",
+    });
   }
   const turn = turnAtFullQueue(exchange, found);
   if (turn !== undefined) await turn;

@@ -71,6 +71,7 @@ function refuseDecoupled({ config }: ReadyModel): void {
   throw new TritonError(
     "UNSUPPORTED",
     "HTTP end point doesn't support models with decoupled transaction policy",
+    { reason: "DECOUPLED_MODEL" },
   );
 }
 

@@ -16,7 +16,9 @@ export const repositoryRoutes: readonly Route[] = [
     async handle(exchange) {
       const ready = find(await readOptionalJson(exchange), "ready");
       if (ready !== undefined && typeof ready !== "boolean") {
-        throw new TritonError("INVALID_ARG", "Invalid value for 'ready': expected a boolean");
+        throw new TritonError("INVALID_ARG", "Invalid value for 'ready': expected a boolean", {
+          reason: "INVALID_PARAMETER",
+        });
       }
       const index = await exchange.service.repositoryIndex(ready ?? false);
       return jsonResponse(
@@ -74,7 +76,9 @@ function loadParameters(body: JsonValue | undefined): LoadParameters {
 function fromBase64(name: string, bytes: Uint8Array): Uint8Array {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
   if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text)) {
-    throw new TritonError("INVALID_ARG", `load parameter '${name}' is no base64`);
+    throw new TritonError("INVALID_ARG", `load parameter '${name}': expected base64`, {
+      reason: "INVALID_LOAD_REQUEST",
+    });
   }
   return Buffer.from(text, "base64");
 }

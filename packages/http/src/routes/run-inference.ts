@@ -26,7 +26,12 @@ export function runSingle(
       if (!final) return;
       if (error !== undefined) reject(error);
       else if (last !== undefined && count === 1) resolve(last);
-      else reject(new TritonError("INTERNAL", `expected a single response, got ${count}`));
+      else
+        reject(
+          new TritonError("INTERNAL", `expected a single response, got ${count}`, {
+            reason: "INVALID_OUTPUT",
+          }),
+        );
     });
   });
 }

@@ -76,11 +76,17 @@ function route(
 
 function checkNamed(kind: string, region: string): void {
   if (region !== "") return;
-  throw new TritonError("INVALID_ARG", `'region name' is necessary to register ${kind} shared memory region`);
+  throw new TritonError(
+    "INVALID_ARG",
+    `'region name' is necessary to register ${kind} shared memory region`,
+    { reason: "INVALID_REGION" },
+  );
 }
 
 function field(json: JsonValue, name: string): JsonValue {
   const value = find(json, name);
   if (value !== undefined) return value;
-  throw new TritonError("INVALID_ARG", `Shared memory register request has no '${name}' field`);
+  throw new TritonError("INVALID_ARG", `Shared memory register request has no '${name}' field`, {
+    reason: "INVALID_REGION",
+  });
 }

@@ -16,9 +16,14 @@ export const traceRoutes: readonly Route[] = [
   errorType: "application/json",
   async handle({ request, memory, service, model, maxInputSize }) {
     const { tracing } = service;
-    if (tracing === undefined) throw new TritonError("UNAVAILABLE", "the server does not support tracing");
+    if (tracing === undefined)
+      throw new TritonError("UNAVAILABLE", "the server does not support tracing", {
+        reason: "FEATURE_DISABLED",
+      });
     if (model !== "" && !(await service.checkModelReady(model, ""))) {
-      throw new TritonError("INVALID_ARG", `Request for unknown model : ${model}`);
+      throw new TritonError("INVALID_ARG", `Request for unknown model : ${model}`, {
+        reason: "MODEL_NOT_AVAILABLE",
+      });
     }
     if (request.method === "POST") {
       const body = await request.readBody(memory, maxInputSize);

@@ -155,7 +155,7 @@ function brokenFile(step: StepDraft): string | undefined {
 const loadFileBase64 = perStep(
   "load-file-base64",
   (step) => brokenFile(step) !== undefined,
-  (step) => answerError(step, 400, `load parameter '${brokenFile(step)}' is no base64`),
+  (step) => answerError(step, 400, `load parameter '${brokenFile(step)}': expected base64`),
 );
 
 /** Rules about requests and answers in general. */

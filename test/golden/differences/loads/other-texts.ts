@@ -68,7 +68,7 @@ const repositoryAgents: LoadDifference = {
   applies: (recorded) => agent(recorded) !== undefined,
   amend(draft) {
     const name = agent(draft);
-    const text = `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and there is none of this name; register it with new Triton({ repositoryAgents: { ${name} } })`;
+    const text = `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and none has this name; register it with new Triton({ repositoryAgents: { ${name} } })`;
     refuseWhenPolled(draft, `Invalid argument: ${text}`);
   },
 };
@@ -114,7 +114,7 @@ const runtimeLibraries: LoadDifference = {
   amend(draft) {
     const [, library] = RUNTIME.exec(reasonOf(draft) as string) as RegExpExecArray;
     const { model } = draft;
-    const text = `unable to find backend library '${library}' for model '${model}'; backends are part of the library, take 'runtime' out`;
+    const text = `unable to find backend library '${library}' for model '${model}'; backends are part of the library: remove 'runtime'`;
     refuse(draft, `Invalid argument: model '${model}': 'runtime' is '${library}': ${text}`);
   },
 };
@@ -142,7 +142,7 @@ const onnxFiles: LoadDifference = {
       draft,
       takenReason(
         got,
-        /^Invalid argument: the ONNX model '<REPO>\/[^']+' cannot be read: (there is no graph in it|.+ at byte \d+)$/,
+        /^Invalid argument: cannot read the ONNX model '<REPO>\/[^']+': (it has no graph|.+ at byte \d+)$/,
       ),
     ),
 };
@@ -161,7 +161,7 @@ const onnxTypes: LoadDifference = {
       draft,
       takenReason(
         got,
-        /^Unsupported: the ONNX model '<REPO>\/[^']+' has (input|output) '[^']+' of type \w+, which (is no tensor type of the protocol|onnxruntime-node cannot pass; .+)$/,
+        /^Unsupported: cannot serve the ONNX model '<REPO>\/[^']+': it has (input|output) '[^']+' of type \w+, which (the protocol cannot carry|onnxruntime-node cannot pass; .+)$/,
       ),
     ),
 };

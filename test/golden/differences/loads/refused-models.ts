@@ -39,7 +39,7 @@ function nonsense(recorded: LoadCase | Draft<LoadCase>): Refusal | undefined {
     }
     if (dataType === "TYPE_INVALID") {
       return created(
-        `state '${name}' of model '${recorded.model}' must have a known data type, got 'TYPE_INVALID'`,
+        `state '${name}' of model '${recorded.model}': expected a known data type, got 'TYPE_INVALID'`,
       );
     }
   }
@@ -120,13 +120,15 @@ function outsideFile(recorded: LoadCase | Draft<LoadCase>): string | undefined {
   const isOutside = (file: string) => file.startsWith("/") || file.split("/").includes("..");
   const label = output.find(({ labelFilename }) => isOutside(labelFilename ?? ""));
   if (label !== undefined) {
-    return `output '${label.name}' of model '${recorded.model}' has label_filename '${label.labelFilename}', which is outside of the model's directory`;
+    return `label_filename of output '${label.name}' of model '${recorded.model}': expected a path inside the model's directory, got '${label.labelFilename}'`;
   }
   const files = modelWarmup.flatMap(({ inputs }) =>
     Object.values(inputs).map(({ inputDataFile }) => inputDataFile ?? ""),
   );
   const file = files.find(isOutside);
-  return file && `data file '${file}' is outside of the model's directory <REPO>/${recorded.model}`;
+  return (
+    file && `data file: expected a path inside the model's directory <REPO>/${recorded.model}, got '${file}'`
+  );
 }
 
 const pathsInside: LoadDifference = {

@@ -124,7 +124,7 @@ function failAsTold(draft: OutcomeDraft, id: string, response: Record<string, un
   const outputs = (draft.config(draft.scenario.id).output ?? []).map(({ name }) => name);
   const lacking = String(parameters.omit).split(",");
   const given = outputs.filter((name) => !lacking.includes(name)).map((name) => `'${name}'`);
-  const text = `model '${draft.scenario.id}' did not return output '${lacking[0]}', got [${given.join(", ")}]`;
+  const text = `model '${draft.scenario.id}' did not return output '${lacking[0]}': got [${given.join(", ")}]`;
   delete response.outputs;
   delete response.parameters;
   Object.assign(response, { ok: false, code: "INTERNAL", message: text });

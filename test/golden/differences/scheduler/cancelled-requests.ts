@@ -127,7 +127,7 @@ const cancelledSequence: ScenarioDifference = {
     const given = givenUp(scenario as Scenario);
     for (const response of draft.outcome.responses) {
       if (response.code !== "CANCELLED" || response.message !== "") continue;
-      response.message = "the request was cancelled with another one of its sequence";
+      response.message = "another request of the same sequence was cancelled, which ended the sequence";
       const sequence = draft.action(response.id)?.sequence?.id;
       const cause = given.find(({ id }) => draft.action(id)?.sequence?.id === sequence);
       if (cause !== undefined) arriveWith(draft, response.id, cause.id);

@@ -69,7 +69,7 @@ const checkedOutputs: ScenarioDifference = {
         .map(({ name }) => name)
         .filter((name) => !lacking.includes(name));
       const list = `[${given.map((name) => `'${name}'`).join(", ")}]`;
-      const text = `model '${model}' did not return output '${lacking[0]}', got ${list}`;
+      const text = `model '${model}' did not return output '${lacking[0]}': got ${list}`;
       draft.bookAsFailed(model, draft.rows(request, model));
       fail(draft, request, model, text);
     }
@@ -109,7 +109,7 @@ const requestsWithoutInputs: ScenarioDifference = {
       const model = draft.action(response.id)?.model ?? scenario.id;
       response.message = response.message?.replace(
         /out of bounds index 0: request has 0 inputs$/,
-        `the request has no input, and model '${model}' reads its batch size from one`,
+        `the request to model '${model}' has no input: expected at least one, which gives the batch size`,
       );
       draft.statistics(model).fail--;
     }

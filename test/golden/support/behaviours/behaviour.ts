@@ -14,7 +14,7 @@ export interface ModelRequest {
   readonly sequence: SequenceInfo | undefined;
   /** False for a null request of a sequence batch. */
   readonly ready: boolean;
-  readonly timeoutMicroseconds?: number;
+  readonly queueTimeoutMicroseconds?: number;
   readonly signal: AbortSignal;
 }
 

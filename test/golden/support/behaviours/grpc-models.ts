@@ -91,14 +91,14 @@ function describeRequest({
   correlationId,
   sequenceStart,
   sequenceEnd,
-  timeoutMicroseconds,
+  queueTimeoutMicroseconds,
 }: ModelRequest): string {
   const seen: Record<string, unknown> = {
     ...parameters,
     _id: id,
     _corr: correlationId ?? 0,
     _flags: (sequenceStart ? 1 : 0) | (sequenceEnd ? 2 : 0),
-    _timeout: timeoutMicroseconds ?? 0,
+    _timeout: queueTimeoutMicroseconds ?? 0,
   };
   const entries = Object.keys(seen).sort();
   return `{${entries.map((key) => `${pythonJson(key)}:${pythonJson(seen[key])}`).join(",")}}`;

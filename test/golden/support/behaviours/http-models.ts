@@ -137,7 +137,7 @@ function failAs(mode: string): ModelResult {
 
 /** The text that `params_seen` returns for a request. */
 function describeRequest(request: ModelRequest): string {
-  const { parameters, id, correlationId, timeoutMicroseconds } = request;
+  const { parameters, id, correlationId, queueTimeoutMicroseconds } = request;
   const keys = Object.keys(parameters).sort();
   const seen = keys.map((key) => `${key}=${describeParameter(parameters[key] as ParameterValue)}`);
   const flags = (request.sequenceStart ? 1 : 0) | (request.sequenceEnd ? 2 : 0);
@@ -148,7 +148,7 @@ function describeRequest(request: ModelRequest): string {
     `id=${id}`,
     `corr=${correlation}`,
     `flags=${flags}`,
-    `timeout=${timeoutMicroseconds ?? 0}`,
+    `timeout=${queueTimeoutMicroseconds ?? 0}`,
   ].join(";");
 }
 

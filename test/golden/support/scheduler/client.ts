@@ -58,7 +58,7 @@ export class Client {
       requestedOutputs: action.outputs,
       parameters: action.parameters,
       priority: action.priority,
-      timeoutMicroseconds: action.timeout_us,
+      queueTimeoutMicroseconds: action.timeout_us,
       correlationId: typeof sequence?.id === "number" ? BigInt(sequence.id) : sequence?.id,
       sequenceStart: sequence?.start,
       sequenceEnd: sequence?.end,

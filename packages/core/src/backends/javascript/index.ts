@@ -81,8 +81,9 @@ function assertFitsSteps(config: ModelConfig): void {
   }
   throw new TritonError(
     "INVALID_ARG",
-    `model '${name}' has a stepwise callback, which needs max_batch_size (the requests that it takes at a time) and ` +
+    `model '${name}' has a stepwise callback, which needs max_batch_size (the requests that run together) and ` +
       "model_transaction_policy { decoupled: true }, and no dynamic_batching or sequence_batching",
+    { reason: "INVALID_CONFIG" },
   );
 }
 

@@ -52,7 +52,10 @@ export async function load(data: unknown, { modelName, modelConfig }: InstanceIn
   return {
     ownsOutputs: false,
     details: { probe: JSON.stringify(probe) },
-    execute: () => Promise.reject(new TritonError("INTERNAL", "a probe runs nothing")),
+    execute: () =>
+      Promise.reject(
+        new TritonError("INTERNAL", "an instance opened to describe a model cannot execute requests"),
+      ),
   };
 }
 

@@ -46,13 +46,15 @@ export function accelerators(
   const providers = asked.map(({ name, parameters = {} }): ExecutionProvider => {
     const options = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined;
     if (options === undefined) {
-      throw new TritonError("INVALID_ARG", `unknown Execution Accelerator '${name}' is requested`);
+      throw new TritonError("INVALID_ARG", `unknown Execution Accelerator '${name}' is requested`, {
+        reason: "INVALID_CONFIG",
+      });
     }
     if (name === "tensorrt") checkTensorrtParameters(parameters);
     const unused = Object.keys(parameters).filter((key) => !options.includes(key));
     if (unused.length > 0) {
       warn(
-        `model '${model}': onnxruntime-node passes no ${unused.map((key) => `'${key}'`).join(", ")} to execution ` +
+        `model '${model}': onnxruntime-node does not pass ${unused.map((key) => `'${key}'`).join(", ")} to execution ` +
           `provider '${name}'`,
       );
     }

@@ -49,7 +49,8 @@ export async function createSession(
     }
   }
   const model = typeof data.model === "string" ? `'${data.model}'` : "given as bytes";
-  throw new TritonError("INVALID_ARG", `the ONNX model ${model} cannot be loaded: ${messageOf(failure)}`, {
+  throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${model}: ${messageOf(failure)}`, {
+    reason: "INVALID_MODEL",
     cause: failure,
   });
 }
@@ -58,7 +59,8 @@ async function open(ort: Ort, data: SessionData, provider: ExecutionProvider): P
   if (nameOf(provider) === "webgpu" && !isMainThread) {
     throw new TritonError(
       "UNSUPPORTED",
-      "it crashes when two threads of a process use it, so the instance needs isolation 'process'",
+      "it crashes when two threads of a process use it: set isolation 'process' for the instance",
+      { reason: "PLATFORM_NOT_SUPPORTED" },
     );
   }
   const options = {

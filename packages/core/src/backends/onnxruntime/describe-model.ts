@@ -32,7 +32,8 @@ export function describeOnnxModel(
     const { name, elementType, dims } = value;
     const inferred = inSession.find((one) => one.name === name);
     const dtype = elementType === undefined ? inferred?.dtype : ONNX_DATA_TYPES[elementType];
-    if (dtype === undefined) throw unsupported(`the ONNX model ${label} has ${kind} '${name}'`, elementType);
+    if (dtype === undefined)
+      throw unsupported(`cannot serve the ONNX model ${label}: it has ${kind} '${name}'`, elementType);
     const shape = inferred !== undefined && inferred.shape.length > 0 ? inferred.shape : dims;
     return shape === undefined ? { name, dtype, shape: [], rankUnknown: true } : { name, dtype, shape };
   }
@@ -47,13 +48,13 @@ function unsupported(what: string, elementType: number | undefined): TritonError
   const why =
     elementType === ONNX_BFLOAT16
       ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model"
-      : `of ${typeName(elementType)}, which is no tensor type of the protocol`;
-  return new TritonError("UNSUPPORTED", `${what} ${why}`);
+      : `of ${typeName(elementType)}, which the protocol cannot carry`;
+  return new TritonError("UNSUPPORTED", `${what} ${why}`, { reason: "MODEL_NOT_SUPPORTED" });
 }
 
 /** ONNX types that the protocol has not. */
 const OTHER_TYPES: Readonly<Record<number, string>> = {
-  0: "a type that is no tensor (sequence, map, optional or sparse)",
+  0: "a type that is not a tensor (sequence, map, optional or sparse)",
   14: "type complex64",
   15: "type complex128",
   17: "type float8e4m3fn",
@@ -88,16 +89,15 @@ export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
     return readOnnx(model);
   } catch (error) {
     if (error instanceof RangeError) {
-      throw new TritonError("INVALID_ARG", `the ONNX model ${label} cannot be read: ${error.message}`, {
+      throw new TritonError("INVALID_ARG", `cannot read the ONNX model ${label}: ${error.message}`, {
+        reason: "INVALID_MODEL",
         cause: error,
       });
     }
     throw new TritonError(
       "NOT_FOUND",
-      `the ONNX model ${label} cannot be opened: ${TritonError.from(error).message}`,
-      {
-        cause: error,
-      },
+      `cannot open the ONNX model ${label}: ${TritonError.from(error).message}`,
+      { reason: "MODEL_FILES_NOT_FOUND", cause: error },
     );
   }
 }

@@ -30,7 +30,8 @@ export async function checkExternalData(directory: string, path: string): Promis
     if (isAbsolute(location) || !isInside(directory, file)) {
       throw new TritonError(
         "INVALID_ARG",
-        `the ONNX model '${path}' reads external data from '${location}', which is outside of the model's directory`,
+        `external data of the ONNX model '${path}': expected a path inside the model's directory, got '${location}'`,
+        { reason: "PATH_NOT_ALLOWED" },
       );
     }
     await assertInside(directory, file);
@@ -46,7 +47,8 @@ export function externalLocations(path: string): ReadonlySet<string> {
     return walk.locations;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new TritonError("INVALID_ARG", `the ONNX model '${path}' cannot be read: ${error.message}`, {
+    throw new TritonError("INVALID_ARG", `cannot read the ONNX model '${path}': ${error.message}`, {
+      reason: "INVALID_MODEL",
       cause: error,
     });
   } finally {
@@ -75,7 +77,7 @@ class TensorWalk {
   }
 
   #graph(graph: Span, depth: number): void {
-    if (depth > MAX_DEPTH) throw new RangeError(`its graphs are nested more than ${MAX_DEPTH} deep`);
+    if (depth > MAX_DEPTH) throw new RangeError(`expected graphs nested at most ${MAX_DEPTH} deep, got more`);
     this.#each(graph, {
       [GRAPH.node]: (node) => this.#node(node, depth),
       [GRAPH.initializer]: (tensor) => this.#tensor(tensor),

@@ -28,7 +28,9 @@ export function warnOfUnused(
     for (const [key, count] of Object.entries(CHOICES)) {
       const value = parameters[key]?.stringValue;
       if (value === undefined || (/^\s*\d+$/.test(value) && Number(value) < count)) continue;
-      throw new TritonError("INVALID_ARG", `unsupported ${key} value '${value}' is requested`);
+      throw new TritonError("INVALID_ARG", `unsupported ${key} value '${value}' is requested`, {
+        reason: "INVALID_CONFIG",
+      });
     }
   }
   const unused = NO_EFFECT.filter((key) => Object.hasOwn(parameters, key));

@@ -14,8 +14,8 @@ export async function importOnnxRuntime(): Promise<Ort> {
   } catch (error) {
     throw new TritonError(
       "UNAVAILABLE",
-      `onnxruntime-node cannot be loaded (${TritonError.from(error).message}); install it next to @tritonjs/core`,
-      { cause: error },
+      `cannot load onnxruntime-node (${TritonError.from(error).message}): install it next to @tritonjs/core`,
+      { reason: "PACKAGE_NOT_INSTALLED", cause: error },
     );
   }
 }

@@ -59,7 +59,9 @@ function severityLevel(config: ModelConfig): OnnxRuntimeOptions["logSeverityLeve
   if (config.parameters.log_severity_level === undefined) return undefined;
   const level = LEVELS_OF_SEVERITY.find((one) => one === count(config, "log_severity_level"));
   if (level !== undefined) return level;
-  throw new TritonError("INVALID_ARG", "parameter 'log_severity_level' must be a number from 0 to 4");
+  throw new TritonError("INVALID_ARG", "parameter 'log_severity_level': expected a number from 0 to 4", {
+    reason: "INVALID_CONFIG",
+  });
 }
 
 const LEVELS_OF_SEVERITY = [0, 1, 2, 3, 4] as const;
@@ -71,6 +73,7 @@ function executionMode(config: ModelConfig): "sequential" | "parallel" {
   throw new TritonError(
     "INVALID_ARG",
     `Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got ${mode} .`,
+    { reason: "INVALID_CONFIG" },
   );
 }
 
@@ -83,7 +86,9 @@ function count(
   const text = parameters[key]?.stringValue ?? settings[key] ?? "0";
   const value = Number(text);
   if (/^\s*[+-]?\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new TritonError("INVALID_ARG", `failed to convert '${text}' to integral number`);
+  throw new TritonError("INVALID_ARG", `failed to convert '${text}' to integral number`, {
+    reason: "INVALID_CONFIG",
+  });
 }
 
 function flag({ parameters }: ModelConfig, key: string): boolean | undefined {
@@ -91,5 +96,7 @@ function flag({ parameters }: ModelConfig, key: string): boolean | undefined {
   if (text === undefined) return undefined;
   if (/^(true|on|1)$/i.test(text)) return true;
   if (/^(false|off|0)$/i.test(text)) return false;
-  throw new TritonError("INVALID_ARG", `failed to convert '${text}' to boolean`);
+  throw new TritonError("INVALID_ARG", `failed to convert '${text}' to boolean`, {
+    reason: "INVALID_CONFIG",
+  });
 }

@@ -132,7 +132,9 @@ export class OnnxSession {
     if (unknown !== undefined || missing !== undefined) {
       const got = Object.keys(given).join(", ");
       const expected = this.inputs.map(({ name }) => name).join(", ");
-      throw new TritonError("INVALID_ARG", `the ONNX model has inputs [${expected}], got [${got}]`);
+      throw new TritonError("INVALID_ARG", `inputs of the ONNX model: expected [${expected}], got [${got}]`, {
+        reason: "INVALID_CONFIG",
+      });
     }
     return new Map(
       this.inputs.map(({ name, dtype, shape }) => [

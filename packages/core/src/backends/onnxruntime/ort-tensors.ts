@@ -60,11 +60,11 @@ export function toFeeds(
 function toStrings(name: string, elements: readonly Uint8Array[]): string[] {
   return elements.map((element, i) => {
     if (element.includes(0))
-      throw unfit(name, i, "it contains a NUL byte, at which ONNX Runtime's strings end");
+      throw unfit(name, i, "it contains a NUL byte, which ends a string of ONNX Runtime");
     try {
       return decoder.decode(element);
     } catch {
-      throw unfit(name, i, "it is not UTF-8, and ONNX Runtime's strings are text");
+      throw unfit(name, i, "it is not UTF-8, which strings of ONNX Runtime must be");
     }
   });
 }
@@ -72,7 +72,8 @@ function toStrings(name: string, elements: readonly Uint8Array[]): string[] {
 function unfit(name: string, index: number, why: string): TritonError {
   return new TritonError(
     "INVALID_ARG",
-    `element ${index} of input '${name}' cannot go into an ONNX string tensor: ${why}`,
+    `cannot pass element ${index} of input '${name}' as an ONNX string: ${why}`,
+    { reason: "INVALID_INPUT" },
   );
 }
 
@@ -84,7 +85,8 @@ export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<s
       if (datatype === undefined) {
         throw new TritonError(
           "UNSUPPORTED",
-          `output '${name}' has type ${type}, which has no data type in the protocol`,
+          `output '${name}' has type ${type}, which the protocol cannot carry`,
+          { reason: "MODEL_NOT_SUPPORTED" },
         );
       }
       return [name, Tensor.fromElements(datatype, [...dims], toElements(datatype, data))];

@@ -25,18 +25,18 @@ export function* walkMessage(source: ByteSource, start: number, end: number): Ge
         return value;
       }
     }
-    throw new RangeError(`bad number at byte ${at}`);
+    throw new RangeError(`invalid number at byte ${at}`);
   };
   while (at < end) {
     const tag = varint();
     const number = Math.floor(tag / 8);
     const wireType = tag % 8;
-    if (number === 0) throw new RangeError(`bad field at byte ${at}`);
+    if (number === 0) throw new RangeError(`invalid field at byte ${at}`);
     if (wireType === 0) {
       yield { number, value: varint() };
     } else {
       const length = wireType === 2 ? varint() : wireType === 1 ? 8 : wireType === 5 ? 4 : Number.NaN;
-      if (!(at + length <= end)) throw new RangeError(`bad length at byte ${at}`);
+      if (!(at + length <= end)) throw new RangeError(`invalid length at byte ${at}`);
       const field = { number, start: at, end: at + length };
       at += length;
       if (wireType === 2) yield field;

@@ -60,7 +60,7 @@ export function readOnnx(model: string | Uint8Array): OnnxDescription {
   const source = typeof model === "string" ? fileSource(model) : bytesSource(model);
   try {
     const graph = messages(source, 0, source.length, MODEL_GRAPH)[0];
-    if (graph === undefined) throw new RangeError("there is no graph in it");
+    if (graph === undefined) throw new RangeError("it has no graph");
     const weights = new Set(
       messages(source, graph.start, graph.end, GRAPH_INITIALIZER).map((tensor) =>
         text(source, tensor, TENSOR_NAME),

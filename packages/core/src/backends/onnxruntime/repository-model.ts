@@ -28,5 +28,5 @@ async function modelFile(source: ModelLocation): Promise<string> {
 
 /** Triton's onnxruntime backend looks whether the file is a directory first. */
 function notStatted(path: string): TritonError {
-  return new TritonError("INTERNAL", `failed to stat file ${path}`);
+  return new TritonError("INTERNAL", `failed to stat file ${path}`, { reason: "FILE_NOT_READABLE" });
 }

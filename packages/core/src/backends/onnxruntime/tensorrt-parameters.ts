@@ -45,10 +45,13 @@ export function checkTensorrtParameters(parameters: Readonly<Record<string, stri
       throw new TritonError(
         "INVALID_ARG",
         `unknown parameter '${key}' is provided for TensorRT Execution Accelerator`,
+        { reason: "INVALID_CONFIG" },
       );
     }
     if (key === "precision_mode" && !PRECISIONS.includes(value)) {
-      throw new TritonError("INVALID_ARG", `unsupported precision mode '${value}' is requested`);
+      throw new TritonError("INVALID_ARG", `unsupported precision mode '${value}' is requested`, {
+        reason: "INVALID_CONFIG",
+      });
     }
   }
 }

@@ -15,7 +15,7 @@ export function batchFrame(batch: number, { requests }: Execution): { header: ob
       id: request.id,
       correlationId: writeCorrelationId(request.correlationId),
       flags: flagsOf(request),
-      timeout: request.timeoutMicroseconds,
+      timeout: request.queueTimeoutMicroseconds,
       parameters: parametersJson(request.parameters),
       requested: request.requestedOutputs,
       inputs: body.addTensors(request.inputs),

@@ -56,7 +56,8 @@ function change(session: PythonSession, config: AutoCompleteConfig, message: Fro
   const answer = { type: "answer", call: message.call };
   try {
     const how = COMPLETION_METHODS.find((one) => one === message.how);
-    if (how === undefined) throw new TritonError("INTERNAL", `there is no change '${message.how}'`);
+    if (how === undefined)
+      throw new TritonError("INTERNAL", `unknown change '${message.how}' of a model configuration`);
     completeBy(config, how, camelCase(message.arguments[0]));
     session.send({ ...answer, value: toConfigJson(config.config) });
   } catch (error) {

@@ -45,23 +45,30 @@ async function pythonOf(
   const path = resolve(given.replace(MODEL_DIRECTORY, () => directory));
   const what = `model '${name}' has EXECUTION_ENV_PATH '${given}'`;
   if (given.includes(MODEL_DIRECTORY) && !isInside(directory, path)) {
-    throw new TritonError("INVALID_ARG", `${what}, which is outside of the model's directory`);
+    throw new TritonError("INVALID_ARG", `${what}: expected a path inside the model's directory`, {
+      reason: "PATH_NOT_ALLOWED",
+    });
   }
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined) throw new TritonError("INVALID_ARG", `${what}, but there is no '${path}'`);
+  if (found === undefined)
+    throw new TritonError("INVALID_ARG", `${what}: '${path}' does not exist`, { reason: "INVALID_CONFIG" });
   if (found.isDirectory()) {
     const program = await programIn(path);
     if (program !== undefined) return kept(program);
-    throw new TritonError("INVALID_ARG", `${what}, but there is no '${join(path, "bin", "python3")}'`);
+    throw new TritonError("INVALID_ARG", `${what}: '${join(path, "bin", "python3")}' does not exist`, {
+      reason: "INVALID_CONFIG",
+    });
   }
   const environment = await unpackedEnvironment(path, unpackWithinMs).catch((cause) => {
     const why = TritonError.from(cause).message;
-    throw new TritonError("INTERNAL", `${what}, which cannot be unpacked: ${why}`, { cause });
+    throw new TritonError("INTERNAL", `${what}: cannot unpack it: ${why}`, { cause });
   });
   const program = await programIn(environment.directory);
   if (program !== undefined) return { program, release: environment.release };
   await environment.release();
-  throw new TritonError("INVALID_ARG", `${what}, but there is no 'bin/python3' in it`);
+  throw new TritonError("INVALID_ARG", `${what}: expected 'bin/python3' in the archive`, {
+    reason: "INVALID_CONFIG",
+  });
 }
 
 async function programIn(environment: string): Promise<string | undefined> {

@@ -108,7 +108,7 @@ export class FrameReader {
     if (this.#header === undefined) {
       const [size, bodySize] = [this.#start.readUInt32LE(4), Number(this.#start.readBigUInt64LE(8))];
       if (this.#start.readUInt32LE(0) !== MAGIC || size === 0 || size > MOST_HEADER_BYTES) {
-        throw new Error("what came is no frame");
+        throw new Error("the message is not a valid frame");
       }
       this.#header = Buffer.allocUnsafeSlow(size);
       this.#bodySize = bodySize;

@@ -54,7 +54,9 @@ export function python(options: PythonOptions): Backend {
     isolations: ["process"],
     describe: () => {
       if (existsSync(settings.path)) return describeWithPython({ settings, parameters });
-      throw new TritonError("NOT_FOUND", `there is no Python model at '${settings.path}'`);
+      throw new TritonError("NOT_FOUND", `cannot find the Python model '${settings.path}'`, {
+        reason: "MODEL_FILES_NOT_FOUND",
+      });
     },
     createExecutor: ({ info, ...context }) => {
       const { modelConfig } = info;
@@ -71,9 +73,10 @@ function settingsOf(options: PythonOptions): PythonSettings {
   const path = resolve(model instanceof URL ? fileURLToPath(model) : model);
   const problems = Object.entries({ stubTimeoutSeconds, loadTimeoutSeconds })
     .filter(([, seconds]) => !(seconds > 0 && seconds < 2 ** 31 / 1000))
-    .map(([name, seconds]) => `${name} must be a number above 0, got ${seconds}`);
-  if (!path.endsWith(".py")) problems.push(`model must be a file '.py', got '${path}'`);
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", `python(): ${problems.join("; ")}`);
+    .map(([name, seconds]) => `${name}: expected a number above 0, got ${seconds}`);
+  if (!path.endsWith(".py")) problems.push(`model: expected a file '.py', got '${path}'`);
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", `python(): ${problems.join("; ")}`, { reason: "INVALID_OPTION" });
   return {
     python: options.python ?? process.env.TRITONJS_PYTHON ?? "python3",
     path,

@@ -75,10 +75,19 @@ export class ModelMetrics {
     let family = shared.get(name);
     if (family === undefined || family.kind !== kind) {
       if (family !== undefined || this.registry.getSingleMetric(name) !== undefined) {
-        throw new TritonError("ALREADY_EXISTS", `there is a metric '${name}' already, which is no ${kind}`);
+        throw new TritonError(
+          "ALREADY_EXISTS",
+          `metric '${name}' already exists with another kind than ${kind}: choose another name`,
+        );
       }
       if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) {
-        throw new TritonError("INVALID_ARG", `'${name}' is no name of a metric`);
+        throw new TritonError(
+          "INVALID_ARG",
+          `invalid name of a metric '${name}': expected letters, digits, '_' and ':', and no digit first`,
+          {
+            reason: "INVALID_METRIC",
+          },
+        );
       }
       family = new Family(name, help, kind);
       shared.set(name, family);
@@ -95,13 +104,21 @@ export class ModelMetrics {
     if (family === undefined) throw gone();
     for (const label of Object.keys(labels ?? {})) {
       if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(label)) {
-        throw new TritonError("INVALID_ARG", `'${label}' is no name of a label of metric '${family.name}'`);
+        throw new TritonError(
+          "INVALID_ARG",
+          `invalid label '${label}' of metric '${family.name}': expected letters, digits and '_', and no digit first`,
+          {
+            reason: "INVALID_METRIC",
+          },
+        );
       }
     }
     const key = JSON.stringify(Object.entries(labels ?? {}).sort());
     const bounds = buckets ?? [];
     if (bounds.some((bound, i) => !(i === 0 || bound > bounds[i - 1]!))) {
-      throw new TritonError("INVALID_ARG", `buckets of metric '${family.name}' must be in ascending order`);
+      throw new TritonError("INVALID_ARG", `buckets of metric '${family.name}': expected ascending order`, {
+        reason: "INVALID_METRIC",
+      });
     }
     const series = family.series.get(key) ?? {
       labels: labels ?? {},
@@ -124,6 +141,7 @@ export class ModelMetrics {
       throw new TritonError(
         "INVALID_ARG",
         "TRITONSERVER_METRIC_KIND_COUNTER does not support negative value",
+        { reason: "INVALID_METRIC" },
       );
     }
     const fits =

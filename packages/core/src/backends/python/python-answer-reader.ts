@@ -26,7 +26,7 @@ export class PythonAnswerReader {
     if (result === "again") return RESCHEDULE;
     if (!("missing" in result)) return this.#read(execution, index, result, body);
     const { modelName } = this.context.info;
-    const text = `model '${modelName}' returned None for a request, and has not got its response sender`;
+    const text = `model '${modelName}' returned None for a request without taking its response sender: return a response or call get_response_sender()`;
     return new TritonError("INTERNAL", text);
   }
 
@@ -58,7 +58,7 @@ export class PythonAnswerReader {
     const execution = this.open.get(batch);
     if (execution === undefined) return;
     const { modelName } = this.context.info;
-    const text = `model '${modelName}' let go of a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
+    const text = `model '${modelName}' released a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
     execution.sendError(index, new TritonError("INTERNAL", text), true);
     this.#closeWhenOver(batch);
   }

@@ -63,20 +63,30 @@ export class PythonCallHost {
   async #run(call: WireCall, body: Uint8Array, open: OpenCall): Promise<void> {
     const models = this.modelsOf(call.batch);
     if (models?.callWithTensors === undefined) {
-      throw new TritonError("CANCELLED", `the batch that calls model '${call.model}' is over`);
+      throw new TritonError(
+        "CANCELLED",
+        `the call of model '${call.model}' was cancelled: the batch that made it has ended`,
+        {
+          reason: "CALLER_ENDED",
+        },
+      );
     }
     const id = call.correlationId;
+    const { sequenceStart, sequenceEnd } = readFlags(call.flags);
     const answers = models.callWithTensors(call.model, readTensors(call.inputs, body), {
       signal: open.controller.signal,
       stopSignal: open.stop?.signal,
       decoupled: call.stream,
       requestedOutputs: call.requested,
-      requestId: call.id,
+      id: call.id,
       parameters: readParameters(call.parameters),
-      timeoutMicroseconds: call.timeout,
+      queueTimeoutMicroseconds: call.timeout,
       ...(call.version === -1 ? {} : { modelVersion: call.version }),
-      ...(id === "0" ? {} : { sequenceId: typeof id === "string" ? BigInt(id) : id[0] }),
-      ...readFlags(call.flags),
+      sequence: {
+        id: typeof id === "string" ? BigInt(id) : id[0],
+        start: sequenceStart,
+        end: sequenceEnd,
+      },
     });
     for await (const answer of answers) {
       this.#answer(call.call, answer);

@@ -132,7 +132,7 @@ export class PythonExecutor implements Executor {
 
   async checkReady(): Promise<void> {
     const session = this.#session;
-    if (!session?.isReady) throw new TritonError("INTERNAL", this.#unhealthy);
+    if (!session?.isReady) throw new TritonError("INTERNAL", this.#unhealthy, { reason: "WORKER_CRASHED" });
     if (session.canTellReadiness) await this.#readiness.check();
   }
 
@@ -218,7 +218,7 @@ export class PythonExecutor implements Executor {
     const how = this.#endedFor ?? why;
     this.#endedFor = undefined;
     this.#session = undefined;
-    const error = new TritonError("INTERNAL", `${this.#unhealthy} It ${how}.`);
+    const error = new TritonError("INTERNAL", `${this.#unhealthy} It ${how}.`, { reason: "WORKER_CRASHED" });
     if (!this.#stopping) log.error(error.message);
     this.#restarts.crashed(error);
     this.#running?.reject(error);
@@ -241,7 +241,7 @@ export class PythonExecutor implements Executor {
     const limitMs = hosting.executionTimeoutMs;
     if (limitMs === undefined) return undefined;
     return clock.setTimer(limitMs, () => {
-      this.#endedFor = `was ended: it ran longer than ${limitMs} ms`;
+      this.#endedFor = `was ended: its batch ran for more than ${limitMs} ms`;
       this.#session?.kill();
     });
   }

@@ -101,7 +101,7 @@ export class PythonProcess {
     try {
       reader.push(chunk);
     } catch (error) {
-      this.#fault = `wrote what the library cannot read (${TritonError.from(error).message})`;
+      this.#fault = `wrote data that the library cannot read (${TritonError.from(error).message})`;
       this.kill();
     }
   }
@@ -127,7 +127,7 @@ function lowerPriority(pid: number, nice: number): void {
   try {
     setPriority(pid, nice);
   } catch (error) {
-    process.emitWarning(`a child process cannot have the priority ${nice}: ${(error as Error).message}`);
+    process.emitWarning(`cannot give a child process the priority ${nice}: ${(error as Error).message}`);
   }
 }
 

@@ -24,7 +24,9 @@ export class PythonReadiness {
   async check(): Promise<void> {
     const asked = this.#asked ?? this.#question();
     if (await settledWithin(this.clock, ANSWERS_WITHIN_MS, asked)) return asked;
-    throw new TritonError("UNAVAILABLE", "Timed out waiting for user-defined is_ready() response");
+    throw new TritonError("UNAVAILABLE", "Timed out waiting for user-defined is_ready() response", {
+      reason: "MODEL_NOT_READY",
+    });
   }
 
   /** The model has answered. */
@@ -33,7 +35,7 @@ export class PythonReadiness {
     else if (ready) this.#answer?.();
     else {
       const text = `Model '${this.instanceName}' is not ready (user-defined check failed).`;
-      this.#answer?.(new TritonError("UNAVAILABLE", text));
+      this.#answer?.(new TritonError("UNAVAILABLE", text, { reason: "MODEL_NOT_READY" }));
     }
   }
 

@@ -66,12 +66,22 @@ export class PythonServerRequests {
   ): Promise<unknown> {
     const { control, info } = this.context;
     if (control === undefined) {
-      throw new TritonError("UNAVAILABLE", `model '${info.modelName}' is not part of a server`);
+      throw new TritonError(
+        "UNAVAILABLE",
+        `model '${info.modelName}' runs without a server, so it cannot ask one`,
+        {
+          reason: "NO_SERVER",
+        },
+      );
     }
     const name = String(given[0]);
     if (what === "ready") return control.isReady(name, String(given[1]));
     if (what === "unload") return control.unload(name, { unloadDependents: given[1] === true });
-    if (what !== "load") throw new TritonError("INTERNAL", `a model asked for '${what}'`);
+    if (what !== "load")
+      throw new TritonError(
+        "INTERNAL",
+        `model '${info.modelName}' asked the server for '${what}', which it does not know`,
+      );
     const config = given[1] === "" ? {} : { config: String(given[1]) };
     const entries = files.map(
       ({ name: path, offset, size }) =>

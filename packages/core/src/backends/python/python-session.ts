@@ -94,7 +94,7 @@ export class PythonSession {
     this.#timer?.cancel();
     this.#timer = clock.setTimer(settings.stubTimeoutMs, () => {
       log.warning(
-        `model '${modelName}' was ended: it did not finalize within ${settings.stubTimeoutMs / 1000} s`,
+        `model '${modelName}' was ended: finalize() did not return within ${settings.stubTimeoutMs / 1000} s`,
       );
       this.kill();
     });
@@ -143,11 +143,11 @@ export class PythonSession {
     }
     const death = this.#hasStarted
       ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
-      : `'${settings.python}', which is to run model '${modelName}', ${why}${HINT}`;
-    this.#reject(new TritonError("INTERNAL", this.#failure ?? death));
+      : `cannot start model '${modelName}' with '${settings.python}': it ${why}${HINT}`;
+    this.#reject(new TritonError("INTERNAL", this.#failure ?? death, { reason: "WORKER_CRASHED" }));
   }
 }
 
 const HINT =
-  "; a Python model needs Python 3.8 or newer with numpy, found as 'python3' or named by the setting 'executable' " +
+  "; install Python 3.8 or newer with numpy as 'python3', or name it in the setting 'executable' " +
   "of the backend 'python' or by TRITONJS_PYTHON";

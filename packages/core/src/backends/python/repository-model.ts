@@ -23,14 +23,17 @@ const SHELL_CHARACTERS = /[;|&$`<>()[\]{}\\"'*?~#!]/;
 export const pythonBackend: BackendFactory = async (source) => {
   assertPythonCanRun();
   if (SHELL_CHARACTERS.test(source.name)) {
-    throw new TritonError("INVALID_ARG", "Invalid stub name: contains invalid characters");
+    throw new TritonError("INVALID_ARG", "Invalid stub name: contains invalid characters", {
+      reason: "INVALID_CONFIG",
+    });
   }
   const withinMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
   const hosting = hostingOf(source, ISOLATIONS, false);
   if (hosting.heapLimitMb !== undefined) {
     throw new TritonError(
       "INVALID_ARG",
-      `model '${source.name}' has heap_limit_mb, but Python knows no such limit`,
+      `model '${source.name}' has heap_limit_mb, which has no effect on Python: remove it`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   const path = await modelFile(source);
@@ -73,7 +76,9 @@ function stubTimeoutSeconds({ settings }: ModelSource): number {
   const text = settings["stub-timeout-seconds"];
   const seconds = text === undefined ? STUB_TIMEOUT_SECONDS : Number(text);
   if (seconds > 0 && Number.isFinite(seconds)) return seconds;
-  throw new TritonError("INVALID_ARG", "stub-timeout-seconds can't be smaller than or equal to zero.");
+  throw new TritonError("INVALID_ARG", "stub-timeout-seconds can't be smaller than or equal to zero.", {
+    reason: "INVALID_CONFIG",
+  });
 }
 
 async function modelFile(source: ModelSource): Promise<string> {
@@ -83,10 +88,13 @@ async function modelFile(source: ModelSource): Promise<string> {
     throw new TritonError(
       "INVALID_ARG",
       `Model name must end with '.py'. Model name is "${defaultModelFilename}".`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   const missing = (path: string) =>
-    new TritonError("INTERNAL", `model.py does not exist in the model repository path: ${path}`);
+    new TritonError("INTERNAL", `model.py does not exist in the model repository path: ${path}`, {
+      reason: "FILE_NOT_READABLE",
+    });
   const { path, isDirectory } = await findModelFile(source, ["model.py"], missing);
   if (isDirectory) throw missing(path);
   return path;
@@ -112,7 +120,9 @@ class FoundPythonExecutor extends PythonExecutor {
       const found = await this.find();
       if (this.#stopped) {
         await found.release();
-        throw new TritonError("UNAVAILABLE", "the model was stopped while it loaded");
+        throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
+          reason: "MODEL_STOPPED",
+        });
       }
       this.#python = found;
       this.settings = { ...this.settings, python: found.program };

@@ -35,7 +35,9 @@ export class ResponseReader {
       this.context.checker.check(new Map([[name, tensor]]), rows, [name]);
     } catch (error) {
       this.#told.add(name);
-      this.context.log.warning(`${TritonError.from(error).message.trim()}; clients get it as it is`);
+      this.context.log.warning(
+        `${TritonError.from(error).message.trim()}; clients get the response unchecked`,
+      );
     }
   }
 }

@@ -9,7 +9,9 @@ export const STUB_TIMEOUT_SECONDS = 30;
 /** @throws TritonError UNSUPPORTED on Windows, where descriptors are not inherited as the stub needs it */
 export function assertPythonCanRun(): void {
   if (process.platform === "win32") {
-    throw new TritonError("UNSUPPORTED", "Python models cannot run on Windows");
+    throw new TritonError("UNSUPPORTED", "Python models cannot run on Windows", {
+      reason: "PLATFORM_NOT_SUPPORTED",
+    });
   }
 }
 

@@ -41,7 +41,7 @@ export async function unpackArchive(archive: string, directory: string, withinMs
         (error: NodeJS.ErrnoException) => (NOT_READ_ON.has(error.code ?? "") ? undefined : error.message),
       ),
     ]);
-    if (late) throw new Error(`not unpacked within ${withinMs / 1000} s`);
+    if (late) throw new Error(`unpacking took more than ${withinMs / 1000} s`);
     const why = unread ?? failure;
     if (why !== undefined) throw new Error(why);
   } finally {
@@ -57,7 +57,7 @@ function endOf(tar: ChildProcess): Promise<string | undefined> {
     if (words.length < MOST_WORDS) words += text.slice(0, MOST_WORDS - words.length);
   });
   return new Promise((resolve) => {
-    tar.on("error", (error) => resolve(`the program 'tar' could not be started (${error.message})`));
+    tar.on("error", (error) => resolve(`cannot start the program 'tar' (${error.message})`));
     tar.on("close", (code, signal) => {
       if (code === 0) return resolve(undefined);
       const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;

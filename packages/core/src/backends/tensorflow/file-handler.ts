@@ -26,7 +26,8 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
     if (!isInside(directory, file)) {
       throw new TritonError(
         "INVALID_ARG",
-        `the TensorFlow.js model '${model.path}' has weights in '${file}', which is outside of the model's directory`,
+        `weights of the TensorFlow.js model '${model.path}': expected a path inside the model's directory, got '${file}'`,
+        { reason: "PATH_NOT_ALLOWED" },
       );
     }
     await assertInside(directory, file);
@@ -38,9 +39,7 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
       throw new TritonError(
         "INVALID_ARG",
         `the weights '${file}' of the TensorFlow.js model '${model.path}' ${why}`,
-        {
-          cause,
-        },
+        { reason: "INVALID_MODEL", cause },
       );
     }
   }
@@ -49,7 +48,8 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
   if (expected !== undefined && expected !== total) {
     throw new TritonError(
       "INVALID_ARG",
-      `the weights of the TensorFlow.js model '${model.path}' must have ${expected} bytes, but its files have ${total}`,
+      `weights of the TensorFlow.js model '${model.path}': expected ${expected} bytes, got ${total}`,
+      { reason: "INVALID_MODEL" },
     );
   }
   const joined = new Uint8Array(total);

@@ -40,14 +40,17 @@ export function findRuntime(
     const what = savedModel ? "a SavedModel" : "an instance on a GPU";
     throw new TritonError(
       "INVALID_ARG",
-      `TensorFlow's runtime '${runtime}' cannot run ${what}: only ${any.join(" and ")} can`,
+      `TensorFlow's runtime for ${what}: expected ${any.join(" or ")}, got '${runtime}'`,
+      { reason: "INVALID_OPTION" },
     );
   }
   const names = possible.map((one) => PACKAGES[one].join(" with "));
   const why = savedModel
     ? "a SavedModel needs TensorFlow's own library; or convert it with tensorflowjs_converter to model.json"
-    : "TensorFlow.js is not there";
-  throw new TritonError("UNAVAILABLE", `${why}: install ${names.join(", or ")} next to @tritonjs/core`);
+    : "TensorFlow.js is not installed";
+  throw new TritonError("UNAVAILABLE", `${why}: install ${names.join(", or ")} next to @tritonjs/core`, {
+    reason: "PACKAGE_NOT_INSTALLED",
+  });
 }
 
 /** True for runtimes with native code, which cannot be cut off within a thread. */

@@ -49,7 +49,9 @@ export function tensorDataType(type: string | number | undefined): DataType {
   const name = typeof type === "number" ? BY_NUMBER[type] : type;
   const found = name === undefined ? undefined : DATA_TYPES[name];
   if (found !== undefined) return found;
-  throw new TritonError("UNSUPPORTED", `TensorFlow's type ${type} is no tensor type of the protocol`);
+  throw new TritonError("UNSUPPORTED", `the protocol cannot carry TensorFlow's type ${type}`, {
+    reason: "MODEL_NOT_SUPPORTED",
+  });
 }
 
 /** A node of a graph, as far as it is read. */
@@ -92,7 +94,8 @@ function toSpec(
   if (shape === undefined || shape.unknownRank) {
     throw new TritonError(
       "UNSUPPORTED",
-      `the TensorFlow.js model '${path}' leaves the rank of '${name}' open`,
+      `cannot serve the TensorFlow.js model '${path}': the rank of '${name}' is unknown`,
+      { reason: "MODEL_NOT_SUPPORTED" },
     );
   }
   const dims = (shape.dim ?? []).map(({ size }) => Number(size));

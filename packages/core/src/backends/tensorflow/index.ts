@@ -65,7 +65,10 @@ export function modelData(
   { runtime, signature = "serving_default" }: Omit<TensorflowOptions, "model">,
   onGpu: boolean,
 ): TensorflowData {
-  if (!existsSync(path)) throw new TritonError("NOT_FOUND", `there is no TensorFlow model at '${path}'`);
+  if (!existsSync(path))
+    throw new TritonError("NOT_FOUND", `cannot find the TensorFlow model '${path}'`, {
+      reason: "MODEL_FILES_NOT_FOUND",
+    });
   const savedModel = isSavedModel(path);
   return { path, directory, savedModel, signature, runtime: findRuntime({ runtime, onGpu, savedModel }) };
 }

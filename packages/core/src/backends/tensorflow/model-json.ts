@@ -52,7 +52,9 @@ export function readModelJson(path: string): ModelJson {
   const content = parse(path);
   const topology = content.modelTopology as Record<string, unknown> | undefined;
   if (typeof topology !== "object" || topology === null) {
-    throw new TritonError("INVALID_ARG", `'${path}' is no TensorFlow.js model: it has no modelTopology`);
+    throw new TritonError("INVALID_ARG", `'${path}' is not a TensorFlow.js model: it has no modelTopology`, {
+      reason: "INVALID_MODEL",
+    });
   }
   const { format, weightsManifest = [], signature, userDefinedMetadata } = content;
   const isGraph = format === "graph-model" || (format === undefined && "node" in topology);
@@ -73,7 +75,8 @@ function parse(path: string): Record<string, unknown> {
     text = readFileSync(path, "utf8");
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw new TritonError("NOT_FOUND", `the TensorFlow.js model '${path}' cannot be opened: ${message}`, {
+    throw new TritonError("NOT_FOUND", `cannot open the TensorFlow.js model '${path}': ${message}`, {
+      reason: "MODEL_FILES_NOT_FOUND",
       cause,
     });
   }
@@ -82,11 +85,14 @@ function parse(path: string): Record<string, unknown> {
     if (typeof content === "object" && content !== null) return content as Record<string, unknown>;
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw new TritonError("INVALID_ARG", `the TensorFlow.js model '${path}' cannot be read: ${message}`, {
+    throw new TritonError("INVALID_ARG", `cannot read the TensorFlow.js model '${path}': ${message}`, {
+      reason: "INVALID_MODEL",
       cause,
     });
   }
-  throw new TritonError("INVALID_ARG", `'${path}' is no TensorFlow.js model: it is no JSON object`);
+  throw new TritonError("INVALID_ARG", `'${path}' is not a TensorFlow.js model: it is not a JSON object`, {
+    reason: "INVALID_MODEL",
+  });
 }
 
 /** Paths of the files that the weights are in, in the order of their bytes. */

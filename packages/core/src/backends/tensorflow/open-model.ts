@@ -43,8 +43,8 @@ export async function openModel(tf: Tf, location: ModelLocation): Promise<OpenMo
     const { message } = TritonError.from(error);
     throw new TritonError(
       "INVALID_ARG",
-      `the TensorFlow model '${location.path}' cannot be loaded: ${message.split("\n")[0]}`,
-      { cause: error },
+      `cannot load the TensorFlow model '${location.path}': ${message.split("\n")[0]}`,
+      { reason: "INVALID_MODEL", cause: error },
     );
   }
 }
@@ -69,7 +69,8 @@ function checkOperations(graph: object, path: string): void {
   const names = [...new Set(unknown.map(({ op }) => op))];
   throw new TritonError(
     "UNSUPPORTED",
-    `the TensorFlow.js model '${path}' has operations that TensorFlow.js lacks: ${names.join(", ")}`,
+    `cannot serve the TensorFlow.js model '${path}': TensorFlow.js lacks its operations ${names.join(", ")}`,
+    { reason: "MODEL_NOT_SUPPORTED" },
   );
 }
 
@@ -164,7 +165,8 @@ async function openSavedModel(tf: Tf, { path, signature }: ModelLocation): Promi
     const names = graphs.flatMap(({ signatureDefs }) => Object.keys(signatureDefs));
     throw new TritonError(
       "INVALID_ARG",
-      `the SavedModel '${path}' has no signature '${signature}', but [${names.join(", ")}]`,
+      `unknown signature '${signature}' of the SavedModel '${path}': expected one of [${names.join(", ")}]`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   const { inputs, outputs } = graph.signatureDefs[signature]!;

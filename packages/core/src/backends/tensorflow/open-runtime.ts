@@ -23,12 +23,11 @@ export async function openRuntime(runtime: TensorflowRuntime, gpu: number | unde
     await tf.ready();
     return tf;
   } catch (error) {
-    const { code, message } = TritonError.from(error);
-    throw new TritonError(
-      TritonError.is(error) ? code : "UNAVAILABLE",
-      `TensorFlow's runtime '${runtime}' cannot be loaded: ${message.split("\n")[0]}`,
-      { cause: error },
-    );
+    const { message } = TritonError.from(error);
+    const text = `cannot load TensorFlow's runtime '${runtime}': ${message.split("\n")[0]}`;
+    if (TritonError.is(error))
+      throw new TritonError(error.code, text, { reason: error.reason, cause: error });
+    throw new TritonError("UNAVAILABLE", text, { reason: "PACKAGE_NOT_INSTALLED", cause: error });
   }
 }
 
@@ -45,7 +44,7 @@ async function load(runtime: TensorflowRuntime, gpu: number | undefined): Promis
     const wasm = require(path) as { setWasmPaths(folder: string): void };
     wasm.setWasmPaths(dirname(path) + sep);
   }
-  if (!(await tf.setBackend(runtime))) throw new Error(`its backend '${runtime}' does not start`);
+  if (!(await tf.setBackend(runtime))) throw new Error(`its backend '${runtime}' did not start`);
   return tf;
 }
 
@@ -58,7 +57,8 @@ function chooseGpu(gpu: number): void {
   if (chosen !== undefined) {
     throw new TritonError(
       "INVALID_ARG",
-      `TensorFlow is on GPU ${chosen} of this process: an instance on GPU ${gpu} needs isolation 'process'`,
+      `TensorFlow already uses GPU ${chosen} in this process: set isolation 'process' for an instance on GPU ${gpu}`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   if (gpu === 0) {
@@ -68,7 +68,8 @@ function chooseGpu(gpu: number): void {
   if (!isMainThread) {
     throw new TritonError(
       "INVALID_ARG",
-      `TensorFlow uses the first GPU of its process: an instance on GPU ${gpu} needs isolation 'process'`,
+      `TensorFlow uses the first GPU of its process: set isolation 'process' for an instance on GPU ${gpu}`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   chosen = gpu;

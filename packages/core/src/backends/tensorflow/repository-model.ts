@@ -24,6 +24,7 @@ export const tensorflowBackend: BackendFactory = async (source) => {
       "UNSUPPORTED",
       `model '${name}' is a frozen graph (tensorflow_graphdef), which TensorFlow.js cannot read: convert it with ` +
         "tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx",
+      { reason: "MODEL_NOT_SUPPORTED" },
     );
   }
   const path = await modelPath(source);
@@ -60,7 +61,8 @@ function optionsOf({ name, config: { parameters } }: ModelSource): Omit<Tensorfl
   if (runtime !== undefined && !TENSORFLOW_RUNTIMES.includes(runtime as TensorflowRuntime)) {
     throw new TritonError(
       "INVALID_ARG",
-      `parameter 'runtime' of model '${name}' must be one of ${TENSORFLOW_RUNTIMES.join(", ")}, got '${runtime}'`,
+      `parameter 'runtime' of model '${name}': expected one of ${TENSORFLOW_RUNTIMES.join(", ")}, got '${runtime}'`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   return {

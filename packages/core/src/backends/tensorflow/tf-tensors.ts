@@ -65,7 +65,8 @@ function narrowed(name: string, value: number | bigint): number {
   if (number === (number | 0)) return number;
   throw new TritonError(
     "INVALID_ARG",
-    `input '${name}' has ${value}, and TensorFlow.js has integers of 32 bits only`,
+    `input '${name}': expected integers of 32 bits, which TensorFlow.js has, got ${value}`,
+    { reason: "INVALID_INPUT" },
   );
 }
 
@@ -79,7 +80,8 @@ export async function fromTf(name: string, datatype: DataType, output: TfTensor)
   if (wanted !== output.dtype) {
     throw new TritonError(
       "INTERNAL",
-      `output '${name}' is declared as ${datatype}, but TensorFlow.js gives ${output.dtype}`,
+      `output '${name}': expected ${datatype}, got ${output.dtype} from TensorFlow.js`,
+      { reason: "INVALID_OUTPUT" },
     );
   }
   if (wanted === "string") {

@@ -57,5 +57,5 @@ function checkShape({ name, size }: FixedTensor, { dims }: ModelInput | ModelOut
 }
 
 function refuse(text: string): never {
-  throw new TritonError("INVALID_ARG", text);
+  throw new TritonError("INVALID_ARG", text, { reason: "INVALID_CONFIG" });
 }

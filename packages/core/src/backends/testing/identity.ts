@@ -22,7 +22,9 @@ export const identityBackend: BackendFactory = (): Backend => ({
   createExecutor: ({ info, clock, placement }) => {
     const { modelConfig } = info;
     if (placement.kind !== "KIND_CPU") {
-      throw new TritonError("INVALID_ARG", "'identity' backend only supports CPU instances");
+      throw new TritonError("INVALID_ARG", "'identity' backend only supports CPU instances", {
+        reason: "INVALID_CONFIG",
+      });
     }
     const multiplier = wholeNumber(modelConfig, "instance_wise_delay_multiplier");
     const delayMs =
@@ -114,7 +116,7 @@ function shapeOf({ dims, reshape }: ModelInput | ModelOutput): string {
 }
 
 function refuse(text: string): never {
-  throw new TritonError("INVALID_ARG", text);
+  throw new TritonError("INVALID_ARG", text, { reason: "INVALID_CONFIG" });
 }
 
 /**
@@ -128,7 +130,8 @@ function wholeNumber({ name, parameters }: ModelConfig, key: string): number {
   if (text.trim() === "" || !Number.isSafeInteger(value) || value < 0) {
     throw new TritonError(
       "INVALID_ARG",
-      `parameter '${key}' of model '${name}' must be a whole number of at least 0, got '${text}'`,
+      `parameter '${key}' of model '${name}': expected an integer of at least 0, got '${text}'`,
+      { reason: "INVALID_CONFIG" },
     );
   }
   return value;

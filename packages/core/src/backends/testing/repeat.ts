@@ -39,7 +39,9 @@ export const repeatBackend: BackendFactory = (): Backend => ({
 
 function checkConfig(config: ModelConfig): void {
   if (config.maxBatchSize !== 0) {
-    throw new TritonError("INVALID_ARG", "repeat backend only supports models with max_batch_size == 0");
+    throw new TritonError("INVALID_ARG", "repeat backend only supports models with max_batch_size == 0", {
+      reason: "INVALID_CONFIG",
+    });
   }
   checkTensors(config, INPUTS, OUTPUTS);
   assertAlike(config.input[0]!.dims, config.input[1]!.dims);
@@ -48,7 +50,9 @@ function checkConfig(config: ModelConfig): void {
 function assertAlike(values: readonly number[], delays: readonly number[]): void {
   const [a, b] = [shapeToString(values), shapeToString(delays)];
   if (a !== b) {
-    throw new TritonError("INVALID_ARG", `expected IN and DELAY shape to match, got ${a} and ${b}`);
+    throw new TritonError("INVALID_ARG", `expected IN and DELAY shape to match, got ${a} and ${b}`, {
+      reason: "INVALID_INPUT",
+    });
   }
 }
 

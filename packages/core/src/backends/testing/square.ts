@@ -50,7 +50,7 @@ async function square(clock: Clock, play: Play, execution: Execution, index: num
   const { inputs, signal } = execution.requests[index]!;
   const input = inputs.get("IN")!;
   if (input.shape.length === 2 && input.shape[0] !== 1) {
-    throw new TritonError("INVALID_ARG", "unexpected shape for IN input");
+    throw new TritonError("INVALID_ARG", "unexpected shape for IN input", { reason: "INVALID_INPUT" });
   }
   const count = (input.elements as Int32Array)[0] ?? 0;
   const shape = input.shape.map(() => 1);

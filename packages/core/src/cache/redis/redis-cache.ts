@@ -87,7 +87,7 @@ function load(): typeof import("@redis/client") {
     return createRequire(import.meta.url)("@redis/client") as typeof import("@redis/client");
   } catch (cause) {
     const why = TritonError.from(cause).message.split("\n")[0];
-    const text = `@redis/client cannot be loaded (${why}); install it next to @tritonjs/core`;
-    throw new TritonError("UNAVAILABLE", text, { cause });
+    const text = `cannot load @redis/client (${why}): install it next to @tritonjs/core`;
+    throw new TritonError("UNAVAILABLE", text, { reason: "PACKAGE_NOT_INSTALLED", cause });
   }
 }

@@ -60,6 +60,7 @@ export function fillBackendFields(config: ModelConfig, files: readonly string[])
       "INVALID_ARG",
       `Invalid model name: Could not determine backend for model '${name}' with no backend in model configuration. ` +
         "Expected model name of the form 'model.<backend_name>'.",
+      { reason: "INVALID_CONFIG" },
     );
   }
   const named = name.slice(dot + 1);

@@ -45,7 +45,9 @@ export function completeConfig(
   if (options.autoComplete && model instanceof AutoCompleteConfig) config = model.config;
   else if (options.autoComplete && isFile) config = completeFromFile(prepared, model, options);
   if (options.isWritten === false && model === undefined) {
-    throw new TritonError("NOT_FOUND", `model configuration is not provided for model '${name}'`);
+    throw new TritonError("NOT_FOUND", `model configuration is not provided for model '${name}'`, {
+      reason: "MISSING_CONFIG",
+    });
   }
   const gpus = options.gpus ?? new MachineGpus();
   config = completeInstanceGroups(withDefaults(config), gpus);
@@ -59,6 +61,7 @@ export function completeConfig(
     ...(sequences === undefined ? [] : validateSequenceStates(config, sequences)),
   ];
   if (problems.length === 0 && isFile) problems.push(...checkOnnxTensors(config, model));
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
   return config;
 }

@@ -57,13 +57,14 @@ export function completeFromFile(
       "INVALID_ARG",
       `autofill failed for model '${config.name}': model does not support batching while non-zero max_batch_size is ` +
         "specified",
+      { reason: "INVALID_CONFIG" },
     );
   }
   const dimsOf = (spec: DescribedTensor) => {
     if (spec.rankUnknown) {
       warn?.(
-        `autofilled dims [1] for tensor '${spec.name}' of model '${config.name}': its file does not say how many ` +
-          "dimensions it has, and ONNX Runtime cannot infer it. Specify dims in the model configuration if it has others",
+        `autofilled dims [1] for tensor '${spec.name}' of model '${config.name}': its file does not give the number of ` +
+          "dimensions, and ONNX Runtime cannot infer it. If the tensor has other dims, set them in the model configuration",
       );
     }
     return configDims(spec, completed.maxBatchSize);

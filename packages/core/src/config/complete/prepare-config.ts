@@ -29,7 +29,8 @@ export interface ConfigSource {
 export function prepareConfig(written: ModelConfig | undefined, source: ConfigSource): ModelConfig {
   const config = structuredClone(written ?? emptyConfig());
   const problems = agentProblems(config, source.agents);
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
   config.name ||= source.modelName;
   const prepared = withDefaults(fillBackendFields(config, source.versionFiles));
   problems.push(...validateModelConfig(prepared));
@@ -39,7 +40,8 @@ export function prepareConfig(written: ModelConfig | undefined, source: ConfigSo
       `unexpected directory name '${source.modelName}' for model '${prepared.name}', directory name must equal model name`,
     );
   }
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
   return prepared;
 }
 
@@ -68,7 +70,7 @@ export function agentProblems(
     .filter(({ name }) => !known.includes(name))
     .map(
       ({ name }) =>
-        `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and there is ` +
-        `none of this name; register it with new Triton({ repositoryAgents: { ${name} } })`,
+        `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and none has ` +
+        `this name; register it with new Triton({ repositoryAgents: { ${name} } })`,
     );
 }

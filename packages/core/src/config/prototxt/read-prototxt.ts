@@ -40,6 +40,7 @@ export function readPrototxt(text: string | Uint8Array, source?: string): ModelC
   throw new TritonError(
     "INVALID_ARG",
     source === undefined ? lines : `failed to read text proto from ${source}: ${lines}`,
+    { reason: "INVALID_CONFIG" },
   );
 }
 
@@ -51,7 +52,7 @@ export function parsePrototxt(text: string | Uint8Array): {
   const config = emptyMessage(modelConfigSchema);
   // The length in bytes is at least the one in characters.
   if (text.length > MAX_PROTOTXT_BYTES) {
-    const tooLong = `the text has more than ${MAX_PROTOTXT_BYTES} bytes`;
+    const tooLong = `cannot parse the text: expected at most ${MAX_PROTOTXT_BYTES} bytes, got more`;
     return { config, errors: [{ line: 1, column: 1, text: tooLong, field: "" }] };
   }
   const bytes =

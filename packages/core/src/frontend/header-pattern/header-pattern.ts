@@ -19,6 +19,9 @@ export function headerPattern(pattern: string | RegExp | undefined): RegExp | un
     return new RegExp(translatePattern(PREFIX + pattern));
   } catch (cause) {
     const { message } = cause as Error;
-    throw new TritonError("INVALID_ARG", `Error parsing '${PREFIX}${pattern}': ${message}`, { cause });
+    throw new TritonError("INVALID_ARG", `Error parsing '${PREFIX}${pattern}': ${message}`, {
+      reason: "INVALID_OPTION",
+      cause,
+    });
   }
 }

@@ -76,19 +76,24 @@ function familyOf(
   kind: MetricFamily["kind"],
   { name, help, labelNames = [] }: JsMetricOptions,
 ): MetricFamily {
-  if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) throw wrong(`'${name}' is no name of a metric`);
+  if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name))
+    throw wrong(
+      `invalid name of a metric '${name}': expected letters, digits, '_' and ':', and no digit first`,
+    );
   return { kind, name, help: String(help), labelNames: [...labelNames] };
 }
 
 function check({ kind, name, labelNames }: MetricFamily, value: number, labels: JsMetricLabels): void {
-  if (!Number.isFinite(value)) throw wrong(`metric '${name}' takes finite numbers, got ${String(value)}`);
-  if (kind === "counter" && value < 0) throw wrong(`counter '${name}' only goes up, got ${value}`);
+  if (!Number.isFinite(value))
+    throw wrong(`metric '${name}': expected a finite number, got ${String(value)}`);
+  if (kind === "counter" && value < 0)
+    throw wrong(`counter '${name}': expected a number of at least 0, got ${value}`);
   const unknown = Object.keys(labels).find((label) => !labelNames.includes(label));
   if (unknown !== undefined) {
-    throw wrong(`metric '${name}' has labels [${labelNames.join(", ")}], got '${unknown}'`);
+    throw wrong(`unknown label '${unknown}' of metric '${name}': expected [${labelNames.join(", ")}]`);
   }
 }
 
 function wrong(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text);
+  return new TritonError("INVALID_ARG", text, { reason: "INVALID_METRIC" });
 }

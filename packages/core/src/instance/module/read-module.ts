@@ -30,7 +30,7 @@ export async function readModule(module: string, modelName: string): Promise<JsM
   if (typeof main !== "function") {
     throw refused(
       modelName,
-      `the module ${module} must export its callback as default, or a class, got ${typeof main}`,
+      `module ${module}: expected a callback as default export, or a class, got ${typeof main}`,
     );
   }
   if (isClass(main) || main === exported.TritonJsModel) return ofClass(main as JsModelClass);
@@ -66,7 +66,7 @@ async function importModule(module: string, modelName: string): Promise<Record<s
   } catch (error) {
     // What the module itself throws says enough; what Node says does not always name the module.
     if (!isOfNode(error)) throw error;
-    const text = `model '${modelName}': the module ${module} cannot be imported: ${whyNot(error, module)}`;
+    const text = `model '${modelName}': cannot import the module ${module}: ${whyNot(error, module)}`;
     throw new TritonError("INTERNAL", text, { cause: error });
   }
 }
@@ -84,11 +84,11 @@ function whyNot(error: unknown, module: string): string {
     (error as NodeJS.ErrnoException | undefined)?.code === "ERR_UNKNOWN_FILE_EXTENSION" &&
     /\.m?ts$/.test(module)
   ) {
-    return `${message}: this version of Node (${process.version}) strips no types; compile it to JavaScript, or use Node 22.18 or later`;
+    return `${message}: Node ${process.version} does not strip types: compile the module to JavaScript, or use Node 22.18 or later`;
   }
   if (!(error instanceof SyntaxError)) return message;
   const place = /:(\d+)$/.exec(error.stack?.split("\n")[0] ?? "");
-  return place === null ? `SyntaxError: ${message}` : `SyntaxError in line ${place[1]}: ${message}`;
+  return place === null ? `SyntaxError: ${message}` : `SyntaxError on line ${place[1]}: ${message}`;
 }
 
 /** Classes have no style of their own: `execute` of an instance does. */
@@ -98,5 +98,5 @@ function isClass(value: unknown): boolean {
 }
 
 function refused(modelName: string, text: string): TritonError {
-  return new TritonError("INVALID_ARG", `model '${modelName}': ${text}`);
+  return new TritonError("INVALID_ARG", `model '${modelName}': ${text}`, { reason: "INVALID_MODEL" });
 }

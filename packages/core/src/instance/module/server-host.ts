@@ -17,7 +17,13 @@ export function serverHost(
   return {
     control: async (ask) => {
       if (control !== undefined) return answerControl(control, ask);
-      throw new TritonError("UNAVAILABLE", `model '${modelName}' is not part of a server`);
+      throw new TritonError(
+        "UNAVAILABLE",
+        `model '${modelName}' runs without a server, so it cannot ask one`,
+        {
+          reason: "NO_SERVER",
+        },
+      );
     },
     log: (line) => writeLine(log, line),
     changeMetrics: (changes) => {
@@ -25,7 +31,7 @@ export function serverHost(
         try {
           applyMetricChange(metrics(), change);
         } catch (error) {
-          log.error(`model '${modelName}' cannot change its metric: ${TritonError.from(error).message}`);
+          log.error(`model '${modelName}' could not change its metric: ${TritonError.from(error).message}`);
         }
       }
     },

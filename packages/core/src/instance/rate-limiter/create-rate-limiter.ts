@@ -17,14 +17,16 @@ export function createRateLimiter(
   if (mode !== "execution_count" && mode !== "off") {
     throw new TritonError(
       "INVALID_ARG",
-      `rateLimit must be 'execution_count' or 'off', got '${String(mode)}'`,
+      `rateLimit: expected 'execution_count' or 'off', got '${String(mode)}'`,
+      { reason: "INVALID_OPTION" },
     );
   }
   const wrong = resources.find(({ count }) => !Number.isSafeInteger(count) || count < 0);
   if (wrong !== undefined) {
     throw new TritonError(
       "INVALID_ARG",
-      `rateLimitResources: there cannot be ${wrong.count} of resource '${wrong.name}'`,
+      `rateLimitResources: expected a non-negative integer as the count of '${wrong.name}', got ${wrong.count}`,
+      { reason: "INVALID_OPTION" },
     );
   }
   return mode === "off" ? undefined : new RateLimiter(resources, (text) => log?.verbose(1, text));

@@ -111,6 +111,7 @@ export class ResourcePools {
         throw new TritonError(
           "INVALID_ARG",
           `Resource "${name}" is present as both global and device-specific resource in the model configuration.`,
+          { reason: "INVALID_CONFIG" },
         );
       }
     }
@@ -131,6 +132,7 @@ export class ResourcePools {
             "INVALID_ARG",
             `Resource count for "${name}" is limited to ${count} which will prevent scheduling of one or more model ` +
               `instances, the minimum required count is ${needed}`,
+            { reason: "INVALID_CONFIG" },
           );
         }
         resources.set(name, count);

@@ -55,7 +55,8 @@ export class StepLoop {
       if (request.rows > 1) {
         throw new TritonError(
           "INVALID_ARG",
-          `inference request to model '${info.modelName}' must specify batch-size 1: it runs step by step with others`,
+          `inference request to model '${info.modelName}': expected one row, because requests of this model run step by step`,
+          { reason: "BATCH_TOO_LARGE" },
         );
       }
       const inputs = toArrays(
@@ -109,8 +110,9 @@ export class StepLoop {
     const got = Array.isArray(results) ? `${results.length} results` : typeof results;
     throw new TritonError(
       "INTERNAL",
-      `step of model '${this.info.modelName}' must return a list with one result for each of ${count} requests, ` +
+      `step of model '${this.info.modelName}': expected a list of ${count} results, one for each request, ` +
         `got ${got}`,
+      { reason: "INVALID_OUTPUT" },
     );
   }
 

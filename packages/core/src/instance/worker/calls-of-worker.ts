@@ -31,8 +31,9 @@ export class CallsOfWorker {
   #start(message: Call): void {
     const models = this.modelsOf(message.batch);
     if (models === undefined) {
-      const text = `the batch that calls model '${message.modelName}' is over`;
-      this.post({ type: "answer", call: message.call, error: { code: "CANCELLED", message: text } }, []);
+      const text = `the call of model '${message.modelName}' was cancelled: the batch that made it has ended`;
+      const error = { code: "CANCELLED", message: text, reason: "CALLER_ENDED" } as const;
+      this.post({ type: "answer", call: message.call, error }, []);
       return;
     }
     const controller = new AbortController();

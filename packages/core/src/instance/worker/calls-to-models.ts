@@ -81,6 +81,7 @@ export class CallsToModels {
       throw new TritonError(
         "INVALID_ARG",
         `cannot send the inputs of a call of model '${modelName}': ${why}`,
+        { reason: "INVALID_INPUT" },
       );
     }
     return call;

@@ -34,5 +34,7 @@ export function tellHost(
 }
 
 function notServed(modelName: string): TritonError {
-  return new TritonError("UNAVAILABLE", `model '${modelName}' is not part of a server`);
+  return new TritonError("UNAVAILABLE", `model '${modelName}' runs without a server, so it cannot ask one`, {
+    reason: "NO_SERVER",
+  });
 }

@@ -2,6 +2,7 @@ import type { PaddingRules } from "../../batch/padding-rules.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { CallOptions } from "../../callable/model-caller.js";
 import type { ErrorCode } from "../../errors/code.js";
+import type { ErrorReason } from "../../errors/error-reasons.js";
 import { TritonError } from "../../errors/triton-error.js";
 import type { MetricChange } from "../../observe/metric-change.js";
 import type { Parameters } from "../../request/parameters.js";
@@ -29,6 +30,7 @@ export interface WireTensor {
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
+  readonly reason: ErrorReason;
 }
 
 /** The inputs of a batch on their way. */
@@ -189,10 +191,10 @@ export function unpackOutputs({ tensors, parameters }: WireOutputs): Map<string,
 }
 
 export function packError(thrown: unknown): WireError {
-  const { code, message } = TritonError.from(thrown);
-  return { code, message };
+  const { code, message, reason } = TritonError.from(thrown);
+  return { code, message, reason };
 }
 
-export function unpackError({ code, message }: WireError): TritonError {
-  return new TritonError(code, message);
+export function unpackError({ code, message, reason }: WireError): TritonError {
+  return new TritonError(code, message, { reason });
 }

@@ -44,7 +44,9 @@ export class OpenedWorker {
           const why = fault === undefined ? how : `crashed: ${TritonError.from(fault).message}`;
           reject(
             failure ??
-              new TritonError("INTERNAL", `model '${modelName}' cannot be opened: its worker ${why}`),
+              new TritonError("INTERNAL", `cannot open model '${modelName}': its worker ${why}`, {
+                reason: "WORKER_CRASHED",
+              }),
           );
           this.#onGone?.();
         },

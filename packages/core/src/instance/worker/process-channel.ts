@@ -88,6 +88,6 @@ function lowerPriority(pid: number, nice: number): void {
   try {
     setPriority(pid, nice);
   } catch (error) {
-    process.emitWarning(`a child process cannot have the priority ${nice}: ${(error as Error).message}`);
+    process.emitWarning(`cannot give a child process the priority ${nice}: ${(error as Error).message}`);
   }
 }

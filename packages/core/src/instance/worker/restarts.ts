@@ -31,7 +31,9 @@ export class Restarts {
     if (this.#over) return;
     this.onHealth(
       false,
-      restartFailed ? new TritonError("UNAVAILABLE", error.message, { cause: error }) : undefined,
+      restartFailed
+        ? new TritonError("UNAVAILABLE", error.message, { reason: "INSTANCES_FAILED", cause: error })
+        : undefined,
     );
     const pauseMs = this.#pauseMs;
     this.#pauseMs = Math.min(pauseMs * 2, LAST_PAUSE_MS);

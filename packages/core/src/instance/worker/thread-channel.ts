@@ -28,7 +28,7 @@ export function prepareThreads(entry: string, count: number): void {
 class WorkerThread implements Channel {
   readonly details = {};
   readonly #worker: Worker;
-  /** Whether it is kept when it has closed its model. */
+  /** Whether it is kept when it closed its model. */
   readonly #keeps: boolean;
   listener: ChannelListener = NOBODY;
   #fault: unknown;
@@ -100,7 +100,7 @@ class WorkerThread implements Channel {
     const { listener } = this;
     this.rest();
     spares.keep(this);
-    listener.gone("has closed its model", undefined);
+    listener.gone("closed its model", undefined);
   }
 
   #loadBegins(entry: string): void {

@@ -38,7 +38,7 @@ export class WorkerExecutor implements Executor {
   #closes = false;
   #onGone: (() => void) | undefined;
   readonly #batches = new BatchesOfWorker(() =>
-    this.#limit("ran longer than", this.#context.hosting?.executionTimeoutMs),
+    this.#limit("its batch ran for more than", this.#context.hosting?.executionTimeoutMs),
   );
   #endedFor: TritonError | undefined;
   readonly #restarts: Restarts;
@@ -113,7 +113,7 @@ export class WorkerExecutor implements Executor {
       const channel =
         this.#context.opened?.take(listener, nice) ?? openWorker(this.#program, this.#context, listener);
       this.#channel = channel;
-      const limit = this.#limit("its model had not loaded after", this.#program.loadTimeoutMs);
+      const limit = this.#limit("its model did not load within", this.#program.loadTimeoutMs);
       channel.post({ type: "load", init }, []);
     });
   }
@@ -165,7 +165,9 @@ export class WorkerExecutor implements Executor {
     const channel = this.#channel;
     if (channel === undefined) {
       await this.#context.opened?.close();
-      this.#batches.fail(new TritonError("UNAVAILABLE", `${this.#name} was stopped`));
+      this.#batches.fail(
+        new TritonError("UNAVAILABLE", `${this.#name} was stopped`, { reason: "MODEL_STOPPED" }),
+      );
       return;
     }
     const gone = new Promise<void>((resolve) => {
@@ -219,13 +221,15 @@ export class WorkerExecutor implements Executor {
   #abandoned(): void {
     const limitMs = this.#context.hosting?.abandonedTimeoutMs;
     if (limitMs === undefined) return;
-    this.#batches.limitBy(this.#limit("its requests were given up, and it ran on for", limitMs));
+    this.#batches.limitBy(this.#limit("all its requests were cancelled, and it kept running for", limitMs));
   }
 
   #limit(what: string, limitMs: number | undefined): Timer | undefined {
     if (limitMs === undefined || this.mustFinish) return undefined;
     return this.#context.clock.setTimer(limitMs, () => {
-      this.#endedFor = new TritonError("UNAVAILABLE", `${this.#name} was ended: ${what} ${limitMs} ms`);
+      this.#endedFor = new TritonError("UNAVAILABLE", `${this.#name} was ended: ${what} ${limitMs} ms`, {
+        reason: "TIME_LIMIT_EXCEEDED",
+      });
       this.#channel?.kill();
     });
   }
@@ -240,6 +244,9 @@ export class WorkerExecutor implements Executor {
     this.#endedFor = undefined;
     if (ended !== undefined) return ended;
     const why = fault === undefined ? how : TritonError.from(fault).message;
-    return new TritonError("INTERNAL", `${this.#name} crashed: ${why}`, { cause: fault });
+    return new TritonError("INTERNAL", `${this.#name} crashed: ${why}`, {
+      reason: "WORKER_CRASHED",
+      cause: fault,
+    });
   }
 }

@@ -48,7 +48,9 @@ export function createLog(options: LogOptions): OpenLog {
     return { log: new Log(options.logger ?? processWarnings, settings), close: () => {} };
   }
   if (options.logger !== undefined) {
-    throw new TritonError("INVALID_ARG", "a log goes either to logFile or to a logger of its own");
+    throw new TritonError("INVALID_ARG", "logFile and logger are both given: leave one of them out", {
+      reason: "INVALID_OPTION",
+    });
   }
   let file: number | undefined = openLogFile(settings.file);
   const write = (line: string) => {
@@ -69,7 +71,10 @@ function openLogFile(path: string): number {
   try {
     return openSync(path, "a");
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `failed to open log file '${path}'`, { cause });
+    throw new TritonError("INVALID_ARG", `failed to open log file '${path}'`, {
+      reason: "INVALID_OPTION",
+      cause,
+    });
   }
 }
 

@@ -13,7 +13,9 @@ const UINT_MAX = 2 ** 32 - 1;
 export function readTraceLevels(names: readonly string[]): readonly TraceLevel[] | undefined {
   if (names.includes("OFF")) {
     if (names.length === 1) return [];
-    throw new TritonError("INVALID_ARG", "Expect only one trace level 'OFF' is specified");
+    throw new TritonError("INVALID_ARG", "Expect only one trace level 'OFF' is specified", {
+      reason: "INVALID_SETTING",
+    });
   }
   const levels = TRACE_LEVELS.filter((level) => names.includes(level));
   return levels.length > 0 ? levels : undefined;
@@ -32,7 +34,11 @@ export function readTraceNumber(name: "trace_rate" | "log_frequency", text: stri
 export function readTraceCount(text: string, got = "got: "): number {
   const count = readInteger("trace_count", text, -1, INT_MAX);
   if (count >= -1) return count;
-  throw new TritonError("INVALID_ARG", `Unable to parse 'trace_count'. Expecting value >= -1, ${got}${text}`);
+  throw new TritonError(
+    "INVALID_ARG",
+    `Unable to parse 'trace_count'. Expecting value >= -1, ${got}${text}`,
+    { reason: "INVALID_SETTING" },
+  );
 }
 
 /** The settings as clients see them, by Triton's names: nothing but texts. */
@@ -51,11 +57,15 @@ export function traceSettingTexts(settings: TraceSettings): Record<string, strin
 /** Reads as C++ `stoi` does: as many digits as there are, the rest is not looked at. */
 function readInteger(name: string, text: string, least: number, most: number): number {
   const match = /^[ \t\n\v\f\r]*([+-]?\d+)/.exec(text);
-  if (match === null) throw new TritonError("INVALID_ARG", `Unable to parse '${name}', got: ${text}`);
+  if (match === null)
+    throw new TritonError("INVALID_ARG", `Unable to parse '${name}', got: ${text}`, {
+      reason: "INVALID_SETTING",
+    });
   const value = Number(match[1]);
   if (value <= INT_MAX && value >= -INT_MAX - 1) return value;
   throw new TritonError(
     "INVALID_ARG",
     `Unable to parse '${name}', value is out of range [ ${least}, ${most} ], got: ${text}`,
+    { reason: "INVALID_SETTING" },
   );
 }

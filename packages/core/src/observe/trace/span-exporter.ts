@@ -88,7 +88,9 @@ export class SpanExporter {
         this.log.error(`failed to export ${spans.length} spans to '${this.#url}': ${statusText(error)}`);
       }
       if (this.#lost > 0)
-        this.log.error(`${this.#lost} spans were lost: they came faster than they could be sent`);
+        this.log.error(
+          `${this.#lost} spans were lost: the collector takes them more slowly than they are made`,
+        );
       this.#lost = 0;
     }
   }
@@ -102,6 +104,6 @@ export class SpanExporter {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     await response.arrayBuffer();
-    if (!response.ok) throw new Error(`the collector answered ${response.status}`);
+    if (!response.ok) throw new Error(`the collector sent HTTP status ${response.status}`);
   }
 }

@@ -70,7 +70,7 @@ export class TraceFiles {
   #done(byteSize: number): void {
     this.#waitingBytes -= byteSize;
     if (this.#waitingBytes > 0 || this.#dropped === 0) return;
-    this.#log.error(`${this.#dropped} traces were lost: '${this.#path}' is not written as fast as they come`);
+    this.#log.error(`${this.#dropped} traces were lost: writing '${this.#path}' is slower than tracing`);
     this.#dropped = 0;
   }
 

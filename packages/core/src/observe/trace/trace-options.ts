@@ -49,7 +49,7 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
   const names: readonly TraceLevelOption[] = typeof given === "string" ? [given] : given;
   for (const name of names) {
     if (!Object.hasOwn(LEVELS, name)) {
-      problems.push(`trace.level must be OFF, TIMESTAMPS or TENSORS, got '${String(name)}'`);
+      problems.push(`trace.level: expected OFF, TIMESTAMPS or TENSORS, got '${String(name)}'`);
     }
   }
   if (names.includes("OFF") && names.length > 1) {
@@ -59,23 +59,24 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
   const whole = (name: "rate" | "count" | "logFrequency", least: number, most: number): number => {
     const value = options[name] ?? DEFAULT_TRACE_SETTINGS[name];
     if (!Number.isInteger(value) || value < least || value > most) {
-      problems.push(`trace.${name} must be an integer from ${least} to ${most}, got ${String(value)}`);
+      problems.push(`trace.${name}: expected an integer from ${least} to ${most}, got ${String(value)}`);
     }
     return value;
   };
   const file = options.file ?? DEFAULT_TRACE_SETTINGS.file;
-  if (typeof file !== "string") problems.push(`trace.file must be a path, got ${String(file)}`);
+  if (typeof file !== "string") problems.push(`trace.file: expected a path, got ${String(file)}`);
   const mode = options.mode ?? "triton";
   if (!TRACE_MODES.includes(mode)) {
-    problems.push(`trace.mode must be "triton" or "opentelemetry", got '${String(mode)}'`);
+    problems.push(`trace.mode: expected "triton" or "opentelemetry", got '${String(mode)}'`);
   }
   const { maxQueueSize, scheduleDelayMs, maxExportBatchSize, url } = resolveOpenTelemetry(options);
   for (const [name, value] of Object.entries({ maxQueueSize, scheduleDelayMs, maxExportBatchSize })) {
     if (!Number.isInteger(value) || value < 0 || value > 2 ** 32 - 1) {
-      problems.push(`trace.openTelemetry.${name} must be an integer of at least 0, got ${String(value)}`);
+      problems.push(`trace.openTelemetry.${name}: expected an integer of at least 0, got ${String(value)}`);
     }
   }
-  if (!URL.canParse(collectorUrl(url))) problems.push(`trace.openTelemetry.url must be a URL, got '${url}'`);
+  if (!URL.canParse(collectorUrl(url)))
+    problems.push(`trace.openTelemetry.url: expected a URL, got '${url}'`);
   const settings = {
     levels: TRACE_LEVELS.filter((level) => levels.has(level)),
     rate: whole("rate", 0, 2 ** 32 - 1),
@@ -85,7 +86,8 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
     mode,
     ofMode: mode === "triton" ? {} : settingsOfMode(options),
   };
-  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"));
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_OPTION" });
   return settings;
 }
 

@@ -59,11 +59,11 @@ export class Tracing {
     this.#server = new TraceSetting(this.#initial, NOTHING, this.#owner);
     const { invalidReason, levels } = this.#server;
     if (levels.includes("TENSORS") && exporter !== undefined) {
-      log.warning("tensors are not recorded in trace mode opentelemetry");
+      log.warning("trace level TENSORS has no effect in trace mode opentelemetry: use mode triton");
     }
     // With a rate of 0, traces of clients still go on here.
     if (levels.length > 0 && invalidReason !== "" && exporter === undefined)
-      log.warning(`no traces are recorded: ${invalidReason}`);
+      log.warning(`tracing is off: ${invalidReason}`);
   }
 
   /** The settings for the requests of a model, or those of the server for an empty name. */
@@ -133,7 +133,9 @@ export class Tracing {
     );
     const next = new TraceSetting({ ...above, ...own }, specified, this.#owner);
     if (!next.valid && next.levels.length > 0) {
-      throw new TritonError("INVALID_ARG", `Attempting to set invalid trace setting :${next.invalidReason}`);
+      throw new TritonError("INVALID_ARG", `Attempting to set invalid trace setting :${next.invalidReason}`, {
+        reason: "INVALID_SETTING",
+      });
     }
     if (isServer) this.#server = next;
     else this.#models.set(modelName, next);

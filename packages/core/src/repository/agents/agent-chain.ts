@@ -135,7 +135,10 @@ export class AgentChain {
   async #invoke({ agent, location, config, parameters }: Link, action: RepositoryAgentAction): Promise<void> {
     const replaceLocation = async () => {
       if (action !== "LOAD")
-        throw new TritonError("INVALID_ARG", `a location is replaced at LOAD, not at ${action}`);
+        throw new TritonError(
+          "INVALID_ARG",
+          `an agent can replace the location of a model at LOAD only, got ${action}`,
+        );
       const folder = await realpath(await mkdtemp(join(tmpdir(), "tritonjs-")));
       this.#folders.push(folder);
       this.location = folder;

@@ -21,7 +21,8 @@ export const checksum: RepositoryAgent = async (action, { location, parameters }
   if (action !== "LOAD") return;
   for (const [key, expected] of Object.entries(parameters)) {
     const colon = key.indexOf(":");
-    if (colon < 0) throw new TritonError("INVALID_ARG", `failed to parse key: ${key}`);
+    if (colon < 0)
+      throw new TritonError("INVALID_ARG", `failed to parse key: ${key}`, { reason: "INVALID_CONFIG" });
     const algorithm = ALGORITHMS[key.slice(0, colon).toLowerCase()];
     if (algorithm === undefined) {
       throw new TritonError("UNSUPPORTED", `Unsupported checksum algorithm: ${key.slice(0, colon)}`);
@@ -32,6 +33,7 @@ export const checksum: RepositoryAgent = async (action, { location, parameters }
       throw new TritonError(
         "INVALID_ARG",
         `Mismatched ${algorithm.name} hash for file ${file}, expect: ${expected}, got: ${got}`,
+        { reason: "INVALID_MODEL" },
       );
     }
   }
@@ -40,7 +42,13 @@ export const checksum: RepositoryAgent = async (action, { location, parameters }
 async function hashOf(location: string, file: string, digest: string): Promise<string> {
   const path = join(location, file);
   if (!isInside(location, path)) {
-    throw new TritonError("INVALID_ARG", `checksum of ${file}, which is outside of the model's directory`);
+    throw new TritonError(
+      "INVALID_ARG",
+      `checksum of ${file}: expected a path inside the model's directory`,
+      {
+        reason: "PATH_NOT_ALLOWED",
+      },
+    );
   }
   await assertInside(location, path);
   const hash = createHash(digest);
@@ -49,7 +57,10 @@ async function hashOf(location: string, file: string, digest: string): Promise<s
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     const why = code === "ENOENT" ? "No such file or directory" : message;
-    throw new TritonError("INVALID_ARG", `failed to open text file for read ${file}: ${why}`, { cause });
+    throw new TritonError("INVALID_ARG", `failed to open text file for read ${file}: ${why}`, {
+      reason: "INVALID_MODEL",
+      cause,
+    });
   }
   return hash.digest("hex");
 }

@@ -87,8 +87,8 @@ async function credentialOf(
     return new identity.ManagedIdentityCredential(...(client_id ? [{ clientId: client_id }] : []));
   }
   if (auth_type && auth_type !== "key") {
-    const text = `unknown auth_type '${auth_type}' of Azure Storage: there are key, managed_identity and default`;
-    throw new TritonError("INVALID_ARG", text);
+    const text = `unknown auth_type '${auth_type}' of Azure Storage: expected key, managed_identity or default`;
+    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_REPOSITORY" });
   }
   return account_key ? new StorageSharedKeyCredential(account, account_key) : new AnonymousCredential();
 }

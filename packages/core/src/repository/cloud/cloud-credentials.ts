@@ -40,7 +40,9 @@ export async function findCredentials(
   const sections = Object.entries(asObject(asObject(await readJson(file))[scheme]));
   const found = sections.filter(([name]) => text.startsWith(name)).sort(([a], [b]) => b.length - a.length)[0];
   if (found === undefined) {
-    throw new TritonError("NOT_FOUND", `Cannot match credential for path  ${text}`);
+    throw new TritonError("NOT_FOUND", `Cannot match credential for path  ${text}`, {
+      reason: "MISSING_CREDENTIALS",
+    });
   }
   const [, values] = found;
   if (typeof values === "string") return { path: values };
@@ -57,8 +59,8 @@ async function readJson(file: string): Promise<unknown> {
   } catch (cause) {
     // The parser's words may quote what is in the file.
     const why = cause instanceof SyntaxError ? "it is not JSON" : TritonError.from(cause).message;
-    const text = `failed to read the cloud credentials of TRITON_CLOUD_CREDENTIAL_PATH, ${file}: ${why}`;
-    throw new TritonError("INVALID_ARG", text);
+    const text = `cannot read the cloud credentials ${file} (TRITON_CLOUD_CREDENTIAL_PATH): ${why}`;
+    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_REPOSITORY" });
   }
 }
 

@@ -5,7 +5,7 @@ export class ObjectChanged extends Error {
   readonly statusCode = 412;
 
   constructor(key: string) {
-    super(`the object ${key} has changed`);
+    super(`object ${key} changed while it was copied`);
   }
 }
 
@@ -23,7 +23,7 @@ export function statusOf(error: unknown): number | undefined {
 /** What a vendor's SDK says of a failure, after what was tried: Triton's text. */
 export function cloudError(tried: string, error: unknown): TritonError {
   if (TritonError.is(error)) {
-    return new TritonError(error.code, `${tried}: ${error.message}`, { cause: error });
+    return new TritonError(error.code, `${tried}: ${error.message}`, { reason: error.reason, cause: error });
   }
   const { name = "Error", message } = deepest(error);
   const status = statusOf(error);
@@ -32,7 +32,7 @@ export function cloudError(tried: string, error: unknown): TritonError {
     (word) => word !== undefined && word !== "" && word !== "UnknownError",
   );
   const text = `${tried} due to exception: ${name}, error message: ${words.join(", ") || "none"}`;
-  return new TritonError("INTERNAL", text, { cause: error });
+  return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause: error });
 }
 
 /** A failed connection is several errors, one for each address, without words of its own. */

@@ -38,7 +38,8 @@ export function parseCloudPath(path: string): CloudPath {
     const form = scheme === "as" ? "as://account/container/path" : `${scheme}://bucket/path`;
     throw new TritonError(
       "INVALID_ARG",
-      `No bucket name found in path: ${path} (a path is written as ${form})`,
+      `No bucket name found in path: ${path} (expected a path as ${form})`,
+      { reason: "INVALID_REPOSITORY" },
     );
   }
   const address = scheme === "s3" && hasHost ? `${protocol || "http://"}${host}` : host;

@@ -63,7 +63,9 @@ export class CloudSource implements RepositorySource {
   async check(): Promise<void> {
     const { objects, folders } = await this.#list(this.#path.prefix, true);
     if (objects.length > 0 || folders.length > 0 || this.#path.prefix === "") return;
-    throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`);
+    throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`, {
+      reason: "INVALID_REPOSITORY",
+    });
   }
 
   async refresh(names?: readonly string[]): Promise<void> {
@@ -100,7 +102,9 @@ export class CloudSource implements RepositorySource {
     const { copy, problem } = this.#models.get(name) ?? {};
     if (problem !== undefined) throw problem;
     if (copy !== undefined) return { root: copy.root, directory: copy.directory, copy };
-    throw new TritonError("NOT_FOUND", `there is no model '${name}' in ${this.path}`);
+    throw new TritonError("NOT_FOUND", `model '${name}' is not in ${this.path}`, {
+      reason: "MODEL_FILES_NOT_FOUND",
+    });
   }
 
   async listed(): Promise<readonly string[]> {
@@ -121,7 +125,7 @@ export class CloudSource implements RepositorySource {
   }
 
   abort(): void {
-    this.#stop.abort(new TritonError("UNAVAILABLE", "the server is closing"));
+    this.#stop.abort(new TritonError("UNAVAILABLE", "the server is closing", { reason: "SERVER_STOPPING" }));
   }
 
   async close(): Promise<void> {

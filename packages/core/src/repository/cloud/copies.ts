@@ -69,7 +69,7 @@ async function makeDirectory(variable: string): Promise<string> {
     return await realpath(await mkdtemp(join(parent, "tritonjs-")));
   } catch (cause) {
     const why = TritonError.from(cause).message;
-    const text = `no directory for copies of cloud repositories can be made in ${parent} (${variable} names another place): ${why}`;
-    throw new TritonError("INTERNAL", text, { cause });
+    const text = `cannot make a directory for copies of cloud repositories in ${parent}: ${why}; set ${variable} to use another place`;
+    throw new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
   }
 }

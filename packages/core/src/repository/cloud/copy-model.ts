@@ -106,7 +106,9 @@ async function download(path: string, object: ModelObject, context: CopyContext)
     });
     await pipeline(contents, counted, createWriteStream(path, { flags: "wx" }), { signal });
     if (bytes !== object.sizeBytes) {
-      throw new TritonError("INTERNAL", `${bytes} bytes came instead of ${object.sizeBytes}`);
+      throw new TritonError("INTERNAL", `expected ${object.sizeBytes} bytes, got ${bytes}`, {
+        reason: "FILE_NOT_READABLE",
+      });
     }
   });
 }

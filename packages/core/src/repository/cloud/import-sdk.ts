@@ -36,7 +36,7 @@ export async function importSdk<T>(packageName: string, path: string, load: () =
     return await load();
   } catch (cause) {
     const why = TritonError.from(cause).message.split("\n")[0];
-    const text = `${path} needs the package ${packageName}, which cannot be loaded (${why}); install it: npm install ${packageName}`;
-    throw new TritonError("UNAVAILABLE", text, { cause });
+    const text = `cannot load the package ${packageName}, which ${path} needs (${why}): npm install ${packageName}`;
+    throw new TritonError("UNAVAILABLE", text, { reason: "PACKAGE_NOT_INSTALLED", cause });
   }
 }

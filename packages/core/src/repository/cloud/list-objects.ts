@@ -38,7 +38,13 @@ export async function listObjects(
       folders.push(...page.folders);
       from = page.next;
       if (objects.length > MAX_OBJECTS) {
-        throw new TritonError("INVALID_ARG", `${shown} has more than ${MAX_OBJECTS} objects`);
+        throw new TritonError(
+          "INVALID_ARG",
+          `cannot list ${shown}: expected at most ${MAX_OBJECTS} objects, got more`,
+          {
+            reason: "INVALID_REPOSITORY",
+          },
+        );
       }
     } while (from !== undefined);
   } catch (error) {

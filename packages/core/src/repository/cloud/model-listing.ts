@@ -39,7 +39,8 @@ export function groupByModel(
     if (path !== "" && !path.split("/").every(isName)) {
       model.problem ??= new TritonError(
         "INVALID_ARG",
-        `object '${shownKey(repository, object.key)}' has no place in the directory of model '${name}', which is not allowed`,
+        `object '${shownKey(repository, object.key)}' has an invalid path in the directory of model '${name}': rename or remove it`,
+        { reason: "INVALID_REPOSITORY" },
       );
     }
     model.objects.push({ ...object, path });

@@ -27,7 +27,12 @@ export async function withSilenceLimit<T>(
     timer = clock.setTimer(afterMs, () => {
       const leftMs = lastSign + MAX_SILENCE_MS - clock.now();
       if (leftMs > 0) watch(leftMs);
-      else own.abort(new TritonError("UNAVAILABLE", `no answer for ${MAX_SILENCE_MS / 1000} seconds`));
+      else
+        own.abort(
+          new TritonError("UNAVAILABLE", `no answer for ${MAX_SILENCE_MS / 1000} seconds`, {
+            reason: "STORAGE_TIMEOUT",
+          }),
+        );
     });
   };
   const onAbort = () => own.abort(signal.reason);

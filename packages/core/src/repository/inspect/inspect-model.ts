@@ -71,7 +71,7 @@ async function inspectNames(directory: string, configPath: string, findings: Fin
   if (await exists(configPath)) return;
   for (const name of await contents(directory)) {
     if (!/^config\.\w+(\.txt)?$/i.test(name)) continue;
-    const message = `'${name}' is not read: the configuration is '${basename(configPath)}'`;
+    const message = `'${name}' is ignored: the configuration is '${basename(configPath)}'`;
     findings.add({ severity: "warning", path: join(directory, name), message });
   }
 }
@@ -159,7 +159,7 @@ function inspectWarmup({ directory, config }: PolledModel, configPath: string, f
       try {
         read(inputDataFile);
       } catch (error) {
-        const message = `warmup sample '${name}' has no data for input '${input}': ${TritonError.from(error).message}`;
+        const message = `warmup sample '${name}': cannot read the data of input '${input}': ${TritonError.from(error).message}`;
         findings.add({ severity: "error", path: configPath, message });
       }
     }

@@ -30,7 +30,7 @@ export class OverrideDirectory {
     if (files === undefined || files.size === 0) return undefined;
     if (config !== undefined) return OverrideDirectory.create(files, live);
     const text = "Load parameter 'config' must be specified for model file override";
-    throw new TritonError("INVALID_ARG", text);
+    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_LOAD_REQUEST" });
   }
 
   /**
@@ -77,6 +77,7 @@ export class OverrideDirectory {
       throw new TritonError(
         "INVALID_ARG",
         `Invalid file parameter 'file:${name}' with normalized path '${path}' must stay within model directory.`,
+        { reason: "INVALID_LOAD_REQUEST" },
       );
     }
     try {
@@ -84,7 +85,10 @@ export class OverrideDirectory {
       await writeFile(path, bytes, { flag: "wx" });
     } catch (cause) {
       const why = TritonError.from(cause).message;
-      throw new TritonError("INVALID_ARG", `Invalid file parameter 'file:${name}': ${why}`, { cause });
+      throw new TritonError("INVALID_ARG", `Invalid file parameter 'file:${name}': ${why}`, {
+        reason: "INVALID_LOAD_REQUEST",
+        cause,
+      });
     }
   }
 }

@@ -20,8 +20,9 @@ export async function readLabels(
     if (!isInside(directory, path)) {
       throw new TritonError(
         "INVALID_ARG",
-        `output '${name}' of model '${config.name}' has label_filename '${labelFilename}', which is outside of the ` +
-          "model's directory",
+        `label_filename of output '${name}' of model '${config.name}': expected a path inside the model's directory, ` +
+          `got '${labelFilename}'`,
+        { reason: "PATH_NOT_ALLOWED" },
       );
     }
     await assertInside(directory, path);

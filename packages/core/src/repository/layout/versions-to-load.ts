@@ -28,7 +28,7 @@ function problemOf(name: string): string | undefined {
   if (/^0./.test(name)) return "contains leading zeros in its directory name";
   if (!/^-?\d+$/.test(name)) return "fails to convert to integral number";
   const version = Number(name);
-  if (version < 1) return "is no version: versions are integers of at least 1";
+  if (version < 1) return "is not a version: expected an integer of at least 1";
   return Number.isSafeInteger(version) ? undefined : "is too large for a version";
 }
 

@@ -13,9 +13,12 @@ export class LocalSource implements RepositorySource {
 
   async check(): Promise<void> {
     const found = await stat(this.path).catch(() => undefined);
-    if (found === undefined) throw new TritonError("INTERNAL", `failed to stat file ${this.path}`);
+    if (found === undefined)
+      throw new TritonError("INTERNAL", `failed to stat file ${this.path}`, { reason: "FILE_NOT_READABLE" });
     if (!found.isDirectory()) {
-      throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`);
+      throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`, {
+        reason: "INVALID_REPOSITORY",
+      });
     }
   }
 

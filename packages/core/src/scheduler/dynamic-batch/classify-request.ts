@@ -18,7 +18,7 @@ export function classifyRequest(request: PendingRequest, grouping: BatchGrouping
   if (cost === undefined) return;
   request.batchCost = checkedCost(request, ask(request, "cost", cost, seen));
   if (maxBatchCost !== undefined && request.batchCost > maxBatchCost) {
-    throw refusal(request, `inference request cost must be <= ${maxBatchCost}`, `got ${request.batchCost}`);
+    throw refusal(request, "cost", `: expected at most ${maxBatchCost}, got ${request.batchCost}`);
   }
 }
 
@@ -32,7 +32,7 @@ function ask<T>(
     return fn(seen);
   } catch (thrown) {
     const why = TritonError.from(thrown).message;
-    throw refusal(request, `${name} threw an error`, why, thrown);
+    throw refusal(request, name, ` threw an error: ${why}`, thrown);
   }
 }
 
@@ -40,13 +40,13 @@ function checkedKey(request: PendingRequest, key: unknown): BatchKey {
   const known = typeof key === "string" || typeof key === "bigint" || typeof key === "boolean";
   if (known || (typeof key === "number" && !Number.isNaN(key))) return key as BatchKey;
   const got = typeof key === "number" ? "NaN" : typeof key;
-  throw refusal(request, "batchBy must return a string, number, bigint or boolean", `got ${got}`);
+  throw refusal(request, "batchBy", `: expected a string, number, bigint or boolean, got ${got}`);
 }
 
 function checkedCost(request: PendingRequest, cost: unknown): number {
   if (typeof cost === "number" && Number.isFinite(cost) && cost >= 0) return cost;
   const got = typeof cost === "number" ? cost : typeof cost;
-  throw refusal(request, "cost must return a finite number of at least 0", `got ${got}`);
+  throw refusal(request, "cost", `: expected a finite number of at least 0, got ${got}`);
 }
 
 /** The request without anything that could change it; tensors become arrays when they are looked at. */
@@ -59,7 +59,8 @@ function asSeen(request: PendingRequest): BatchingRequest {
 }
 
 function refusal(request: PendingRequest, what: string, why: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `${request.logPrefix}${what} for '${request.modelName}': ${why}`, {
+  return new TritonError("INVALID_ARG", `${request.logPrefix}${what} of model '${request.modelName}'${why}`, {
+    reason: "INVALID_INPUT",
     cause,
   });
 }

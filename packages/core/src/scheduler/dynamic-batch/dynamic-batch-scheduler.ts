@@ -133,7 +133,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     }
     // While the queue waits for more rows, a request below that number cannot change the decision.
     const rowsDecide = !this.#rules.equalInputs.comparesShapes && this.#rules.maxBatchCost === undefined;
-    const inHurry = request.deadline !== undefined || request.timeoutMicroseconds > 0;
+    const inHurry = request.deadline !== undefined || request.queueTimeoutMicroseconds > 0;
     const mayHurry = this.#adaptive !== undefined && inHurry;
     const waiting = this.#alarm.isSet && rowsDecide && !mayHurry;
     if (waiting && !this.#payloadIsOver && this.#queue.rows < this.#wakeAtRows) return;

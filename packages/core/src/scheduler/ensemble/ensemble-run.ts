@@ -231,7 +231,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
       return;
     }
     const message = `in ensemble '${config.name}', ${error.message}`;
-    const told = new TritonError(error.code, message, { cause: error });
+    const told = new TritonError(error.code, message, { reason: error.reason, cause: error });
     const totalMs = clock.now() - request.queueStart;
     statistics.recordFailure("OTHER", totalMs);
     // As Triton, which counts the request once more when no other step is in flight. Dashboards and alerts rely on it.

@@ -39,7 +39,7 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     requestedOutputs: init.requestedOutputs,
     parameters: parent.parameters,
     priority: parent.priority,
-    timeoutMicroseconds: remainingMicroseconds(parent, now),
+    queueTimeoutMicroseconds: remainingMicroseconds(parent, now),
     deadline: parent.deadline,
     ...init.sequence,
     callers: [...parent.callers, caller],
@@ -50,9 +50,12 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
 }
 
 /** What is left of the time that the request may wait in queues; at least 1, because 0 stands for any time. */
-function remainingMicroseconds({ timeoutMicroseconds, queueStart }: PendingRequest, now: number): number {
-  if (timeoutMicroseconds === 0) return 0;
-  return Math.max(1, Math.round(timeoutMicroseconds - (now - queueStart) * 1000));
+function remainingMicroseconds(
+  { queueTimeoutMicroseconds, queueStart }: PendingRequest,
+  now: number,
+): number {
+  if (queueTimeoutMicroseconds === 0) return 0;
+  return Math.max(1, Math.round(queueTimeoutMicroseconds - (now - queueStart) * 1000));
 }
 
 /** What the answers of ensembles say about the sequence they are part of, also when it is none. */

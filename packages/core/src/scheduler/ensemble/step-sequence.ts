@@ -46,11 +46,14 @@ function toId(value: ParameterValue): bigint | string {
   throw new TritonError(
     "INVALID_ARG",
     "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
+    { reason: "INVALID_SEQUENCE" },
   );
 }
 
 function toFlag(name: string, value: ParameterValue | undefined): boolean {
   if (value === undefined) return false;
   if (typeof value === "boolean") return value;
-  throw new TritonError("INVALID_ARG", `expect parameter '${name}' to be TRITONSERVER_PARAMETER_BOOL`);
+  throw new TritonError("INVALID_ARG", `expect parameter '${name}' to be TRITONSERVER_PARAMETER_BOOL`, {
+    reason: "INVALID_SEQUENCE",
+  });
 }

@@ -16,12 +16,14 @@ export function admittedId(request: PendingRequest, modelName: string): bigint |
     throw new TritonError(
       "INVALID_ARG",
       `inference request to model '${modelName}' must specify batch-size 1 due to requirements of sequence batcher`,
+      { reason: "INVALID_SEQUENCE" },
     );
   }
   if (request.correlationId === undefined || !hasCorrelationId(request)) {
     throw new TritonError(
       "INVALID_ARG",
       `inference request to model '${modelName}' must specify a non-zero or non-empty correlation ID`,
+      { reason: "INVALID_SEQUENCE" },
     );
   }
   return request.correlationId;
@@ -33,5 +35,6 @@ export function startMissingError(id: bigint | string, modelName: string): Trito
     "INVALID_ARG",
     `inference request for sequence ${id} to model '${modelName}' must specify the START flag on the first request ` +
       "of the sequence",
+    { reason: "INVALID_SEQUENCE" },
   );
 }

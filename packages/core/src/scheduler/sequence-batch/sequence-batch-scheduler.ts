@@ -196,7 +196,8 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
   lost(batcher: SlotBatcher): void {
     const error = new TritonError(
       "UNAVAILABLE",
-      `an instance of model '${this.#modelName}' broke down: its sequences have to start again`,
+      `an instance of model '${this.#modelName}' failed, and the state of its sequences is lost: start the sequence again`,
+      { reason: "SEQUENCE_LOST" },
     );
     batcher.failQueued(error);
     for (const { sequence } of batcher.slots) {

@@ -23,14 +23,16 @@ export class SequenceTimeouts {
   ) {}
 
   /** A request in the backlog that may not wait for longer takes its whole sequence with it. */
-  limitWait(sequence: Sequence, { timeoutMicroseconds }: PendingRequest, now: number): void {
-    const at = now + timeoutMicroseconds / 1000;
-    if (timeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
+  limitWait(sequence: Sequence, { queueTimeoutMicroseconds }: PendingRequest, now: number): void {
+    const at = now + queueTimeoutMicroseconds / 1000;
+    if (queueTimeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
     sequence.expiry?.cancel();
     sequence.expiresAt = at;
     sequence.expiry = this.deadlines.add(at, () => {
       sequence.failAll(
-        new TritonError("UNAVAILABLE", "timeout of the corresponding sequence has been expired"),
+        new TritonError("UNAVAILABLE", "timeout of the corresponding sequence has been expired", {
+          reason: "SEQUENCE_EXPIRED",
+        }),
       );
       this.over(sequence, "cancelled");
     });

@@ -100,7 +100,13 @@ export class Sequence implements RequestHolder<PendingRequest> {
     this.#waiting.remove(request);
     this.#fail(
       others,
-      new TritonError("CANCELLED", "the request was cancelled with another one of its sequence"),
+      new TritonError(
+        "CANCELLED",
+        "another request of the same sequence was cancelled, which ended the sequence",
+        {
+          reason: "SEQUENCE_CANCELLED",
+        },
+      ),
     );
     this.#owner.gaveUp(this);
   }

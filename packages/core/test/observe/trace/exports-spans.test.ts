@@ -179,14 +179,16 @@ describe("the span exporter", () => {
     for (let i = 0; i < 4; i++) run();
     await tracing.close();
     expect(received()).toHaveLength(3);
-    expect(lines).toEqual(["5 spans were lost: they came faster than they could be sent"]);
+    expect(lines).toEqual(["5 spans were lost: the collector takes them more slowly than they are made"]);
   });
 
   it("logs spans that a collector refuses or does not receive", async () => {
     const refused = await bench({}, {}, 503);
     refused.run();
     await refused.tracing.close();
-    expect(refused.lines).toEqual([expect.stringMatching(/^failed to export 2 spans to .*answered 503/)]);
+    expect(refused.lines).toEqual([
+      expect.stringMatching(/^failed to export 2 spans to .*sent HTTP status 503/),
+    ]);
     const absent = await bench({}, { url: "http://localhost:1/v1/traces" });
     absent.run();
     await absent.tracing.close();
@@ -218,5 +220,5 @@ it("opentelemetry settings show the mode, and tensors are not recorded", async (
     "opentelemetry",
     { bsp_max_queue_size: "2048", bsp_schedule_delay: "1", bsp_max_export_batch_size: "512" },
   ]);
-  expect(lines).toEqual(["tensors are not recorded in trace mode opentelemetry"]);
+  expect(lines).toEqual(["trace level TENSORS has no effect in trace mode opentelemetry: use mode triton"]);
 });

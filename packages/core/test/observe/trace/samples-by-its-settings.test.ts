@@ -35,20 +35,21 @@ describe("trace settings of a server", () => {
     expect(() => resolveTraceOptions(options as unknown as TraceOptions)).toThrow(
       new TritonError(
         "INVALID_ARG",
-        "trace.level must be OFF, TIMESTAMPS or TENSORS, got 'LOUD'\n" +
+        "trace.level: expected OFF, TIMESTAMPS or TENSORS, got 'LOUD'\n" +
           "trace.level: Expect only one trace level 'OFF' is specified\n" +
-          "trace.file must be a path, got 1\n" +
-          'trace.mode must be "triton" or "opentelemetry", got \'x\'\n' +
-          "trace.rate must be an integer from 0 to 4294967295, got -1\n" +
-          "trace.count must be an integer from -1 to 2147483647, got 1.5\n" +
-          "trace.logFrequency must be an integer from 0 to 4294967295, got x",
+          "trace.file: expected a path, got 1\n" +
+          'trace.mode: expected "triton" or "opentelemetry", got \'x\'\n' +
+          "trace.rate: expected an integer from 0 to 4294967295, got -1\n" +
+          "trace.count: expected an integer from -1 to 2147483647, got 1.5\n" +
+          "trace.logFrequency: expected an integer from 0 to 4294967295, got x",
+        { reason: "INVALID_OPTION" },
       ),
     );
   });
 
   it("log a warning when nothing would be recorded", () => {
     const { messages, run } = traceBench({ file: "" });
-    expect(messages).toEqual(["no traces are recorded: trace file name is not given"]);
+    expect(messages).toEqual(["tracing is off: trace file name is not given"]);
     expect(run()).toBe(false);
   });
 });
@@ -139,7 +140,9 @@ describe("an update of trace settings", () => {
     const { tracing } = traceBench(options);
     const before = tracing.settings();
     for (const model of ["", "m"]) {
-      expect(() => tracing.update(model, changes)).toThrow(new TritonError("INVALID_ARG", text));
+      expect(() => tracing.update(model, changes)).toThrow(
+        new TritonError("INVALID_ARG", text, { reason: "INVALID_SETTING" }),
+      );
       expect(tracing.settings(model)).toEqual(before);
     }
   });

@@ -17,7 +17,7 @@ it.each([
 ])("%s fails without its package and names the command that installs it", async (path, name) => {
   await expect(openStorage(parseCloudPath(path), {}, NONE)).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: `${path} needs the package ${name}, which cannot be loaded (Cannot find package); install it: npm install ${name}`,
+    message: `cannot load the package ${name}, which ${path} needs (Cannot find package): npm install ${name}`,
   });
 });
 

@@ -45,7 +45,9 @@ it.each([
   expect(await source.names()).toEqual(["bad", "good"]);
   await expect(source.open("bad")).rejects.toMatchObject({
     code: "INVALID_ARG",
-    message: expect.stringContaining("has no place in the directory of model 'bad', which is not allowed"),
+    message: expect.stringContaining(
+      "has an invalid path in the directory of model 'bad': rename or remove it",
+    ),
   });
   const { root } = await source.open("good");
   expect(await readdir(root, { recursive: true })).toEqual(["good", join("good", "config.pbtxt")]);
@@ -81,7 +83,7 @@ it("an object whose length differs from the listed one is rejected", async () =>
   const source = sourceOf(storageOf(["models/m/x"], async () => Readable.from([Buffer.from("da")])));
   await source.refresh();
   await expect(source.open("m")).rejects.toThrow(
-    "Failed to get object at s3://bucket/models/m/x: 2 bytes came instead of 4",
+    "Failed to get object at s3://bucket/models/m/x: expected 4 bytes, got 2",
   );
   await source.close();
 });
@@ -127,7 +129,9 @@ it("work that shows no progress for half a minute is stopped, whether it heeds t
     await clock.advance(MAX_SILENCE_MS - 1);
     return "done";
   });
-  await expect(waiting).rejects.toEqual(new TritonError("UNAVAILABLE", "no answer for 30 seconds"));
+  await expect(waiting).rejects.toEqual(
+    new TritonError("UNAVAILABLE", "no answer for 30 seconds", { reason: "STORAGE_TIMEOUT" }),
+  );
   expect(await alive).toBe("done");
 });
 

@@ -71,6 +71,6 @@ it("a model without iterative sequences cannot ask for another run", async () =>
   subject.answer = () => RESCHEDULE;
   await subject.sendEach("A1^");
   expect(subject.outcomes).toEqual([
-    "A1: INTERNAL model 'm' rescheduled a request, which needs sequence batching with iterative sequences",
+    "A1: INTERNAL model 'm' returned RESCHEDULE, which needs sequence batching with iterative sequences",
   ]);
 });

@@ -67,7 +67,7 @@ describe("the oldest strategy", () => {
     bench.instances.instances[0]!.executor.onHealth?.(false);
     expect(bench.outcomes).toEqual([
       "A1: response",
-      "B1: UNAVAILABLE an instance of model 'm' broke down: its sequences have to start again",
+      "B1: UNAVAILABLE an instance of model 'm' failed, and the state of its sequences is lost: start the sequence again",
     ]);
     bench.instances.instances[0]!.executor.onHealth?.(true);
     await bench.clock.advance(50);

@@ -102,7 +102,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
   it("leave the backlog as a whole when one of their requests times out", async () => {
     const subject = bench(1);
     await subject.sendEach("A1^", "B1^");
-    subject.send("B2$", { timeoutMicroseconds: 50_000 });
+    subject.send("B2$", { queueTimeoutMicroseconds: 50_000 });
     subject.send("B3^", {});
     await subject.clock.advance(60);
     const expired = "UNAVAILABLE timeout of the corresponding sequence has been expired";
@@ -116,7 +116,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     const subject = bench();
     subject.execMs = 100;
     subject.send("A1^");
-    subject.send("A2", { timeoutMicroseconds: 10_000 });
+    subject.send("A2", { queueTimeoutMicroseconds: 10_000 });
     await subject.clock.advance(250);
     expect(subject.outcomes).toEqual(["A1: response", "A2: response"]);
   });
@@ -131,7 +131,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     await subject.clock.advance(200);
     expect(subject.batches).toEqual(["A1", "A2", "B1"]);
     expect(subject.outcomes.slice(0, 2)).toEqual([
-      "A4: CANCELLED the request was cancelled with another one of its sequence",
+      "A4: CANCELLED another request of the same sequence was cancelled, which ended the sequence",
       "A3: CANCELLED the request was cancelled",
     ]);
     expect(subject.evictions).toEqual(["A: cancelled"]);
@@ -168,7 +168,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     const second = subject.send("B2");
     subject.send("B3$");
     second.cancel();
-    const other = "CANCELLED the request was cancelled with another one of its sequence";
+    const other = "CANCELLED another request of the same sequence was cancelled, which ended the sequence";
     expect(subject.outcomes).toEqual([
       "A1: response",
       `B1: ${other}`,
@@ -208,7 +208,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     executor.onHealth?.(false);
     await subject.clock.advance(20);
     expect(subject.outcomes.filter((text) => text.startsWith("A2"))).toEqual([
-      "A2: UNAVAILABLE an instance of model 'm' broke down: its sequences have to start again",
+      "A2: UNAVAILABLE an instance of model 'm' failed, and the state of its sequences is lost: start the sequence again",
     ]);
     expect(subject.refusal("A3")).toBe(startMissing("A"));
     executor.onHealth?.(true);

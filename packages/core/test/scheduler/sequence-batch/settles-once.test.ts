@@ -64,7 +64,7 @@ it.each(["direct", "oldest"] as const)(
                     correlationId: BigInt(step.id),
                     sequenceStart: step.start,
                     sequenceEnd: step.end,
-                    timeoutMicroseconds: step.timeout,
+                    queueTimeoutMicroseconds: step.timeout,
                     onResponse: () => answers.set(id, (answers.get(id) ?? 0) + 1),
                   }),
                 );

@@ -7,7 +7,8 @@ import {
   type status,
 } from "@grpc/grpc-js";
 import type { RequestMemory, RequestShare } from "@tritonjs/core";
-import { RETRY_PUSHBACK, STATUS } from "../../status-from-code.js";
+import { RETRY_PUSHBACK } from "@tritonjs/grpc-messages";
+import { STATUS } from "../../status-from-code.js";
 import type { Call, CallHeaders, DuplexStream, ResponseStream } from "../call.js";
 import { type DuplexMethod, decodeRequest, type Method } from "../method.js";
 import { statusOfFailure } from "../refused-call.js";

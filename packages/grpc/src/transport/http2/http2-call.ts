@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { RequestMemory, RequestShare } from "@tritonjs/core";
-import { type CallStatus, RETRY_PUSHBACK, STATUS } from "../../status-from-code.js";
+import { RETRY_PUSHBACK } from "@tritonjs/grpc-messages";
+import { type CallStatus, STATUS } from "../../status-from-code.js";
 import type { CallHeaders, DuplexStream } from "../call.js";
 import { decodeRequest, type Method } from "../method.js";
 import { RefusedCall, statusOfFailure } from "../refused-call.js";

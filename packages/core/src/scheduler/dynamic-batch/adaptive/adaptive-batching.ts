@@ -71,9 +71,9 @@ export class AdaptiveBatching implements ExecutionObserver {
     const retryAfterMs = Math.max(1, Math.ceil(expectedMs - allowedMs));
     throw errorWithoutStack(
       "UNAVAILABLE",
-      `${request.logPrefix}Request for model '${request.modelName}' would be answered in ${Math.ceil(expectedMs)} ms, ` +
-        `but has ${Math.floor(allowedMs)} ms`,
-      { retryAfterMs },
+      `${request.logPrefix}Request for model '${request.modelName}' was refused: expected an answer within ` +
+        `${Math.floor(allowedMs)} ms, got an estimate of ${Math.ceil(expectedMs)} ms`,
+      { reason: "DEADLINE_TOO_CLOSE", retryAfterMs },
     );
   }
 
@@ -114,7 +114,7 @@ export class AdaptiveBatching implements ExecutionObserver {
   /** When the answer to a request is late: by its own deadline or timeout, where it has one. */
   #latest(request: PendingRequest): number {
     if (request.deadline !== undefined) return request.deadline;
-    const { timeoutMicroseconds: own } = request;
+    const { queueTimeoutMicroseconds: own } = request;
     return startOf(request) + (own > 0 ? own / 1000 : this.#target.targetLatencyMs);
   }
 }

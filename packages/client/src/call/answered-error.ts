@@ -1,0 +1,15 @@
+import { TIMEOUT_TEXT, TritonError, type TritonErrorOptions } from "../core.js";
+
+/**
+ * The error that a server answered. The protocol has no place for reasons. A time limit is known by Triton's text; all
+ * other errors get the general reason of their code.
+ */
+export function answeredError(
+  code: TritonError["code"],
+  message: string,
+  options: Pick<TritonErrorOptions, "cause" | "retryAfterMs">,
+): TritonError {
+  return code === "UNAVAILABLE" && message === TIMEOUT_TEXT
+    ? new TritonError(code, message, { ...options, reason: "TIMEOUT" })
+    : new TritonError(code, message, options);
+}

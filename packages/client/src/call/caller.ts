@@ -1,0 +1,70 @@
+import { TritonError } from "../core.js";
+import {
+  type CommonCallOptions,
+  type CommonClientOptions,
+  DEFAULT_TIMEOUT_MS,
+  retryPolicy,
+} from "../options/client-options.js";
+import type { Carrier, Outgoing } from "./carrier.js";
+import { Deadline, pause } from "./deadline.js";
+import { type RetryPolicy, retryDelay } from "./retry.js";
+
+/** Makes calls with one carrier: time limits, aborts, retries, and the end of all calls when the client is closed. */
+export class Caller<Request extends Outgoing, Answer> {
+  readonly #carrier: Carrier<Request, Answer>;
+  readonly #timeoutMs: number;
+  readonly #retry: RetryPolicy;
+  readonly #closed = new AbortController();
+
+  constructor(carrier: Carrier<Request, Answer>, options: CommonClientOptions) {
+    this.#carrier = carrier;
+    this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.#retry = retryPolicy(options);
+  }
+
+  /** The answer to a request. */
+  async call(request: Request, options: CommonCallOptions): Promise<Answer> {
+    const deadline = this.deadline(options);
+    try {
+      return await this.attempt(request, deadline);
+    } finally {
+      deadline.end();
+    }
+  }
+
+  /** The answer to a request of a call whose deadline goes on after the answer. */
+  async attempt(request: Request, deadline: Deadline): Promise<Answer> {
+    for (let attempt = 0; ; attempt++) {
+      deadline.throwIfOver();
+      const outcome = await this.#carrier.attempt(request, deadline);
+      if ("error" in outcome) deadline.throwIfOver();
+      const hint = { retryAfterMs: outcome.retryAfterMs, leftMs: deadline.leftMs };
+      const delay = retryDelay(outcome.failure, attempt, request.idempotent, this.#retry, hint);
+      if (delay === undefined) {
+        if ("error" in outcome) throw outcome.error;
+        return outcome.answer;
+      }
+      if (delay >= deadline.leftMs) throw deadline.expired();
+      await pause(delay, deadline.signal);
+    }
+  }
+
+  /**
+   * What may end a call: its time limit, its signal, and the end of the client. Has to be ended.
+   *
+   * @param defaultMs the limit of a call that names none
+   * @throws TritonError UNAVAILABLE when the client is closed.
+   */
+  deadline({ timeoutMs, signal }: CommonCallOptions, defaultMs = this.#timeoutMs): Deadline {
+    if (this.#closed.signal.aborted)
+      throw new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" });
+    return new Deadline(timeoutMs ?? defaultMs, signal, this.#closed.signal);
+  }
+
+  /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
+  close(): void {
+    this.#closed.abort(
+      new TritonError("CANCELLED", "the client was closed", { reason: "CLIENT_CLOSED_MEANWHILE" }),
+    );
+  }
+}

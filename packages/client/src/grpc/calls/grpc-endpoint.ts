@@ -1,0 +1,26 @@
+import { GrpcCalls } from "../carrier/grpc-calls.js";
+import type { ClientOptions } from "../client-options.js";
+
+/** A server and how to call it: the base of the calls of the client. */
+export abstract class Endpoint {
+  protected readonly calls: GrpcCalls;
+  protected readonly options: ClientOptions;
+
+  /**
+   * @param url where the server is: `localhost:8001`, `grpcs://example.org:443`
+   * @throws TritonError INVALID_ARG for an invalid address or certificate.
+   */
+  constructor(url: string, options: ClientOptions = {}) {
+    this.calls = new GrpcCalls(url, options);
+    this.options = options;
+  }
+
+  /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
+  close(): void {
+    this.calls.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

@@ -1,0 +1,85 @@
+import { inference } from "@tritonjs/grpc-messages";
+import { method } from "../carrier/grpc-calls.js";
+import type { CallOptions } from "../client-options.js";
+import { RepositoryCalls } from "./repository-calls.js";
+
+const { TraceSettingRequest, TraceSettingResponse, LogSettingsRequest, LogSettingsResponse } = inference;
+
+const readTrace = method("TraceSetting", "reads", TraceSettingRequest, TraceSettingResponse);
+const changeTrace = method("TraceSetting", "changes", TraceSettingRequest, TraceSettingResponse);
+const readLog = method("LogSettings", "reads", LogSettingsRequest, LogSettingsResponse);
+const changeLog = method("LogSettings", "changes", LogSettingsRequest, LogSettingsResponse);
+
+/** Settings of traces: those of the server, or those of one model. */
+export interface TraceCallOptions extends CallOptions {
+  /** @default the settings of the server */
+  readonly modelName?: string;
+}
+
+/** Trace settings by name: all are lists of texts. */
+export type TraceSettings = Readonly<Record<string, readonly string[]>>;
+
+/** New trace settings: null, or an empty list, takes a change back. */
+export type NewTraceSettings = Readonly<Record<string, string | number | readonly string[] | null>>;
+
+/** Log settings by name. */
+export type LogSettings = Readonly<Record<string, string | number | boolean>>;
+
+/** Trace and log settings. */
+export abstract class SettingsCalls extends RepositoryCalls {
+  /** The trace settings of the server or of a model. */
+  async getTraceSettings({ modelName = "", ...call }: TraceCallOptions = {}): Promise<TraceSettings> {
+    return traceSettings(await this.calls.unary(readTrace, { modelName }, call));
+  }
+
+  /**
+   * Changes trace settings and returns what they are then.
+   *
+   * @example
+   * ```ts
+   * await client.updateTraceSettings({ trace_level: ["TIMESTAMPS"], trace_rate: "100" }, { modelName: "linear" });
+   * ```
+   */
+  async updateTraceSettings(
+    settings: NewTraceSettings,
+    { modelName = "", ...call }: TraceCallOptions = {},
+  ): Promise<TraceSettings> {
+    const values = Object.entries(settings).map(([name, value]) => [name, { value: texts(value) }]);
+    const request = { modelName, settings: Object.fromEntries(values) };
+    return traceSettings(await this.calls.unary(changeTrace, request, call));
+  }
+
+  /** The log settings. */
+  async getLogSettings(call: CallOptions = {}): Promise<LogSettings> {
+    return logSettings(await this.calls.unary(readLog, {}, call));
+  }
+
+  /** Changes log settings and returns what they are then. */
+  async updateLogSettings(settings: LogSettings, call: CallOptions = {}): Promise<LogSettings> {
+    const values = Object.entries(settings).map(([name, value]) => [name, logValue(value)]);
+    return logSettings(await this.calls.unary(changeLog, { settings: Object.fromEntries(values) }, call));
+  }
+}
+
+function texts(value: NewTraceSettings[string]): string[] {
+  if (value === null) return [];
+  return typeof value === "object" ? [...value] : [String(value)];
+}
+
+function traceSettings({ settings }: inference.TraceSettingResponse): TraceSettings {
+  return Object.fromEntries(Object.entries(settings).map(([name, { value }]) => [name, value ?? []]));
+}
+
+function logValue(value: string | number | boolean): inference.LogSettingsRequest.SettingValue.$Properties {
+  if (typeof value === "boolean") return { boolParam: value };
+  return typeof value === "number" ? { uint32Param: value } : { stringParam: value };
+}
+
+function logSettings({ settings }: inference.LogSettingsResponse): LogSettings {
+  return Object.fromEntries(
+    Object.entries(settings).map(([name, { boolParam, uint32Param, stringParam }]) => [
+      name,
+      boolParam ?? uint32Param ?? stringParam ?? "",
+    ]),
+  );
+}

@@ -1,0 +1,55 @@
+import { status } from "@grpc/grpc-js";
+import { answeredError } from "../../call/answered-error.js";
+import { TritonError } from "../../core.js";
+import type { CallStatus } from "./call-status.js";
+import { failureOf } from "./failure.js";
+
+type ErrorCode = TritonError["code"];
+
+const codes: Readonly<Record<number, ErrorCode>> = {
+  [status.CANCELLED]: "CANCELLED",
+  [status.INVALID_ARGUMENT]: "INVALID_ARG",
+  [status.DEADLINE_EXCEEDED]: "UNAVAILABLE",
+  [status.NOT_FOUND]: "NOT_FOUND",
+  [status.ALREADY_EXISTS]: "ALREADY_EXISTS",
+  [status.PERMISSION_DENIED]: "UNAVAILABLE",
+  [status.RESOURCE_EXHAUSTED]: "UNAVAILABLE",
+  [status.FAILED_PRECONDITION]: "INVALID_ARG",
+  [status.ABORTED]: "UNAVAILABLE",
+  [status.OUT_OF_RANGE]: "INVALID_ARG",
+  [status.UNIMPLEMENTED]: "UNSUPPORTED",
+  [status.INTERNAL]: "INTERNAL",
+  [status.UNAVAILABLE]: "UNAVAILABLE",
+  [status.DATA_LOSS]: "INTERNAL",
+  [status.UNAUTHENTICATED]: "UNAVAILABLE",
+};
+
+/** The `cause` of an error that a call ended with: its status in gRPC. */
+export class GrpcStatusError extends Error implements CallStatus {
+  override readonly name = "GrpcStatusError";
+
+  constructor(
+    readonly code: number,
+    readonly details: string,
+  ) {
+    super(`gRPC status ${status[code] ?? code}: ${details}`);
+  }
+}
+
+/** The code behind a status. */
+export function codeFromStatus(code: number): ErrorCode {
+  return codes[code] ?? "UNKNOWN";
+}
+
+/** The error that a status stands for: with the server's text when it gives one, and when it says to come again. */
+export function callError(ended: CallStatus): TritonError {
+  const { details, retryAfterMs = Number.POSITIVE_INFINITY } = ended;
+  const cause = new GrpcStatusError(ended.code, details);
+  const code = codeFromStatus(ended.code);
+  const message = details === "" ? cause.message : details;
+  const options = Number.isFinite(retryAfterMs) ? { cause, retryAfterMs } : { cause };
+  const failure = failureOf(ended);
+  if (code === "UNAVAILABLE" && (failure === "not-sent" || failure === "lost"))
+    return new TritonError(code, message, { ...options, reason: "CONNECTION_FAILED" });
+  return answeredError(code, message, options);
+}

@@ -1,0 +1,21 @@
+import type { ServiceError } from "@grpc/grpc-js";
+import { RETRY_PUSHBACK } from "@tritonjs/grpc-messages";
+
+/** How a call ended. */
+export interface CallStatus {
+  readonly code: number;
+  readonly details: string;
+  /** Milliseconds after which the call may be retried; `Infinity` for never. */
+  readonly retryAfterMs?: number | undefined;
+}
+
+/**
+ * How a call ended, with what the server said of when to try again: by gRPC's rule that is never when it is not a
+ * number of milliseconds.
+ */
+export function callStatus({ code, details, metadata }: ServiceError): CallStatus {
+  const pushback: string | Buffer | undefined = metadata?.get(RETRY_PUSHBACK)[0];
+  if (pushback === undefined) return { code, details };
+  const text = String(pushback);
+  return { code, details, retryAfterMs: /^\d+$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY };
+}

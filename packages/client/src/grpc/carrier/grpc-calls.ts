@@ -1,0 +1,86 @@
+import { type ClientDuplexStream, status } from "@grpc/grpc-js";
+import {
+  decodeMessage,
+  encodeMessage,
+  inferencePath,
+  type MessageDecoder,
+  type MessageEncoder,
+} from "@tritonjs/grpc-messages";
+import { Caller } from "../../call/caller.js";
+import type { Effect } from "../../call/carrier.js";
+import type { Deadline } from "../../call/deadline.js";
+import type { CallOptions, ClientOptions, Compression } from "../client-options.js";
+import { callError } from "./call-error.js";
+import { GrpcCarrier, type GrpcRequest } from "./grpc-carrier.js";
+
+/** A method of the server. */
+export interface RemoteMethod<Q, R> {
+  readonly path: string;
+  readonly request: MessageEncoder<Q>;
+  readonly response: MessageDecoder<R>;
+  readonly idempotent: boolean;
+  readonly compression?: Compression | undefined;
+}
+
+/** A method of the inference service by its name. */
+export function method<Q, R>(
+  name: string,
+  effect: Effect,
+  request: MessageEncoder<Q>,
+  response: MessageDecoder<R>,
+): RemoteMethod<Q, R> {
+  return { path: inferencePath(name), request, response, idempotent: effect === "reads" };
+}
+
+/** A stream that is open, and what may end it. The deadline has to be ended. */
+export interface OpenStream<Q, R> {
+  readonly call: ClientDuplexStream<Q, R>;
+  readonly deadline: Deadline;
+}
+
+/** Makes calls over gRPC: unary ones, and streams. */
+export class GrpcCalls {
+  readonly #carrier: GrpcCarrier;
+  readonly #caller: Caller<GrpcRequest, Buffer>;
+
+  constructor(url: string, options: ClientOptions) {
+    this.#carrier = new GrpcCarrier(url, options);
+    this.#caller = new Caller(this.#carrier, options);
+  }
+
+  /** Calls a method with one request and one response. */
+  async unary<Q, R>(method: RemoteMethod<Q, R>, message: Q, call: CallOptions): Promise<R> {
+    const { path, idempotent, compression, request, response } = method;
+    const bytes = encodeMessage(request, message);
+    const { headers } = call;
+    const answer = await this.#caller.call({ path, idempotent, compression, bytes, headers }, call);
+    try {
+      return decodeMessage(response, answer);
+    } catch (error) {
+      const details = `Response message parsing error: ${(error as Error).message}`;
+      throw callError({ code: status.INTERNAL, details });
+    }
+  }
+
+  /** Opens a stream of requests and responses, without a time limit unless the call has one. It has to be read to its end, or cancelled. */
+  duplex<Q, R>(method: RemoteMethod<Q, R>, call: CallOptions): OpenStream<Q, R> {
+    const deadline = this.#caller.deadline(call, Number.POSITIVE_INFINITY);
+    try {
+      deadline.throwIfOver();
+      const { path, compression } = method;
+      const encode = (message: Q) => encodeMessage(method.request, message);
+      const decode = (bytes: Buffer) => decodeMessage(method.response, bytes);
+      const stream = this.#carrier.duplex({ path, compression, encode, decode }, call.headers, deadline);
+      return { call: stream, deadline };
+    } catch (error) {
+      deadline.end();
+      throw error;
+    }
+  }
+
+  /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
+  close(): void {
+    this.#caller.close();
+    this.#carrier.close();
+  }
+}

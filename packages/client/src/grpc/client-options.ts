@@ -1,0 +1,39 @@
+import type { ChannelOptions } from "@grpc/grpc-js";
+import type { CommonCallOptions, CommonClientOptions, VersionOption } from "../options/client-options.js";
+
+/** How messages may be compressed. */
+export type Compression = "gzip" | "deflate";
+
+/** Certificates in PEM. */
+type Pem = string | Buffer;
+
+/** What an encrypted connection is made with. */
+export interface ClientTlsOptions {
+  /** Roots that the server's certificate may come from. @default those of Node.js */
+  readonly ca?: Pem;
+  /** The client's own certificate, for servers that want one: mutual TLS. */
+  readonly cert?: Pem;
+  /** The private key of `cert`. */
+  readonly key?: Pem;
+}
+
+/** Options of a client: they hold for all its calls, unless a call says otherwise. Headers are sent as metadata. */
+export interface ClientOptions extends CommonClientOptions {
+  /** The access token of the server, sent as `triton-grpc-protocol-triton-access-token`. */
+  readonly accessToken?: string;
+  /** Encrypts the connection. @default false, unless the url begins with `grpcs://` */
+  readonly tls?: boolean | ClientTlsOptions;
+  /** Options of grpc-js' channel: keepalive, windows, sizes. They win over what the client would choose. */
+  readonly channelOptions?: ChannelOptions;
+  /** Compresses the requests of inferences. @default no compression */
+  readonly requestCompression?: Compression;
+}
+
+/** Options of every call. */
+export type CallOptions = CommonCallOptions;
+
+/** Options of calls about one model. */
+export interface ModelCallOptions extends CallOptions, VersionOption {}
+
+/** PyTriton's metadata for the access token. */
+export const ACCESS_TOKEN_HEADER = "triton-grpc-protocol-triton-access-token";

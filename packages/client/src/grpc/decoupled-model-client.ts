@@ -1,0 +1,96 @@
+import {
+  type BatchAxis,
+  type InputValuesOf,
+  type ModelConfig,
+  type ModelSignature,
+  modelInputs,
+  type ResultOf,
+  type TensorSpec,
+  TritonError,
+} from "../core.js";
+import { resultArrays } from "../infer/result-arrays.js";
+import { KnownModel } from "../model/known-model.js";
+import { InferenceServerClient } from "./inference-server-client.js";
+import type { ModelClientOptions, ModelInferOptions } from "./model-client.js";
+import { signatureOf } from "./model-signature.js";
+
+/**
+ * A client of one decoupled model: a request has any number of responses, which come as they are made. Each call has
+ * a stream of its own, so that calls do not wait for each other.
+ *
+ * @example
+ * ```ts
+ * await using llm = new DecoupledModelClient("localhost:8001", "llm");
+ * for await (const { text } of llm.inferSample({ prompt: "hello" })) process.stdout.write(`${text.get(0)}`);
+ * ```
+ */
+export class DecoupledModelClient<
+  const I extends readonly TensorSpec[] = readonly TensorSpec[],
+  const O extends readonly TensorSpec[] = readonly TensorSpec[],
+> extends KnownModel<InferenceServerClient> {
+  /**
+   * @param server where the server is, or a client of it; that one is left open by `close`
+   * @throws TritonError INVALID_ARG for what is no address.
+   */
+  constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
+    super(server, (url) => new InferenceServerClient(url, options), modelName, options);
+  }
+
+  /**
+   * Infers one sample and yields its responses: a model with a batch axis gets one row, and the results come without
+   * the axis. Nothing is sent before the first response is asked for; leaving the loop cancels the request.
+   *
+   * @throws TritonError INVALID_ARG for inputs that do not fit the model, UNSUPPORTED for a model that is not
+   * decoupled, UNAVAILABLE when the model is not ready in time and after `close`, CANCELLED when `signal` aborts, and
+   * the first error that the server answers.
+   */
+  inferSample(
+    inputs: InputValuesOf<I>,
+    options: ModelInferOptions = {},
+  ): AsyncGenerator<ResultOf<O>, void, void> {
+    return this.#infer(inputs, options, "added");
+  }
+
+  /** Infers a batch of rows. Throws as {@link inferSample}, and INVALID_ARG for a model without a batch axis. */
+  inferBatch(
+    inputs: InputValuesOf<I>,
+    options: ModelInferOptions = {},
+  ): AsyncGenerator<ResultOf<O>, void, void> {
+    return this.#infer(inputs, options, "given");
+  }
+
+  protected override signatureOf(config: ModelConfig): ModelSignature {
+    return signatureOf(this.modelName, config);
+  }
+
+  async *#infer(
+    inputs: InputValuesOf<I>,
+    options: ModelInferOptions,
+    axis: BatchAxis,
+  ): AsyncGenerator<ResultOf<O>, void, void> {
+    const { headers, signal, timeoutMs, requestCompression, ...request } = options;
+    const { signature, timeoutMs: defaultTimeoutMs } = await this.prepared(signal);
+    if (!signature.decoupled) {
+      throw new TritonError(
+        "UNSUPPORTED",
+        `model '${this.modelName}' is not decoupled, so it has a single response: use ModelClient`,
+        { reason: "DECOUPLED_MODEL" },
+      );
+    }
+    const { modelName } = this;
+    const { modelVersion } = this.options;
+    const only = { ...request, modelName, modelVersion, inputs: modelInputs(signature, inputs, axis) };
+    const responses = this.server.streamInfer([only], {
+      headers,
+      signal: signal === undefined ? this.closed : AbortSignal.any([signal, this.closed]),
+      timeoutMs: timeoutMs ?? defaultTimeoutMs,
+      endOnError: true,
+      ...(requestCompression !== undefined && { requestCompression }),
+    });
+    const strip = axis === "added" && signature.maxBatchSize > 0;
+    for await (const { result, error } of responses) {
+      if (error !== undefined) throw error;
+      yield resultArrays(result, strip) as ResultOf<O>;
+    }
+  }
+}

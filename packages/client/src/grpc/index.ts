@@ -1,0 +1,32 @@
+export type { InferOptions, RequestSequence, TensorInput } from "../core.js";
+export { isTimeout, Tensor, TritonError } from "../core.js";
+export { type ArrayOf, InferResult, type SharedMemoryOutput } from "../infer/infer-result.js";
+export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "../options/infer-options.js";
+export type { WaitCallOptions } from "../options/model-options.js";
+export type { CudaRegion, SystemRegion } from "../options/shared-memory-regions.js";
+export type { LoadModelOptions } from "./calls/repository-calls.js";
+export type {
+  LogSettings,
+  NewTraceSettings,
+  TraceCallOptions,
+  TraceSettings,
+} from "./calls/settings-calls.js";
+export type { CudaRegionStatus, SystemRegionStatus } from "./calls/shared-memory-calls.js";
+export { codeFromStatus, GrpcStatusError } from "./carrier/call-error.js";
+export type {
+  CallOptions,
+  ClientOptions,
+  ClientTlsOptions,
+  Compression,
+  ModelCallOptions,
+} from "./client-options.js";
+export { DecoupledModelClient } from "./decoupled-model-client.js";
+export type {
+  InferCall,
+  InferRequestOptions,
+  OutputRequest,
+  StreamInferRequest,
+} from "./infer/infer-options.js";
+export type { StreamInferOptions, StreamInferResponse, StreamRequests } from "./infer/stream-infer.js";
+export { InferenceServerClient } from "./inference-server-client.js";
+export { ModelClient, type ModelClientOptions, type ModelInferOptions } from "./model-client.js";

@@ -1,0 +1,73 @@
+import type { inference } from "@tritonjs/grpc-messages";
+import { inputTensor } from "../../core.js";
+import { type InferInput, isSharedMemoryInput, type SharedMemoryRange } from "../../options/infer-options.js";
+import type { InferCall, OutputRequest, StreamInferRequest } from "./infer-options.js";
+import { parameterMessages } from "./parameter-messages.js";
+
+type RequestMessage = inference.ModelInferRequest.$Properties;
+type Parameters = Record<string, inference.InferParameter.$Properties>;
+
+/**
+ * The message of an inference. Tensors travel as raw contents, which are views of what was given.
+ *
+ * @throws TritonError INVALID_ARG for inputs and parameters that cannot be sent.
+ */
+export function encodeInferRequest(modelName: string, call: InferCall): RequestMessage {
+  const rawInputContents: Uint8Array[] = [];
+  const inputs = Object.entries(call.inputs)
+    .filter(([, input]) => input !== undefined)
+    .map(([name, input]) => inputMessage(name, input, rawInputContents));
+  return {
+    modelName,
+    modelVersion: String(call.modelVersion ?? ""),
+    id: call.id ?? "",
+    parameters: parameterMessages(call),
+    inputs,
+    outputs: (call.outputs ?? []).map(outputMessage),
+    rawInputContents,
+  };
+}
+
+/** The same for a request on a stream. */
+export function encodeStreamRequest({
+  modelName,
+  enableEmptyFinalResponse,
+  ...call
+}: StreamInferRequest): RequestMessage {
+  const message = encodeInferRequest(modelName, call);
+  if (enableEmptyFinalResponse) {
+    message.parameters!.triton_enable_empty_final_response = { boolParam: true };
+  }
+  return message;
+}
+
+function inputMessage(
+  name: string,
+  input: InferInput,
+  rawInputContents: Uint8Array[],
+): inference.ModelInferRequest.InferInputTensor.$Properties {
+  if (isSharedMemoryInput(input)) {
+    const { datatype, shape, sharedMemory } = input;
+    return { name, datatype, shape: [...shape], parameters: sharedMemoryParameters(sharedMemory) };
+  }
+  const { datatype, shape, bytes } = inputTensor(name, input);
+  rawInputContents.push(bytes);
+  return { name, datatype, shape: [...shape] };
+}
+
+function outputMessage(
+  output: string | OutputRequest,
+): inference.ModelInferRequest.InferRequestedOutputTensor.$Properties {
+  const { name, classes, sharedMemory }: OutputRequest =
+    typeof output === "string" ? { name: output } : output;
+  if (sharedMemory !== undefined) return { name, parameters: sharedMemoryParameters(sharedMemory) };
+  return { name, parameters: classes ? { classification: { int64Param: classes } } : {} };
+}
+
+function sharedMemoryParameters({ region, byteSize, offset }: SharedMemoryRange): Parameters {
+  return {
+    shared_memory_region: { stringParam: region },
+    shared_memory_byte_size: { int64Param: byteSize },
+    ...(offset ? { shared_memory_offset: { int64Param: offset } } : {}),
+  };
+}

@@ -1,0 +1,124 @@
+import { type ClientDuplexStream, type ServiceError, status } from "@grpc/grpc-js";
+import { inference } from "@tritonjs/grpc-messages";
+import type { Deadline } from "../../call/deadline.js";
+import { onAbort, TritonError } from "../../core.js";
+import type { InferResult } from "../../infer/infer-result.js";
+import { callError } from "../carrier/call-error.js";
+import { callStatus } from "../carrier/call-status.js";
+import { type GrpcCalls, method } from "../carrier/grpc-calls.js";
+import type { CallOptions, Compression } from "../client-options.js";
+import { decodeInferResponse, type ResponseMessage as InferResponse } from "./decode-infer-response.js";
+import { encodeStreamRequest } from "./encode-infer-request.js";
+import type { StreamInferRequest } from "./infer-options.js";
+
+/** Requests of a stream, at hand or as they come. */
+export type StreamRequests = Iterable<StreamInferRequest> | AsyncIterable<StreamInferRequest>;
+
+/** Options of a stream. `timeoutMs` is for all of it. */
+export interface StreamInferOptions extends CallOptions {
+  /** The first error of a model ends the stream with its status: the iteration throws. @default false */
+  readonly endOnError?: boolean;
+  /** @default that of the client */
+  readonly requestCompression?: Compression;
+}
+
+/** What a stream brings: a result, or the error of one request, after which the stream goes on. */
+export type StreamInferResponse = {
+  /** The id of the request. */
+  readonly id: string;
+  /** True for the last response to the request. It may be without outputs. */
+  readonly final: boolean;
+} & (
+  | { readonly result: InferResult<InferResponse>; readonly error?: undefined }
+  | { readonly error: TritonError; readonly result?: undefined }
+);
+
+type RequestMessage = inference.ModelInferRequest.$Properties;
+type ResponseMessage = inference.ModelStreamInferResponse.$Properties;
+type Stream = ClientDuplexStream<RequestMessage, ResponseMessage>;
+
+const modelStreamInfer = method(
+  "ModelStreamInfer",
+  "changes",
+  inference.ModelInferRequest,
+  inference.ModelStreamInferResponse,
+);
+
+/** Header that asks for the first error of a model to end the stream. */
+const ERROR_MODE = { triton_grpc_error: "true" };
+
+/**
+ * Sends requests and yields responses as they come, both at the same time. Requests are taken no faster than the
+ * server takes them. Leaving the loop cancels what is under way.
+ */
+export async function* streamInfer(
+  calls: GrpcCalls,
+  requests: StreamRequests,
+  { endOnError, requestCompression, ...options }: StreamInferOptions,
+): AsyncGenerator<StreamInferResponse, void, void> {
+  const headers = endOnError ? { ...options.headers, ...ERROR_MODE } : options.headers;
+  const { call, deadline } = calls.duplex<RequestMessage, ResponseMessage>(
+    { ...modelStreamInfer, compression: requestCompression },
+    { ...options, headers },
+  );
+  let fault: unknown;
+  const giveUp = (reason: unknown): void => {
+    fault ??= reason;
+    call.cancel();
+  };
+  // The status of a cancelled call comes as an event, also when nobody iterates any more.
+  call.on("error", () => {});
+  const forget = onAbort(deadline.signal, () => giveUp(deadline.fault));
+  const over = new AbortController();
+  send(call, requests, over.signal).catch(giveUp);
+  try {
+    for await (const message of call) yield toResponse(message as ResponseMessage);
+  } catch (error) {
+    throw fault ?? streamError(error, deadline);
+  } finally {
+    forget();
+    deadline.end();
+    over.abort();
+    call.cancel();
+  }
+}
+
+async function send(call: Stream, requests: StreamRequests, over: AbortSignal): Promise<void> {
+  for await (const request of requests) {
+    if (over.aborted) return;
+    if (!call.write(encodeStreamRequest(request))) await writable(call, over);
+    if (over.aborted) return;
+  }
+  call.end();
+}
+
+/** Resolves when the stream takes more, or is over. */
+function writable(call: Stream, over: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      call.removeListener("drain", done);
+      over.removeEventListener("abort", done);
+      resolve();
+    };
+    call.once("drain", done);
+    if (over.aborted) done();
+    else over.addEventListener("abort", done);
+  });
+}
+
+function toResponse({ errorMessage, inferResponse }: ResponseMessage): StreamInferResponse {
+  const id = inferResponse?.id ?? "";
+  const refused = inferResponse?.parameters?.triton_final_response === undefined && errorMessage !== "";
+  const final = refused || inferResponse?.parameters?.triton_final_response?.boolParam === true;
+  if (errorMessage) return { id, final, error: new TritonError("UNKNOWN", errorMessage) };
+  return { id, final, result: decodeInferResponse(inferResponse ?? {}) };
+}
+
+function streamError(error: unknown, deadline: Deadline): TritonError {
+  if (TritonError.is(error)) return error;
+  const { code } = error as ServiceError;
+  if (code === undefined) return TritonError.from(error);
+  return code === status.DEADLINE_EXCEEDED
+    ? deadline.expired()
+    : callError(callStatus(error as ServiceError));
+}

@@ -1,0 +1,81 @@
+import { inference } from "@tritonjs/grpc-messages";
+import type { InferResult } from "../infer/infer-result.js";
+import { SharedMemoryCalls } from "./calls/shared-memory-calls.js";
+import { method } from "./carrier/grpc-calls.js";
+import { decodeInferResponse, type ResponseMessage } from "./infer/decode-infer-response.js";
+import { encodeInferRequest } from "./infer/encode-infer-request.js";
+import type { InferCall } from "./infer/infer-options.js";
+import {
+  type StreamInferOptions,
+  type StreamInferResponse,
+  type StreamRequests,
+  streamInfer,
+} from "./infer/stream-infer.js";
+
+const modelInfer = method("ModelInfer", "changes", inference.ModelInferRequest, inference.ModelInferResponse);
+
+/**
+ * A client of any server that speaks the v2 (KServe / Triton) protocol over gRPC, with the calls of Triton's Python
+ * client.
+ *
+ * All calls reject with a `TritonError`: with the server's text and the code behind its status, UNAVAILABLE when the
+ * server could not be reached or did not answer in time, CANCELLED when `signal` aborted.
+ *
+ * @example
+ * ```ts
+ * const client = new InferenceServerClient("localhost:8001");
+ * const result = await client.infer("linear", {
+ *   inputs: { x: { datatype: "FP32", data: [[1, 2], [3, 4]] } },
+ * });
+ * result.array("y", "FP32").get(0, 0);
+ * ```
+ */
+export class InferenceServerClient extends SharedMemoryCalls {
+  /**
+   * Infers with whole tensors: with the batch axis when the model has one. Inputs are taken as they are now; what
+   * happens to their arrays after the call changes nothing.
+   *
+   * An inference is sent again only when it never left this machine, so that no request is run twice.
+   *
+   * @throws TritonError INVALID_ARG for inputs that cannot be sent, INTERNAL for an answer that is none, and what the
+   * server answers.
+   * @example
+   * ```ts
+   * const result = await client.infer("classifier", {
+   *   inputs: { image: ndarray(pixels, [1, 3, 224, 224]), threshold: Float32Array.of(0.5) },
+   *   outputs: [{ name: "scores", classes: 3 }],
+   *   signal: AbortSignal.timeout(1000),
+   * });
+   * result.strings("scores"); // ["0.900000:7:cat", ...]
+   * ```
+   */
+  async infer(modelName: string, call: InferCall): Promise<InferResult<ResponseMessage>> {
+    const compression = call.requestCompression ?? this.options.requestCompression;
+    const request = encodeInferRequest(modelName, call);
+    return decodeInferResponse(await this.calls.unary({ ...modelInfer, compression }, request, call));
+  }
+
+  /**
+   * Infers over one stream: sends `requests` as they come, and yields responses as they come. A request that fails
+   * is told by a response with `error`, and the stream goes on. The stream ends when all requests are answered;
+   * leaving the loop cancels those that are not.
+   *
+   * @throws TritonError CANCELLED when `signal` aborts, INVALID_ARG for a request that cannot be sent, and the status
+   * that the server ends the stream with.
+   * @example
+   * ```ts
+   * const requests = [{ modelName: "llm", inputs: { prompt: ["hello"] }, enableEmptyFinalResponse: true }];
+   * for await (const { result, error, final } of client.streamInfer(requests)) {
+   *   if (error) throw error;
+   *   if (!final) process.stdout.write(result.strings("text")[0]);
+   * }
+   * ```
+   */
+  streamInfer(
+    requests: StreamRequests,
+    options: StreamInferOptions = {},
+  ): AsyncGenerator<StreamInferResponse, void, void> {
+    const { requestCompression } = this.options;
+    return streamInfer(this.calls, requests, { requestCompression, ...options });
+  }
+}

@@ -1,0 +1,47 @@
+import type { ModelConfig, ModelSignature, TensorSpec } from "../core.js";
+import { AnsweringModel } from "../model/answering-model.js";
+import type { ModelOptions } from "../options/model-options.js";
+import type { ClientOptions } from "./client-options.js";
+import type { InferRequestOptions } from "./infer/infer-options.js";
+import { InferenceServerClient } from "./inference-server-client.js";
+import { signatureOf } from "./model-signature.js";
+
+/** Options of a client of one model. */
+export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, ModelOptions {}
+
+/** Options of an inference with one model. */
+export type ModelInferOptions = Omit<InferRequestOptions, "modelVersion">;
+
+/**
+ * A client of one model, in the manner of PyTriton: it waits for the model, reads its configuration once, checks
+ * inputs before they are sent, and knows about the batch axis.
+ *
+ * The type parameters are those of `bind`: with them inputs and results are typed.
+ *
+ * @example
+ * ```ts
+ * await using linear = new ModelClient("localhost:8001", "linear");
+ * const { y } = await linear.inferSample({ x: [1, 2] });             // y: ndarray of shape [3]
+ * const batch = await linear.inferBatch({ x: [[1, 2], [3, 4]] });    // batch.y: ndarray of shape [2, 3]
+ * ```
+ */
+export class ModelClient<
+  const I extends readonly TensorSpec[] = readonly TensorSpec[],
+  const O extends readonly TensorSpec[] = readonly TensorSpec[],
+> extends AnsweringModel<I, O, InferenceServerClient, ModelInferOptions> {
+  /**
+   * @param server where the server is, or a client of it; that one is left open by `close`
+   * @throws TritonError INVALID_ARG for what is no address.
+   */
+  constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
+    super(server, (url) => new InferenceServerClient(url, options), modelName, options);
+  }
+
+  protected override get forDecoupled(): string {
+    return "DecoupledModelClient instead";
+  }
+
+  protected override signatureOf(config: ModelConfig): ModelSignature {
+    return signatureOf(this.modelName, config);
+  }
+}

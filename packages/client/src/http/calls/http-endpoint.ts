@@ -1,0 +1,60 @@
+import type { Effect } from "../../call/carrier.js";
+import { TritonError } from "../../core.js";
+import { answerError, excerpt } from "../carrier/answer-error.js";
+import { HttpCalls } from "../carrier/http-calls.js";
+import type { HttpAnswer } from "../carrier/http-carrier.js";
+import type { CallOptions, ClientOptions } from "../client-options.js";
+import { type JsonValue, parseJson } from "../json/parse-json.js";
+import { type JsonSource, toJson } from "../json/write-json.js";
+
+/** A server and how to talk JSON to it: the ground on which the calls of the client stand. */
+export abstract class Endpoint {
+  protected readonly calls: HttpCalls;
+  protected readonly options: ClientOptions;
+
+  /**
+   * @param url where the server is: `localhost:8000`, `https://example.org/triton`
+   * @throws TritonError INVALID_ARG for what is no HTTP address.
+   */
+  constructor(url: string, options: ClientOptions = {}) {
+    this.calls = new HttpCalls(url, options);
+    this.options = options;
+  }
+
+  /** True for 200, false for the statuses by which a server says that it, or a model, is not ready. */
+  protected async probe(path: string, call: CallOptions): Promise<boolean> {
+    const outgoing = { method: "GET", path, idempotent: true } as const;
+    const { status, headers, body } = await this.calls.send(outgoing, call);
+    if (status === 200) return true;
+    if (status === 400 || status === 404 || status === 503) return false;
+    throw answerError(status, headers, body);
+  }
+
+  protected async get<T>(path: string, call: CallOptions): Promise<T> {
+    return jsonOf(await this.calls.request({ method: "GET", path, idempotent: true }, call)) as T;
+  }
+
+  protected async post(
+    path: string,
+    json: JsonSource,
+    effect: Effect,
+    call: CallOptions,
+  ): Promise<HttpAnswer> {
+    const headers = { "content-type": "application/json" };
+    const idempotent = effect === "reads";
+    return this.calls.request({ method: "POST", path, headers, body: toJson(json), idempotent }, call);
+  }
+}
+
+/** The JSON of an answer. */
+export function jsonOf({ body }: HttpAnswer): JsonValue {
+  const text = new TextDecoder().decode(body);
+  try {
+    return parseJson(text);
+  } catch (cause) {
+    throw new TritonError("INTERNAL", `cannot read the server's answer: expected JSON${excerpt(text)}`, {
+      reason: "INVALID_ANSWER",
+      cause,
+    });
+  }
+}

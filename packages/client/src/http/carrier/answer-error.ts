@@ -1,0 +1,74 @@
+import { answeredError } from "../../call/answered-error.js";
+import type { TritonError } from "../../core.js";
+import { isObject, parseJson } from "../json/parse-json.js";
+import { retryAfterOf } from "./retry-after.js";
+
+type ErrorCode = TritonError["code"];
+
+const codes: Readonly<Record<number, ErrorCode>> = {
+  400: "INVALID_ARG",
+  // Restricted routes: over gRPC they answer UNAVAILABLE.
+  401: "UNAVAILABLE",
+  403: "UNAVAILABLE",
+  404: "NOT_FOUND",
+  405: "UNSUPPORTED",
+  408: "UNAVAILABLE",
+  409: "ALREADY_EXISTS",
+  429: "UNAVAILABLE",
+  499: "CANCELLED",
+  500: "INTERNAL",
+  501: "UNSUPPORTED",
+  502: "UNAVAILABLE",
+  503: "UNAVAILABLE",
+  504: "UNAVAILABLE",
+};
+
+const EXCERPT_LENGTH = 200;
+
+/** The `cause` of an error that a server answered: what HTTP made of it. */
+export class HttpStatusError extends Error {
+  override readonly name = "HttpStatusError";
+
+  constructor(readonly status: number) {
+    super(`HTTP status ${status}`);
+  }
+}
+
+/** The code behind a status. Triton answers 400 also for UNKNOWN, ALREADY_EXISTS and CANCELLED. */
+export function codeFromStatus(status: number): ErrorCode {
+  const code = codes[status];
+  if (code !== undefined) return code;
+  if (status >= 400 && status < 500) return "INVALID_ARG";
+  return status >= 500 ? "INTERNAL" : "UNKNOWN";
+}
+
+/** The error that an answer stands for: with the server's text when it gives one, and when it says to come again. */
+export function answerError(status: number, headers: Headers, body: Uint8Array): TritonError {
+  const text = new TextDecoder().decode(body);
+  const message = serverMessage(text) ?? `HTTP status ${status}${excerpt(text)}`;
+  const code = codeFromStatus(status);
+  const retryAfterMs = code === "UNAVAILABLE" ? retryAfterOf(headers, Date.now()) : undefined;
+  const cause = new HttpStatusError(status);
+  return answeredError(code, message, { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) });
+}
+
+/** The text of an error that came as JSON, or as a server-sent event. */
+function serverMessage(text: string): string | undefined {
+  try {
+    const json = parseJson(text.replace(/^data:/, ""));
+    const error = isObject(json) ? json.error : undefined;
+    return typeof error === "string" ? error : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The beginning of a body that is not what it should be, on one line, to be put behind a message. */
+export function excerpt(text: string): string {
+  const line = text
+    .slice(0, EXCERPT_LENGTH * 4)
+    .replace(/[\s\p{C}]+/gu, " ")
+    .trim();
+  if (line === "") return "";
+  return line.length > EXCERPT_LENGTH ? `: ${line.slice(0, EXCERPT_LENGTH)}...` : `: ${line}`;
+}

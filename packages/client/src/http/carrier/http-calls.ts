@@ -1,0 +1,85 @@
+import { Caller } from "../../call/caller.js";
+import type { Deadline } from "../../call/deadline.js";
+import { TritonError } from "../../core.js";
+import type { CallOptions, ClientOptions } from "../client-options.js";
+import { answerError } from "./answer-error.js";
+import { type HttpAnswer, HttpCarrier, type HttpRequest } from "./http-carrier.js";
+import { readChunks } from "./read-chunks.js";
+
+/** A request, without what its call adds to it. */
+export type CallRequest = Omit<HttpRequest, "call" | "streamed">;
+
+/** Makes calls over HTTP: answers in full, or as they come. */
+export class HttpCalls {
+  readonly #carrier: HttpCarrier;
+  readonly #caller: Caller<HttpRequest, HttpAnswer>;
+
+  constructor(url: string, options: ClientOptions) {
+    this.#carrier = new HttpCarrier(url, options);
+    this.#caller = new Caller(this.#carrier, options);
+  }
+
+  /** The answer, whatever its status. */
+  send(request: CallRequest, call: CallOptions): Promise<HttpAnswer> {
+    return this.#caller.call({ ...request, call }, call);
+  }
+
+  /** The answer of a request that succeeded; throws the server's error otherwise. */
+  async request(request: CallRequest, call: CallOptions): Promise<HttpAnswer> {
+    return succeeded(await this.send(request, call));
+  }
+
+  /**
+   * The body of an answer as it comes: `timeoutMs` then limits the time for each part of it. Has to be read; leaving
+   * the loop closes the connection.
+   *
+   * @throws TritonError the server's error, INTERNAL for a body of another type.
+   */
+  async stream(
+    request: CallRequest,
+    type: string,
+    call: CallOptions,
+  ): Promise<AsyncGenerator<Uint8Array, void, void>> {
+    const deadline = this.#caller.deadline(call);
+    try {
+      const answer = await this.#caller.attempt({ ...request, call, streamed: true }, deadline);
+      const { headers, stream } = succeeded(answer);
+      const got = headers.get("content-type") ?? "none";
+      if (got.split(";")[0]!.trim().toLowerCase() === type) return this.#chunks(stream, deadline);
+      await stream?.cancel();
+      throw new TritonError("INTERNAL", `the server's answer: expected ${type}, got ${got}`, {
+        reason: "INVALID_ANSWER",
+      });
+    } catch (thrown) {
+      deadline.end();
+      throw thrown;
+    }
+  }
+
+  /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
+  close(): void {
+    this.#caller.close();
+  }
+
+  async *#chunks(
+    stream: ReadableStream<Uint8Array> | null,
+    deadline: Deadline,
+  ): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      for await (const chunk of readChunks(stream)) {
+        deadline.hold();
+        yield chunk;
+        deadline.restart();
+      }
+    } catch (thrown) {
+      throw deadline.fault ?? this.#carrier.networkError(thrown);
+    } finally {
+      deadline.end();
+    }
+  }
+}
+
+function succeeded(answer: HttpAnswer): HttpAnswer {
+  if (answer.status !== 200) throw answerError(answer.status, answer.headers, answer.body);
+  return answer;
+}

@@ -1,0 +1,70 @@
+import { TritonError } from "../../core.js";
+import { excerpt } from "../carrier/answer-error.js";
+import type { CallRequest, HttpCalls } from "../carrier/http-calls.js";
+import type { ModelCallOptions } from "../client-options.js";
+import { isObject, type JsonObject, type JsonValue, parseJson } from "../json/parse-json.js";
+import { type JsonSource, toJson } from "../json/write-json.js";
+import { modelPath } from "../paths.js";
+import { readEvents } from "./read-events.js";
+
+/** What a model is to generate from: its inputs by name, and parameters beside them. */
+export type GenerateInputs = Readonly<Record<string, JsonSource | undefined>>;
+
+/** One response: outputs and parameters by name. An output of one element is that element, others are flat arrays. */
+export interface GenerateResponse extends JsonObject {
+  model_name: string;
+  model_version: string;
+}
+
+/** One response to one request. */
+export async function generate(
+  calls: HttpCalls,
+  modelName: string,
+  inputs: GenerateInputs,
+  { modelVersion, ...call }: ModelCallOptions,
+): Promise<GenerateResponse> {
+  const answer = await calls.request(outgoing(modelPath(modelName, modelVersion, "generate"), inputs), call);
+  return toResponse(new TextDecoder().decode(answer.body));
+}
+
+/** The responses to one request as they come. */
+export async function* generateStream(
+  calls: HttpCalls,
+  modelName: string,
+  inputs: GenerateInputs,
+  { modelVersion, ...call }: ModelCallOptions,
+): AsyncGenerator<GenerateResponse, void, void> {
+  const path = modelPath(modelName, modelVersion, "generate_stream");
+  const chunks = await calls.stream(outgoing(path, inputs), "text/event-stream", call);
+  for await (const event of readEvents(chunks)) yield toResponse(event);
+}
+
+function outgoing(path: string, inputs: GenerateInputs): CallRequest {
+  const headers = { "content-type": "application/json" };
+  return { method: "POST", path, headers, body: toJson(inputs), idempotent: false };
+}
+
+/** An error that comes as an event, or with status 200, has lost its code. */
+function toResponse(text: string): GenerateResponse {
+  let json: JsonValue;
+  try {
+    json = parseJson(text);
+  } catch (cause) {
+    throw new TritonError("INTERNAL", `cannot read the server's response: expected JSON${excerpt(text)}`, {
+      reason: "INVALID_ANSWER",
+      cause,
+    });
+  }
+  if (!isObject(json))
+    throw new TritonError(
+      "INTERNAL",
+      `cannot read the server's response: expected an object${excerpt(text)}`,
+      {
+        reason: "INVALID_ANSWER",
+      },
+    );
+  if (typeof json.error === "string" && json.model_name === undefined) {
+    throw new TritonError("UNKNOWN", json.error);
+  }
+  return json as GenerateResponse;
+}

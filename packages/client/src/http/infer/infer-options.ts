@@ -1,0 +1,40 @@
+import type { TensorInput as CoreTensorInput } from "../../core.js";
+import type {
+  CommonOutputRequest,
+  InferInput as Input,
+  RequestOptions,
+} from "../../options/infer-options.js";
+import type { Compression } from "../carrier/compression.js";
+import type { ModelCallOptions } from "../client-options.js";
+
+/** An input with what is to be known of it. */
+export interface TensorInput extends CoreTensorInput {
+  /** `false` sends this input as JSON. @default that of the call */
+  readonly binary?: boolean;
+}
+
+/** An input in any form: described, or just an ndarray, a typed array or nested arrays. */
+export type InferInput = Input<TensorInput>;
+
+/** An output that is asked for. */
+export interface OutputRequest extends CommonOutputRequest {
+  /** `false` asks for JSON. @default that of the call */
+  readonly binary?: boolean;
+}
+
+/** What can be said about one request, apart from its tensors. */
+export interface InferRequestOptions extends ModelCallOptions, RequestOptions {
+  /** Tensors travel as bytes; `false` for JSON, which FP16 and BF16 have no form in. @default that of the client */
+  readonly binary?: boolean;
+  /** @default that of the client */
+  readonly requestCompression?: Compression;
+  /** @default that of the client */
+  readonly responseCompression?: Compression;
+}
+
+/** An inference: its inputs by name, the outputs it asks for, and options. */
+export interface InferCall extends InferRequestOptions {
+  readonly inputs: Readonly<Record<string, InferInput>>;
+  /** @default all outputs */
+  readonly outputs?: readonly (string | OutputRequest)[];
+}

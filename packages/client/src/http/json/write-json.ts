@@ -1,0 +1,30 @@
+import { numberText } from "../../core.js";
+
+/** What the client writes as JSON. Members that are undefined are left out, typed arrays are arrays. */
+export type JsonSource =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | ArrayBufferView
+  | readonly JsonSource[]
+  | { readonly [name: string]: JsonSource | undefined };
+
+/** A value as JSON in Triton's spelling: bigints are integers, and `NaN` and `Infinity` stand as they are. */
+export function toJson(value: JsonSource): string {
+  if (typeof value === "number" || typeof value === "bigint") return numberText(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (isArray(value)) return `[${value.map(toJson).join(",")}]`;
+  if (ArrayBuffer.isView(value)) {
+    return toJson(Array.from(value as unknown as ArrayLike<number | bigint>));
+  }
+  const members = Object.entries(value).filter(
+    (entry): entry is [string, JsonSource] => entry[1] !== undefined,
+  );
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toJson(member)}`).join(",")}}`;
+}
+
+function isArray(value: object): value is readonly JsonSource[] {
+  return Array.isArray(value);
+}

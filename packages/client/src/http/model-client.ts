@@ -1,0 +1,62 @@
+import { type ModelSignature, type TensorSpec, TritonError } from "../core.js";
+import { AnsweringModel } from "../model/answering-model.js";
+import { modelSignature } from "../model/model-signature.js";
+import type { ModelOptions } from "../options/model-options.js";
+import type { ModelConfigAnswer, ModelConfigTensor } from "./calls/server-answers.js";
+import type { ClientOptions } from "./client-options.js";
+import type { InferRequestOptions } from "./infer/infer-options.js";
+import { InferenceServerClient } from "./inference-server-client.js";
+
+/** Options of a client of one model. */
+export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, ModelOptions {}
+
+/** Options of an inference with one model. */
+export type ModelInferOptions = Omit<InferRequestOptions, "modelVersion">;
+
+/**
+ * A client of one model, in the manner of PyTriton: it waits for the model, reads its configuration once, checks
+ * inputs before they are sent, and knows about the batch axis.
+ *
+ * The type parameters are those of `bind`: with them inputs and results are typed.
+ *
+ * @example
+ * ```ts
+ * await using linear = new ModelClient("localhost:8000", "linear");
+ * const { y } = await linear.inferSample({ x: [1, 2] });             // y: ndarray of shape [3]
+ * const batch = await linear.inferBatch({ x: [[1, 2], [3, 4]] });    // batch.y: ndarray of shape [2, 3]
+ * ```
+ */
+export class ModelClient<
+  const I extends readonly TensorSpec[] = readonly TensorSpec[],
+  const O extends readonly TensorSpec[] = readonly TensorSpec[],
+> extends AnsweringModel<I, O, InferenceServerClient, ModelInferOptions> {
+  /**
+   * @param server where the server is, or a client of it; that one is left open by `close`
+   * @throws TritonError INVALID_ARG for what is no HTTP address.
+   */
+  constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
+    super(server, (url) => new InferenceServerClient(url, options), modelName, options);
+  }
+
+  protected override get forDecoupled(): string {
+    return "generateStream() of InferenceServerClient, or the gRPC client";
+  }
+
+  protected override signatureOf(config: ModelConfigAnswer): ModelSignature {
+    if (!Array.isArray(config?.input)) {
+      const text = `cannot read the server's configuration of model '${this.modelName}': it has no inputs`;
+      throw new TritonError("INTERNAL", text, { reason: "INVALID_ANSWER" });
+    }
+    const inputs = config.input as readonly ModelConfigTensor[];
+    return modelSignature(this.modelName, {
+      maxBatchSize: Number(config.max_batch_size ?? 0),
+      decoupled: config.model_transaction_policy?.decoupled === true,
+      inputs: inputs.map(({ name, data_type, dims, optional }) => ({
+        name,
+        dataType: data_type,
+        dims: dims.map(Number),
+        optional: optional === true,
+      })),
+    });
+  }
+}

@@ -1,0 +1,118 @@
+import type { NdArray } from "ndarray";
+import {
+  type DataType,
+  type ElementsOf,
+  type Parameters,
+  type Shape,
+  type Tensor,
+  TritonError,
+  toNdArray,
+} from "../core.js";
+
+/** The ndarray of a tensor of data type `D`. */
+export type ArrayOf<D extends DataType> = NdArray<ElementsOf<D>>;
+
+/** What an answer says of an output that is in shared memory. */
+export interface SharedMemoryOutput {
+  readonly datatype: DataType;
+  readonly shape: Shape;
+}
+
+/** What an answer consists of. */
+export interface InferResultInit<Response> {
+  /** The id of the request; empty when it had none. */
+  readonly id: string;
+  readonly modelName: string;
+  readonly modelVersion: string;
+  /** Parameters that the model or the server sent with the outputs. */
+  readonly parameters: Parameters;
+  /** Outputs in the order of the answer, without those in shared memory. */
+  readonly tensors: ReadonlyMap<string, Tensor>;
+  /** Outputs that the server has put into shared memory. */
+  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
+  /** The answer as the protocol has it. */
+  readonly response: Response;
+}
+
+/**
+ * The answer to an inference. Arrays are views of the received bytes where their alignment allows it.
+ *
+ * @typeParam Response the answer as the protocol has it: JSON and headers over HTTP, a message over gRPC
+ * @example
+ * ```ts
+ * const result = await client.infer("linear", { inputs: { x: { datatype: "FP32", shape: [1, 2], data: [1, 2] } } });
+ * result.outputs.y;             // ndarray of shape [1, 3]
+ * result.array("y", "FP32");    // the same, known to hold a Float32Array
+ * result.elements("y", "FP32"); // Float32Array(3)
+ * ```
+ */
+export class InferResult<Response = unknown> implements InferResultInit<Response> {
+  readonly id: string;
+  readonly modelName: string;
+  readonly modelVersion: string;
+  readonly parameters: Parameters;
+  readonly tensors: ReadonlyMap<string, Tensor>;
+  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
+  readonly response: Response;
+  #outputs: Record<string, ArrayOf<DataType>> | undefined;
+
+  constructor(init: InferResultInit<Response>) {
+    this.id = init.id;
+    this.modelName = init.modelName;
+    this.modelVersion = init.modelVersion;
+    this.parameters = init.parameters;
+    this.tensors = init.tensors;
+    this.sharedMemoryOutputs = init.sharedMemoryOutputs;
+    this.response = init.response;
+  }
+
+  /** ndarrays by output name. */
+  get outputs(): Readonly<Record<string, ArrayOf<DataType>>> {
+    if (this.#outputs === undefined) {
+      this.#outputs = Object.create(null) as Record<string, ArrayOf<DataType>>;
+      for (const [name, tensor] of this.tensors) this.#outputs[name] = toNdArray(tensor);
+    }
+    return this.#outputs;
+  }
+
+  /**
+   * One output as an ndarray of a data type.
+   *
+   * @throws TritonError INVALID_ARG when the answer has no such output, or when it has another data type.
+   */
+  array<D extends DataType = DataType>(name: string, datatype?: D): ArrayOf<D> {
+    return toNdArray(this.tensor(name, datatype)) as ArrayOf<D>;
+  }
+
+  /**
+   * The elements of one output in row-major order: a typed array, or the byte arrays of a `BYTES` tensor.
+   *
+   * @throws TritonError INVALID_ARG when the answer has no such output, or when it has another data type.
+   */
+  elements<D extends DataType = DataType>(name: string, datatype?: D): ElementsOf<D> {
+    return this.tensor(name, datatype).elements as ElementsOf<D>;
+  }
+
+  /** The elements of a `BYTES` output as text: generated text, or classes as `value:index:label`. */
+  strings(name: string): string[] {
+    const decoder = new TextDecoder();
+    return this.elements(name, "BYTES").map((bytes) => decoder.decode(bytes));
+  }
+
+  /** One output as it came: data type, shape and bytes. */
+  tensor(name: string, datatype?: DataType): Tensor {
+    const tensor = this.tensors.get(name);
+    if (tensor === undefined) {
+      const names = [...this.tensors.keys()].map((known) => `'${known}'`).join(", ");
+      throw invalid(`the answer has no output '${name}': got ${names === "" ? "none" : names}`);
+    }
+    if (datatype !== undefined && datatype !== tensor.datatype) {
+      throw invalid(`output '${name}': expected ${datatype}, got ${tensor.datatype}`);
+    }
+    return tensor;
+  }
+}
+
+function invalid(message: string): TritonError {
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_REQUESTED_OUTPUT" });
+}

@@ -1,0 +1,26 @@
+import { TritonError, toNdArray } from "../core.js";
+import type { InferResult } from "./infer-result.js";
+
+/**
+ * The outputs of a result as ndarrays.
+ *
+ * @param strip whether to take the batch axis off: there is one row
+ * @throws TritonError INTERNAL when there is not.
+ */
+export function resultArrays(
+  result: Pick<InferResult, "tensors">,
+  strip: boolean,
+): Record<string, ReturnType<typeof toNdArray>> {
+  const arrays: Record<string, ReturnType<typeof toNdArray>> = Object.create(null);
+  for (const [name, tensor] of result.tensors) {
+    if (strip && tensor.shape[0] !== 1) {
+      throw new TritonError(
+        "INTERNAL",
+        `output '${name}' of one sample: expected a first dimension of 1, got shape [${tensor.shape.join(",")}]`,
+        { reason: "INVALID_ANSWER" },
+      );
+    }
+    arrays[name] = toNdArray(strip ? tensor.reshaped(tensor.shape.slice(1)) : tensor);
+  }
+  return arrays;
+}

@@ -1,0 +1,104 @@
+import type { NdArray } from "ndarray";
+import type { Elements } from "./data-type.js";
+
+type Index = number | null | undefined;
+
+/**
+ * An ndarray without generated code. The `ndarray` package compiles a class for each number of dimensions, which runtimes at the edge and
+ * pages with a strict content security policy forbid. This class has the same members, and is slower.
+ */
+export class InterpretedView {
+  constructor(
+    readonly data: Elements,
+    readonly shape: number[],
+    readonly stride: number[],
+    readonly offset: number,
+  ) {}
+
+  get dtype(): string {
+    return Array.isArray(this.data) ? "array" : this.data.constructor.name.replace("Array", "").toLowerCase();
+  }
+
+  get dimension(): number {
+    return this.shape.length;
+  }
+
+  get size(): number {
+    return this.shape.reduce((size, dim) => size * dim, 1);
+  }
+
+  /** The axes, the one with the smallest stride first. */
+  get order(): number[] {
+    return [...this.stride.keys()].sort((a, b) => Math.abs(this.stride[a]!) - Math.abs(this.stride[b]!));
+  }
+
+  index(...indices: number[]): number {
+    return this.stride.reduce((at, step, axis) => at + step * indices[axis]!, this.offset);
+  }
+
+  get(...indices: number[]): unknown {
+    return this.data[this.index(...indices)];
+  }
+
+  set(...indices: number[]): unknown {
+    const value = indices[this.shape.length] as never;
+    this.data[this.index(...indices)] = value;
+    return value;
+  }
+
+  /** The elements from these indices on. */
+  lo(...from: Index[]): InterpretedView {
+    const starts = this.shape.map((_, axis) => (isIndex(from[axis]) ? from[axis] : 0));
+    const shape = this.shape.map((dim, axis) => dim - starts[axis]!);
+    return new InterpretedView(this.data, shape, [...this.stride], this.index(...starts));
+  }
+
+  /** The elements before these indices. */
+  hi(...to: Index[]): InterpretedView {
+    const shape = this.shape.map((dim, axis) => (isIndex(to[axis]) ? to[axis] : dim));
+    return new InterpretedView(this.data, shape, [...this.stride], this.offset);
+  }
+
+  /** Each so-many-th element; negative numbers turn an axis around. */
+  step(...steps: Index[]): InterpretedView {
+    const by = this.shape.map((_, axis) => steps[axis] ?? 1);
+    const last = this.shape.map((dim, axis) => (by[axis]! < 0 ? dim - 1 : 0));
+    const shape = this.shape.map((dim, axis) => Math.ceil(dim / Math.abs(by[axis]!)));
+    const stride = this.stride.map((step, axis) => step * by[axis]!);
+    return new InterpretedView(this.data, shape, stride, this.index(...last));
+  }
+
+  transpose(...axes: Index[]): InterpretedView {
+    const from = this.shape.map((_, axis) => axes[axis] ?? axis);
+    const shape = from.map((axis) => this.shape[axis]!);
+    const stride = from.map((axis) => this.stride[axis]!);
+    return new InterpretedView(this.data, shape, stride, this.offset);
+  }
+
+  /** The elements that have these indices, without the axes of the indices. */
+  pick(...indices: Index[]): InterpretedView {
+    const kept = [...this.shape.keys()].filter((axis) => !isIndex(indices[axis]));
+    const at = this.shape.map((_, axis) => (isIndex(indices[axis]) ? indices[axis] : 0));
+    const [shape, stride] = [this.shape, this.stride].map((numbers) => kept.map((axis) => numbers[axis]!));
+    return new InterpretedView(this.data, shape!, stride!, this.index(...at));
+  }
+
+  valueOf(): unknown {
+    return this.shape.length === 0 ? this.get() : this;
+  }
+}
+
+/** An ndarray over all elements, in row-major order. */
+export function interpretedView(elements: Elements, shape: readonly number[]): NdArray<Elements> {
+  const stride = new Array<number>(shape.length);
+  let step = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    stride[axis] = step;
+    step *= shape[axis]!;
+  }
+  return new InterpretedView(elements, [...shape], stride, 0) as unknown as NdArray<Elements>;
+}
+
+function isIndex(index: Index): index is number {
+  return typeof index === "number" && index >= 0;
+}

@@ -1,0 +1,90 @@
+import protobuf from "protobufjs/minimal.js";
+
+/** What the reader below needs of protobufjs' own, without its 64-bit types. */
+interface BaseReader {
+  buf: Uint8Array;
+  pos: number;
+  len: number;
+  raw(start: number, end: number): Uint8Array;
+  tag(): number;
+}
+const BaseReader = protobuf.BufferReader as unknown as new (buffer: Buffer) => BaseReader;
+
+const TWO_TO_32 = 0x1_0000_0000;
+
+/**
+ * Reads protobuf with 64-bit integers as numbers where a number is exact, and as bigints elsewhere. `bytes` are
+ * views, of the plain kind: a `Buffer`'s `slice` is no copy, which nobody expects of a byte array.
+ */
+export class MessageReader extends BaseReader {
+  override raw(start: number, end: number): Uint8Array {
+    return new Uint8Array(this.buf.buffer, this.buf.byteOffset + start, end - start);
+  }
+
+  int64(): number | bigint {
+    const [low, high] = this.#varint64();
+    const value = (high | 0) * TWO_TO_32 + low;
+    return Number.isSafeInteger(value) ? value : BigInt.asIntN(64, wide(low, high));
+  }
+
+  uint64(): number | bigint {
+    const [low, high] = this.#varint64();
+    const value = high * TWO_TO_32 + low;
+    return Number.isSafeInteger(value) ? value : wide(low, high);
+  }
+
+  /** The low and high half of a varint, unsigned. */
+  #varint64(): [low: number, high: number] {
+    let low = 0;
+    for (let shift = 0; shift < 28; shift += 7) {
+      const byte = this.#byte();
+      low |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return [low, 0];
+    }
+    let byte = this.#byte();
+    low = (low | ((byte & 0x7f) << 28)) >>> 0;
+    let high = (byte & 0x7f) >> 4;
+    for (let shift = 3; byte >= 0x80; shift += 7) {
+      if (shift > 31) throw new Error("invalid varint encoding");
+      byte = this.#byte();
+      high |= (byte & 0x7f) << shift;
+    }
+    return [low, high >>> 0];
+  }
+
+  #byte(): number {
+    if (this.pos >= this.len) throw new RangeError(`index out of range: ${this.pos} + 1 > ${this.len}`);
+    return this.buf[this.pos++]!;
+  }
+}
+
+/** A message has more fields than its reader allows. */
+export class FieldLimitError extends Error {
+  override readonly name = "FieldLimitError";
+
+  constructor(maxFields: number) {
+    super(`request message: expected at most ${maxFields} fields, got more`);
+  }
+}
+
+/** Reads a message that has reason to be small: one with too many fields is refused before they take much time. */
+export class BoundedReader extends MessageReader {
+  #left: number;
+  readonly #maxFields: number;
+
+  constructor(buffer: Buffer, maxFields: number) {
+    super(buffer);
+    this.#maxFields = maxFields;
+    this.#left = maxFields;
+  }
+
+  /** @throws FieldLimitError for the first field beyond the limit. */
+  override tag(): number {
+    if (--this.#left < 0) throw new FieldLimitError(this.#maxFields);
+    return super.tag();
+  }
+}
+
+function wide(low: number, high: number): bigint {
+  return (BigInt(high) << 32n) | BigInt(low);
+}
