@@ -4,19 +4,19 @@ import { defineConfig } from "vitest/config";
 const LONG = [
   // Replays of recordings.
   "test/golden/**/*.test.ts",
-  "test/conformance/runs-onnx-operators.test.ts",
+  "test/conformance/onnx-operators.test.ts",
   // Random and large loads.
   "test/simulation/*-load.test.ts",
   "test/stress/**/*.test.ts",
-  "test/core/settles-every-request-once.test.ts",
-  "packages/grpc/test/holds-back-what-is-not-read.test.ts",
+  "test/core/request-settlement.test.ts",
+  "packages/grpc/test/handlers/stream-infer.back-pressure.test.ts",
   // Processes and threads that crash, hang or are killed.
   "test/core/instance-faults.test.ts",
   "test/core/worker-crashes.test.ts",
-  "test/core/processes-end-with-their-parent.test.ts",
-  "test/core/python-models/python-{faults,processes-end}.test.ts",
+  "test/core/process-lifetime.test.ts",
+  "test/core/python-models/python-{faults,process-lifetime}.test.ts",
   // Servers of others.
-  "test/examples/mounted-in-other-servers.test.ts",
+  "test/examples/mounted-servers.test.ts",
 ];
 
 export default defineConfig({

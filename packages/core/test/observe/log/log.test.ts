@@ -1,0 +1,94 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createLog } from "../../../src/observe/log/create-log.js";
+import { lineLogger } from "../../../src/observe/log/line-logger.js";
+import { Log, type LogFormat, type Logger } from "../../../src/observe/log/log.js";
+
+function collect(): { logger: Logger; messages: string[] } {
+  const messages: string[] = [];
+  const at = (level: string) => (message: string) => messages.push(`${level} ${message}`);
+  return { logger: { error: at("E"), warn: at("W"), info: at("I"), debug: at("V") }, messages };
+}
+
+function writeOneOfEach(log: Log): void {
+  log.error("e");
+  log.warning("w");
+  log.info("i");
+  log.verbose(1, "v1");
+  log.verbose(2, "v2");
+}
+
+describe("log settings", () => {
+  it.each([
+    [{}, ["E e", "W w", "I i"]],
+    [{ verboseLevel: 1 }, ["E e", "W w", "I i", "V v1"]],
+    [{ error: false, info: false, verboseLevel: 2 }, ["W w", "V v1", "V v2"]],
+    [{ error: false, info: false, warning: false }, []],
+  ])("%j let through %j", (settings, expected) => {
+    const { logger, messages } = collect();
+    writeOneOfEach(new Log(logger, settings));
+    expect(messages).toEqual(expected);
+  });
+
+  it("can change while the log is in use", () => {
+    const { logger, messages } = collect();
+    const log = new Log(logger);
+    log.update({ info: false, verboseLevel: 2 });
+    writeOneOfEach(log);
+    expect(messages).toEqual(["E e", "W w", "V v1", "V v2"]);
+  });
+});
+
+describe("log lines", () => {
+  it.each<[LogFormat, string]>([
+    ["default", `W0509 01:02:03.045000 ${process.pid} tritonjs] "one\\ntwo"\n`],
+    ["ISO8601", `2026-05-09T01:02:03Z W ${process.pid} tritonjs] "one\\ntwo"\n`],
+  ])("look as in Triton: %s", (format, expected) => {
+    const lines: string[] = [];
+    const now = Date.UTC(2026, 4, 9, 1, 2, 3, 45);
+    lineLogger(
+      (line) => lines.push(line),
+      () => format,
+      () => now,
+    ).warn("one\ntwo");
+    expect(lines).toEqual([expected]);
+  });
+
+  it("show tables unchanged", () => {
+    const lines: string[] = [];
+    lineLogger(
+      (line) => lines.push(line),
+      () => "ISO8601",
+      () => Date.UTC(2026, 4, 9, 1, 2, 3, 45),
+    ).info("\n+---+\n| a |\n+---+\n");
+    expect(lines).toEqual([`2026-05-09T01:02:03Z I ${process.pid} tritonjs] \n+---+\n| a |\n+---+\n\n`]);
+  });
+});
+
+describe("a log file", () => {
+  function folder(): string {
+    const path = mkdtempSync(join(tmpdir(), "tritonjs-log-"));
+    onTestFinished(() => rmSync(path, { recursive: true }));
+    return path;
+  }
+
+  it("receives lines in the current format until it is closed", () => {
+    const file = join(folder(), "server.log");
+    const { log, close } = createLog({ logFile: file });
+    log.info("first");
+    log.update({ format: "ISO8601" });
+    log.error("second");
+    close();
+    log.info("third");
+    expect(log.settings.file).toBe(file);
+    expect(readFileSync(file, "utf8")).toMatch(/^I\d{4} .* "first"\n\d{4}-\d\d-\d\dT\S+Z E .* "second"\n$/);
+  });
+
+  it("is rejected when it cannot be opened, and together with a logger", () => {
+    const path = join(folder(), "none", "server.log");
+    expect(() => createLog({ logFile: path })).toThrow(`failed to open log file '${path}'`);
+    expect(() => createLog({ logFile: "x", logger: console })).toThrow("either to logFile or to a logger");
+  });
+});

@@ -1,0 +1,197 @@
+import { status } from "@grpc/grpc-js";
+import { grpc, inference } from "@tritonjs/grpc-messages";
+import { expect, test } from "vitest";
+import { FakeService } from "../support/fake-service.js";
+import { overEachTransport } from "../support/over-each-transport.js";
+import { serve } from "../support/serve.js";
+
+overEachTransport("health calls", () => {
+  test("report liveness and readiness of the server and its models", async () => {
+    const service = new FakeService();
+    const { client } = await serve(service);
+    const live = () =>
+      client.call("ServerLive", inference.ServerLiveRequest, inference.ServerLiveResponse, {});
+    const ready = () =>
+      client.call("ServerReady", inference.ServerReadyRequest, inference.ServerReadyResponse, {});
+    const modelReady = (name: string, version = "") =>
+      client.call("ModelReady", inference.ModelReadyRequest, inference.ModelReadyResponse, { name, version });
+    expect(await live()).toMatchObject({ live: true });
+    expect(await ready()).toMatchObject({ ready: true });
+    expect(await modelReady("m")).toMatchObject({ ready: true });
+    expect(await modelReady("m", "9")).toMatchObject({ ready: false });
+    service.ready = false;
+    expect(await ready()).toMatchObject({ ready: false });
+  });
+
+  test("follow the health checking protocol for any service name", async () => {
+    const service = new FakeService();
+    const { client } = await serve(service);
+    const { HealthCheckRequest, HealthCheckResponse } = grpc.health.v1;
+    const check = (name: string) =>
+      client.call("/grpc.health.v1.Health/Check", HealthCheckRequest, HealthCheckResponse, { service: name });
+    expect((await check("")).status).toBe(HealthCheckResponse.ServingStatus.SERVING);
+    expect((await check("nosuch")).status).toBe(HealthCheckResponse.ServingStatus.SERVING);
+    service.ready = false;
+    expect((await check("")).status).toBe(HealthCheckResponse.ServingStatus.NOT_SERVING);
+  });
+});
+
+overEachTransport("metadata calls", () => {
+  test("describe the server", async () => {
+    const { client } = await serve(new FakeService());
+    expect(
+      await client.call(
+        "ServerMetadata",
+        inference.ServerMetadataRequest,
+        inference.ServerMetadataResponse,
+        {},
+      ),
+    ).toMatchObject({ name: "triton", version: "1.2.3", extensions: ["classification", "sequence"] });
+  });
+
+  test("describe a model", async () => {
+    const { client } = await serve(new FakeService());
+    const metadata = (name: string) =>
+      client.call("ModelMetadata", inference.ModelMetadataRequest, inference.ModelMetadataResponse, { name });
+    expect(await metadata("m")).toMatchObject({
+      name: "m",
+      versions: ["1"],
+      platform: "javascript",
+      inputs: [{ name: "X", datatype: "INT32", shape: [-1, 2] }],
+      outputs: [{ name: "Y", datatype: "BYTES", shape: [-1] }],
+    });
+    await expect(metadata("nosuch")).rejects.toMatchObject({
+      code: status.NOT_FOUND,
+      details: "Request for unknown model: 'nosuch' is not found",
+    });
+  });
+
+  test("return the configuration with its enums, maps and wide integers", async () => {
+    const { client } = await serve(
+      new FakeService({
+        maxBatchSize: 8,
+        input: [
+          {
+            name: "X",
+            dataType: "TYPE_STRING",
+            format: "FORMAT_NHWC",
+            dims: [-1, 3],
+            isShapeTensor: false,
+            allowRaggedBatch: false,
+            optional: true,
+            isNonLinearFormatIo: false,
+          },
+        ],
+        instanceGroup: [
+          {
+            name: "m_0",
+            kind: "KIND_CPU",
+            count: 2,
+            gpus: [],
+            secondaryDevices: [],
+            profile: [],
+            passive: false,
+            hostPolicy: "",
+          },
+        ],
+        dynamicBatching: {
+          preferredBatchSize: [4, 8],
+          maxQueueDelayMicroseconds: 500,
+          preserveOrdering: false,
+          priorityLevels: 2,
+          defaultPriorityLevel: 1,
+          priorityQueuePolicy: {
+            "2": {
+              timeoutAction: "DELAY",
+              defaultTimeoutMicroseconds: 2 ** 40,
+              allowTimeoutOverride: true,
+              maxQueueSize: 3,
+            },
+          },
+        },
+        parameters: { kind: { stringValue: "KIND_CPU" } },
+        metricTags: { priority: "PRIORITY_MAX" },
+      }),
+    );
+    const { config } = await client.call(
+      "ModelConfig",
+      inference.ModelConfigRequest,
+      inference.ModelConfigResponse,
+      {
+        name: "m",
+      },
+    );
+    expect(config).toMatchObject({
+      name: "m",
+      backend: "javascript",
+      maxBatchSize: 8,
+      versionPolicy: { latest: { numVersions: 1 } },
+      input: [
+        {
+          dataType: inference.DataType.TYPE_STRING,
+          format: inference.ModelInput.Format.FORMAT_NHWC,
+          dims: [-1, 3],
+          optional: true,
+        },
+      ],
+      instanceGroup: [{ name: "m_0", kind: inference.ModelInstanceGroup.Kind.KIND_CPU, count: 2 }],
+      dynamicBatching: {
+        preferredBatchSize: [4, 8],
+        maxQueueDelayMicroseconds: 500,
+        priorityLevels: 2,
+        priorityQueuePolicy: {
+          "2": {
+            timeoutAction: inference.ModelQueuePolicy.TimeoutAction.DELAY,
+            defaultTimeoutMicroseconds: 2 ** 40,
+            maxQueueSize: 3,
+          },
+        },
+      },
+      parameters: { kind: { stringValue: "KIND_CPU" } },
+      metricTags: { priority: "PRIORITY_MAX" },
+    });
+  });
+});
+
+overEachTransport("statistics and repository calls", () => {
+  test("return exact counts", async () => {
+    const { client } = await serve(new FakeService());
+    const { modelStats } = await client.call(
+      "ModelStatistics",
+      inference.ModelStatisticsRequest,
+      inference.ModelStatisticsResponse,
+      {},
+    );
+    expect(modelStats).toMatchObject([
+      {
+        name: "m",
+        version: "1",
+        lastInference: 1_700_000_000_123,
+        inferenceCount: 3,
+        executionCount: 2,
+        inferenceStats: { success: { count: 3, ns: 5_000_000_000_000 }, fail: {} },
+        batchStats: [{ batchSize: 2, computeInfer: { count: 1, ns: 7 } }],
+      },
+    ]);
+  });
+
+  test("list the models, or only the ready ones", async () => {
+    const { client } = await serve(new FakeService());
+    const index = (request: inference.RepositoryIndexRequest.$Properties) =>
+      client.call(
+        "RepositoryIndex",
+        inference.RepositoryIndexRequest,
+        inference.RepositoryIndexResponse,
+        request,
+      );
+    expect((await index({})).models).toMatchObject([
+      { name: "m", version: "1", state: "READY" },
+      { name: "other", version: "", state: "", reason: "" },
+    ]);
+    expect((await index({ ready: true })).models).toHaveLength(1);
+    await expect(index({ repositoryName: "x" })).rejects.toMatchObject({
+      code: status.UNIMPLEMENTED,
+      details: "'repository_name' specification is not supported",
+    });
+  });
+});

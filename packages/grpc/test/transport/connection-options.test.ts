@@ -1,0 +1,224 @@
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { connect, createServer } from "node:net";
+import { status } from "@grpc/grpc-js";
+import { encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { PingAbuse } from "../../src/transport/http2/client-abuse.js";
+import { FakeService } from "../support/fake-service.js";
+import { GrpcClient } from "../support/grpc-client.js";
+import { framed, rawCall, rawSession } from "../support/raw-call.js";
+import { serve } from "../support/serve.js";
+
+const INFER = "/inference.GRPCInferenceService/ModelInfer";
+const message = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
+
+/** An open call that sends nothing. */
+function openCall(session: ClientHttp2Session) {
+  const headers = { ":method": "POST", ":path": INFER, "content-type": "application/grpc", te: "trailers" };
+  const stream = session.request(headers);
+  stream.on("error", () => {});
+  stream.write(message);
+  return stream;
+}
+
+/** A relay to `port` that counts its connections and can be cut without telling either side. */
+async function relayTo(port: number): Promise<{ url: string; cut: () => void; connections: () => number }> {
+  let cut = (): void => {};
+  let connections = 0;
+  const relay = createServer((near) => {
+    connections++;
+    const far = connect(port, "localhost");
+    for (const socket of [near, far]) socket.on("error", () => {});
+    near.pipe(far).pipe(near);
+    far.on("close", () => near.destroy());
+    cut = () => {
+      near.unpipe(far);
+      far.unpipe(near);
+      far.resume();
+    };
+  });
+  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void relay.close());
+  const url = `127.0.0.1:${(relay.address() as { port: number }).port}`;
+  return { url, cut: () => cut(), connections: () => connections };
+}
+
+/** Timers and the monotonic clock stand still until the test advances them; sockets are not affected. */
+function holdTime(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+/** Resolves when the server has handled everything that `session` sent before. */
+const roundTrip = (session: ClientHttp2Session) =>
+  new Promise<void>((resolve, reject) => {
+    session.ping((error) => (error === null ? resolve() : reject(error)));
+  });
+
+describe("over http2, keepalive", () => {
+  const keepalive = { keepaliveTimeMs: 30, keepaliveTimeoutMs: 100 };
+
+  test("closes the connection of a client that no longer answers, and cancels its calls", async () => {
+    const service = new FakeService({}, () => {});
+    const { address } = await serve(service, keepalive);
+    const { url, cut } = await relayTo(address.port);
+    const session = rawSession(url);
+    openCall(session).end();
+    await expect.poll(() => service.requests.length).toBe(1);
+    cut();
+    await once(session, "close");
+    await expect.poll(() => service.requests[0]!.settled).toBe(true);
+  });
+
+  test("keeps the connection of a client that answers", async () => {
+    const service = new FakeService({}, () => {});
+    holdTime();
+    const { address } = await serve(service, keepalive);
+    const session = rawSession(address.url);
+    openCall(session).end();
+    await expect.poll(() => service.requests.length).toBe(1);
+    for (let elapsedMs = 0; elapsedMs < 5 * keepalive.keepaliveTimeoutMs; elapsedMs += 30) {
+      const pinged = once(session, "ping");
+      vi.advanceTimersByTime(keepalive.keepaliveTimeMs);
+      await pinged;
+      await rawCall(session, message, { ":path": "/inference.GRPCInferenceService/ServerLive" });
+    }
+    expect(session.destroyed).toBe(false);
+  });
+});
+
+describe("the age and limits of a connection over http2", () => {
+  test("ends calls at the age limit after the grace time, and accepts no new ones", async () => {
+    const service = new FakeService({}, () => {});
+    const { address } = await serve(service, { maxConnectionAgeMs: 100, maxConnectionAgeGraceMs: 100 });
+    const session = rawSession(address.url);
+    const stream = openCall(session);
+    const closed = once(stream, "close");
+    const [code, , reason] = await once(session, "goaway");
+    expect([code, String(reason)]).toEqual([0, "max_age"]);
+    expect(stream.closed).toBe(false);
+    await closed;
+  });
+
+  test("does not delay a stop for an aged connection", async () => {
+    const service = new FakeService({}, () => {});
+    const { address, frontend } = await serve(service, { maxConnectionAgeMs: 50 });
+    const session = rawSession(address.url);
+    openCall(session).end();
+    await once(session, "goaway");
+    await frontend.stop(0);
+    await expect.poll(() => service.requests[0]!.settled).toBe(true);
+  });
+
+  test("lets clients replace an aged connection without an error", async () => {
+    const { address } = await serve(new FakeService(), { maxConnectionAgeMs: 50 });
+    const relay = await relayTo(address.port);
+    const client = new GrpcClient(relay.url);
+    onTestFinished(() => client.close());
+    while (relay.connections() < 4) await client.infer({ modelName: "m" });
+  });
+
+  test("limits concurrent calls", async () => {
+    const { client, address } = await serve(new FakeService(), { maxConcurrentStreams: 3 });
+    const session = rawSession(address.url);
+    const [settings] = await once(session, "remoteSettings");
+    expect(settings.maxConcurrentStreams).toBe(3);
+    const many = Array.from({ length: 20 }, () => client.infer({ modelName: "m" }));
+    await expect(Promise.all(many)).resolves.toHaveLength(20);
+  });
+});
+
+describe("an HTTP/2 connection", () => {
+  test("is closed when its client pings without end", async () => {
+    const { address } = await serve(new FakeService());
+    const session = connectHttp2(`http://${address.url}`, { maxOutstandingPings: 10 });
+    session.on("error", () => {});
+    await once(session, "connect");
+    const [code, , reason] = await new Promise<unknown[]>((resolve) => {
+      session.once("goaway", (...args) => resolve(args));
+      for (let ping = 0; ping < 4; ping++) session.ping(() => {});
+    });
+    expect([code, String(reason)]).toEqual([11, "too_many_pings"]);
+    session.destroy();
+    const next = new GrpcClient(address.url);
+    await expect(next.infer({ modelName: "m" })).resolves.toBeDefined();
+    next.close();
+  });
+
+  test("gets keepalive pings without calls only when they are permitted", async () => {
+    const options = { keepaliveTimeMs: 20, keepaliveTimeoutMs: 100, http2MaxPingStrikes: 0 };
+    holdTime();
+    const pingsOf = async (keepalivePermitWithoutCalls: boolean) => {
+      const { address } = await serve(new FakeService(), { ...options, keepalivePermitWithoutCalls });
+      const session = rawSession(address.url);
+      let pings = 0;
+      session.on("ping", () => pings++);
+      await once(session, "connect");
+      await roundTrip(session);
+      for (let round = 0; round < 8; round++) {
+        vi.advanceTimersByTime(options.keepaliveTimeMs);
+        await roundTrip(session);
+      }
+      return pings;
+    };
+    expect(await pingsOf(false)).toBe(0);
+    // tritonserver's `--grpc-http2-max-pings-without-data`
+    expect(await pingsOf(true)).toBe(2);
+  });
+
+  test("rejects calls whose headers exceed the limit", async () => {
+    const { client, address } = await serve(new FakeService(), { maxMetadataSize: 2000 });
+    const session = rawSession(address.url);
+    // The limit applies once the client has acknowledged it.
+    await rawCall(session, message);
+    const { reset } = await rawCall(session, message, { "x-large": "x".repeat(3000) });
+    expect(reset).toBe(11);
+    await client.infer({ modelName: "m" });
+    await expect(
+      client.infer({ modelName: "m" }, { headers: [["x-large", "x".repeat(3000)]] }),
+    ).rejects.toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+    await expect(
+      client.infer({ modelName: "m" }, { headers: [["x-small", "x".repeat(300)]] }),
+    ).resolves.toBeDefined();
+  });
+});
+
+describe("a client ping", () => {
+  const rules = {
+    http2MinRecvPingIntervalWithoutDataMs: 1000,
+    http2MaxPingStrikes: 2,
+    keepalivePermitWithoutCalls: false,
+  };
+
+  test("is one too many after two early pings", () => {
+    const abuse = new PingAbuse(rules);
+    expect([0, 1, 2, 3].map((now) => abuse.isOneTooMany(now, 1))).toEqual([false, false, false, true]);
+  });
+
+  test("is never too many at the allowed interval", () => {
+    const abuse = new PingAbuse(rules);
+    for (let now = 0; now < 10_000; now += 1000) expect(abuse.isOneTooMany(now, 1)).toBe(false);
+  });
+
+  test("needs an interval of two hours without calls", () => {
+    const abuse = new PingAbuse(rules);
+    const times = [0, 7_200_000, 7_201_000, 7_202_000, 7_203_000];
+    expect(times.map((now) => abuse.isOneTooMany(now, 0))).toEqual([false, false, false, false, true]);
+    const permitted = new PingAbuse({ ...rules, keepalivePermitWithoutCalls: true });
+    for (const now of times) expect(permitted.isOneTooMany(now, 0)).toBe(false);
+  });
+
+  test("is forgiven when data is sent", () => {
+    const abuse = new PingAbuse(rules);
+    for (let now = 0; now < 10; now++) {
+      expect(abuse.isOneTooMany(now, 1)).toBe(false);
+      abuse.pardon();
+    }
+  });
+
+  test("may come at any rate when strikes are off", () => {
+    const abuse = new PingAbuse({ ...rules, http2MaxPingStrikes: 0 });
+    for (let now = 0; now < 100; now++) expect(abuse.isOneTooMany(now, 1)).toBe(false);
+  });
+});

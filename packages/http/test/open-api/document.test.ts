@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { openApiDocument } from "../../src/index.js";
+import { matchRoute, routes } from "../../src/routes/index.js";
+import { IdentityService, identityConfig } from "../support/identity-service.js";
+import { send } from "../support/send.js";
+import { startHttp } from "../support/start-http.js";
+
+type Operation = {
+  operationId: string;
+  tags: string[];
+  responses: Record<string, { headers?: Record<string, unknown> }>;
+};
+type Paths = Record<string, Record<string, Operation> & { parameters?: { name: string }[] }>;
+
+const { paths, components } = openApiDocument() as unknown as {
+  paths: Paths;
+  components: { schemas: Record<string, unknown> };
+};
+
+const values: Record<string, string> = { model: "m", version: "1", region: "r", repository: "repo" };
+
+function fill(path: string): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => values[name]!);
+}
+
+const operations = Object.entries(paths).flatMap(([path, { parameters = [], ...methods }]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method, operation, parameters })),
+);
+
+describe("the OpenAPI document", () => {
+  it.each(operations)("lists $method $path, which is a route", ({ path, method, operation, parameters }) => {
+    const match = matchRoute(fill(path));
+    expect(match?.route.methods).toContain(method.toUpperCase());
+    expect(operation.tags).toEqual([match?.route.group]);
+    const named = Object.keys(values).filter((name) => match?.[name as "model"] === values[name]);
+    expect(named.sort()).toEqual(parameters.map(({ name }) => name).sort());
+  });
+
+  it.each(routes.map((route) => ({ name: route.path.source, route })))("has $name", ({ route }) => {
+    const ofRoute = operations.filter(({ path }) => matchRoute(fill(path))?.route === route);
+    const methods = ofRoute.map(({ method }) => method.toUpperCase());
+    expect(new Set(methods)).toEqual(new Set(route.methods));
+  });
+
+  it("names each operation once, and refers only to existing schemas", () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const text = JSON.stringify({ paths, components });
+    for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      expect(components.schemas).toHaveProperty(name!);
+    }
+  });
+
+  it("declares the retry-after header of rejected inferences", () => {
+    const saying = operations.filter(
+      ({ operation }) => operation.responses.default?.headers?.["Retry-After"],
+    );
+    expect(new Set(saying.map(({ operation }) => operation.tags[0]))).toEqual(new Set(["inference"]));
+  });
+
+  it("is served when the option is on", async () => {
+    const service = () => new IdentityService(identityConfig("m", "INT32"));
+    const get = { method: "GET", path: "/v2/openapi.json" };
+    expect((await send(await startHttp(service()), get)).status).toBe(404);
+    const answer = await send(await startHttp(service(), { openApi: true }), get);
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(answer.text)).toEqual(JSON.parse(JSON.stringify(openApiDocument())));
+  });
+});
