@@ -12,9 +12,8 @@ const root = process.argv[2] ?? repository;
 
 /** Folders of each package, and files at its top that folders may import. */
 const ORDER = {
+  protocol: ["errors", "async", "tensor", "model"],
   core: [
-    "errors",
-    "async",
     "clock",
     "files",
     "tensor",
@@ -34,8 +33,9 @@ const ORDER = {
     "repository",
     "service",
     "frontend",
-    "serve",
-    "bind",
+    "calling",
+    "binding",
+    "server",
   ],
   http: [
     "limits.ts",
@@ -54,7 +54,7 @@ const ORDER = {
   ],
   grpc: ["status-from-code.ts", "transport", "decode", "encode", "handlers"],
   "grpc-messages": ["generated"],
-  client: ["core.ts", "call", "options", "infer", "model", "http", "grpc"],
+  client: ["call", "options", "infer", "model", "http", "grpc"],
   cli: [
     "descriptor-fault.ts",
     "extensions.ts",
@@ -69,7 +69,9 @@ const ORDER = {
 
 /** What each package may import from outside. */
 const PACKAGES = {
+  protocol: ["ndarray"],
   core: [
+    "@tritonjs/protocol",
     "@aws-sdk/client-s3",
     "@azure/storage-blob",
     "@google-cloud/storage",
@@ -81,16 +83,15 @@ const PACKAGES = {
     "onnxruntime-node",
     "@tensorflow/tfjs",
   ],
-  http: ["@tritonjs/core", "fastify", "ndarray"],
+  http: ["@tritonjs/core", "@tritonjs/protocol", "fastify", "ndarray"],
   "grpc-messages": ["protobufjs"],
-  grpc: ["@tritonjs/core", "@tritonjs/grpc-messages", "@grpc/grpc-js"],
-  client: ["@tritonjs/core", "@tritonjs/grpc-messages", "@grpc/grpc-js", "ndarray"],
-  cli: ["@tritonjs/core", "@tritonjs/http", "@tritonjs/grpc", "commander"],
+  grpc: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/grpc-messages", "@grpc/grpc-js"],
+  client: ["@tritonjs/protocol", "@tritonjs/grpc-messages", "@grpc/grpc-js", "ndarray"],
+  cli: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/http", "@tritonjs/grpc", "commander"],
 };
 
 /** Core opens no sockets. */
 const NOT_IN_CORE = ["node:http", "node:http2", "node:https", "node:net", "node:tls", "node:dgram"];
-
 
 const faults = [];
 

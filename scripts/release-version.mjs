@@ -10,7 +10,7 @@ import { root, run, runNode, tool } from "./run.mjs";
 /** Other files with the version: it is what the expression finds behind its first group. */
 const PLACES = {
   "package.json": /^( {2}"version": ")[^"]+/m,
-  "packages/core/src/version.ts": /^(export const VERSION = ")[^"]+/m,
+  "packages/core/src/server/version.ts": /^(export const VERSION = ")[^"]+/m,
   "deploy/Dockerfile": /^(ARG TRITONJS_VERSION=)\S+/m,
 };
 

@@ -13,6 +13,7 @@ install();
 build();
 runNode(tool("@biomejs/biome", "bin/biome"), ["check", "--error-on-warnings", "."]);
 runNode("scripts/check-imports.mjs");
+runNode("scripts/check-names.mjs");
 const test = (...more) => runNode(tool("vitest", "vitest.mjs"), ["run", ...more]);
 if (args.length > 0) test(...args);
 else {

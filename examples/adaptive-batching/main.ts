@@ -1,4 +1,5 @@
-import { batch, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { batch, Triton, TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 
 /*
  * The batches of this model take 10 ms and 1 ms a row. Answers are wanted within 50 ms, and the load rises beyond the

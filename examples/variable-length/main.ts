@@ -1,4 +1,5 @@
-import { type BatchingRequest, batch, Triton } from "@tritonjs/core";
+import { batch, Triton } from "@tritonjs/core";
+import type { BatchingRequest } from "@tritonjs/core/types";
 
 /*
  * Texts of any length in one batch. Short texts are batched with short ones, at most 64 tokens at a time. Each batch is

@@ -1,4 +1,5 @@
-import { DATA_TYPES, type DataType } from "@tritonjs/core";
+import type { DataType } from "@tritonjs/core";
+import { DATA_TYPES } from "@tritonjs/protocol";
 import type { Element, InferCall, Way } from "./clients/client.js";
 
 /** A request that an identity model answers with its own input. */

@@ -1,4 +1,5 @@
-import { batch, DATA_TYPES, type DataType, sample, type Triton, TritonError } from "@tritonjs/core";
+import { batch, type DataType, sample, type Triton, TritonError } from "@tritonjs/core";
+import { DATA_TYPES } from "@tritonjs/protocol";
 
 /** The models of the test cases. */
 export function bindConformanceModels(triton: Triton): void {

@@ -1,4 +1,5 @@
-import { batch, type ModelOptions, Triton, type TritonError, VirtualClock } from "@tritonjs/core";
+import { batch, type ModelOptions, Triton, type TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf } from "../support/outcome.js";

@@ -1,4 +1,5 @@
-import { batch, type ModelHandle, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { batch, type ModelHandle, Tensor, Triton, TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import ndarray from "ndarray";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";

@@ -1,4 +1,5 @@
-import { batch, type ModelOptions, Triton, VirtualClock } from "@tritonjs/core";
+import { batch, type ModelOptions, Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf, thrownBy } from "../support/outcome.js";

@@ -1,4 +1,5 @@
-import { type InferFunc, type ModelOptions, sample, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { type InferFunc, type ModelOptions, sample, Triton, TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import type { NdArray } from "ndarray";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../support/outcome.js";

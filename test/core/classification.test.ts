@@ -1,4 +1,5 @@
-import { classify, Tensor } from "@tritonjs/core";
+import { Tensor } from "@tritonjs/core";
+import { classify } from "@tritonjs/core/frontend";
 import { describe, expect, test } from "vitest";
 
 function classes(tensor: Tensor, count: number, batched = false, labels?: readonly string[]) {

@@ -1,4 +1,5 @@
-import { batch, Triton, VirtualClock } from "@tritonjs/core";
+import { batch, Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../support/outcome.js";

@@ -1,4 +1,5 @@
-import { batch, type InferOptions, Triton, VirtualClock } from "@tritonjs/core";
+import { batch, type InferOptions, Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { EchoModel, echo } from "../support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../support/outcome.js";

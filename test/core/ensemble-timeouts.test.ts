@@ -1,4 +1,5 @@
-import { batch, Triton, VirtualClock } from "@tritonjs/core";
+import { batch, Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { expect, it } from "vitest";
 
 it("a step that exceeds the timeout of its request ends that request, and the ensemble keeps working", async () => {

@@ -1,4 +1,5 @@
-import { sample, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { sample, Tensor, Triton, TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { outcomeOf, outcomesOf, thrownBy } from "../support/outcome.js";
 import {

@@ -1,5 +1,6 @@
-import { type SequenceStateOption, Triton, TritonError } from "@tritonjs/core";
+import { Triton, TritonError } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import type { SequenceStateOption } from "@tritonjs/core/types";
 import { afterEach, describe, expect, it } from "vitest";
 import { onnxModel } from "../../examples/onnx-writer/onnx-writer.js";
 

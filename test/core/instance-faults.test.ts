@@ -1,4 +1,6 @@
-import { type InstanceGroupOptions, type Isolation, sample, Triton, VirtualClock } from "@tritonjs/core";
+import { type InstanceGroupOptions, sample, Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
+import type { Isolation } from "@tritonjs/core/types";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../support/outcome.js";

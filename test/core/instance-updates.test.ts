@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { batch, Triton, VirtualClock } from "@tritonjs/core";
+import { batch, Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../support/outcome.js";

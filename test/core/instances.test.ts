@@ -1,4 +1,5 @@
-import { Triton, VirtualClock } from "@tritonjs/core";
+import { Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { thrownBy } from "../support/outcome.js";

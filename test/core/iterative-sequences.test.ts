@@ -1,13 +1,6 @@
 import { getEventListeners } from "node:events";
-import {
-  type InferenceRequest,
-  type ModelHandle,
-  RESCHEDULE,
-  type RequestHandle,
-  sequenceState,
-  Tensor,
-  Triton,
-} from "@tritonjs/core";
+import { type ModelHandle, RESCHEDULE, sequenceState, Tensor, Triton } from "@tritonjs/core";
+import type { InferenceRequest, RequestHandle } from "@tritonjs/core/frontend";
 import { afterEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../support/outcome.js";
 

@@ -1,4 +1,5 @@
-import { batch, sample, Triton, VirtualClock } from "@tritonjs/core";
+import { batch, sample, Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
 import { EchoModel } from "../support/echo-model.js";

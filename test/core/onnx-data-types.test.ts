@@ -1,5 +1,6 @@
-import { DATA_TYPES, type DataType, Triton } from "@tritonjs/core";
+import { type DataType, Triton } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { DATA_TYPES } from "@tritonjs/protocol";
 import { afterAll, describe, expect, it } from "vitest";
 import { identityOnnx, onnxTypes } from "../support/onnx-models.js";
 import { outcomeOf, outcomesOf, thrownBy } from "../support/outcome.js";

@@ -1,5 +1,6 @@
-import { batch, Triton, VirtualClock } from "@tritonjs/core";
+import { batch, Triton } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { identityOnnx } from "../support/onnx-models.js";
 import { thrownBy } from "../support/outcome.js";

@@ -1,7 +1,8 @@
 import { getPriority } from "node:os";
 import { setImmediate as turn } from "node:timers/promises";
-import { type ModelOptions, sample, Triton, VirtualClock } from "@tritonjs/core";
+import { type ModelOptions, sample, Triton } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { flowers, irisModel } from "../support/iris.js";

@@ -1,4 +1,5 @@
-import { type BatchInputSpec, batch, type ModelConfig, type TensorSpec, Triton } from "@tritonjs/core";
+import { batch, type ModelConfig, type TensorSpec, Triton } from "@tritonjs/core";
+import type { BatchInputSpec } from "@tritonjs/core/types";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfigText } from "../golden/support/config-text.js";
 import { thrownBy } from "../support/outcome.js";

@@ -1,4 +1,5 @@
-import { type InstanceGroupOptions, Triton, type TritonOptions, VirtualClock } from "@tritonjs/core";
+import { type InstanceGroupOptions, Triton, type TritonOptions } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf } from "../support/outcome.js";

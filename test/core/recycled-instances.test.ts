@@ -1,4 +1,5 @@
-import { type Clock, type InstanceGroupOptions, realClock, Triton } from "@tritonjs/core";
+import { type InstanceGroupOptions, Triton } from "@tritonjs/core";
+import { type Clock, realClock } from "@tritonjs/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 

@@ -1,4 +1,6 @@
-import { type RequestHandle, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { Tensor, Triton, TritonError } from "@tritonjs/core";
+import type { RequestHandle } from "@tritonjs/core/frontend";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { echoInputs, echoOutputs } from "../support/echo-model.js";
 import { SeededRandom } from "../support/seeded-random.js";

@@ -1,10 +1,5 @@
-import {
-  type CachedOutputs,
-  type ResponseCache,
-  Triton,
-  type TritonOptions,
-  VirtualClock,
-} from "@tritonjs/core";
+import { type CachedOutputs, type ResponseCache, Triton, type TritonOptions } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type EchoHandle, EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../support/outcome.js";

@@ -2,7 +2,6 @@ import { InferenceServerClient } from "@tritonjs/client/grpc";
 import {
   batch,
   done,
-  type InferenceResponse,
   type Parameters,
   responseParameters,
   sample,
@@ -12,6 +11,7 @@ import {
   TritonError,
   withParameters,
 } from "@tritonjs/core";
+import type { InferenceResponse } from "@tritonjs/core/frontend";
 import { afterEach, describe, expect, it } from "vitest";
 
 const inputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;

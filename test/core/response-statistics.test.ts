@@ -1,4 +1,5 @@
-import { Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { Triton, TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 
 const none = { count: 0, ns: 0 };

@@ -5,8 +5,8 @@ import {
   type ModelOptions,
   sequenceState,
   Triton,
-  VirtualClock,
 } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { outcomeOf, outcomesOf, thrownBy } from "../support/outcome.js";
 

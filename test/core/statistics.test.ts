@@ -1,4 +1,5 @@
-import { batch, type TensorFunc, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { batch, type TensorFunc, Triton, TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../support/outcome.js";

@@ -1,14 +1,6 @@
-import {
-  done,
-  type InferenceRequest,
-  type RequestHandle,
-  type StepwiseModel,
-  stepwise,
-  Tensor,
-  Triton,
-  TritonError,
-  VirtualClock,
-} from "@tritonjs/core";
+import { done, type StepwiseModel, stepwise, Tensor, Triton, TritonError } from "@tritonjs/core";
+import type { InferenceRequest, RequestHandle } from "@tritonjs/core/frontend";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { SeededRandom } from "../support/seeded-random.js";
 

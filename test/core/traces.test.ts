@@ -1,4 +1,5 @@
-import { batch, sample, type TraceOptions, Triton, type TritonOptions, VirtualClock } from "@tritonjs/core";
+import { batch, sample, type TraceOptions, Triton, type TritonOptions } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomesOf } from "../support/outcome.js";

@@ -4,8 +4,8 @@ import {
   type ModelOptions,
   Triton,
   type VariableLengthOptions,
-  VirtualClock,
 } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../support/outcome.js";
 

@@ -1,4 +1,5 @@
-import { Triton, VirtualClock } from "@tritonjs/core";
+import { Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../support/outcome.js";

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { errorReasons } from "@tritonjs/core";
+import { errorReasons } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { repositoryRoot } from "../support/repository.js";
 

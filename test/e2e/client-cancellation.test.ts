@@ -1,4 +1,5 @@
-import type { InferenceRequest, ModelOptions, Triton } from "@tritonjs/core";
+import type { ModelOptions, Triton } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/frontend";
 import { describe, expect, it } from "vitest";
 import type { Client, Way } from "../conformance/clients/client.js";
 import { aborted, HeldModel, heldCall } from "./support/held-model.js";

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
-import type { Frontend } from "@tritonjs/core";
-import { sample, Triton } from "@tritonjs/core";
+import { type Frontend, sample, Triton } from "@tritonjs/core";
+
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { http } from "@tritonjs/http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";

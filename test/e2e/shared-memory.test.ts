@@ -1,6 +1,6 @@
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
-import { encodeBytes } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { encodeBytes } from "@tritonjs/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { flowers, irisModel } from "../support/iris.js";
 import { HeldModel } from "./support/held-model.js";

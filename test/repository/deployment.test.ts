@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readArguments } from "@tritonjs/cli";
-import { VERSION } from "@tritonjs/core";
+import { VERSION } from "@tritonjs/core/frontend";
 import { describe, expect, it } from "vitest";
 import { PACKAGES } from "../package/packed-packages.js";
 import { repositoryRoot } from "../support/repository.js";

@@ -1,5 +1,4 @@
-import type { Comparison, Duel } from "./compare.js";
-import { COMPARED_LOAD } from "./compare.js";
+import { COMPARED_LOAD, type Comparison, type Duel } from "./compare.js";
 
 const COLUMNS = ["", "one by one", "eager", "10 ms delay", "best fixed", "adaptive", "ratio", "machine time"];
 

@@ -1,9 +1,9 @@
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../../packages/core/src/batch/merge-inputs.js";
 import { DeadlineQueue } from "../../packages/core/src/clock/deadline-queue.js";
-import { planInstances } from "../../packages/core/src/config/instances.js";
-import type { ModelConfig } from "../../packages/core/src/config/model-config.js";
-import { resolveConfig } from "../../packages/core/src/config/resolve-config.js";
-import { TritonError } from "../../packages/core/src/errors/triton-error.js";
+import { resolveConfig } from "../../packages/core/src/config/options/resolve-config.js";
+import { planInstances } from "../../packages/core/src/config/placement/instances.js";
+
 import type { Execution, ExecutionResult, Executor } from "../../packages/core/src/instance/executor.js";
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";

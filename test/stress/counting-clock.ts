@@ -1,4 +1,4 @@
-import { type Timer, VirtualClock } from "@tritonjs/core";
+import { type Timer, VirtualClock } from "@tritonjs/core/testing";
 
 /** A virtual clock that counts the armed timers. */
 export class CountingClock extends VirtualClock {

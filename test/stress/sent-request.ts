@@ -1,5 +1,6 @@
 import { getEventListeners } from "node:events";
-import { type InferenceRequest, Tensor, type Triton, TritonError } from "@tritonjs/core";
+import { Tensor, type Triton, TritonError } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/frontend";
 import type { StressModel } from "./stress-models.js";
 
 /** A request to a model, and other events around it. */

@@ -1,5 +1,4 @@
 import {
-  type Clock,
   done,
   type ModelHandle,
   type ModelOptions,
@@ -9,6 +8,7 @@ import {
   type Triton,
   TritonError,
 } from "@tritonjs/core";
+import type { Clock } from "@tritonjs/core/testing";
 import { echoInputs, echoOutputs } from "../support/echo-model.js";
 import type { SeededRandom } from "../support/seeded-random.js";
 

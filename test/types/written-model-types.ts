@@ -1,4 +1,4 @@
-import { modelTypes, readPrototxt } from "@tritonjs/core";
+import { modelTypes, readPrototxt } from "@tritonjs/core/config";
 
 /** Configurations whose types are in `typed-models.d.ts`. */
 const texts = [

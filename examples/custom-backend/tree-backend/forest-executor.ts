@@ -1,4 +1,5 @@
-import { type Execution, type Executor, Tensor } from "@tritonjs/core";
+import { Tensor } from "@tritonjs/core";
+import type { Execution, Executor } from "@tritonjs/core/backend";
 import { type Forest, readForest, vote } from "./forest.js";
 
 /** One instance of a forest. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { type BackendFactory, TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/core";
+import type { BackendFactory } from "@tritonjs/core/backend";
 import { readForest } from "./forest.js";
 import { ForestExecutor } from "./forest-executor.js";
 

@@ -1,4 +1,4 @@
-import type { BackendFactory } from "@tritonjs/core";
+import type { BackendFactory } from "@tritonjs/core/backend";
 
 /** What a program of your own adds to the command. */
 export interface Extensions {

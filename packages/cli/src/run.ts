@@ -1,4 +1,4 @@
-import { statusText, TritonError } from "@tritonjs/core";
+import { statusText, TritonError } from "@tritonjs/protocol";
 import { CommanderError } from "commander";
 import { commandLine } from "./commands/command-line.js";
 import { serveHelp } from "./commands/serve-help.js";

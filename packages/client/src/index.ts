@@ -14,10 +14,10 @@ export type {
   Shape,
   TensorInput,
   TensorSpec,
-} from "./core.js";
-export { isTimeout, Tensor, TritonError } from "./core.js";
+} from "@tritonjs/protocol";
+export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
 export { type ArrayOf, InferResult, type SharedMemoryOutput } from "./infer/infer-result.js";
 export type { CommonCallOptions, CommonClientOptions, VersionOption } from "./options/client-options.js";
 export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "./options/infer-options.js";
-export type { ModelOptions, WaitCallOptions } from "./options/model-options.js";
+export type { CommonModelOptions, WaitCallOptions } from "./options/model-options.js";
 export type { CudaRegion, SystemRegion } from "./options/shared-memory-regions.js";

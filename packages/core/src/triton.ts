@@ -1,23 +1,23 @@
+import type { InferOptions, TensorSpec } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import type { BindEnsembleOptions } from "./bind/bind-ensemble-options.js";
-import type { BindMethodOptions, BindOptions } from "./bind/bind-options.js";
-import { handleOfBinding } from "./bind/binding-handle.js";
-import type { InputValues, OutputArrays } from "./bind/in-process-tensors.js";
-import { inferByName } from "./bind/infer-by-name.js";
-import type { ModelHandle } from "./bind/model-handle.js";
-import { type Binding, planBinding } from "./bind/plan-binding.js";
-import { planEnsemble } from "./bind/plan-ensemble.js";
+import type { BindEnsembleOptions } from "./binding/bind-ensemble-options.js";
+import type { BindMethodOptions, BindOptions } from "./binding/bind-options.js";
+import { handleOfBinding } from "./binding/binding-handle.js";
+import type { ModelHandle } from "./binding/model-handle.js";
+import { type Binding, planBinding } from "./binding/plan-binding.js";
+import { planEnsemble } from "./binding/plan-ensemble.js";
 import type { InputsOfModel, OutputsOfModel } from "./callable/triton-models.js";
-import type { TensorSpec } from "./config/tensor-spec.js";
+import type { InputValues, OutputArrays } from "./calling/in-process-tensors.js";
+import { inferByName } from "./calling/infer-by-name.js";
 import type { Frontend } from "./frontend/frontend.js";
 import { promClient } from "./observe/prom-client.js";
 import type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
-import type { InferOptions } from "./request/infer-options.js";
-import type { ServeResult } from "./serve/open-frontends.js";
-import { ServerLifetime } from "./server-lifetime.js";
-import { assembleServer, type ServerParts } from "./server-parts.js";
+
+import type { ServeResult } from "./server/open-frontends.js";
+import { ServerLifetime } from "./server/server-lifetime.js";
+import { assembleServer, type ServerParts } from "./server/server-parts.js";
+import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./server/triton-options.js";
 import type { InferenceService } from "./service/inference-service.js";
-import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 
 /**
  * An inference server inside this process. Bind models, call them at once in process, open them to others with

@@ -1,5 +1,6 @@
 import type { Server } from "@grpc/grpc-js";
-import { type InferenceService, TritonError } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
 import { type HandlerOptions, protocolMethods } from "./handlers/methods.js";
 import { Shutdown } from "./handlers/shutdown.js";
 import { type GrpcJsService, grpcJsServices } from "./transport/grpc-js/grpc-js-services.js";

@@ -1,4 +1,4 @@
-import type { TlsOptions } from "@tritonjs/core";
+import type { TlsOptions } from "@tritonjs/core/frontend";
 import type { HandlerOptions } from "./handlers/methods.js";
 import { CONNECTION_DEFAULTS, type ConnectionOptions } from "./transport/http2/connection-options.js";
 import type { CompressionLevel } from "./transport/http2/transport-options.js";

@@ -1,7 +1,7 @@
-import type { DefaultFrontends } from "@tritonjs/core";
+import type { DefaultFrontends } from "@tritonjs/core/frontend";
 import { grpc } from "./server.js";
 
-export type { TlsOptions } from "@tritonjs/core";
+export type { TlsOptions } from "@tritonjs/core/frontend";
 export { addV2Service, type V2ServiceOptions } from "./add-v2-service.js";
 export type { GrpcOptions } from "./grpc-options.js";
 export type { RestrictedProtocols } from "./handlers/restrict.js";

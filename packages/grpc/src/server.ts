@@ -1,15 +1,15 @@
 import { lookup } from "node:dns/promises";
 import { createServer, type Server, type Socket } from "node:net";
+import type { Frontend } from "@tritonjs/core";
 import {
   acceptFaults,
-  type Frontend,
   type FrontendAddress,
   type InferenceService,
   LONGEST_TIMEOUT_MS,
   listenOnAll,
-} from "@tritonjs/core";
-import type { GrpcOptions } from "./grpc-options.js";
-import { type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
+} from "@tritonjs/core/frontend";
+import { type GrpcOptions, type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
+
 import { protocolMethods } from "./handlers/methods.js";
 import { Shutdown } from "./handlers/shutdown.js";
 import { Http2Transport } from "./transport/http2/http2-transport.js";

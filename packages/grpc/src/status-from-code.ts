@@ -1,4 +1,4 @@
-import type { ErrorCode, TritonError } from "@tritonjs/core";
+import type { ErrorCode, TritonError } from "@tritonjs/protocol";
 
 /** Status codes of gRPC, as far as this package sends them. */
 export const STATUS = {

@@ -1,7 +1,7 @@
-import type { RequestHandle } from "@tritonjs/core";
+import type { RequestHandle } from "@tritonjs/core/frontend";
 import { describe, expect, test } from "vitest";
 import { OpenRequests } from "../src/handlers/open-requests.js";
-import { OrderedResponses } from "../src/handlers/ordered-responses.js";
+import { OrderedStreamResponses } from "../src/handlers/ordered-responses.js";
 
 const request = (): RequestHandle => ({
   id: "",
@@ -45,7 +45,7 @@ describe("the open requests of a stream", () => {
 describe("responses in the order of their requests", () => {
   test("go out when all places before theirs are closed, also if a place opens while they do", () => {
     const written: string[] = [];
-    const ordered = new OrderedResponses<string>(
+    const ordered = new OrderedStreamResponses<string>(
       (message) => {
         written.push(message);
         if (message !== "a") return;

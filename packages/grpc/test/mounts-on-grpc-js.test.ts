@@ -9,7 +9,8 @@ import {
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { batch, RequestMemory, Triton } from "@tritonjs/core";
+import { batch, Triton } from "@tritonjs/core";
+import { RequestMemory } from "@tritonjs/core/frontend";
 import { decodeMessage, encodeMessage, inference, grpc as messages } from "@tritonjs/grpc-messages";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../test/support/certificates.js";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { status } from "@grpc/grpc-js";
-import type { InferenceRequest } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/frontend";
 import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { describe, expect, test } from "vitest";
 import { defaultFrontends, grpc } from "../src/index.js";

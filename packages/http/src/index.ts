@@ -1,8 +1,9 @@
-import type { DefaultFrontends, Frontend } from "@tritonjs/core";
+import type { Frontend } from "@tritonjs/core";
+import type { DefaultFrontends } from "@tritonjs/core/frontend";
 import { http } from "./server/http-server.js";
 import { metrics } from "./server/metrics-server.js";
 
-export type { TlsOptions } from "@tritonjs/core";
+export type { TlsOptions } from "@tritonjs/core/frontend";
 export { type V2PluginOptions, v2Plugin } from "./fastify/v2-plugin.js";
 export * from "./fetch.js";
 export type { HttpLimits } from "./server/http-limits.js";

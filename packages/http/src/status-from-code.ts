@@ -1,4 +1,4 @@
-import type { TritonError } from "@tritonjs/core";
+import type { TritonError } from "@tritonjs/protocol";
 
 type ErrorCode = TritonError["code"];
 

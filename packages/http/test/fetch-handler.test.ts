@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { connect } from "node:net";
+import { type AddressInfo, connect } from "node:net";
+
 import { dirname, join } from "node:path";
-import type { InferenceRequest } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/frontend";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type FetchHandlerOptions, fetchHandler, toNodeListener } from "../src/fetch.js";
 import { IdentityService, identityConfig } from "./support/identity-service.js";

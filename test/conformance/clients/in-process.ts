@@ -1,4 +1,5 @@
-import { DATA_TYPES, type DataType, type Triton, TritonError } from "@tritonjs/core";
+import { type DataType, type Triton, TritonError } from "@tritonjs/core";
+import { DATA_TYPES } from "@tritonjs/protocol";
 import ndarray, { type NdArray } from "ndarray";
 import {
   type Answer,

@@ -1,13 +1,7 @@
-import {
-  type BackendFactory,
-  callbackExecutor,
-  type InferenceRequest,
-  type ResponseHandler,
-  Tensor,
-  Triton,
-  TritonError,
-  VirtualClock,
-} from "@tritonjs/core";
+import { Tensor, Triton, TritonError } from "@tritonjs/core";
+import { type BackendFactory, callbackExecutor } from "@tritonjs/core/backend";
+import type { InferenceRequest, ResponseHandler } from "@tritonjs/core/frontend";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../support/repository-on-disk.js";
 

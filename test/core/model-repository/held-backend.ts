@@ -1,11 +1,6 @@
 import { readdirSync } from "node:fs";
-import {
-  type BackendFactory,
-  type Execution,
-  type ExecutionResult,
-  type Executor,
-  TritonError,
-} from "@tritonjs/core";
+import { TritonError } from "@tritonjs/core";
+import type { BackendFactory, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
 
 /** A backend whose models return their input when a test allows it. */
 export class HeldBackend {

@@ -1,5 +1,6 @@
 import { access } from "node:fs/promises";
-import { type BackendFactory, callbackExecutor, sample, Triton, TritonError } from "@tritonjs/core";
+import { sample, Triton, TritonError } from "@tritonjs/core";
+import { type BackendFactory, callbackExecutor } from "@tritonjs/core/backend";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
 

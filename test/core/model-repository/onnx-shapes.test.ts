@@ -1,4 +1,5 @@
-import { inspectRepository, type ModelConfig, Triton } from "@tritonjs/core";
+import { type ModelConfig, Triton } from "@tritonjs/core";
+import { inspectRepository } from "@tritonjs/core/config";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { describe, expect, it } from "vitest";
 import { type OnnxNode, type OnnxValue, onnxModel } from "../../../examples/onnx-writer/onnx-writer.js";

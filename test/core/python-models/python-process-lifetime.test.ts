@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { VirtualClock } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../support/outcome.js";
 import { Program } from "../../support/program.js";

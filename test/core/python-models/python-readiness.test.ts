@@ -1,4 +1,4 @@
-import { VirtualClock } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasPython, withoutPython } from "../../support/python.js";
 import { modelClass, PythonServer } from "./python-server.js";

@@ -1,4 +1,5 @@
-import { type RequestHandle, Triton, type TritonOptions } from "@tritonjs/core";
+import { Triton, type TritonOptions } from "@tritonjs/core";
+import type { RequestHandle } from "@tritonjs/core/frontend";
 import { onTestFinished, vi } from "vitest";
 import type { Client } from "../../conformance/clients/client.js";
 import { openClients } from "../../conformance/clients/open-clients.js";

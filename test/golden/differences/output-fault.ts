@@ -1,4 +1,4 @@
-import { fromConfigDataType } from "@tritonjs/core";
+import { fromConfigDataType } from "@tritonjs/protocol";
 import type { Models } from "../support/served-models.js";
 
 interface Output {

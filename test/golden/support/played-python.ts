@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BackendFactory, callbackExecutor, type ModelSource, TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/core";
+import { type BackendFactory, callbackExecutor, type ModelSource } from "@tritonjs/core/backend";
 import type { PlayedModel } from "./behaviours/behaviour.js";
 
 /** Makes a callback that behaves like the code of a Python model; throws when loading that code would fail. */

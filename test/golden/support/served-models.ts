@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { fromConfigDataType, type TensorSpec, type Triton } from "@tritonjs/core";
+import type { TensorSpec, Triton } from "@tritonjs/core";
+import { fromConfigDataType } from "@tritonjs/protocol";
 import { type Behaviour, identity, toInferFunc } from "./behaviours/behaviour.js";
 import { decoupledBehaviours, toDecoupledFunc } from "./behaviours/decoupled.js";
 import { type ParsedConfig, parseConfigText } from "./config-text.js";

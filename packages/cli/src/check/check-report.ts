@@ -1,5 +1,5 @@
 import { relative } from "node:path";
-import { type Finding, isCloudPath, type ModelInspection } from "@tritonjs/core";
+import { type Finding, isCloudPath, type ModelInspection } from "@tritonjs/core/config";
 import { suggestFix } from "./suggest-fix.js";
 
 /** A finding with what to do about it. */

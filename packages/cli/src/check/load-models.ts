@@ -1,4 +1,5 @@
-import { type Finding, type ModelInspection, Triton, type TritonOptions } from "@tritonjs/core";
+import { Triton, type TritonOptions } from "@tritonjs/core";
+import type { Finding, ModelInspection } from "@tritonjs/core/config";
 
 /** Really loads the models of repositories. @returns what was found, with the reasons of those that did not load */
 export async function loadModels(

@@ -1,4 +1,4 @@
-import { VERSION } from "@tritonjs/core";
+import { VERSION } from "@tritonjs/core/frontend";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.js";
 import { configCommand } from "./config-command.js";

@@ -6,7 +6,7 @@ import {
   type ModelInspection,
   toConfigJson,
   writePrototxt,
-} from "@tritonjs/core";
+} from "@tritonjs/core/config";
 import { Command } from "commander";
 import { checkReport, reportText } from "../check/check-report.js";
 import { loadModels } from "../check/load-models.js";

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { inspectRepository, modelTypes } from "@tritonjs/core";
+import { inspectRepository, modelTypes } from "@tritonjs/core/config";
 import { Command } from "commander";
 import { checkReport, reportText } from "../check/check-report.js";
 import type { CommandContext } from "./command-context.js";

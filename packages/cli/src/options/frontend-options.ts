@@ -1,13 +1,13 @@
 import type { GrpcOptions } from "@tritonjs/grpc";
 import { boolean, flag, integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
-import { type Restriction, readRestriction } from "./read-restriction.js";
+import { type RestrictionArgument, readRestriction } from "./read-restriction.js";
 import { readMetricsSetting } from "./read-setting.js";
 import { readChoice, readInteger, readLong } from "./read-value.js";
 
 const threads = { noEffect: "Node.js serves all connections from its event loop" };
 const pools = { noEffect: "requests and responses are not pooled" };
-const none: readonly Restriction[] = [];
+const none: readonly RestrictionArgument[] = [];
 const reusing = canReusePorts() ? {} : { noEffectHere: "Node.js can do it from version 22.12 on" };
 
 /** Options of the HTTP, gRPC and metrics frontends. */

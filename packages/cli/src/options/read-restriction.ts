@@ -1,8 +1,9 @@
-import { ENDPOINT_GROUPS, type EndpointGroup } from "@tritonjs/core";
+import { ENDPOINT_GROUPS } from "@tritonjs/core/frontend";
+import type { EndpointGroup } from "@tritonjs/core/types";
 import { OptionError } from "./option-error.js";
 
 /** Groups of the protocol that need a header. */
-export interface Restriction {
+export interface RestrictionArgument {
   readonly groups: readonly EndpointGroup[];
   readonly header: string;
   readonly value: string;
@@ -14,7 +15,7 @@ export interface Restriction {
  * @param kind `api` or `protocol`, as the option calls the groups
  */
 export function readRestriction(option: string, kind: "api" | "protocol") {
-  return (text: string, previous: readonly Restriction[]): readonly Restriction[] => {
+  return (text: string, previous: readonly RestrictionArgument[]): readonly RestrictionArgument[] => {
     const colon = text.indexOf(":");
     const equals = text.indexOf("=", colon + 1);
     const header = text.slice(colon + 1, equals);

@@ -1,4 +1,4 @@
-import type { ModelControlMode } from "@tritonjs/core";
+import type { ModelControlMode } from "@tritonjs/core/types";
 import { boolean, flag, integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { readChoice } from "./read-value.js";

@@ -1,4 +1,4 @@
-import type { LogFormat } from "@tritonjs/core";
+import type { LogFormat } from "@tritonjs/core/types";
 import { boolean, integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { readLevel } from "./read-value.js";

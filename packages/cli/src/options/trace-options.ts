@@ -1,4 +1,4 @@
-import type { TraceMode } from "@tritonjs/core";
+import type { TraceMode } from "@tritonjs/core/frontend";
 import { list, type Option, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { type NamedSetting, splitSetting } from "./read-setting.js";

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
-import { type Frontend, headerPattern, statusText } from "@tritonjs/core";
+import type { Frontend } from "@tritonjs/core";
+import { headerPattern } from "@tritonjs/core/frontend";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
+import { statusText } from "@tritonjs/protocol";
 import { metricsAddress } from "../options/check-options.js";
 import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
@@ -30,7 +32,7 @@ export class StartError extends Error {
  *
  * @throws OptionError for a pattern that is none, or a file that cannot be read.
  */
-export function openFrontends(values: OptionValues): Frontend[] {
+export function openChosenFrontends(values: OptionValues): Frontend[] {
   const frontends: Frontend[] = [];
   if (values["allow-grpc"]) {
     const socket = `${values["grpc-address"]}:${values["grpc-port"]}`;

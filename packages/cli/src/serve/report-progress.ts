@@ -1,4 +1,4 @@
-import type { InferenceService } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core/frontend";
 
 const EVERY_SECONDS = 10;
 

@@ -1,4 +1,6 @@
-import { type Frontend, lineLogger, statusText, Triton, type TritonOptions } from "@tritonjs/core";
+import { type Frontend, Triton, type TritonOptions } from "@tritonjs/core";
+import { lineLogger } from "@tritonjs/core/frontend";
+import { statusText } from "@tritonjs/protocol";
 import { descriptorFault } from "../descriptor-fault.js";
 import type { Extensions } from "../extensions.js";
 import { OptionError } from "../options/option-error.js";
@@ -6,7 +8,7 @@ import type { OptionValues } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
 import type { Terminal } from "../terminal.js";
 import { metricsComplaints } from "./metrics-settings.js";
-import { openFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
+import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
 import { reportProgress } from "./report-progress.js";
 import { modelTable, optionTable } from "./start-tables.js";
 import { abandonServer, stopServer } from "./stop-server.js";
@@ -31,7 +33,7 @@ export async function serve(
   let triton: Triton | undefined;
   let isServing = false;
   try {
-    const frontends = openFrontends(values);
+    const frontends = openChosenFrontends(values);
     triton = createTriton(values, terminal, { trace: traces.options, ...extensions });
     const started = start(triton, frontends, values).then(() => {
       isServing = true;

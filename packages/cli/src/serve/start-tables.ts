@@ -1,4 +1,5 @@
-import type { InferenceService, ServerMetadata } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core/frontend";
+import type { ServerMetadata } from "@tritonjs/protocol";
 import type { OptionValues } from "../options/options.js";
 import { repositoryPaths } from "./triton-settings.js";
 

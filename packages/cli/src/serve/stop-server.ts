@@ -1,4 +1,5 @@
-import { LONGEST_TIMEOUT_MS, type Triton } from "@tritonjs/core";
+import type { Triton } from "@tritonjs/core";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/core/frontend";
 
 /** For connections to be cut off, and for a model that is still loading. */
 const LAST_WORDS_MS = 1000;

@@ -1,4 +1,5 @@
-import type { OpenTelemetryOptions, TraceLevelOption, TraceOptions } from "@tritonjs/core";
+import type { OpenTelemetryOptions, TraceOptions } from "@tritonjs/core";
+import type { TraceLevelOption } from "@tritonjs/core/types";
 import { OptionError } from "../options/option-error.js";
 import type { OptionName, OptionValues } from "../options/options.js";
 import { readInteger } from "../options/read-value.js";
@@ -30,7 +31,7 @@ const SPAN_NUMBERS = {
 } as const satisfies Record<string, keyof OpenTelemetryOptions>;
 
 /** What a command line says of traces. */
-export interface TraceSettings {
+export interface ChosenTraceSettings {
   /** Traces are off unless the command line turns them on; clients can always read and change their settings. */
   readonly options: TraceOptions;
   /** What its writer should know. */
@@ -42,7 +43,7 @@ export interface TraceSettings {
  *
  * @throws OptionError for a value that cannot be read.
  */
-export function traceSettings(values: OptionValues, environment: NodeJS.ProcessEnv): TraceSettings {
+export function traceSettings(values: OptionValues, environment: NodeJS.ProcessEnv): ChosenTraceSettings {
   const settings = values["trace-config"];
   const old = Object.values(OLD_OPTIONS).filter((name) => isGiven(values[name]));
   if (settings.length === 0 && old.length === 0) return { options: { level: "OFF" }, warnings: [] };

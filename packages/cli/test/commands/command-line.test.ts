@@ -1,4 +1,4 @@
-import { VERSION } from "@tritonjs/core";
+import { VERSION } from "@tritonjs/core/frontend";
 import { describe, expect, it } from "vitest";
 import { run } from "../../src/run.js";
 import { TestTerminal } from "../support/test-terminal.js";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readPrototxt } from "@tritonjs/core";
+import { readPrototxt } from "@tritonjs/core/config";
 import { expect, it } from "vitest";
 import { sampleModel } from "../../src/init/sample-model.js";
 import { run } from "../../src/run.js";

@@ -2,7 +2,7 @@ import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { sample, Triton } from "@tritonjs/core";
 import { expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
-import { openFrontends } from "../../src/serve/open-frontends.js";
+import { openChosenFrontends } from "../../src/serve/open-frontends.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 
 const free = [
@@ -14,7 +14,7 @@ const free = [
 ];
 
 function frontends(...args: string[]) {
-  return openFrontends(readArguments([...free, ...args], {}).values);
+  return openChosenFrontends(readArguments([...free, ...args], {}).values);
 }
 
 it("the command opens the frontends that are allowed", () => {

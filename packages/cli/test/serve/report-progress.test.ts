@@ -1,4 +1,6 @@
-import { Log, type ModelIndexEntry, Triton } from "@tritonjs/core";
+import { Triton } from "@tritonjs/core";
+import { Log } from "@tritonjs/core/frontend";
+import type { ModelIndexEntry } from "@tritonjs/protocol";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { reportProgress } from "../../src/serve/report-progress.js";
 

@@ -1,4 +1,4 @@
-import { TIMEOUT_TEXT, TritonError, type TritonErrorOptions } from "../core.js";
+import { TIMEOUT_TEXT, TritonError, type TritonErrorOptions } from "@tritonjs/protocol";
 
 /**
  * The error that a server answered. The protocol has no place for reasons. A time limit is known by Triton's text; all

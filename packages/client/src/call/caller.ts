@@ -1,16 +1,16 @@
-import { TritonError } from "../core.js";
+import { TritonError } from "@tritonjs/protocol";
 import {
   type CommonCallOptions,
   type CommonClientOptions,
   DEFAULT_TIMEOUT_MS,
   retryPolicy,
 } from "../options/client-options.js";
-import type { Carrier, Outgoing } from "./carrier.js";
-import { Deadline, pause } from "./deadline.js";
+import type { Carrier, OutgoingCall } from "./carrier.js";
+import { CallDeadline, pause } from "./deadline.js";
 import { type RetryPolicy, retryDelay } from "./retry.js";
 
 /** Makes calls with one carrier: time limits, aborts, retries, and the end of all calls when the client is closed. */
-export class Caller<Request extends Outgoing, Answer> {
+export class Caller<Request extends OutgoingCall, Answer> {
   readonly #carrier: Carrier<Request, Answer>;
   readonly #timeoutMs: number;
   readonly #retry: RetryPolicy;
@@ -33,7 +33,7 @@ export class Caller<Request extends Outgoing, Answer> {
   }
 
   /** The answer to a request of a call whose deadline goes on after the answer. */
-  async attempt(request: Request, deadline: Deadline): Promise<Answer> {
+  async attempt(request: Request, deadline: CallDeadline): Promise<Answer> {
     for (let attempt = 0; ; attempt++) {
       deadline.throwIfOver();
       const outcome = await this.#carrier.attempt(request, deadline);
@@ -55,10 +55,10 @@ export class Caller<Request extends Outgoing, Answer> {
    * @param defaultMs the limit of a call that names none
    * @throws TritonError UNAVAILABLE when the client is closed.
    */
-  deadline({ timeoutMs, signal }: CommonCallOptions, defaultMs = this.#timeoutMs): Deadline {
+  deadline({ timeoutMs, signal }: CommonCallOptions, defaultMs = this.#timeoutMs): CallDeadline {
     if (this.#closed.signal.aborted)
       throw new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" });
-    return new Deadline(timeoutMs ?? defaultMs, signal, this.#closed.signal);
+    return new CallDeadline(timeoutMs ?? defaultMs, signal, this.#closed.signal);
   }
 
   /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */

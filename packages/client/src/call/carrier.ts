@@ -1,9 +1,9 @@
-import type { TritonError } from "../core.js";
-import type { Deadline } from "./deadline.js";
+import type { TritonError } from "@tritonjs/protocol";
+import type { CallDeadline } from "./deadline.js";
 import type { Failure } from "./retry.js";
 
 /** What the retry loop needs to know of a request. */
-export interface Outgoing {
+export interface OutgoingCall {
   /** True when sending the request twice has the effect of sending it once. */
   readonly idempotent: boolean;
 }
@@ -20,11 +20,11 @@ export type Attempt<Answer> = {
 } & ({ readonly answer: Answer } | { readonly error: TritonError });
 
 /** Moves requests over one protocol. Retries, time limits and aborts are the business of `Caller`. */
-export interface Carrier<Request extends Outgoing, Answer> {
+export interface Carrier<Request extends OutgoingCall, Answer> {
   /**
    * Makes one attempt, which ends early when the signal of `deadline` aborts.
    *
    * @throws TritonError for a request that cannot be sent.
    */
-  attempt(request: Request, deadline: Deadline): Promise<Attempt<Answer>>;
+  attempt(request: Request, deadline: CallDeadline): Promise<Attempt<Answer>>;
 }

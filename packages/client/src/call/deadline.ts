@@ -1,4 +1,4 @@
-import { cancelled, noAnswerError, onAbort, type TritonError } from "../core.js";
+import { cancelled, noAnswerError, onAbort, type TritonError } from "@tritonjs/protocol";
 
 /** Timers cannot wait longer. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -7,7 +7,7 @@ const LONGEST_MS = 2 ** 31 - 1;
  * What may end a call before its answer: time, and signals. Whichever comes first aborts `signal` and is told by
  * `fault`. Has to be ended.
  */
-export class Deadline {
+export class CallDeadline {
   readonly #controller = new AbortController();
   readonly #timeoutMs: number;
   #endsAt = 0;

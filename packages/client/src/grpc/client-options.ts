@@ -1,8 +1,10 @@
 import type { ChannelOptions } from "@grpc/grpc-js";
-import type { CommonCallOptions, CommonClientOptions, VersionOption } from "../options/client-options.js";
-
-/** How messages may be compressed. */
-export type Compression = "gzip" | "deflate";
+import type {
+  CommonCallOptions,
+  CommonClientOptions,
+  Compression,
+  VersionOption,
+} from "../options/client-options.js";
 
 /** Certificates in PEM. */
 type Pem = string | Buffer;

@@ -7,7 +7,7 @@ import {
   type ResultOf,
   type TensorSpec,
   TritonError,
-} from "../core.js";
+} from "@tritonjs/protocol";
 import { resultArrays } from "../infer/result-arrays.js";
 import { KnownModel } from "../model/known-model.js";
 import { InferenceServerClient } from "./inference-server-client.js";

@@ -1,25 +1,20 @@
-export type { InferOptions, RequestSequence, TensorInput } from "../core.js";
-export { isTimeout, Tensor, TritonError } from "../core.js";
+export type { InferOptions, RequestSequence, TensorInput } from "@tritonjs/protocol";
+export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
 export { type ArrayOf, InferResult, type SharedMemoryOutput } from "../infer/infer-result.js";
+export type { Compression } from "../options/client-options.js";
 export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "../options/infer-options.js";
 export type { WaitCallOptions } from "../options/model-options.js";
 export type { CudaRegion, SystemRegion } from "../options/shared-memory-regions.js";
 export type { LoadModelOptions } from "./calls/repository-calls.js";
 export type {
-  LogSettings,
   NewTraceSettings,
+  ServerLogSettings,
+  ServerTraceSettings,
   TraceCallOptions,
-  TraceSettings,
 } from "./calls/settings-calls.js";
 export type { CudaRegionStatus, SystemRegionStatus } from "./calls/shared-memory-calls.js";
-export { codeFromStatus, GrpcStatusError } from "./carrier/call-error.js";
-export type {
-  CallOptions,
-  ClientOptions,
-  ClientTlsOptions,
-  Compression,
-  ModelCallOptions,
-} from "./client-options.js";
+export { codeFromGrpcStatus, GrpcStatusError } from "./carrier/call-error.js";
+export type { CallOptions, ClientOptions, ClientTlsOptions, ModelCallOptions } from "./client-options.js";
 export { DecoupledModelClient } from "./decoupled-model-client.js";
 export type {
   InferCall,

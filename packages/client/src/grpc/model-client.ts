@@ -1,13 +1,13 @@
-import type { ModelConfig, ModelSignature, TensorSpec } from "../core.js";
+import type { ModelConfig, ModelSignature, TensorSpec } from "@tritonjs/protocol";
 import { AnsweringModel } from "../model/answering-model.js";
-import type { ModelOptions } from "../options/model-options.js";
+import type { CommonModelOptions } from "../options/model-options.js";
 import type { ClientOptions } from "./client-options.js";
 import type { InferRequestOptions } from "./infer/infer-options.js";
 import { InferenceServerClient } from "./inference-server-client.js";
 import { signatureOf } from "./model-signature.js";
 
 /** Options of a client of one model. */
-export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, ModelOptions {}
+export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, CommonModelOptions {}
 
 /** Options of an inference with one model. */
 export type ModelInferOptions = Omit<InferRequestOptions, "modelVersion">;

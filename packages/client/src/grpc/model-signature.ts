@@ -1,4 +1,4 @@
-import type { ModelConfig, ModelSignature } from "../core.js";
+import type { ModelConfig, ModelSignature } from "@tritonjs/protocol";
 import { modelSignature } from "../model/model-signature.js";
 
 /**

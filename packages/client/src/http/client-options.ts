@@ -1,5 +1,9 @@
-import type { CommonCallOptions, CommonClientOptions, VersionOption } from "../options/client-options.js";
-import type { Compression } from "./carrier/compression.js";
+import type {
+  CommonCallOptions,
+  CommonClientOptions,
+  Compression,
+  VersionOption,
+} from "../options/client-options.js";
 
 /** What the client needs of `fetch`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;

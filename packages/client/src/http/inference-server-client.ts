@@ -1,6 +1,6 @@
 import type { InferResult } from "../infer/infer-result.js";
 import { SharedMemoryCalls } from "./calls/shared-memory-calls.js";
-import { compress } from "./carrier/compression.js";
+import { compressBody } from "./carrier/compression.js";
 import type { ModelCallOptions } from "./client-options.js";
 import { type GenerateInputs, type GenerateResponse, generate, generateStream } from "./generate/generate.js";
 import { decodeInferResponse, type InferResponse } from "./infer/decode-infer-response.js";
@@ -54,7 +54,7 @@ export class InferenceServerClient extends SharedMemoryCalls {
     if (compression !== undefined) headers["content-encoding"] = compression;
     const accepted = call.responseCompression ?? this.options.responseCompression;
     if (accepted !== undefined) headers["accept-encoding"] = accepted;
-    const sent = compression === undefined ? body : await compress(body, compression);
+    const sent = compression === undefined ? body : await compressBody(body, compression);
     const answer = await this.calls.request(
       { method: "POST", path, headers, body: sent, idempotent: false },
       call,

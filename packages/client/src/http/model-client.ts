@@ -1,14 +1,14 @@
-import { type ModelSignature, type TensorSpec, TritonError } from "../core.js";
+import { type ModelSignature, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import { AnsweringModel } from "../model/answering-model.js";
 import { modelSignature } from "../model/model-signature.js";
-import type { ModelOptions } from "../options/model-options.js";
+import type { CommonModelOptions } from "../options/model-options.js";
 import type { ModelConfigAnswer, ModelConfigTensor } from "./calls/server-answers.js";
 import type { ClientOptions } from "./client-options.js";
 import type { InferRequestOptions } from "./infer/infer-options.js";
 import { InferenceServerClient } from "./inference-server-client.js";
 
 /** Options of a client of one model. */
-export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, ModelOptions {}
+export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, CommonModelOptions {}
 
 /** Options of an inference with one model. */
 export type ModelInferOptions = Omit<InferRequestOptions, "modelVersion">;

@@ -1,4 +1,4 @@
-import { TritonError } from "../core.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /**
  * Where the server is: `http://localhost:8000/`. Without a scheme it is HTTP, and then without a port it is 8000.

@@ -1,4 +1,3 @@
-import type { NdArray } from "ndarray";
 import {
   type DataType,
   type ElementsOf,
@@ -7,7 +6,8 @@ import {
   type Tensor,
   TritonError,
   toNdArray,
-} from "../core.js";
+} from "@tritonjs/protocol";
+import type { NdArray } from "ndarray";
 
 /** The ndarray of a tensor of data type `D`. */
 export type ArrayOf<D extends DataType> = NdArray<ElementsOf<D>>;

@@ -1,4 +1,4 @@
-import { isReservedParameter, type ParameterValue, TritonError } from "../core.js";
+import { isReservedParameter, type ParameterValue, TritonError } from "@tritonjs/protocol";
 import type { RequestOptions } from "../options/infer-options.js";
 
 /**

@@ -1,4 +1,4 @@
-import { TritonError, toNdArray } from "../core.js";
+import { TritonError, toNdArray } from "@tritonjs/protocol";
 import type { InferResult } from "./infer-result.js";
 
 /**

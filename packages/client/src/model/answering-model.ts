@@ -7,11 +7,11 @@ import {
   type Tensor,
   type TensorSpec,
   TritonError,
-} from "../core.js";
+} from "@tritonjs/protocol";
 import type { InferResult } from "../infer/infer-result.js";
 import { resultArrays } from "../infer/result-arrays.js";
 import type { CommonCallOptions, VersionOption } from "../options/client-options.js";
-import { DEFAULT_MAX_QUEUE_SIZE, type ModelOptions } from "../options/model-options.js";
+import { type CommonModelOptions, DEFAULT_MAX_QUEUE_SIZE } from "../options/model-options.js";
 import { KnownModel, type ServerOfModel } from "./known-model.js";
 
 /** A client of a server that answers an inference with one response. */
@@ -31,7 +31,7 @@ export abstract class AnsweringModel<
 > extends KnownModel<S> {
   readonly #gate: ConcurrencyGate;
 
-  constructor(server: string | S, open: (url: string) => S, modelName: string, options: ModelOptions) {
+  constructor(server: string | S, open: (url: string) => S, modelName: string, options: CommonModelOptions) {
     super(server, open, modelName, options);
     const { maxConcurrency = Number.POSITIVE_INFINITY, maxQueueSize = DEFAULT_MAX_QUEUE_SIZE } = options;
     this.#gate = new ConcurrencyGate(maxConcurrency, maxQueueSize);

@@ -1,10 +1,10 @@
-import { waitUntil } from "../call/wait-until.js";
-import { type ModelSignature, TritonError, unlessAborted } from "../core.js";
+import { type ModelSignature, TritonError, unlessAborted } from "@tritonjs/protocol";
+import { waitUntil } from "../call/readiness-poll.js";
 import { type CommonCallOptions, DEFAULT_TIMEOUT_MS, type VersionOption } from "../options/client-options.js";
 import {
+  type CommonModelOptions,
   DEFAULT_INFERENCE_TIMEOUT_MS,
   DEFAULT_INIT_TIMEOUT_MS,
-  type ModelOptions,
   type WaitCallOptions,
 } from "../options/model-options.js";
 
@@ -33,13 +33,13 @@ interface Model<S extends ServerOfModel> {
 export abstract class KnownModel<S extends ServerOfModel> {
   readonly modelName: string;
   protected readonly server: S;
-  protected readonly options: ModelOptions;
+  protected readonly options: CommonModelOptions;
   readonly #ownsServer: boolean;
   readonly #closed = new AbortController();
   #model: Promise<Model<S>> | undefined;
 
   /** @param server where the server is, which is then opened, or a client of it; that one is left open by `close` */
-  constructor(server: string | S, open: (url: string) => S, modelName: string, options: ModelOptions) {
+  constructor(server: string | S, open: (url: string) => S, modelName: string, options: CommonModelOptions) {
     this.modelName = modelName;
     this.#ownsServer = typeof server === "string";
     this.server = typeof server === "string" ? open(server) : server;

@@ -1,4 +1,4 @@
-import { fromConfigDataType, type ModelSignature, TritonError } from "../core.js";
+import { fromConfigDataType, type ModelSignature, TritonError } from "@tritonjs/protocol";
 
 /** What a signature is made of: parts of a configuration, however its fields are written. */
 export interface SignatureParts {

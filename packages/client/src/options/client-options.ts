@@ -1,5 +1,5 @@
+import { type InferOptions, TritonError } from "@tritonjs/protocol";
 import type { RetryPolicy } from "../call/retry.js";
-import { type InferOptions, TritonError } from "../core.js";
 
 /** Options of a client whatever carries its calls: they hold for all its calls, unless a call says otherwise. */
 export interface CommonClientOptions {
@@ -69,3 +69,6 @@ export function invalidHeader(cause: unknown): TritonError {
     cause,
   });
 }
+
+/** How the content of a request is compressed. */
+export type Compression = "gzip" | "deflate";

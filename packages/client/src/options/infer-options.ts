@@ -1,4 +1,4 @@
-import type { DataType, InferOptions, Shape, Tensor, TensorInput, TensorValue } from "../core.js";
+import type { DataType, InferOptions, Shape, Tensor, TensorInput, TensorValue } from "@tritonjs/protocol";
 
 /** A range of a registered region of shared memory. */
 export interface SharedMemoryRange {

@@ -1,7 +1,7 @@
 import type { CommonCallOptions, VersionOption } from "./client-options.js";
 
 /** What is said of one model, and of waiting for it and for one's turn with it. */
-export interface ModelOptions extends VersionOption {
+export interface CommonModelOptions extends VersionOption {
   /** `false` asks for the model's configuration at once, not with the first call. @default true */
   readonly lazyInit?: boolean;
   /** Longest time for the server and the model to become ready, and for loading a model. @default 300000 */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Caller } from "../../src/call/caller.js";
-import type { Attempt, Carrier, Outgoing } from "../../src/call/carrier.js";
+import type { Attempt, Carrier, OutgoingCall } from "../../src/call/carrier.js";
 import { isTimeout, TritonError } from "../../src/index.js";
 import type { CommonClientOptions } from "../../src/options/client-options.js";
 
@@ -12,7 +12,7 @@ const answer: Attempt<string> = { answer: "answer" };
 /** A caller with a carrier whose attempts end like this, the last one again and again. */
 function callerOf(outcomes: readonly Attempt<string>[], options: CommonClientOptions = {}) {
   let attempts = 0;
-  const carrier: Carrier<Outgoing, string> = {
+  const carrier: Carrier<OutgoingCall, string> = {
     attempt: async () => outcomes[Math.min(attempts++, outcomes.length - 1)]!,
   };
   const caller = new Caller(carrier, { retryDelayMs: 0, ...options });
@@ -20,7 +20,7 @@ function callerOf(outcomes: readonly Attempt<string>[], options: CommonClientOpt
 }
 
 /** A carrier that answers nothing until the call ends. */
-const silent: Carrier<Outgoing, string> = {
+const silent: Carrier<OutgoingCall, string> = {
   attempt: (_request, { signal }) =>
     new Promise((resolve) => {
       const error = new TritonError("UNKNOWN", "the carrier's own error");

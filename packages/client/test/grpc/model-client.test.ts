@@ -1,4 +1,5 @@
-import { type InferenceRequest, type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
+import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/frontend";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeService, responseTo } from "../../../grpc/test/support/fake-service.js";
 import { overEachTransport } from "../../../grpc/test/support/over-each-transport.js";

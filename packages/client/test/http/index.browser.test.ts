@@ -10,7 +10,7 @@ import { HTTP_CLIENT_BUNDLE } from "../../../../test/package/size-budgets.js";
 import { bindIdentity, serve } from "./support/serve.js";
 
 /** The part of core that the client uses. */
-const partOfCore = fileURLToPath(new URL("../../../core/src/tensor/index.ts", import.meta.url));
+const partOfCore = fileURLToPath(new URL("../../../core/src/tensor/index.js", import.meta.url));
 
 /** Files reachable from a file through runtime imports, and the packages that they import. */
 function reachable(file: string, files = new Map<string, string>(), packages = new Set<string>()) {

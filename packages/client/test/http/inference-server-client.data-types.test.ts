@@ -1,11 +1,5 @@
-import {
-  bfloat16ToFloat32,
-  type DataType,
-  float16ToFloat32,
-  float32ToBfloat16,
-  float32ToFloat16,
-  type Tensor,
-} from "@tritonjs/core";
+import type { DataType, Tensor } from "@tritonjs/core";
+import { bfloat16ToFloat32, float16ToFloat32, float32ToBfloat16, float32ToFloat16 } from "@tritonjs/protocol";
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
 import { InferenceServerClient } from "../../src/http/index.js";

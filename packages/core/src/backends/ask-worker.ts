@@ -1,6 +1,6 @@
+import type { InstanceHosting, ModelConfig } from "@tritonjs/protocol";
 import { realClock } from "../clock/clock.js";
-import type { InstanceHosting } from "../config/instance-hosting.js";
-import type { ModelConfig } from "../config/model-config.js";
+
 import { WorkerExecutor } from "../instance/worker/worker-executor.js";
 import type { WorkerProgram } from "../instance/worker/worker-program.js";
 import { OutputChecker } from "../response/check-outputs.js";

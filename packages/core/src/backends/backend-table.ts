@@ -1,5 +1,5 @@
-import type { ModelConfig } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+
 import type { BackendFactory } from "../instance/backend.js";
 import { javascriptBackend } from "./javascript/index.js";
 import { onnxRuntimeBackend } from "./onnxruntime/repository-model.js";

@@ -5,7 +5,7 @@ import {
   Worker,
   workerData,
 } from "node:worker_threads";
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { ModelDescription } from "../instance/backend.js";
 import { packError, unpackError, type WireError } from "../instance/worker/messages.js";
 

@@ -1,6 +1,6 @@
-import { hostingProblems, type InstanceHosting, type Isolation } from "../config/instance-hosting.js";
-import type { ModelConfig } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
+import { type InstanceHosting, type Isolation, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { hostingProblems } from "../config/options/instance-hosting.js";
+
 import type { ModelSource } from "../instance/backend.js";
 
 /**

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { assertInside, isInside } from "../files/path-containment.js";
 import type { ModelSource } from "../instance/backend.js";
 

@@ -1,6 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
-import { elementCount, type Shape } from "../tensor/shape.js";
-import { Tensor } from "../tensor/tensor.js";
+import { elementCount, type Shape, Tensor, TritonError } from "@tritonjs/protocol";
 
 /**
  * Makes a batch input: Triton's tensors that tell a model where one request ends and the next begins. See

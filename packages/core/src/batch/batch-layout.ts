@@ -1,10 +1,16 @@
-import type { ModelConfig } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
+import {
+  type DataType,
+  fromConfigDataType,
+  type ModelConfig,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
+
 import { concatRows } from "../tensor/concat.js";
 import { concatFlat } from "../tensor/concat-flat.js";
-import { type DataType, fromConfigDataType } from "../tensor/data-type.js";
+
 import { elementOf, filled, padRows } from "../tensor/pad.js";
-import type { Tensor } from "../tensor/tensor.js";
+
 import { makeBatchInput } from "./batch-input.js";
 import { mergeInputs, type Tensors } from "./merge-inputs.js";
 import { OutputLayout } from "./output-layout.js";

@@ -1,6 +1,5 @@
-import { TritonError } from "../errors/triton-error.js";
+import { type Tensor, TritonError } from "@tritonjs/protocol";
 import { concatRows } from "../tensor/concat.js";
-import type { Tensor } from "../tensor/tensor.js";
 
 /** Tensors by name. */
 export type Tensors = ReadonlyMap<string, Tensor>;

@@ -1,9 +1,17 @@
-import type { ModelConfig } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
+import {
+  elementCount,
+  type ModelConfig,
+  type Shape,
+  sameShape,
+  shapeToString,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
+
 import { cutTo } from "../tensor/pad.js";
-import { elementCount, type Shape, sameShape, shapeToString } from "../tensor/shape.js";
+
 import { sliceRows } from "../tensor/slice.js";
-import type { Tensor } from "../tensor/tensor.js";
+
 import type { Tensors } from "./merge-inputs.js";
 import type { PaddingRules } from "./padding-rules.js";
 import { splitOutputs } from "./split-outputs.js";

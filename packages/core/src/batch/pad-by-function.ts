@@ -1,11 +1,16 @@
-import type { ModelConfig } from "../config/model-config.js";
-import type { BatchPadFunction } from "../config/variable-length-options.js";
-import { TritonError } from "../errors/triton-error.js";
-import { fromConfigDataType } from "../tensor/data-type.js";
-import { tensorFromValue } from "../tensor/from-value.js";
-import { toNdArray } from "../tensor/nd-array.js";
-import { matchesShape, sameShape, shapeToString } from "../tensor/shape.js";
-import type { Tensor } from "../tensor/tensor.js";
+import {
+  fromConfigDataType,
+  type ModelConfig,
+  matchesShape,
+  sameShape,
+  shapeToString,
+  type Tensor,
+  TritonError,
+  tensorFromValue,
+  toNdArray,
+} from "@tritonjs/protocol";
+import type { BatchPadFunction } from "../config/options/variable-length-options.js";
+
 import type { Tensors } from "./merge-inputs.js";
 
 /**

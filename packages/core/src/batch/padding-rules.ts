@@ -1,5 +1,5 @@
-import type { BatchPadFunction, PadValue } from "../config/variable-length-options.js";
-import type { DataType } from "../tensor/data-type.js";
+import type { DataType } from "@tritonjs/protocol";
+import type { BatchPadFunction, PadValue } from "../config/options/variable-length-options.js";
 
 /** An input that says which elements of a padded input are its own: 1 there, 0 where it was filled up. */
 export interface MaskInput {

@@ -1,5 +1,5 @@
-import type { BatchKey } from "../config/variable-length-options.js";
-import type { TritonError } from "../errors/triton-error.js";
+import type { TritonError } from "@tritonjs/protocol";
+import type { BatchKey } from "../config/options/variable-length-options.js";
 import type { CutReason } from "../observe/cut-log.js";
 import type { PendingRequest } from "../request/pending-request.js";
 import type { RequestHolder } from "../request/request-observer.js";

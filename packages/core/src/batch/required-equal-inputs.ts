@@ -1,6 +1,5 @@
-import type { ModelConfig } from "../config/model-config.js";
-import { type Shape, sameShape } from "../tensor/shape.js";
-import type { Tensor } from "../tensor/tensor.js";
+import { type ModelConfig, type Shape, sameShape, type Tensor } from "@tritonjs/protocol";
+
 import type { Tensors } from "./merge-inputs.js";
 
 /**

@@ -1,5 +1,5 @@
+import type { Tensor } from "@tritonjs/protocol";
 import { RowSlices } from "../tensor/slice.js";
-import type { Tensor } from "../tensor/tensor.js";
 import type { Tensors } from "./merge-inputs.js";
 
 /**

@@ -1,9 +1,8 @@
-import type { ModelConfig } from "../config/model-config.js";
-import { targetLatencyMs } from "../config/target-latency.js";
-import type { TensorSpec } from "../config/tensor-spec.js";
-import type { VariableLengthOptions } from "../config/variable-length-options.js";
-import { TritonError } from "../errors/triton-error.js";
-import { fromConfigDataType } from "../tensor/data-type.js";
+import { fromConfigDataType, type ModelConfig, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { targetLatencyMs } from "../config/options/target-latency.js";
+
+import type { VariableLengthOptions } from "../config/options/variable-length-options.js";
+
 import { elementOf } from "../tensor/pad.js";
 import type { CutOutput, MaskInput, PaddingRules } from "./padding-rules.js";
 

@@ -1,8 +1,8 @@
+import { NO_PARAMETERS, TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../clock/clock.js";
 import type { Deadline, DeadlineQueue } from "../clock/deadline-queue.js";
-import { TritonError } from "../errors/triton-error.js";
 import type { ModelStatistics } from "../observe/statistics.js";
-import { NO_PARAMETERS } from "../request/parameters.js";
+
 import type { PendingRequest } from "../request/pending-request.js";
 import { selectOutputs } from "../response/select-outputs.js";
 import { copyTensor } from "../tensor/copy.js";

@@ -1,7 +1,12 @@
-import { TritonError } from "../errors/triton-error.js";
-import { type DataType, elementByteSize, isDataType } from "../tensor/data-type.js";
-import { elementCount } from "../tensor/shape.js";
-import { Tensor } from "../tensor/tensor.js";
+import {
+  type DataType,
+  elementByteSize,
+  elementCount,
+  isDataType,
+  Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
+
 import type { CachedOutputs } from "./response-cache.js";
 
 /*

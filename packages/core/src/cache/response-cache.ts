@@ -1,5 +1,5 @@
+import type { Tensor } from "@tritonjs/protocol";
 import type { CacheUsage } from "../observe/cache-metrics.js";
-import type { Tensor } from "../tensor/tensor.js";
 
 /** Outputs by name, in the model's order. */
 export type CachedOutputs = ReadonlyMap<string, Tensor>;

@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../config/model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 import { afterBatch } from "./decorate.js";
 import { decoratorsOf, isRequestDecorator, makesTensors } from "./decorators.js";
 import { defaultTensors } from "./default-tensors.js";

@@ -1,6 +1,4 @@
-import type { ModelConfig } from "../config/model-config.js";
-import type { DataType } from "../tensor/data-type.js";
-import type { TensorValue } from "../tensor/from-value.js";
+import type { DataType, ModelConfig, TensorValue } from "@tritonjs/protocol";
 
 /** Default values of inputs by name, without the batch axis. */
 export type Defaults = Readonly<Record<string, TensorValue<DataType>>>;

@@ -1,10 +1,17 @@
-import type { ModelConfig } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
-import { DATA_TYPES, type DataType, fromConfigDataType, typedArrayFor } from "../tensor/data-type.js";
-import { tensorFromValue } from "../tensor/from-value.js";
-import { isNdArray } from "../tensor/nd-array.js";
-import { matchesShape, type Shape } from "../tensor/shape.js";
-import type { Tensor } from "../tensor/tensor.js";
+import {
+  DATA_TYPES,
+  type DataType,
+  fromConfigDataType,
+  isNdArray,
+  type ModelConfig,
+  matchesShape,
+  type Shape,
+  type Tensor,
+  TritonError,
+  tensorFromValue,
+  typedArrayFor,
+} from "@tritonjs/protocol";
+
 import type { Defaults } from "./decorators.js";
 
 /** The defaults of `fillOptionals` as tensors, and what is wrong with those that are none of their input. */

@@ -1,6 +1,5 @@
-import type { TensorSpec } from "../config/tensor-spec.js";
-import type { DataType } from "../tensor/data-type.js";
-import type { TensorValue } from "../tensor/from-value.js";
+import type { DataType, TensorSpec, TensorValue } from "@tritonjs/protocol";
+
 import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferFunc, StyledInferFunc } from "./infer-func.js";
 

@@ -1,11 +1,11 @@
+import type { ElementsOf, InputOf, seenAs, TensorSpec } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
-import type { TensorSpec } from "../config/tensor-spec.js";
-import type { ElementsOf } from "../tensor/data-type.js";
+
 import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
 import type { AnyTensorFunc, DecoratedTensorFunc, TensorFunc } from "./infer-func.js";
 import { type InputArrays, rowOf, sameRows } from "./rows.js";
-import type { InputOf, seenAs } from "./tensor-types.js";
+
 import { TRITON_CONTEXT } from "./triton-context.js";
 
 /** Options of `firstValue`. */

@@ -1,6 +1,6 @@
+import { type TensorSpec, TritonError } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
-import type { TensorSpec } from "../config/tensor-spec.js";
-import { TritonError } from "../errors/triton-error.js";
+
 import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
 import { type AnyTensorFunc, type DecoratedTensorFunc, isGenerator, type TensorFunc } from "./infer-func.js";

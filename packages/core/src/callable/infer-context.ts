@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../config/model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { RequestInfo } from "../request/request-info.js";
 import type { ModelCaller } from "./model-caller.js";
 

@@ -1,8 +1,7 @@
-import type { TensorSpec } from "../config/tensor-spec.js";
+import type { InputsOf, OutputList, OutputsOf, TensorSpec } from "@tritonjs/protocol";
 import type { RequestInfo } from "../request/request-info.js";
 import type { InferContext, RequestScope } from "./infer-context.js";
 import type { RESCHEDULE } from "./reschedule.js";
-import type { InputsOf, OutputList, OutputsOf } from "./tensor-types.js";
 
 /** Answers one request of a decoupled model, also after the callback has returned. */
 export interface ResponseSender<O extends readonly TensorSpec[]> {
@@ -12,7 +11,7 @@ export interface ResponseSender<O extends readonly TensorSpec[]> {
    * Sends a response, or an error; the request goes on unless it is `final`. Resolves when the client can take
    * more: who waits for it never fills memory with answers that nobody reads.
    */
-  send(result: InferResult<O>, options?: { readonly final?: boolean }): Promise<void>;
+  send(result: InferFuncResult<O>, options?: { readonly final?: boolean }): Promise<void>;
   /** Ends the request. Every sender has to be closed, or to send something final. */
   close(): void;
 }
@@ -34,7 +33,7 @@ export interface InferRequest<
  * What a plain callback returns for one request: its outputs, an error for this request alone, or `RESCHEDULE` to see
  * it again.
  */
-export type InferResult<O extends readonly TensorSpec[]> = OutputsOf<O> | Error | typeof RESCHEDULE;
+export type InferFuncResult<O extends readonly TensorSpec[]> = OutputsOf<O> | Error | typeof RESCHEDULE;
 
 /** A value now or later, or for decoupled models any number of them over time. */
 export type Answer<T> = T | Promise<T> | AsyncIterable<T> | Iterable<T>;
@@ -47,7 +46,7 @@ export type Answer<T> = T | Promise<T> | AsyncIterable<T> | Iterable<T>;
 export type PlainInferFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> = (
   requests: readonly InferRequest<I, O>[],
   context: InferContext,
-) => Answer<readonly (InferResult<O> | undefined)[]> | Promise<void> | void;
+) => Answer<readonly (InferFuncResult<O> | undefined)[]> | Promise<void> | void;
 
 /**
  * What `batch` and `sample` take: one ndarray for each input in, the outputs out. For a decoupled model a

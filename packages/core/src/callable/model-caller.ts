@@ -1,9 +1,7 @@
-import type { TritonError } from "../errors/triton-error.js";
+import type { InferOptions, Tensor, TritonError, toNdArray } from "@tritonjs/protocol";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
-import type { InferOptions } from "../request/infer-options.js";
+
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { toNdArray } from "../tensor/nd-array.js";
-import type { Tensor } from "../tensor/tensor.js";
 
 /** Values by input name, in any form that a tensor can be given, with the batch axis when the model has one. */
 export type CallInputs = Readonly<Record<string, unknown>>;
@@ -12,7 +10,7 @@ export type CallInputs = Readonly<Record<string, unknown>>;
 export type CallOutputs = Record<string, ReturnType<typeof toNdArray>>;
 
 /** Options of a call of one model from another. The call also ends when the caller's requests are cancelled or run out of time. */
-export interface CallOptions extends InferOptions {
+export interface ContextCallOptions extends InferOptions {
   /** @default the highest version that is ready */
   readonly modelVersion?: number;
 }
@@ -30,18 +28,18 @@ export interface ModelCaller {
   readonly infer: <R extends object = CallOutputs>(
     modelName: string,
     inputs: CallInputs,
-    options?: CallOptions,
+    options?: ContextCallOptions,
   ) => Promise<R>;
   /** The responses of a decoupled model, one at a time; leaving the loop gives the call up. */
   readonly stream: <R extends object = CallOutputs>(
     modelName: string,
     inputs: CallInputs,
-    options?: CallOptions,
+    options?: ContextCallOptions,
   ) => AsyncGenerator<R, void, void>;
 }
 
 /** What can be said about a call with tensors. */
-export interface TensorCallOptions extends CallOptions {
+export interface TensorCallOptions extends ContextCallOptions {
   /** Outputs to return. @default all */
   readonly requestedOutputs?: readonly string[];
   /** Whether a model may be called that answers with any number of responses. @default true */

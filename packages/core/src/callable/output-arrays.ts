@@ -1,12 +1,15 @@
+import {
+  fromConfigDataType,
+  type ModelConfig,
+  type Shape,
+  TritonError,
+  tensorFromValue,
+  toNdArray,
+} from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
-import type { ModelConfig } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
+
 import { batchSizeError } from "../response/batch-size-error.js";
 import { outputsByName } from "../response/outputs-by-name.js";
-import { fromConfigDataType } from "../tensor/data-type.js";
-import { tensorFromValue } from "../tensor/from-value.js";
-import { toNdArray } from "../tensor/nd-array.js";
-import type { Shape } from "../tensor/shape.js";
 
 /**
  * What a function of tensors returned, as ndarrays by name, for a decorator that goes on working with it.

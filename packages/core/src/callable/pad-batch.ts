@@ -1,5 +1,5 @@
-import type { ModelConfig } from "../config/model-config.js";
-import type { TensorSpec } from "../config/tensor-spec.js";
+import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
+
 import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
 import type { AnyTensorFunc, DecoratedTensorFunc, TensorFunc } from "./infer-func.js";

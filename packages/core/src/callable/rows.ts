@@ -1,6 +1,5 @@
+import { contiguousElements, type Elements, type TypedArray } from "@tritonjs/protocol";
 import ndarray, { type NdArray } from "ndarray";
-import type { Elements, TypedArray } from "../tensor/data-type.js";
-import { contiguousElements } from "../tensor/nd-array.js";
 
 /** ndarrays by name, the first axis of each of which is the batch. */
 export type InputArrays = Readonly<Record<string, NdArray>>;

@@ -1,4 +1,4 @@
-import type { TensorSpec } from "../config/tensor-spec.js";
+import type { TensorSpec } from "@tritonjs/protocol";
 import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { AnyTensorFunc, StyledInferFunc } from "./infer-func.js";
 

@@ -1,7 +1,6 @@
-import type { TensorSpec } from "../config/tensor-spec.js";
+import type { InputsOf, OutputsOf, TensorSpec } from "@tritonjs/protocol";
 import type { InferContext, InstanceInfo } from "./infer-context.js";
 import { callableStyle, type StyledInferFunc } from "./infer-func.js";
-import type { InputsOf, OutputsOf } from "./tensor-types.js";
 
 const doneMark = Symbol.for("tritonjs.done");
 

@@ -1,8 +1,7 @@
-import type { TensorSpec } from "../config/tensor-spec.js";
+import type { seenAs, TensorSpec } from "@tritonjs/protocol";
 import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
 import type { AnyTensorFunc, DecoratedTensorFunc, TensorFunc } from "./infer-func.js";
-import type { seenAs } from "./tensor-types.js";
 
 /** The context among the inputs. */
 export interface ContextSpec {

@@ -1,5 +1,4 @@
-import type { TensorSpec } from "../config/tensor-spec.js";
-import type { InputValuesOf, ResultOf } from "./tensor-types.js";
+import type { InputValuesOf, ResultOf, TensorSpec } from "@tritonjs/protocol";
 
 /**
  * Models whose tensors the compiler knows: `triton.infer("resnet", ...)` of one that stands here is typed, any other

@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { resolve, sep } from "node:path";
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** True when a path is a directory or below it, by the words of the path alone. */
 export function isInside(directory: string, path: string): boolean {

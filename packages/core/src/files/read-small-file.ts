@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { open, stat } from "node:fs/promises";
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** The words of C's `strerror` for what can happen to a file. */
 const WORDS: Readonly<Record<string, string>> = {

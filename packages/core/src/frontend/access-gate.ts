@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
 
 /** Decides who may use which group of operations, for every transport. */

@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** What listening needs of a server of Node, such as `net.Server` and `http.Server`. */
 export interface ListeningServer {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
 
 /** Who may use what, over all transports: PyTriton's `TritonSecurityConfig`. */

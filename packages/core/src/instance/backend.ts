@@ -1,11 +1,10 @@
+import type { DescribedTensor, InstanceHosting, Isolation, ModelConfig } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import type { Clock } from "../clock/clock.js";
 import type { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
-import type { InstanceHosting, Isolation } from "../config/instance-hosting.js";
-import type { InstancePlacement } from "../config/instances.js";
-import type { ModelConfig } from "../config/model-config.js";
-import type { DescribedTensor } from "../config/tensor-spec.js";
+import type { InstancePlacement } from "../config/placement/instances.js";
+
 import type { Log } from "../observe/log/log.js";
 import type { OutputChecker } from "../response/check-outputs.js";
 import type { Executor } from "./executor.js";

@@ -1,13 +1,13 @@
+import { toNdArray } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/merge-inputs.js";
 import type { InferContext, InstanceInfo } from "../callable/infer-context.js";
-import { toNdArray } from "../tensor/nd-array.js";
 import { CallbackContext } from "./callback-context.js";
 import type { CallbackExecution, ExecutableRequest } from "./executor.js";
 import { toRequestInfo } from "./request-view.js";
-import { withSignal } from "./with-signal.js";
+import { withSignal } from "./signal-source.js";
 
 /** Tensors as a callback sees them: ndarrays by name. */
-export function toArrays(inputs: Tensors): Record<never, never> {
+export function toCallbackArrays(inputs: Tensors): Record<never, never> {
   const arrays: Record<string, unknown> = {};
   for (const [name, tensor] of inputs) arrays[name] = toNdArray(tensor);
   return arrays;
@@ -15,7 +15,7 @@ export function toArrays(inputs: Tensors): Record<never, never> {
 
 /** A request as a plain callback sees it. */
 export function toInferRequest(request: ExecutableRequest) {
-  const inputs = toArrays(request.inputs);
+  const inputs = toCallbackArrays(request.inputs);
   return withSignal({ ...toRequestInfo(request), inputs }, request);
 }
 

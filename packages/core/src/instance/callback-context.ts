@@ -1,5 +1,5 @@
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { InferContext, InstanceDevice, InstanceInfo } from "../callable/infer-context.js";
-import type { ModelConfig } from "../config/model-config.js";
 import type { CallbackExecution } from "./executor.js";
 import { toRequestInfo } from "./request-view.js";
 

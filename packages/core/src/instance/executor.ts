@@ -1,11 +1,11 @@
+import type { Isolation, TritonError } from "@tritonjs/protocol";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
 import type { RequestScope } from "../callable/infer-context.js";
 import type { ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { RESCHEDULE } from "../callable/reschedule.js";
 import type { Clock } from "../clock/clock.js";
-import type { Isolation } from "../config/instance-hosting.js";
-import type { TritonError } from "../errors/triton-error.js";
+
 import type { RequestInfo } from "../request/request-info.js";
 
 /** A request as an executor sees it: nothing can be done to the request through it. */

@@ -1,10 +1,10 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { TritonError } from "@tritonjs/protocol";
 import { callableProblems } from "../callable/callable-problems.js";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, styleOf } from "../callable/infer-func.js";
 import { STEPWISE_IS_MISSING, STEPWISE_IS_TOLD } from "../callable/stepwise.js";
-import { TritonError } from "../errors/triton-error.js";
 import type { MetricChange } from "../observe/metric-change.js";
 import { OutputChecker } from "../response/check-outputs.js";
 import type { JsModel } from "./module/js-model.js";

@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Execution, ExecutionResult, Executor } from "./executor.js";
-import { releaseHeld } from "./held-by-instance.js";
 import type { ImportedModel } from "./import-callable.js";
+import { releaseHeld } from "./instance-holdings.js";
 import { type Callable, runCallable } from "./run-callable.js";
 import { runDecoupled } from "./run-decoupled.js";
 

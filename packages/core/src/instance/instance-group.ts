@@ -1,6 +1,6 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../clock/clock.js";
-import { TritonError } from "../errors/triton-error.js";
 import { chooseInstance } from "./choose-instance.js";
 import type { ExecutionObserver, InstanceGroupListener, PartsOwner } from "./instance-group-listener.js";
 import { InstanceLoader } from "./instance-loader.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { ModelInstance } from "./model-instance.js";
 import type { RateLimiter } from "./rate-limiter/rate-limiter.js";
 

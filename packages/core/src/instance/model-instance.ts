@@ -1,7 +1,7 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
-import type { PlannedInstance } from "../config/instances.js";
-import { TritonError } from "../errors/triton-error.js";
+import type { PlannedInstance } from "../config/placement/instances.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { ExecutionResult, Executor } from "./executor.js";
 import type { RateLimitedInstance } from "./rate-limiter/rate-limiter.js";

@@ -1,8 +1,8 @@
+import type { TritonError } from "@tritonjs/protocol";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
 import type { ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
-import type { TritonError } from "../errors/triton-error.js";
 import type { CallbackExecution, ExecutableRequest } from "./executor.js";
 
 /** Which part of an execution comes first, and which last: the times of the whole are taken there. */

@@ -1,5 +1,5 @@
+import type { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
-import type { TritonError } from "../errors/triton-error.js";
 
 /** Payloads that wait for an instance, in the order of their arrival. */
 export class PayloadQueue {

@@ -1,8 +1,8 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
 import type { CallModels, CallOrigin, ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
-import { TritonError } from "../errors/triton-error.js";
 import type { ExecutionTimes } from "../observe/duration.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";

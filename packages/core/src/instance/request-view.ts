@@ -1,10 +1,10 @@
+import type { Parameters } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/merge-inputs.js";
 import type { RequestScope } from "../callable/infer-context.js";
-import type { Parameters } from "../request/parameters.js";
 import { type RequestInfo, requestInfo } from "../request/request-info.js";
 import type { SequenceInfo } from "../request/sequence-info.js";
 import type { ExecutableRequest } from "./executor.js";
-import type { SignalSource } from "./with-signal.js";
+import type { SignalSource } from "./signal-source.js";
 
 /**
  * A request as executors see it. Where it comes from is out of reach. A class with getters: few executors ask for more than the

@@ -1,11 +1,11 @@
+import { TritonError } from "@tritonjs/protocol";
 import { requestDecoratorsOf } from "../callable/decorators.js";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, type PlainInferFunc, styleOf, type TensorFunc } from "../callable/infer-func.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
 import { STEPWISE_IS_TOLD } from "../callable/stepwise.js";
-import { TritonError } from "../errors/triton-error.js";
 import type { OutputChecker } from "../response/check-outputs.js";
-import { contextOf, toArrays, toInferRequest } from "./callback-arguments.js";
+import { contextOf, toCallbackArrays, toInferRequest } from "./callback-arguments.js";
 import type { CallbackExecution, ExecutableRequest, ExecutionResult } from "./executor.js";
 import { divideOutputs, joinInputs } from "./join-batch.js";
 import { runDecorated } from "./run-decorated.js";
@@ -49,7 +49,10 @@ async function runBatch(
   const { requests } = execution;
   const inputs = joinInputs(execution);
   execution.inputsReady();
-  const value = await (fn as unknown as TensorFunc<[], []>)(toArrays(inputs), contextOf(info, execution));
+  const value = await (fn as unknown as TensorFunc<[], []>)(
+    toCallbackArrays(inputs),
+    contextOf(info, execution),
+  );
   execution.outputsReady();
   return divideOutputs(execution, checker.fromTensorFunc(value, totalRows(requests), requestedBy(requests)));
 }
@@ -70,7 +73,7 @@ async function runSample(
   execution: CallbackExecution,
 ): Promise<readonly ExecutionResult[]> {
   const request = execution.requests[0]!;
-  const inputs = toArrays(joinInputs(execution));
+  const inputs = toCallbackArrays(joinInputs(execution));
   execution.inputsReady();
   const call = fn as unknown as TensorFunc<[], []>;
   const value = await request.runInContext(() => call(inputs, contextOf(info, execution)));

@@ -1,7 +1,7 @@
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { Defaults, RequestDecorator } from "../callable/decorators.js";
 import { defaultTensors } from "../callable/default-tensors.js";
-import type { ModelConfig } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
+
 import { repeatRows } from "../tensor/repeat-rows.js";
 import type { CallbackExecution, ExecutableRequest, ExecutionResult } from "./executor.js";
 import { PartOfExecution } from "./part-of-execution.js";

@@ -1,10 +1,14 @@
+import { TritonError } from "@tritonjs/protocol";
 import { requestDecoratorsOf } from "../callable/decorators.js";
 import type { RequestScope } from "../callable/infer-context.js";
-import type { PlainInferFunc, ResponseSender, TensorFunc } from "../callable/infer-func.js";
-import { styleOf } from "../callable/infer-func.js";
+import {
+  type PlainInferFunc,
+  type ResponseSender,
+  styleOf,
+  type TensorFunc,
+} from "../callable/infer-func.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
-import { TritonError } from "../errors/triton-error.js";
-import { contextOf, toArrays, toInferRequest } from "./callback-arguments.js";
+import { contextOf, toCallbackArrays, toInferRequest } from "./callback-arguments.js";
 import { EventLoopTurns } from "./event-loop-turns.js";
 import type { CallbackExecution } from "./executor.js";
 import { divideOutputs, joinInputs } from "./join-batch.js";
@@ -46,7 +50,7 @@ async function runBatch({ fn, info, checker }: Callable, execution: CallbackExec
   const { requests } = execution;
   const inputs = joinInputs(execution);
   execution.inputsReady();
-  const value = (fn as unknown as TensorFunc<[], []>)(toArrays(inputs), contextOf(info, execution));
+  const value = (fn as unknown as TensorFunc<[], []>)(toCallbackArrays(inputs), contextOf(info, execution));
   await forEachStep(value, execution, (outputs) => {
     const split = divideOutputs(execution, checker.fromTensorFunc(outputs, totalRows(requests), []));
     for (let i = 0; i < requests.length; i++) execution.send(i, split[i]!);
@@ -56,7 +60,7 @@ async function runBatch({ fn, info, checker }: Callable, execution: CallbackExec
 
 async function runSample({ fn, info, checker }: Callable, execution: CallbackExecution): Promise<void> {
   const request = execution.requests[0]!;
-  const inputs = toArrays(joinInputs(execution));
+  const inputs = toCallbackArrays(joinInputs(execution));
   execution.inputsReady();
   const call = fn as unknown as TensorFunc<[], []>;
   const value = request.runInContext(() => call(inputs, contextOf(info, execution)));

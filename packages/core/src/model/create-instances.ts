@@ -1,10 +1,10 @@
+import { isDecoupled, type ModelConfig } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { BatchLayout } from "../batch/batch-layout.js";
 import type { VariableLength } from "../batch/variable-length.js";
 import type { CallModels } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
-import { type HostPolicies, hostPolicyOf } from "../config/host-policy.js";
-import { isDecoupled, type ModelConfig } from "../config/model-config.js";
+import { type HostPolicies, hostPolicyOf } from "../config/placement/host-policy.js";
 import type { ExecutorContext, ModelControl } from "../instance/backend.js";
 import type { Executor } from "../instance/executor.js";
 import { ModelInstance } from "../instance/model-instance.js";

@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../config/model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { MemberOf } from "./ensemble-members.js";
 
 /**

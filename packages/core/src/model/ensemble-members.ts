@@ -1,7 +1,7 @@
-import type { ModelConfig, ModelEnsembleStep } from "../config/model-config.js";
-import { validateConfig } from "../config/validate-config.js";
-import { checkMembers } from "../config/validate-members.js";
-import { TritonError } from "../errors/triton-error.js";
+import { type ModelConfig, type ModelEnsembleStep, TritonError } from "@tritonjs/protocol";
+import { validateConfig } from "../config/validation/validate-config.js";
+import { checkMembers } from "../config/validation/validate-members.js";
+
 import type { ModelState } from "./registered-version.js";
 
 /** A model as the ensembles that it is part of see it. */

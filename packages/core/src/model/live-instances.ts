@@ -1,7 +1,7 @@
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../clock/clock.js";
-import { instanceSignature, type PlannedInstance, planInstances } from "../config/instances.js";
-import type { ModelConfig } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
+import { instanceSignature, type PlannedInstance, planInstances } from "../config/placement/instances.js";
+
 import { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";

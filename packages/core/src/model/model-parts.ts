@@ -1,5 +1,5 @@
+import type { ModelConfig } from "@tritonjs/protocol";
 import { DeadlineQueue } from "../clock/deadline-queue.js";
-import type { ModelConfig } from "../config/model-config.js";
 import { dataFilesOf } from "../files/data-file.js";
 import { readFileNow } from "../files/read-small-file.js";
 import type { ModelStatistics } from "../observe/statistics.js";

@@ -1,10 +1,9 @@
+import { queueFullError, TritonError, timeoutError } from "@tritonjs/protocol";
 import { CachedModel } from "../cache/cached-model.js";
 import type { ResponseCache } from "../cache/response-cache.js";
 import type { Clock } from "../clock/clock.js";
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
-import { queueFullError } from "../errors/queue-full-error.js";
-import { timeoutError } from "../errors/timeout-error.js";
-import { TritonError } from "../errors/triton-error.js";
+
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
 import type { PendingRequest } from "../request/pending-request.js";

@@ -1,10 +1,10 @@
+import type { ModelConfig, Tensor } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import type { VariableLength } from "../batch/variable-length.js";
 import type { ResponseCache } from "../cache/response-cache.js";
 import type { CallModels } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
-import type { HostPolicies } from "../config/host-policy.js";
-import type { ModelConfig } from "../config/model-config.js";
+import type { HostPolicies } from "../config/placement/host-policy.js";
 import type { ModelControl } from "../instance/backend.js";
 import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
 import type { ResolvedMetricsConfig } from "../observe/latency/metrics-config.js";
@@ -12,7 +12,7 @@ import type { Log } from "../observe/log/log.js";
 import type { Tracing } from "../observe/trace/tracing.js";
 import type { EvictionListener } from "../request/sequence-info.js";
 import type { FindMember } from "../scheduler/ensemble/member.js";
-import type { Tensor } from "../tensor/tensor.js";
+
 import type { CallGraph } from "./call-graph.js";
 import type { ExecutorFactory } from "./create-instances.js";
 

@@ -1,8 +1,7 @@
+import { type ModelConfig, type ModelInstanceGroup, statusText, TritonError } from "@tritonjs/protocol";
 import { settledWithin } from "../clock/bounded-wait.js";
 import type { Clock } from "../clock/clock.js";
-import type { ModelConfig, ModelInstanceGroup } from "../config/model-config.js";
-import { statusText } from "../errors/status-text.js";
-import { TritonError } from "../errors/triton-error.js";
+
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { createLatencies } from "../observe/latency/latency-metrics.js";
 import { ModelStatistics } from "../observe/statistics.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 const MAX_VERSION = 2n ** 63n - 1n;
 

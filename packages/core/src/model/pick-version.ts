@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { ModelVersion } from "./model-version.js";
 import type { RegisteredVersion } from "./registered-version.js";
 
@@ -15,10 +15,10 @@ export function pickVersion(name: string, versions: Versions, version: bigint | 
   if (version === undefined) {
     const latest = latestReady(versions);
     if (latest !== undefined) return latest;
-    throw notFound(`'${name}' has no available versions${whyNot([...versions.values()])}`);
+    throw versionNotFound(`'${name}' has no available versions${whyNot([...versions.values()])}`);
   }
   const model = versions.get(Number(version));
-  if (model === undefined) throw notFound(`'${name}' version ${version} is not found`);
+  if (model === undefined) throw versionNotFound(`'${name}' version ${version} is not found`);
   if (isReady(model)) return model;
   const text = `Request for unknown model: '${name}' version ${version} is not at ready state`;
   throw new TritonError("UNAVAILABLE", text + whyNot([model]), { reason: "MODEL_NOT_READY" });
@@ -28,7 +28,7 @@ export function isReady(version: RegisteredVersion): version is ModelVersion {
   return version.state === "READY" && version instanceof ModelVersion;
 }
 
-export function notFound(what: string): TritonError {
+export function versionNotFound(what: string): TritonError {
   return new TritonError("NOT_FOUND", `Request for unknown model: ${what}`, { reason: "UNKNOWN_MODEL" });
 }
 

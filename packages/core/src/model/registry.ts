@@ -1,8 +1,8 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { MemberOf } from "./ensemble-members.js";
 import { ModelVersion } from "./model-version.js";
 import { parseVersion } from "./parse-version.js";
-import { isReady, notFound, pickVersion, type Versions } from "./pick-version.js";
+import { isReady, pickVersion, type Versions, versionNotFound } from "./pick-version.js";
 import type { RegisteredVersion } from "./registered-version.js";
 
 /** All model versions by name, and the look-ups of the protocol with Triton's texts. */
@@ -208,7 +208,7 @@ export class ModelRegistry {
       ? new TritonError("INVALID_ARG", `Request for unknown model: ${what}`, {
           reason: "MODEL_NOT_AVAILABLE",
         })
-      : notFound(what);
+      : versionNotFound(what);
   }
 
   #release(model: ModelVersion): void {

@@ -1,12 +1,12 @@
+import { type ModelConfig, type ModelWarmup, type Tensor, TritonError } from "@tritonjs/protocol";
 import { Payload } from "../batch/payload.js";
-import type { ModelConfig, ModelWarmup } from "../config/model-config.js";
-import { sequenceTensors } from "../config/sequence-batching.js";
-import { TritonError } from "../errors/triton-error.js";
+import { sequenceTensors } from "../config/schema/sequence-batching.js";
+
 import type { ReadDataFile } from "../files/data-file.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { RequestValidator } from "../request/validate-request.js";
-import type { Tensor } from "../tensor/tensor.js";
+
 import { warmupRequests } from "./warmup-requests.js";
 
 /**

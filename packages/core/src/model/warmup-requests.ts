@@ -1,13 +1,20 @@
 import { randomFillSync } from "node:crypto";
-import type { ModelConfig, ModelWarmup } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
+import {
+  type DataType,
+  elementByteSize,
+  elementCount,
+  encodeBytes,
+  fromConfigDataType,
+  type ModelConfig,
+  type ModelWarmup,
+  shapeToString,
+  Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
+
 import type { ReadDataFile } from "../files/data-file.js";
 import type { ResponseHandler } from "../request/inference-request-init.js";
 import { PendingRequest } from "../request/pending-request.js";
-import { encodeBytes } from "../tensor/bytes.js";
-import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/data-type.js";
-import { elementCount, shapeToString } from "../tensor/shape.js";
-import { Tensor } from "../tensor/tensor.js";
 
 /** Triton speaks of the request of a sample, which has no id. */
 const NO_ID = "[request id: <id_unknown>] ";

@@ -1,4 +1,4 @@
-import { keyList } from "../config/key-list.js";
+import { keyList } from "../config/schema/key-list.js";
 
 /**
  * Why a batch has the requests that it has, and not more:

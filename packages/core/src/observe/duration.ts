@@ -1,8 +1,4 @@
-/** A number of events and the nanoseconds they took together. */
-export interface Duration {
-  count: number;
-  ns: number;
-}
+import type { Duration } from "@tritonjs/protocol";
 
 /** No events. */
 export function zeroDuration(): Duration {

@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import { TritonError } from "../errors/triton-error.js";
 import { promClient } from "./prom-client.js";
 
 /** A family of metrics that a model has of its own. */

@@ -1,16 +1,5 @@
-import { addTo, type Duration, zeroDuration } from "./duration.js";
-
-/** What became of the responses that had the same place among those to their requests, and how long they took. */
-export interface ResponseStatistics {
-  readonly computeInfer: Duration;
-  readonly computeOutput: Duration;
-  readonly success: Duration;
-  readonly fail: Duration;
-  /** Requests that ended without a response. */
-  readonly emptyResponse: Duration;
-  /** Requests that were given up instead of getting this response. */
-  readonly cancel: Duration;
-}
+import type { ResponseStatistics } from "@tritonjs/protocol";
+import { addTo, zeroDuration } from "./duration.js";
 
 /** Responses of one request beyond these are not counted: a stream may have any number of them. */
 const KEPT_RESPONSES = 1024;

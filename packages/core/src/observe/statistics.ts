@@ -1,6 +1,7 @@
-import { keyList } from "../config/key-list.js";
+import type { Duration } from "@tritonjs/protocol";
+import { keyList } from "../config/schema/key-list.js";
 import { CutLog } from "./cut-log.js";
-import { addTo, type ComputeTimes, type Duration, type ExecutionTimes, zeroDuration } from "./duration.js";
+import { addTo, type ComputeTimes, type ExecutionTimes, zeroDuration } from "./duration.js";
 import type { LatencyMetrics } from "./latency/latency-metrics.js";
 import { ResponseLog } from "./response-statistics.js";
 

@@ -1,5 +1,5 @@
-import { checkMembers } from "../config/validate-members.js";
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
+import { checkMembers } from "../config/validation/validate-members.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log/log.js";
 import type { Dependencies } from "./dependencies.js";

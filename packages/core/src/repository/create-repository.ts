@@ -1,6 +1,6 @@
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { Clock } from "../clock/clock.js";
-import type { Gpus } from "../config/gpus.js";
-import type { ModelConfig } from "../config/model-config.js";
+import type { Gpus } from "../config/placement/gpus.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log/log.js";
@@ -9,7 +9,7 @@ import { ModelRepository } from "./model-repository.js";
 import type { RepositoryOptions } from "./repository-options.js";
 
 /** What a repository needs of the server. */
-export interface ServerParts {
+export interface RepositoryParts {
   readonly options: RepositoryOptions;
   readonly registry: ModelRegistry;
   readonly log: Log;
@@ -19,7 +19,7 @@ export interface ServerParts {
 
 /** The repository that the options ask for; without `modelRepository` an empty one. */
 export function createRepository(
-  { options, registry, log, clock, gpus }: ServerParts,
+  { options, registry, log, clock, gpus }: RepositoryParts,
   createModel: (own: RepositoryVersionInit) => ModelVersion,
 ): ModelRepository {
   return new ModelRepository({

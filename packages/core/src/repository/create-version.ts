@@ -1,14 +1,14 @@
 import { join } from "node:path";
+import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import { findBackend } from "../backends/backend-table.js";
 import { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
 import { completeConfig } from "../config/complete/complete-config.js";
 import { completeInstanceGroups } from "../config/complete/instance-groups.js";
-import type { Gpus } from "../config/gpus.js";
-import { initialStates } from "../config/initial-states.js";
-import { instanceGroupProblems } from "../config/instance-groups.js";
-import type { ModelConfig } from "../config/model-config.js";
+import { initialStates } from "../config/options/initial-states.js";
+import type { Gpus } from "../config/placement/gpus.js";
+import { instanceGroupProblems } from "../config/placement/instance-groups.js";
 import { writePrototxt } from "../config/prototxt/write-prototxt.js";
-import { TritonError } from "../errors/triton-error.js";
+
 import { dataFilesOf } from "../files/data-file.js";
 import { assertInside } from "../files/path-containment.js";
 import type { Backend, BackendFactory, ModelDescription } from "../instance/backend.js";
@@ -16,7 +16,7 @@ import type { ExecutorFactory } from "../model/create-instances.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelVersionInit } from "../model/model-version-init.js";
 import type { Log } from "../observe/log/log.js";
-import type { Tensor } from "../tensor/tensor.js";
+
 import { readLabels } from "./layout/read-labels.js";
 import type { PolledModel } from "./poll-model.js";
 import type { BackendConfig } from "./repository-options.js";

@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../config/model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 import { keyOf, type ModelId, type ModelKey } from "./model-id.js";
 
 /** A model with what it may be made of. */

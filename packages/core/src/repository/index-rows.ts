@@ -1,15 +1,8 @@
+import type { ModelIndexEntry } from "@tritonjs/protocol";
 import type { RegisteredVersion } from "../model/registered-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import { compareIds, keyOf, type ModelId, type ModelKey } from "./model-id.js";
 import type { RepositorySource } from "./sources/repository-source.js";
-
-/** One row of the repository index. */
-export interface ModelIndexEntry {
-  readonly name: string;
-  readonly version?: string;
-  readonly state?: string;
-  readonly reason?: string;
-}
 
 /** What the index is made of. */
 export interface IndexSource {

@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** A model of a repository: its name, and the repository where namespaces are on. */
 export interface ModelId {

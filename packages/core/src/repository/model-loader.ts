@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
 import { completeInstanceGroups } from "../config/complete/instance-groups.js";
-import { needsReload } from "../config/config-change.js";
-import { instanceGroupProblems } from "../config/instance-groups.js";
-import type { ModelConfig } from "../config/model-config.js";
-import { statusText } from "../errors/status-text.js";
-import { TritonError } from "../errors/triton-error.js";
+import { instanceGroupProblems } from "../config/placement/instance-groups.js";
+import { needsReload } from "../config/schema/config-change.js";
+
 import { ModelVersion } from "../model/model-version.js";
 import { AbsentVersion } from "../model/registered-version.js";
 import type { Log } from "../observe/log/log.js";

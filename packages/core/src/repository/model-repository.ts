@@ -1,8 +1,9 @@
+import { type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import type { Clock, Timer } from "../clock/clock.js";
-import { statusText } from "../errors/status-text.js";
-import { TritonError } from "../errors/triton-error.js";
+
 import { RepositoryAgents } from "./agents/repository-agents.js";
-import { indexRows, type ModelIndexEntry } from "./index-rows.js";
+import { indexRows } from "./index-rows.js";
+
 import { OverrideDirectory } from "./layout/override-directory.js";
 import type { LoadParameters, UnloadParameters } from "./load-parameters.js";
 import { checkModelName } from "./model-id.js";

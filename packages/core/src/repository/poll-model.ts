@@ -1,11 +1,11 @@
 import { join, relative, sep } from "node:path";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { agentProblems, prepareConfig } from "../config/complete/prepare-config.js";
-import { configFromJson } from "../config/config-from-json.js";
-import { emptyConfig } from "../config/defaults.js";
-import { fieldNotes } from "../config/field-support.js";
-import type { ModelConfig } from "../config/model-config.js";
 import { readPrototxt } from "../config/prototxt/read-prototxt.js";
-import { TritonError } from "../errors/triton-error.js";
+import { configFromJson } from "../config/schema/config-from-json.js";
+import { emptyConfig } from "../config/schema/defaults.js";
+import { fieldNotes } from "../config/schema/field-support.js";
+
 import { assertInside } from "../files/path-containment.js";
 import { exists, readSmallFile } from "../files/read-small-file.js";
 import type { Log } from "../observe/log/log.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { type AppliedChanges, applyChanges } from "./apply-changes.js";
 import { Dependencies } from "./dependencies.js";
 import { Locks } from "./locks.js";

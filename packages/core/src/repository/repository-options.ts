@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { BackendFactory } from "../instance/backend.js";
 import type { RepositoryAgent } from "./agents/repository-agent.js";
 

@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { OverrideDirectory } from "./layout/override-directory.js";
 import { keyOf, type ModelId, type ModelKey } from "./model-id.js";
 import { memberNames, type PollContext, type PolledModel, type PollTarget, pollModel } from "./poll-model.js";

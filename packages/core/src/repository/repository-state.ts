@@ -1,5 +1,5 @@
-import { statusText } from "../errors/status-text.js";
-import type { TritonError } from "../errors/triton-error.js";
+import { statusText, type TritonError } from "@tritonjs/protocol";
+
 import type { Log } from "../observe/log/log.js";
 import type { ModelCopy } from "./cloud/model-copy.js";
 import { keyOf, type ModelId, type ModelKey } from "./model-id.js";

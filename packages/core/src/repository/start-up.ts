@@ -1,5 +1,5 @@
-import { statusText } from "../errors/status-text.js";
-import { TritonError } from "../errors/triton-error.js";
+import { statusText, TritonError } from "@tritonjs/protocol";
+
 import type { Log } from "../observe/log/log.js";
 import type { ModelRepository } from "./model-repository.js";
 import type { RepositoryOptions } from "./repository-options.js";

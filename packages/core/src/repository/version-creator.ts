@@ -1,4 +1,4 @@
-import { statusText } from "../errors/status-text.js";
+import { statusText } from "@tritonjs/protocol";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { AgentChain } from "./agents/agent-chain.js";

@@ -1,6 +1,6 @@
 import { createGunzip, createInflate, createInflateRaw } from "node:zlib";
-import { cancelled } from "../async/cancelled.js";
-import { onAbort } from "../async/on-abort.js";
+import { cancelled, onAbort } from "@tritonjs/protocol";
+
 import type { RequestShare } from "./request-share.js";
 
 /** Faults of a compressed input: its output is too large, or too large for its compressed size, or its data is broken. */
@@ -20,7 +20,7 @@ export class UnpackFault extends Error {
 }
 
 /** Compression formats. `gzip-data` is a member of gzip without its header, and whatever follows it. */
-export type Compression = "gzip" | "gzip-data" | "deflate";
+export type CompressionFormat = "gzip" | "gzip-data" | "deflate";
 
 /** Limits of unpacking one input. */
 export interface InflateLimits {
@@ -52,7 +52,11 @@ const openers = { gzip: createGunzip, "gzip-data": createInflateRaw, deflate: cr
  * @throws UnpackFault for an output above the limits and an input that is broken, TritonError UNAVAILABLE when the
  * output does not fit into the budget, CANCELLED when the signal aborts. Then nothing of the output is kept.
  */
-export function inflate(input: Uint8Array, compression: Compression, limits: InflateLimits): Promise<Buffer> {
+export function inflate(
+  input: Uint8Array,
+  compression: CompressionFormat,
+  limits: InflateLimits,
+): Promise<Buffer> {
   const { maxBytes, maxRatio, share, signal } = limits;
   const expected = Math.min(expectedSize(input, compression), maxBytes);
   const maxByRatio = Math.max(RATIO_EXEMPT_BYTES, maxRatio * input.length);
@@ -104,7 +108,7 @@ function ratioFault(maxRatio: number, inputSize: number): UnpackFault {
 }
 
 /** Size of the output as the input gives or suggests it. It may be wrong. */
-function expectedSize(input: Uint8Array, compression: Compression): number {
+function expectedSize(input: Uint8Array, compression: CompressionFormat): number {
   const end = input.byteLength;
   if (compression === "deflate" || end < 4) return 4 * end;
   // A gzip member ends with the size of what it unpacks to.

@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** How long a refused client waits before it tries again. Requests take milliseconds to seconds. */
 export const RETRY_AFTER_MS = 1000;

@@ -1,5 +1,5 @@
 import { totalmem } from "node:os";
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** Limits on the memory of requests that frontends receive, over all of them together. */
 export interface RequestMemoryOptions {

@@ -1,6 +1,6 @@
-import { ConcurrencyGate } from "../async/concurrency-gate.js";
-import { TritonError } from "../errors/triton-error.js";
-import { type Compression, type InflateLimits, inflate, UnpackFault } from "./inflate.js";
+import { ConcurrencyGate, TritonError } from "@tritonjs/protocol";
+
+import { type CompressionFormat, type InflateLimits, inflate, UnpackFault } from "./inflate.js";
 import { MemoryBudget, RETRY_AFTER_MS } from "./memory-budget.js";
 import { type RequestMemoryOptions, resolveRequestMemory } from "./request-memory-options.js";
 import { RequestShare } from "./request-share.js";
@@ -61,7 +61,7 @@ export class RequestMemory {
    */
   async unpack(
     input: Uint8Array,
-    compression: Compression,
+    compression: CompressionFormat,
     limits: Omit<InflateLimits, "maxRatio">,
   ): Promise<Buffer> {
     const { share, signal, maxBytes } = limits;

@@ -1,9 +1,9 @@
 import type { AsyncResource } from "node:async_hooks";
-import type { TritonError } from "../errors/triton-error.js";
+import type { Parameters, Tensor, TritonError } from "@tritonjs/protocol";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
-import type { Tensor } from "../tensor/tensor.js";
+
 import type { InferenceResponse } from "./inference-response.js";
-import type { Parameters } from "./parameters.js";
+
 import type { RequestHandle } from "./request-handle.js";
 
 /**

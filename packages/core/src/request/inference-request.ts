@@ -1,8 +1,8 @@
 import { AsyncResource } from "node:async_hooks";
+import { NO_PARAMETERS, type Parameters, type Tensor } from "@tritonjs/protocol";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
-import type { Tensor } from "../tensor/tensor.js";
 import type { InferInit } from "./inference-request-init.js";
-import { NO_PARAMETERS, type Parameters } from "./parameters.js";
+
 import type { SequencePlace } from "./sequence-info.js";
 
 /** Nobody is told when a request is collected. */

@@ -1,5 +1,4 @@
-import type { Tensor } from "../tensor/tensor.js";
-import type { Parameters } from "./parameters.js";
+import type { Parameters, Tensor } from "@tritonjs/protocol";
 
 /** One answer to a request. */
 export interface InferenceResponse {

@@ -1,6 +1,5 @@
-import { errorWithoutStack } from "../errors/error-without-stack.js";
-import type { TritonError } from "../errors/triton-error.js";
-import type { Tensor } from "../tensor/tensor.js";
+import { errorWithoutStack, type Tensor, type TritonError } from "@tritonjs/protocol";
+
 import { InferenceRequest } from "./inference-request.js";
 import type { InferenceRequestInit, InferInit, ResponseHandler } from "./inference-request-init.js";
 import type { InferenceResponse } from "./inference-response.js";

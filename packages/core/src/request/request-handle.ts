@@ -1,4 +1,4 @@
-import type { TritonError } from "../errors/triton-error.js";
+import type { TritonError } from "@tritonjs/protocol";
 
 /** A request in the hands of whoever sent it. */
 export interface RequestHandle {

@@ -1,4 +1,4 @@
-import type { Parameters } from "./parameters.js";
+import type { Parameters } from "@tritonjs/protocol";
 import type { SequenceInfo, SequencePlace } from "./sequence-info.js";
 
 /** What is known about one request besides its tensors. */

@@ -1,5 +1,4 @@
-import type { TritonError } from "../errors/triton-error.js";
-import type { Tensor } from "../tensor/tensor.js";
+import type { Tensor, TritonError } from "@tritonjs/protocol";
 
 /*
  * Those who have to do with a pending request `R`: it has one holder while it waits, one runner from then on, and any number of

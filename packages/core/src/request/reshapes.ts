@@ -1,6 +1,5 @@
-import type { ModelConfig, ModelInput, ModelOutput } from "../config/model-config.js";
+import type { ModelConfig, ModelInput, ModelOutput, Tensor } from "@tritonjs/protocol";
 import { reshapeRule } from "../tensor/reshape-rule.js";
-import type { Tensor } from "../tensor/tensor.js";
 
 type Tensors = ReadonlyMap<string, Tensor>;
 

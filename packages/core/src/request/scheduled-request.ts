@@ -1,9 +1,9 @@
+import type { Parameters, Tensor } from "@tritonjs/protocol";
 import type { Deadline } from "../clock/deadline-queue.js";
-import type { BatchKey } from "../config/variable-length-options.js";
+import type { BatchKey } from "../config/options/variable-length-options.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
-import type { Tensor } from "../tensor/tensor.js";
 import { type InferenceRequest, NO_INPUTS } from "./inference-request.js";
-import type { Parameters } from "./parameters.js";
+
 import type { RequestInfo } from "./request-info.js";
 import type { RequestHolder, ResponseGate } from "./request-observer.js";
 import type { Reshape } from "./reshapes.js";

@@ -1,10 +1,19 @@
-import type { ModelConfig, ModelInput } from "../config/model-config.js";
-import type { ReasonOf } from "../errors/error-reasons.js";
-import { TritonError } from "../errors/triton-error.js";
-import { scanBytes } from "../tensor/bytes.js";
-import { type DataType, elementByteSize, fromConfigDataType } from "../tensor/data-type.js";
-import { elementCount, matchesShape, shapeToString, wrappedElementCount } from "../tensor/shape.js";
-import type { Tensor } from "../tensor/tensor.js";
+import {
+  type DataType,
+  elementByteSize,
+  elementCount,
+  fromConfigDataType,
+  type ModelConfig,
+  type ModelInput,
+  matchesShape,
+  type ReasonOf,
+  scanBytes,
+  shapeToString,
+  type Tensor,
+  TritonError,
+  wrappedElementCount,
+} from "@tritonjs/protocol";
+
 import type { PendingRequest } from "./pending-request.js";
 import { type Reshapes, reshapesOf } from "./reshapes.js";
 

@@ -1,5 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
-import type { Shape } from "../tensor/shape.js";
+import { type Shape, TritonError } from "@tritonjs/protocol";
 
 /** What is wrong with outputs that do not have a row for each row of the batch. */
 export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: number): TritonError {

@@ -1,9 +1,15 @@
-import type { ModelConfig } from "../config/model-config.js";
-import { TritonError } from "../errors/triton-error.js";
-import { fromConfigDataType } from "../tensor/data-type.js";
-import { tensorFromValue } from "../tensor/from-value.js";
-import { elementCount, matchesShape, type Shape, shapeToString } from "../tensor/shape.js";
-import type { Tensor } from "../tensor/tensor.js";
+import {
+  elementCount,
+  fromConfigDataType,
+  type ModelConfig,
+  matchesShape,
+  type Shape,
+  shapeToString,
+  type Tensor,
+  TritonError,
+  tensorFromValue,
+} from "@tritonjs/protocol";
+
 import { batchSizeError } from "./batch-size-error.js";
 import { checkStrictly } from "./check-strictly.js";
 import type { DeclaredOutput } from "./declared-output.js";

@@ -1,7 +1,12 @@
-import { TritonError } from "../errors/triton-error.js";
-import { DATA_TYPES, type DataType, typedArrayFor } from "../tensor/data-type.js";
-import { isNdArray } from "../tensor/nd-array.js";
-import type { Shape } from "../tensor/shape.js";
+import {
+  DATA_TYPES,
+  type DataType,
+  isNdArray,
+  type Shape,
+  TritonError,
+  typedArrayFor,
+} from "@tritonjs/protocol";
+
 import type { DeclaredOutput } from "./declared-output.js";
 
 /**

@@ -1,7 +1,5 @@
-import { TritonError } from "../errors/triton-error.js";
-import type { DataType, TypedArray } from "../tensor/data-type.js";
-import { elementCount } from "../tensor/shape.js";
-import { Tensor } from "../tensor/tensor.js";
+import { type DataType, elementCount, Tensor, TritonError, type TypedArray } from "@tritonjs/protocol";
+
 import { fixedText } from "./fixed-text.js";
 
 /** Elements of a row that are sorted at most: more would block the process. */

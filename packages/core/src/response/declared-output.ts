@@ -1,4 +1,4 @@
-import type { DataType } from "../tensor/data-type.js";
+import type { DataType } from "@tritonjs/protocol";
 
 /** An output as the configuration declares it. */
 export interface DeclaredOutput {

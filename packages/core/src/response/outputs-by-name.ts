@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /**
  * What a function of tensors returned, by name: a list is taken in the order of the model's outputs.

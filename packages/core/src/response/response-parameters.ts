@@ -1,6 +1,10 @@
-import { TritonError } from "../errors/triton-error.js";
-import { NO_PARAMETERS, type Parameters, type ParameterValue } from "../request/parameters.js";
-import type { Tensor } from "../tensor/tensor.js";
+import {
+  NO_PARAMETERS,
+  type Parameters,
+  type ParameterValue,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
 
 /** Where an object of outputs keeps the parameters of its response; shared between copies of the library. */
 const key = Symbol.for("tritonjs.responseParameters");

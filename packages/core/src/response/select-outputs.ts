@@ -1,4 +1,4 @@
-import type { Tensor } from "../tensor/tensor.js";
+import type { Tensor } from "@tritonjs/protocol";
 
 type Tensors = ReadonlyMap<string, Tensor>;
 

@@ -1,13 +1,13 @@
+import type { ModelConfig, Tensor } from "@tritonjs/protocol";
 import type { VariableLength } from "../batch/variable-length.js";
 import type { Clock } from "../clock/clock.js";
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
-import { initialStates } from "../config/initial-states.js";
-import type { ModelConfig } from "../config/model-config.js";
+import { initialStates } from "../config/options/initial-states.js";
 import { readFileNow } from "../files/read-small-file.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { EvictionListener } from "../request/sequence-info.js";
-import type { Tensor } from "../tensor/tensor.js";
+
 import { DirectScheduler } from "./direct/direct-scheduler.js";
 import { DynamicBatchScheduler } from "./dynamic-batch/dynamic-batch-scheduler.js";
 import { GroupingScheduler } from "./dynamic-batch/grouping-scheduler.js";

@@ -1,13 +1,17 @@
+import {
+  type ModelDynamicBatching,
+  type ModelQueuePolicy,
+  queueFullError,
+  timeoutError,
+} from "@tritonjs/protocol";
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
-import type { ModelDynamicBatching, ModelQueuePolicy } from "../config/model-config.js";
-import { queueFullError } from "../errors/queue-full-error.js";
-import { timeoutError } from "../errors/timeout-error.js";
+
 import type { PendingRequest } from "../request/pending-request.js";
 import { isLevelFull, isQueueFull, levelOf, policyOf } from "./queue-limits.js";
 import { type QueueTotals, RequestQueue } from "./request-queue.js";
 
 /** Waiting requests in the order in which they are to run, as a batch is formed from them. */
-export interface RequestView {
+export interface QueuedRequestView {
   readonly head: PendingRequest | undefined;
   after(request: PendingRequest): PendingRequest | undefined;
 }
@@ -48,7 +52,7 @@ interface Level {
  * A timeout acts when it passes: under REJECT the request ends with UNAVAILABLE, under DELAY it moves to the end
  * of its level.
  */
-export class PriorityQueue implements RequestView {
+export class PriorityQueue implements QueuedRequestView {
   readonly #totals: QueueTotals = { size: 0, rows: 0 };
   /** Ascending; levels come when a request needs them, and go when they are empty and another is made. */
   #levels: Level[] = [];

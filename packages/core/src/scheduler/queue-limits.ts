@@ -1,5 +1,5 @@
-import { defaultQueuePolicy } from "../config/defaults.js";
-import type { ModelDynamicBatching, ModelQueuePolicy } from "../config/model-config.js";
+import type { ModelDynamicBatching, ModelQueuePolicy } from "@tritonjs/protocol";
+import { defaultQueuePolicy } from "../config/schema/defaults.js";
 
 /** The level of requests with this priority; 0 for a queue without levels. */
 export function levelOf(

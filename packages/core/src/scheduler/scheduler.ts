@@ -1,4 +1,4 @@
-import type { TritonError } from "../errors/triton-error.js";
+import type { TritonError } from "@tritonjs/protocol";
 import type { PendingRequest } from "../request/pending-request.js";
 import type { LevelStatus } from "./priority-queue.js";
 

@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { PendingRequest } from "../request/pending-request.js";
 
 /** The refusal of a scheduler that has been stopped. */

@@ -1,23 +1,21 @@
-import type { ModelConfig } from "../config/model-config.js";
-import type { ModelMetadata } from "../config/model-metadata.js";
+import type {
+  ModelConfig,
+  ModelIndexEntry,
+  ModelMetadata,
+  ModelStatisticsReport,
+  ServerMetadata,
+} from "@tritonjs/protocol";
+
 import type { QueueSnapshot } from "../model/queue-snapshot.js";
 import type { Log } from "../observe/log/log.js";
 import type { Tracing } from "../observe/trace/tracing.js";
-import type { ModelIndexEntry } from "../repository/index-rows.js";
+
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
 import type { RequestHandle } from "../request/request-handle.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./restrictions.js";
-import type { ModelStatisticsReport } from "./statistics-report.js";
-
-/** The answer of `GET v2`. */
-export interface ServerMetadata {
-  readonly name: string;
-  readonly version: string;
-  readonly extensions: readonly string[];
-}
 
 /** A model version that is ready, as decoders need to know it. */
 export interface ReadyModel {

@@ -1,7 +1,15 @@
+import {
+  type ModelConfig,
+  type ModelIndexEntry,
+  type ModelMetadata,
+  type ModelStatisticsReport,
+  type ServerMetadata,
+  TritonError,
+} from "@tritonjs/protocol";
 import { realClock } from "../clock/clock.js";
-import type { ModelConfig } from "../config/model-config.js";
-import { type ModelMetadata, modelMetadata } from "../config/model-metadata.js";
-import { TritonError } from "../errors/triton-error.js";
+
+import { modelMetadata } from "../config/schema/metadata-of-config.js";
+
 import type { ModelVersion } from "../model/model-version.js";
 import { parseVersion } from "../model/parse-version.js";
 import type { QueueSnapshot } from "../model/queue-snapshot.js";
@@ -9,19 +17,21 @@ import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log/log.js";
 import type { MetricsPage } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/trace/tracing.js";
-import type { ModelIndexEntry } from "../repository/index-rows.js";
+
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
 import type { ModelRepository } from "../repository/model-repository.js";
 import type { StartUp } from "../repository/start-up.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
-import type { InferenceService, MountedFrontend, PinnedModel, ServerMetadata } from "./inference-service.js";
+import type { InferenceService, MountedFrontend, PinnedModel } from "./inference-service.js";
+
 import { PinnedVersion, type PinOwner } from "./pinned-version.js";
+import { saysReady } from "./readiness-probe.js";
 import { RefusalLine } from "./refusal-line.js";
 import type { Restrictions } from "./restrictions.js";
-import { saysReady } from "./says-ready.js";
 import { serverExtensions } from "./server-extensions.js";
-import { type ModelStatisticsReport, reportStatistics } from "./statistics-report.js";
+
+import { reportStatistics } from "./statistics-report.js";
 
 /** What the service says about itself. */
 export interface ServerIdentity {

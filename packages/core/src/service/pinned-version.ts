@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../config/model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { ModelVersion } from "../model/model-version.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
 import type { RequestHandle } from "../request/request-handle.js";

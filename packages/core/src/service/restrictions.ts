@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** The groups of operations that can be restricted, in Triton's words. */
 export const ENDPOINT_GROUPS = [

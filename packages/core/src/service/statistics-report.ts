@@ -1,35 +1,6 @@
-import type { Duration } from "../observe/duration.js";
-import type { ResponseStatistics } from "../observe/response-statistics.js";
-import type { ModelStatistics } from "../observe/statistics.js";
+import type { ModelStatisticsReport, ResponseStatistics } from "@tritonjs/protocol";
 
-/** Statistics of one model version: the protocol's `ModelStatistics` message. */
-export interface ModelStatisticsReport {
-  readonly name: string;
-  readonly version: string;
-  /** Milliseconds since 1970. */
-  readonly lastInference: number;
-  readonly inferenceCount: number;
-  readonly executionCount: number;
-  readonly inferenceStats: {
-    readonly success: Duration;
-    readonly fail: Duration;
-    readonly queue: Duration;
-    readonly computeInput: Duration;
-    readonly computeInfer: Duration;
-    readonly computeOutput: Duration;
-    readonly cacheHit: Duration;
-    readonly cacheMiss: Duration;
-  };
-  /** Of decoupled models, by the index of a response among those to one request; of the first 1024. */
-  readonly responseStats: Readonly<Record<string, Readonly<ResponseStatistics>>>;
-  readonly batchStats: readonly {
-    readonly batchSize: number;
-    readonly computeInput: Duration;
-    readonly computeInfer: Duration;
-    readonly computeOutput: Duration;
-  }[];
-  readonly memoryUsage: readonly { readonly type: string; readonly id: number; readonly byteSize: number }[];
-}
+import type { ModelStatistics } from "../observe/statistics.js";
 
 /** Takes a copy of the counters. */
 export function reportStatistics(

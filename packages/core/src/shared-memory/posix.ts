@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** What is called of the system's C library; {@link loadPosix} has it through koffi. */
 export interface Posix {

@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { SharedObject } from "./shared-object.js";
 
 /** A place for a tensor, as a request says it: unsigned 64-bit numbers. */
@@ -11,7 +11,7 @@ export interface RequestedRange {
 }
 
 /** A registered region as clients see it. */
-export interface SystemRegionStatus {
+export interface RegisteredSystemRegion {
   readonly name: string;
   /** Of the shared memory object: `/my_region`. */
   readonly key: string;
@@ -28,7 +28,7 @@ export class RegisteredRegion {
   readonly #object: SharedObject;
 
   constructor(
-    readonly status: SystemRegionStatus,
+    readonly status: RegisteredSystemRegion,
     object: SharedObject,
   ) {
     this.#object = object;

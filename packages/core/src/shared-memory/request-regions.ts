@@ -1,4 +1,4 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { RegisteredRegion, RequestedRange } from "./registered-region.js";
 import type { SharedMemory } from "./shared-memory.js";
 

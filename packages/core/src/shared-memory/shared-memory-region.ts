@@ -1,9 +1,14 @@
 import { ftruncateSync } from "node:fs";
 import { constants } from "node:os";
-import { TritonError } from "../errors/triton-error.js";
-import { type DataType, elementByteSize } from "../tensor/data-type.js";
-import { elementCount, type Shape } from "../tensor/shape.js";
-import { Tensor } from "../tensor/tensor.js";
+import {
+  type DataType,
+  elementByteSize,
+  elementCount,
+  type Shape,
+  Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
+
 import { loadPosix, type Posix } from "./posix.js";
 import { type SharedObject, sharedObject } from "./shared-object.js";
 

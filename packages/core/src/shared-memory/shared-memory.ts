@@ -1,6 +1,6 @@
-import { TritonError } from "../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { loadPosix, type Posix } from "./posix.js";
-import { RegisteredRegion, type RequestedRange, type SystemRegionStatus } from "./registered-region.js";
+import { RegisteredRegion, type RegisteredSystemRegion, type RequestedRange } from "./registered-region.js";
 import { sharedObject } from "./shared-object.js";
 
 /** A region that a client wants to register: unsigned 64-bit numbers. */
@@ -13,7 +13,7 @@ export interface SystemRegionRequest {
 }
 
 /** A region of a GPU's memory as clients see it. */
-export interface CudaRegionStatus {
+export interface RegisteredCudaRegion {
   readonly name: string;
   readonly deviceId: number;
   readonly byteSize: number;
@@ -55,7 +55,7 @@ export class SharedMemory {
    *
    * @throws TritonError NOT_FOUND for an unknown region.
    */
-  systemStatus(name: string): SystemRegionStatus[] {
+  systemStatus(name: string): RegisteredSystemRegion[] {
     if (name !== "") return [this.#named(name, "system").status];
     return [...this.#regions.values()].map(({ status }) => status).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -117,7 +117,7 @@ export class SharedMemory {
   }
 
   /** @throws TritonError NOT_FOUND for every region: there is none. */
-  cudaStatus(name: string): CudaRegionStatus[] {
+  cudaStatus(name: string): RegisteredCudaRegion[] {
     if (name !== "") this.#named(name, "cuda");
     return [];
   }

@@ -1,6 +1,5 @@
+import { elementCount, type Tensor } from "@tritonjs/protocol";
 import { concatRows } from "./concat.js";
-import { elementCount } from "./shape.js";
-import type { Tensor } from "./tensor.js";
 
 /** The elements of tensors of one data type one after another, in a tensor of one dimension; their shapes may differ. */
 export function concatFlat(tensors: readonly Tensor[]): Tensor {

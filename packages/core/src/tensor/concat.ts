@@ -1,7 +1,14 @@
-import { TritonError } from "../errors/triton-error.js";
-import { type DataType, elementByteSize, type TypedArray, typedArrayFor } from "./data-type.js";
-import { elementCount, sameShape, shapeToString } from "./shape.js";
-import { Tensor } from "./tensor.js";
+import {
+  type DataType,
+  elementByteSize,
+  elementCount,
+  sameShape,
+  shapeToString,
+  Tensor,
+  TritonError,
+  type TypedArray,
+  typedArrayFor,
+} from "@tritonjs/protocol";
 
 /**
  * Joins tensors of one data type along their first axis into one new buffer.

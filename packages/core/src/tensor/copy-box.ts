@@ -1,5 +1,4 @@
-import type { Elements } from "./data-type.js";
-import type { Shape } from "./shape.js";
+import type { Elements, Shape } from "@tritonjs/protocol";
 
 /** Row-major elements with a shape, from an offset on. */
 export interface ElementGrid {

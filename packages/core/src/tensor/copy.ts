@@ -1,7 +1,4 @@
-import { encodeBytes } from "./bytes.js";
-import { typedArrayFor } from "./data-type.js";
-import type { Shape } from "./shape.js";
-import { Tensor } from "./tensor.js";
+import { encodeBytes, type Shape, Tensor, typedArrayFor } from "@tritonjs/protocol";
 
 /** The same tensor over memory of its own, with another shape of as many elements where one is given. */
 export function copyTensor(tensor: Tensor, shape: Shape = tensor.shape): Tensor {

@@ -1,8 +1,13 @@
+import {
+  type DataType,
+  type Elements,
+  elementCount,
+  type Shape,
+  Tensor,
+  tensorFromValue,
+  typedArrayFor,
+} from "@tritonjs/protocol";
 import { copyBox } from "./copy-box.js";
-import { type DataType, type Elements, typedArrayFor } from "./data-type.js";
-import { tensorFromValue } from "./from-value.js";
-import { elementCount, type Shape } from "./shape.js";
-import { Tensor } from "./tensor.js";
 
 /** The element that a scalar is in tensors of a data type. Throws INVALID_ARG for one that is none. */
 export function elementOf(value: unknown, datatype: DataType, what: string): number | bigint | Uint8Array {

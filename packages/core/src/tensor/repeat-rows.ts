@@ -1,5 +1,5 @@
+import { Tensor } from "@tritonjs/protocol";
 import { copyTensor } from "./copy.js";
-import { Tensor } from "./tensor.js";
 
 /** A tensor of `rows` times the same row, over memory of its own; without `rows` a copy of the tensor itself. */
 export function repeatRows(row: Tensor, rows: number | undefined): Tensor {

@@ -1,4 +1,4 @@
-import type { Tensor } from "./tensor.js";
+import type { Tensor } from "@tritonjs/protocol";
 
 /**
  * Makes a function that gives a tensor the dimensions `to` in place of `from`: its variable dimensions keep their

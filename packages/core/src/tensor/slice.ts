@@ -1,6 +1,4 @@
-import type { TypedArray } from "./data-type.js";
-import { elementCount, type Shape } from "./shape.js";
-import { Tensor } from "./tensor.js";
+import { elementCount, type Shape, Tensor, type TypedArray } from "@tritonjs/protocol";
 
 /** Rows `[start, start + rows)` of a tensor's first axis, as a view. */
 export function sliceRows(tensor: Tensor, start: number, rows: number): Tensor {

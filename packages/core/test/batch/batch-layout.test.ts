@@ -1,10 +1,9 @@
+import type { ModelConfig, Tensor, TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { BatchLayout } from "../../src/batch/batch-layout.js";
 import type { Tensors } from "../../src/batch/merge-inputs.js";
 import type { PaddingRules } from "../../src/batch/padding-rules.js";
-import type { ModelConfig } from "../../src/config/model-config.js";
-import type { TensorSpec } from "../../src/config/tensor-spec.js";
-import type { Tensor } from "../../src/tensor/tensor.js";
+
 import { modelConfig } from "../support/model-config.js";
 import { thrownText } from "../support/requests.js";
 import { fp32, ones } from "../support/tensors.js";

@@ -1,8 +1,8 @@
+import { DATA_TYPES, type DataType } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mergeInputs, type Tensors } from "../../src/batch/merge-inputs.js";
 import { splitOutputs } from "../../src/batch/split-outputs.js";
-import { DATA_TYPES, type DataType } from "../../src/tensor/data-type.js";
 import { bits, fp32, tensors } from "../support/tensors.js";
 
 /** Requests with two inputs each, of one random row shape and random numbers of rows. */

@@ -1,6 +1,6 @@
+import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { Payload } from "../../src/batch/payload.js";
-import { TritonError } from "../../src/errors/triton-error.js";
 import { queuedRequest, requestWith } from "../support/requests.js";
 import { ones } from "../support/tensors.js";
 

@@ -1,7 +1,7 @@
+import type { Tensor, TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { EqualInputsRule } from "../../src/batch/required-equal-inputs.js";
-import type { TensorSpec } from "../../src/config/tensor-spec.js";
-import type { Tensor } from "../../src/tensor/tensor.js";
+
 import { modelConfig } from "../support/model-config.js";
 import { fp32, ones } from "../support/tensors.js";
 

@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { TritonError } from "../../src/errors/triton-error.js";
 import { InflightRequests } from "../../src/model/inflight-requests.js";
 import { PendingRequest } from "../../src/request/pending-request.js";
 

@@ -1,6 +1,6 @@
+import { type ModelWarmup, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import type { ModelWarmup } from "../../src/config/model-config.js";
-import { TritonError } from "../../src/errors/triton-error.js";
+
 import { warmupRequests } from "../../src/model/warmup-requests.js";
 import { modelConfig } from "../support/model-config.js";
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it, vi } from "vitest";
-import type { Compression } from "../../src/request-memory/inflate.js";
+import type { CompressionFormat } from "../../src/request-memory/inflate.js";
 import { RequestMemory } from "../../src/request-memory/request-memory.js";
 import type { RequestMemoryOptions } from "../../src/request-memory/request-memory-options.js";
 
@@ -10,7 +10,7 @@ const MIB = 2 ** 20;
 /** Unpacks as a frontend does: the share holds the compressed bytes. */
 function open(options?: RequestMemoryOptions) {
   const memory = new RequestMemory(options);
-  const unpack = (input: Uint8Array, compression: Compression = "gzip", given: Given = {}) => {
+  const unpack = (input: Uint8Array, compression: CompressionFormat = "gzip", given: Given = {}) => {
     const { maxBytes = 512 * MIB, abort = new AbortController() } = given;
     const share = memory.share();
     share.take(input.byteLength);
@@ -33,7 +33,7 @@ const long = Buffer.concat(Array<Buffer>(512).fill(gzipSync(Buffer.alloc(MIB))))
 describe("a compressed request", () => {
   const plain = Buffer.concat([randomBytes(200_000), Buffer.alloc(300_000)]);
 
-  it.each<[Compression, Buffer]>([
+  it.each<[CompressionFormat, Buffer]>([
     ["gzip", gzipSync(plain)],
     ["gzip", Buffer.concat([gzipSync(plain.subarray(0, 9)), gzipSync(plain.subarray(9))])],
     ["deflate", deflateSync(plain)],

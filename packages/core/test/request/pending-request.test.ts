@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { TritonError } from "../../src/errors/triton-error.js";
 import type { PendingRequest } from "../../src/request/pending-request.js";
 import type { RequestObserver } from "../../src/request/request-observer.js";
 import { outcomeText, requestWith } from "../support/requests.js";

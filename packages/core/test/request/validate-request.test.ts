@@ -1,11 +1,9 @@
+import { type DataType, type ModelConfig, Tensor, type TensorSpec, wireShape } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import type { ModelConfig } from "../../src/config/model-config.js";
-import type { TensorSpec } from "../../src/config/tensor-spec.js";
+
 import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
 import { RequestValidator } from "../../src/request/validate-request.js";
-import type { DataType } from "../../src/tensor/data-type.js";
-import { wireShape } from "../../src/tensor/shape.js";
-import { Tensor } from "../../src/tensor/tensor.js";
+
 import { modelConfig } from "../support/model-config.js";
 import { requestWith, thrownText } from "../support/requests.js";
 import { ones } from "../support/tensors.js";

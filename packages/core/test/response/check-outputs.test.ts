@@ -1,8 +1,8 @@
+import { Tensor, type TensorSpec } from "@tritonjs/protocol";
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
-import type { TensorSpec } from "../../src/config/tensor-spec.js";
 import { OutputChecker } from "../../src/response/check-outputs.js";
-import { Tensor } from "../../src/tensor/tensor.js";
+
 import { modelConfig } from "../support/model-config.js";
 import { thrownText } from "../support/requests.js";
 import { fp32, ones } from "../support/tensors.js";

@@ -1,9 +1,9 @@
+import type { ModelDynamicBatching } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 import { Payload } from "../../src/batch/payload.js";
 import { DeadlineQueue } from "../../src/clock/deadline-queue.js";
 import { VirtualClock } from "../../src/clock/virtual-clock.js";
-import type { ModelDynamicBatching } from "../../src/config/model-config.js";
 import type { PendingRequest } from "../../src/request/pending-request.js";
 import { OrderedResponses } from "../../src/scheduler/dynamic-batch/ordered-responses.js";
 import { PriorityQueue } from "../../src/scheduler/priority-queue.js";

@@ -1,10 +1,10 @@
+import { type Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import { VirtualClock } from "../../src/clock/virtual-clock.js";
-import type { ModelOptions } from "../../src/config/model-options.js";
-import type { TensorSpec } from "../../src/config/tensor-spec.js";
-import { TritonError } from "../../src/errors/triton-error.js";
+import type { ModelOptions } from "../../src/config/options/model-options.js";
+
 import type { InferInit } from "../../src/request/inference-request-init.js";
 import type { RequestHandle } from "../../src/request/request-handle.js";
-import type { Tensor } from "../../src/tensor/tensor.js";
+
 import { Triton } from "../../src/triton.js";
 import { outcomeText } from "./requests.js";
 import { ones } from "./tensors.js";

@@ -1,7 +1,6 @@
-import type { EnsembleOptions, EnsembleStep } from "../../src/config/ensemble-options.js";
-import type { ModelConfig } from "../../src/config/model-config.js";
-import { resolveEnsemble } from "../../src/config/resolve-ensemble.js";
-import type { TensorSpec } from "../../src/config/tensor-spec.js";
+import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
+import type { EnsembleOptions, EnsembleStep } from "../../src/config/options/ensemble-options.js";
+import { resolveEnsemble } from "../../src/config/options/resolve-ensemble.js";
 
 const tensor = (name: string): TensorSpec => ({ name, dtype: "FP32", shape: [1] });
 

@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../../src/config/model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 import {
   emptyMessage,
   type FieldSchema,

@@ -1,8 +1,8 @@
-import { TritonError } from "../../src/errors/triton-error.js";
+import { type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
 import { PendingRequest } from "../../src/request/pending-request.js";
-import type { Tensor } from "../../src/tensor/tensor.js";
+
 import { ones } from "./tensors.js";
 
 /** A request to model `m`; its outcome is dropped unless `onResponse` is given. */

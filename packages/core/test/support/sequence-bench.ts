@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
+import type { ModelConfig } from "@tritonjs/protocol";
 import { DeadlineQueue } from "../../src/clock/deadline-queue.js";
 import { VirtualClock } from "../../src/clock/virtual-clock.js";
-import { initialStates } from "../../src/config/initial-states.js";
-import { planInstances } from "../../src/config/instances.js";
-import type { ModelConfig } from "../../src/config/model-config.js";
+import { initialStates } from "../../src/config/options/initial-states.js";
+import { planInstances } from "../../src/config/placement/instances.js";
 import type { Execution, ExecutionResult, Executor } from "../../src/instance/executor.js";
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";

@@ -1,7 +1,5 @@
+import { type DataType, elementByteSize, elementCount, type Shape, Tensor } from "@tritonjs/protocol";
 import fc from "fast-check";
-import { type DataType, elementByteSize } from "../../src/tensor/data-type.js";
-import { elementCount, type Shape } from "../../src/tensor/shape.js";
-import { Tensor } from "../../src/tensor/tensor.js";
 
 /** An FP32 tensor of these values. */
 export function fp32(shape: Shape, values: readonly number[]): Tensor {

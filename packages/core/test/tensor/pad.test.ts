@@ -1,9 +1,9 @@
+import { DATA_TYPES, type DataType, type Tensor } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DATA_TYPES, type DataType } from "../../src/tensor/data-type.js";
 import { cutTo, elementOf, padRows } from "../../src/tensor/pad.js";
 import { sliceRows } from "../../src/tensor/slice.js";
-import type { Tensor } from "../../src/tensor/tensor.js";
+
 import { bits, fp32, tensors } from "../support/tensors.js";
 
 /** Tensors of one data type and rank, with random shapes. */

@@ -1,7 +1,7 @@
+import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { emptyModelInput, emptyModelOutput } from "../../src/config/defaults.js";
+import { emptyModelInput, emptyModelOutput } from "../../src/config/schema/defaults.js";
 import { reshapeRule } from "../../src/tensor/reshape-rule.js";
-import { Tensor } from "../../src/tensor/tensor.js";
 import { Triton } from "../../src/triton.js";
 
 const tensor = (shape: readonly number[]) =>

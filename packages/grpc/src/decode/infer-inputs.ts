@@ -1,5 +1,6 @@
-import { type DataType, isDataType, type RequestRegions, Tensor, wireShape } from "@tritonjs/core";
+import type { RequestRegions } from "@tritonjs/core/frontend";
 import type { inference } from "@tritonjs/grpc-messages";
+import { type DataType, isDataType, Tensor, wireShape } from "@tritonjs/protocol";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
 import { decodeTypedContents } from "./typed-contents.js";

@@ -1,5 +1,5 @@
-import { type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
 import type { inference } from "@tritonjs/grpc-messages";
+import { type Parameters, type ParameterValue, TritonError } from "@tritonjs/protocol";
 import { invalidArgument } from "./invalid-argument.js";
 
 type Parameter = inference.InferParameter.$Properties;

@@ -1,5 +1,6 @@
-import { type ReadyModel, TritonError } from "@tritonjs/core";
+import type { ReadyModel } from "@tritonjs/core/frontend";
 import { decodeMessage, eachField, inference } from "@tritonjs/grpc-messages";
+import { TritonError } from "@tritonjs/protocol";
 import type { RequestDecoder } from "../transport/method.js";
 import { invalidArgument } from "./invalid-argument.js";
 

@@ -1,12 +1,6 @@
-import {
-  type InferInit,
-  NO_PARAMETERS,
-  type Parameters,
-  type RequestRegions,
-  type RequestTrace,
-  type Tensor,
-} from "@tritonjs/core";
+import type { InferInit, RequestRegions, RequestTrace } from "@tritonjs/core/frontend";
 import type { inference } from "@tritonjs/grpc-messages";
+import { NO_PARAMETERS, type Parameters, type Tensor } from "@tritonjs/protocol";
 import { decodeInputs } from "./infer-inputs.js";
 import { decodeInferParameters, type InferParameters } from "./infer-parameters.js";
 import { decodeOutputForms, NO_FORMS, type OutputForms, requestedOutputNames } from "./requested-outputs.js";
@@ -18,7 +12,7 @@ const NO_NAMES: readonly string[] = [];
  * A request as its message has it: the model's request is made of it directly. `outputs` and `enableEmptyFinalResponse`
  * say how to answer.
  */
-export class DecodedRequest implements InferInit, InferParameters {
+export class DecodedMessage implements InferInit, InferParameters {
   id = "";
   inputs = NO_INPUTS;
   requestedOutputs = NO_NAMES;
@@ -44,8 +38,8 @@ export function decodeInferRequest(
   message: inference.ModelInferRequest,
   forwarded: Parameters,
   regions: RequestRegions,
-): DecodedRequest {
-  const request = new DecodedRequest();
+): DecodedMessage {
+  const request = new DecodedMessage();
   request.id = message.id;
   decodeInferParameters(message.parameters, forwarded, request);
   request.inputs = decodeInputs(message, regions);

@@ -1,4 +1,4 @@
-import { type ReasonOf, TritonError } from "@tritonjs/core";
+import { type ReasonOf, TritonError } from "@tritonjs/protocol";
 
 /** The error of a request that cannot be understood. */
 export function invalidArgument(message: string, reason?: ReasonOf<"INVALID_ARG">): TritonError {

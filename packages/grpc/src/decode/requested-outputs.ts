@@ -1,4 +1,4 @@
-import type { RegionRange, RequestRegions } from "@tritonjs/core";
+import type { RegionRange, RequestRegions } from "@tritonjs/core/frontend";
 import type { inference } from "@tritonjs/grpc-messages";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";

@@ -1,5 +1,6 @@
-import type { RequestedRange, TritonError } from "@tritonjs/core";
+import type { RequestedRange } from "@tritonjs/core/frontend";
 import type { inference } from "@tritonjs/grpc-messages";
+import type { TritonError } from "@tritonjs/protocol";
 import { invalidArgument } from "./invalid-argument.js";
 
 /** An input or a requested output, as far as its parameters go. */

@@ -1,5 +1,5 @@
-import { type DataType, type Shape, Tensor } from "@tritonjs/core";
 import { ContentsError, type inference, typedElements } from "@tritonjs/grpc-messages";
+import { type DataType, type Shape, Tensor } from "@tritonjs/protocol";
 import { invalidArgument } from "./invalid-argument.js";
 
 const NO_BYTES = new Uint8Array(0);

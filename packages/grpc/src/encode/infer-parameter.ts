@@ -1,5 +1,5 @@
-import type { Parameters } from "@tritonjs/core";
 import { encodeParameter, type inference } from "@tritonjs/grpc-messages";
+import type { Parameters } from "@tritonjs/protocol";
 
 type Parameter = inference.InferParameter.$Properties;
 

@@ -1,5 +1,5 @@
-import { TritonError } from "@tritonjs/core";
 import { encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { TritonError } from "@tritonjs/protocol";
 
 /*
  * A response on the wire, without copying its outputs:
@@ -29,7 +29,7 @@ export function encodeInferResponseParts(message: ResponseMessage): Uint8Array[]
     parts.push(prefix(RAW_OUTPUT_CONTENTS_TAG, contents.byteLength));
     if (contents.byteLength > 0) parts.push(contents);
   }
-  checkSize(byteLength(parts));
+  checkSize(partsByteLength(parts));
   return parts;
 }
 
@@ -40,13 +40,13 @@ export function encodeStreamResponseParts(message: StreamMessage): Uint8Array[] 
   if (errorMessage) parts.push(encodeMessage(inference.ModelStreamInferResponse, { errorMessage }));
   if (inferResponse != null) {
     const response = encodeInferResponseParts(inferResponse);
-    parts.push(prefix(INFER_RESPONSE_TAG, byteLength(response)), ...response);
+    parts.push(prefix(INFER_RESPONSE_TAG, partsByteLength(response)), ...response);
   }
   return parts;
 }
 
 /** Bytes of all parts together. */
-export function byteLength(parts: readonly Uint8Array[]): number {
+export function partsByteLength(parts: readonly Uint8Array[]): number {
   return parts.reduce((total, part) => total + part.byteLength, 0);
 }
 

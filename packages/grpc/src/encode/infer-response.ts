@@ -1,4 +1,4 @@
-import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core";
+import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core/frontend";
 import type { inference } from "@tritonjs/grpc-messages";
 import type { OutputForms } from "../decode/requested-outputs.js";
 import { encodeParameters } from "./infer-parameter.js";

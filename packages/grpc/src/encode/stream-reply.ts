@@ -1,6 +1,7 @@
-import { type InferenceResponse, type ReadyModel, TritonError } from "@tritonjs/core";
+import type { InferenceResponse, ReadyModel } from "@tritonjs/core/frontend";
 import type { inference } from "@tritonjs/grpc-messages";
-import type { DecodedRequest } from "../decode/infer-request.js";
+import { TritonError } from "@tritonjs/protocol";
+import type { DecodedMessage } from "../decode/infer-request.js";
 import { encodeInferResponse } from "./infer-response.js";
 
 type Request = inference.ModelInferRequest;
@@ -12,7 +13,7 @@ const FINAL_RESPONSE = "triton_final_response";
 export function encodeStreamReply(
   request: Request,
   model: ReadyModel,
-  { outputs }: DecodedRequest,
+  { outputs }: DecodedMessage,
   outcome: InferenceResponse | TritonError,
   final: boolean,
 ): StreamMessage {

@@ -1,4 +1,5 @@
-import { headerPattern, isReservedParameter, NO_PARAMETERS, type Parameters } from "@tritonjs/core";
+import { headerPattern } from "@tritonjs/core/frontend";
+import { isReservedParameter, NO_PARAMETERS, type Parameters } from "@tritonjs/protocol";
 import { invalidArgument } from "../decode/invalid-argument.js";
 import type { CallHeaders } from "../transport/call.js";
 

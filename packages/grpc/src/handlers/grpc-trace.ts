@@ -1,4 +1,4 @@
-import type { RequestTrace, Tracing } from "@tritonjs/core";
+import type { RequestTrace, Tracing } from "@tritonjs/core/frontend";
 import type { CallHeaders } from "../transport/call.js";
 
 /** The trace of a request of gRPC: what this frontend adds to it. */

@@ -1,4 +1,4 @@
-import type { InferenceService } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core/frontend";
 import { grpc } from "@tritonjs/grpc-messages";
 import type { ResponseStream } from "../transport/call.js";
 import { type Method, serverStream } from "../transport/method.js";

@@ -1,23 +1,21 @@
 import {
   type InferenceResponse,
-  isDecoupled,
-  isTimeout,
   type PinnedModel,
   RequestRegions,
   type RequestShare,
-  TritonError,
-} from "@tritonjs/core";
+} from "@tritonjs/core/frontend";
 import { type inference, inferencePath } from "@tritonjs/grpc-messages";
-import { type DecodedRequest, decodeInferRequest } from "../decode/infer-request.js";
+import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
+import { type DecodedMessage, decodeInferRequest } from "../decode/infer-request.js";
 import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeStreamResponseParts } from "../encode/infer-response-parts.js";
 import { encodeEmptyFinal, encodeRefusal, encodeStreamReply } from "../encode/stream-reply.js";
 import type { DuplexStream } from "../transport/call.js";
 import { duplex, type Method } from "../transport/method.js";
 import { GrpcSampler } from "./grpc-trace.js";
-import type { InferContext } from "./infer.js";
+import type { InferHandlerContext } from "./infer.js";
 import { OpenRequests } from "./open-requests.js";
-import { OrderedResponses, type Place } from "./ordered-responses.js";
+import { OrderedStreamResponses, type Place } from "./ordered-responses.js";
 
 type RequestMessage = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
@@ -26,7 +24,7 @@ type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 const ERROR_MODE_HEADER = "triton_grpc_error";
 
 /** `ModelStreamInfer`. */
-export function streamInferMethods(context: InferContext): Method[] {
+export function streamInferMethods(context: InferHandlerContext): Method[] {
   return [
     duplex(
       {
@@ -47,9 +45,9 @@ export function streamInferMethods(context: InferContext): Method[] {
  */
 class InferStream {
   readonly #stream: DuplexStream<RequestMessage, StreamMessage>;
-  readonly #context: InferContext;
+  readonly #context: InferHandlerContext;
   readonly #endOnError: boolean;
-  readonly #ordered = new OrderedResponses<StreamMessage>(
+  readonly #ordered = new OrderedStreamResponses<StreamMessage>(
     (message) => this.#write(message),
     (error) => this.#end(error),
   );
@@ -59,7 +57,7 @@ class InferStream {
   #behind = false;
   #ended = false;
 
-  constructor(stream: DuplexStream<RequestMessage, StreamMessage>, context: InferContext) {
+  constructor(stream: DuplexStream<RequestMessage, StreamMessage>, context: InferHandlerContext) {
     this.#stream = stream;
     this.#context = context;
     this.#sampler = new GrpcSampler(context.service.tracing);
@@ -146,7 +144,7 @@ class InferStream {
   #reply(
     message: RequestMessage,
     model: PinnedModel,
-    decoded: DecodedRequest,
+    decoded: DecodedMessage,
     outcome: InferenceResponse | TritonError | undefined,
     final: boolean,
     place: Place<StreamMessage> | undefined,

@@ -1,13 +1,12 @@
 import {
   type InferenceResponse,
   type InferenceService,
-  isDecoupled,
   type PinnedModel,
   type ReadyModel,
   RequestRegions,
-  TritonError,
-} from "@tritonjs/core";
+} from "@tritonjs/core/frontend";
 import { type inference, inferencePath } from "@tritonjs/grpc-messages";
+import { isDecoupled, TritonError } from "@tritonjs/protocol";
 import { decodeInferRequest } from "../decode/infer-request.js";
 import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeInferResponse } from "../encode/infer-response.js";
@@ -21,7 +20,7 @@ import type { Shutdown } from "./shutdown.js";
 type InferMessage = inference.ModelInferResponse.$Properties;
 
 /** What inference needs besides its messages. */
-export interface InferContext {
+export interface InferHandlerContext {
   readonly service: InferenceService;
   readonly forwardHeaders: HeaderForwarding;
   readonly shutdown: Shutdown;
@@ -31,7 +30,7 @@ export interface InferContext {
 const MOST_KEPT_BYTES = 64 * 1024;
 
 /** `ModelInfer`. */
-export function inferMethods(context: InferContext): Method[] {
+export function inferMethods(context: InferHandlerContext): Method[] {
   const sampler = new GrpcSampler(context.service.tracing);
   return [
     unary(
@@ -47,7 +46,7 @@ export function inferMethods(context: InferContext): Method[] {
 }
 
 function modelInfer(
-  context: InferContext,
+  context: InferHandlerContext,
   message: inference.ModelInferRequest,
   call: Call,
   sampler: GrpcSampler,
@@ -75,7 +74,7 @@ function refuseDecoupled({ config }: ReadyModel): void {
 }
 
 function inferOne(
-  { service, forwardHeaders, shutdown }: InferContext,
+  { service, forwardHeaders, shutdown }: InferHandlerContext,
   model: PinnedModel,
   message: inference.ModelInferRequest,
   call: Call,

@@ -1,5 +1,6 @@
-import { type InferenceService, type Log, TritonError } from "@tritonjs/core";
+import type { InferenceService, Log } from "@tritonjs/core/frontend";
 import { inference, inferencePath } from "@tritonjs/grpc-messages";
+import { TritonError } from "@tritonjs/protocol";
 import { type Method, unary } from "../transport/method.js";
 
 type Setting = inference.LogSettingsRequest.SettingValue.$Properties;

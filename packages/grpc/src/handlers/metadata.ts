@@ -1,4 +1,4 @@
-import type { InferenceService } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core/frontend";
 import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { type Method, unary } from "../transport/method.js";
 

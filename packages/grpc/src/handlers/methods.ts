@@ -1,9 +1,9 @@
-import { AccessGate, type InferenceService } from "@tritonjs/core";
+import { AccessGate, type InferenceService } from "@tritonjs/core/frontend";
 import type { Method } from "../transport/method.js";
 import { headerForwarding } from "./forward-headers.js";
 import { healthMethods } from "./health.js";
 import { healthWatchMethods } from "./health-watch.js";
-import { type InferContext, inferMethods } from "./infer.js";
+import { type InferHandlerContext, inferMethods } from "./infer.js";
 import { streamInferMethods } from "./infer-stream.js";
 import { logMethods } from "./log.js";
 import { metadataMethods } from "./metadata.js";
@@ -31,7 +31,7 @@ export function protocolMethods(
   options: HandlerOptions,
   shutdown: Shutdown,
 ): Method[] {
-  const context: InferContext = {
+  const context: InferHandlerContext = {
     service,
     forwardHeaders: headerForwarding(options.headerForwardPattern),
     shutdown,

@@ -1,4 +1,4 @@
-import type { RequestHandle } from "@tritonjs/core";
+import type { RequestHandle } from "@tritonjs/core/frontend";
 
 /** A request of a stream that is not answered yet. */
 export interface OpenRequest {

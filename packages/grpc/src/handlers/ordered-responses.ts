@@ -1,4 +1,4 @@
-import type { TritonError } from "@tritonjs/core";
+import type { TritonError } from "@tritonjs/protocol";
 
 /**
  * Puts responses in the order of their requests:
@@ -6,7 +6,7 @@ import type { TritonError } from "@tritonjs/core";
  *   opened:   [ A ]--[ B ]--[ C ]        A: nothing yet   B: b1, b2, closed   C: c1
  *   A closes: a1, b1, b2 are written, C is next
  */
-export class OrderedResponses<M> {
+export class OrderedStreamResponses<M> {
   readonly #write: (message: M) => void;
   readonly #fail: (error: TritonError) => void;
   /** A list through the places: a `Set` that lives as long as the stream would keep answered requests alive. */
@@ -47,9 +47,9 @@ export class Place<M> {
   error: TritonError | undefined;
   /** The place after this one. */
   next: Place<M> | undefined;
-  readonly #order: OrderedResponses<M>;
+  readonly #order: OrderedStreamResponses<M>;
 
-  constructor(order: OrderedResponses<M>) {
+  constructor(order: OrderedStreamResponses<M>) {
     this.#order = order;
   }
 

@@ -1,5 +1,7 @@
-import { type InferenceService, type LoadParameters, TritonError } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core/frontend";
+import type { LoadParameters } from "@tritonjs/core/types";
 import { inference, inferencePath } from "@tritonjs/grpc-messages";
+import { TritonError } from "@tritonjs/protocol";
 import { invalidArgument } from "../decode/invalid-argument.js";
 import { type Method, unary } from "../transport/method.js";
 

@@ -1,10 +1,6 @@
-import {
-  type AccessGate,
-  type EndpointGroup,
-  type Restriction,
-  type Restrictions,
-  TritonError,
-} from "@tritonjs/core";
+import type { AccessGate, Restriction, Restrictions } from "@tritonjs/core/frontend";
+import type { EndpointGroup } from "@tritonjs/core/types";
+import { TritonError } from "@tritonjs/protocol";
 import type { Call, DuplexStream, ResponseStream } from "../transport/call.js";
 import type { Method } from "../transport/method.js";
 

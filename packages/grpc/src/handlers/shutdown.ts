@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 
 /**
  * The stop of a frontend, as its calls see it: once it has begun, requests are refused; when the time for those

@@ -4,10 +4,10 @@ import {
   readTraceLevels,
   readTraceNumber,
   type TraceChanges,
-  TritonError,
   traceSettingTexts,
-} from "@tritonjs/core";
+} from "@tritonjs/core/frontend";
 import { inference, inferencePath } from "@tritonjs/grpc-messages";
+import { TritonError } from "@tritonjs/protocol";
 import { type Method, unary } from "../transport/method.js";
 
 type Settings = Readonly<Record<string, inference.TraceSettingRequest.SettingValue.$Properties>>;

@@ -1,4 +1,4 @@
-import type { RequestShare } from "@tritonjs/core";
+import type { RequestShare } from "@tritonjs/core/frontend";
 
 /** Headers that a client sent with its call. Names are in lower case. */
 export interface CallHeaders {

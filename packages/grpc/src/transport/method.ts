@@ -1,4 +1,4 @@
-import { type EndpointGroup, TritonError } from "@tritonjs/core";
+import type { EndpointGroup } from "@tritonjs/core/types";
 import {
   decodeMessage,
   encodeMessage,
@@ -6,6 +6,7 @@ import {
   type MessageDecoder,
   type MessageEncoder,
 } from "@tritonjs/grpc-messages";
+import { TritonError } from "@tritonjs/protocol";
 import { STATUS } from "../status-from-code.js";
 import type { Call, DuplexStream, ResponseStream } from "./call.js";
 import { RefusedCall } from "./refused-call.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { type CallStatus, sendable, statusFromError } from "../status-from-code.js";
 
 /** Ends a call with a status of the transport, not of the service. */

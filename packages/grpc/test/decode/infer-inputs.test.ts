@@ -1,6 +1,7 @@
 import { status } from "@grpc/grpc-js";
-import { RequestRegions, SharedMemory, shapeToString } from "@tritonjs/core";
+import { RequestRegions, SharedMemory } from "@tritonjs/core/frontend";
 import { decodeMessage, encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { shapeToString } from "@tritonjs/protocol";
 import { describe, expect, test } from "vitest";
 import { decodeInputs } from "../../src/decode/infer-inputs.js";
 import { FakeService } from "../support/fake-service.js";

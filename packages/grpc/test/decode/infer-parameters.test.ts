@@ -1,6 +1,6 @@
-import { RequestRegions, SharedMemory } from "@tritonjs/core";
-import type { inference } from "@tritonjs/grpc-messages";
-import { decodeMessage, encodeMessage, inference as messages } from "@tritonjs/grpc-messages";
+import { RequestRegions, SharedMemory } from "@tritonjs/core/frontend";
+import { decodeMessage, encodeMessage, type inference, inference as messages } from "@tritonjs/grpc-messages";
+
 import { describe, expect, test } from "vitest";
 import { decodeInferParameters, type InferParameters } from "../../src/decode/infer-parameters.js";
 import { decodeOutputForms, requestedOutputNames } from "../../src/decode/requested-outputs.js";

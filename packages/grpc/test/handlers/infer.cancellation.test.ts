@@ -1,6 +1,6 @@
 import { connect } from "node:http2";
 import { status } from "@grpc/grpc-js";
-import type { InferenceRequest } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/frontend";
 import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { expect, test } from "vitest";
 import { FakeService, responseTo } from "../support/fake-service.js";

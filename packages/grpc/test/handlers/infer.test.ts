@@ -1,5 +1,6 @@
 import { status } from "@grpc/grpc-js";
-import { decodeBytes, Tensor, TritonError } from "@tritonjs/core";
+import { Tensor, TritonError } from "@tritonjs/core";
+import { decodeBytes } from "@tritonjs/protocol";
 import { expect, test } from "vitest";
 import { FakeService, responseTo } from "../support/fake-service.js";
 import { currentTransport, overEachTransport } from "../support/over-each-transport.js";

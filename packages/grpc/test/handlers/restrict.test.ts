@@ -1,5 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { ENDPOINT_GROUPS } from "@tritonjs/core";
+import { ENDPOINT_GROUPS } from "@tritonjs/core/frontend";
 import { grpc, inference } from "@tritonjs/grpc-messages";
 import { expect, test } from "vitest";
 import { protocolMethods } from "../../src/handlers/methods.js";

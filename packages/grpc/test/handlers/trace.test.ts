@@ -1,5 +1,6 @@
 import { status } from "@grpc/grpc-js";
-import { realClock, Tracing } from "@tritonjs/core";
+import { Tracing } from "@tritonjs/core/frontend";
+import { realClock } from "@tritonjs/core/testing";
 import { inference } from "@tritonjs/grpc-messages";
 import { describe, expect, test } from "vitest";
 import { FakeService } from "../support/fake-service.js";

@@ -1,16 +1,14 @@
+import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/core";
 import {
   InferenceRequest,
   type InferenceResponse,
   type InferenceService,
   Log,
-  type ModelConfig,
-  NO_PARAMETERS,
   type PinnedModel,
   RequestMemory,
   SharedMemory,
-  type Tensor,
-  TritonError,
-} from "@tritonjs/core";
+} from "@tritonjs/core/frontend";
+import { NO_PARAMETERS } from "@tritonjs/protocol";
 
 /** A configuration with only the fields that a test gives it. */
 export function modelConfig(name: string, config: Partial<ModelConfig> = {}): ModelConfig {

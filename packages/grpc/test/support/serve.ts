@@ -1,5 +1,6 @@
 import { Server, ServerCredentials } from "@grpc/grpc-js";
-import type { Frontend, FrontendAddress, InferenceService } from "@tritonjs/core";
+import type { Frontend } from "@tritonjs/core";
+import type { FrontendAddress, InferenceService } from "@tritonjs/core/frontend";
 import { onTestFinished } from "vitest";
 import { GRPC_DEFAULTS } from "../../src/grpc-options.js";
 import { addV2Service, type GrpcOptions, grpc } from "../../src/index.js";

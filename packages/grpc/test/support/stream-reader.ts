@@ -1,5 +1,5 @@
 import type { ClientDuplexStream, ServiceError } from "@grpc/grpc-js";
-import type { InferenceRequest } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/frontend";
 import type { inference } from "@tritonjs/grpc-messages";
 import { FakeService, responseTo } from "./fake-service.js";
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import { deflateSync, gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
-import { type InferenceRequest, RequestMemory } from "@tritonjs/core";
+import { type InferenceRequest, RequestMemory } from "@tritonjs/core/frontend";
 import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FakeService } from "../support/fake-service.js";

@@ -1,10 +1,5 @@
-import {
-  type InferInit,
-  NO_PARAMETERS,
-  type Parameters,
-  type RequestTrace,
-  type Tensor,
-} from "@tritonjs/core";
+import type { InferInit, RequestTrace } from "@tritonjs/core/frontend";
+import { NO_PARAMETERS, type Parameters, type Tensor } from "@tritonjs/protocol";
 import { ALL_IN_JSON, type OutputForms } from "./requested-outputs.js";
 
 const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();

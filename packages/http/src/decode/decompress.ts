@@ -1,4 +1,5 @@
-import { TritonError, UnpackFault } from "@tritonjs/core";
+import { UnpackFault } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
 import { ClientGone } from "../exchange/body-buffer.js";
 import type { Exchange } from "../routes/route.js";
 

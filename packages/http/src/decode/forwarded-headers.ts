@@ -1,4 +1,4 @@
-import { isReservedParameter, type Parameters, type ParameterValue, TritonError } from "@tritonjs/core";
+import { isReservedParameter, type Parameters, type ParameterValue, TritonError } from "@tritonjs/protocol";
 
 /**
  * Adds the headers whose names match to the parameters for the model, as strings under the names that were sent.

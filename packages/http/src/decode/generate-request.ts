@@ -1,11 +1,11 @@
+import type { ReadyModel } from "@tritonjs/core/frontend";
 import {
   type DataType,
   fromConfigDataType,
   type ParameterValue,
-  type ReadyModel,
   type Tensor,
   TritonError,
-} from "@tritonjs/core";
+} from "@tritonjs/protocol";
 import { asText, find, isArray, members } from "../json/access.js";
 import { type JsonArray, JsonObject, type JsonValue, PackedNumbers } from "../json/json-value.js";
 import { elementsOf, parseJson } from "../json/parse-json.js";

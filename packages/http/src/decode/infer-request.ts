@@ -1,4 +1,5 @@
-import { type ReadyModel, type RequestRegions, TritonError } from "@tritonjs/core";
+import type { ReadyModel, RequestRegions } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
 import { asText, find } from "../json/access.js";
 import { parseJson } from "../json/parse-json.js";
 import { maxNumbers } from "../limits.js";

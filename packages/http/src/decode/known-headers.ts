@@ -1,4 +1,5 @@
-import { type DataType, NO_PARAMETERS, type ReadyModel } from "@tritonjs/core";
+import type { ReadyModel } from "@tritonjs/core/frontend";
+import { type DataType, NO_PARAMETERS } from "@tritonjs/protocol";
 import type { DecodedRequest } from "./decoded-request.js";
 
 /** An input whose bytes follow the JSON. */

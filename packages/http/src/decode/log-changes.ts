@@ -1,4 +1,6 @@
-import { type Log, type LogFormat, type LogSettings, TritonError } from "@tritonjs/core";
+import type { Log, LogSettings } from "@tritonjs/core/frontend";
+import type { LogFormat } from "@tritonjs/core/types";
+import { TritonError } from "@tritonjs/protocol";
 import { asBoolean, asText, asUnsigned, find } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import type { PlainJson } from "../json/write-json.js";

@@ -1,4 +1,5 @@
-import { elementByteSize, fromConfigDataType, type ReadyModel, Tensor, TritonError } from "@tritonjs/core";
+import type { ReadyModel } from "@tritonjs/core/frontend";
+import { elementByteSize, fromConfigDataType, Tensor, TritonError } from "@tritonjs/protocol";
 import { DecodedRequest } from "./decoded-request.js";
 import { ALL_IN_BINARY } from "./requested-outputs.js";
 

@@ -6,7 +6,7 @@ import {
   Tensor,
   TritonError,
   wireShape,
-} from "@tritonjs/core";
+} from "@tritonjs/protocol";
 import { asArray, member } from "../json/access.js";
 import type { JsonArray, JsonValue } from "../json/json-value.js";
 import { readNumbers } from "./read-numbers.js";

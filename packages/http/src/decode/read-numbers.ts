@@ -1,4 +1,4 @@
-import { type DataType, type Shape, Tensor, TritonError, typedArrayFor } from "@tritonjs/core";
+import { type DataType, type Shape, Tensor, TritonError, typedArrayFor } from "@tritonjs/protocol";
 import { asBoolean, asDouble, asInteger, asUnsigned, isArray } from "../json/access.js";
 import { type JsonArray, type JsonValue, PackedNumbers } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";

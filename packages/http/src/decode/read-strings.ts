@@ -1,4 +1,4 @@
-import { type Shape, Tensor } from "@tritonjs/core";
+import { type Shape, Tensor } from "@tritonjs/protocol";
 import { asBytes, isArray } from "../json/access.js";
 import type { JsonArray, JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";

@@ -1,4 +1,5 @@
-import { type ReadyModel, type RequestRegions, Tensor, TritonError, wireShape } from "@tritonjs/core";
+import type { ReadyModel, RequestRegions } from "@tritonjs/core/frontend";
+import { Tensor, TritonError, wireShape } from "@tritonjs/protocol";
 import { asArray, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";

@@ -1,4 +1,4 @@
-import { type ParameterValue, TritonError } from "@tritonjs/core";
+import { type ParameterValue, TritonError } from "@tritonjs/protocol";
 import { asBoolean, asText, asUnsigned, find, isInteger, isUnsigned, members } from "../json/access.js";
 import { JsonDouble, type JsonValue } from "../json/json-value.js";
 import type { DecodedRequest } from "./decoded-request.js";

@@ -1,4 +1,5 @@
-import { type RegionRange, type RequestRegions, TritonError } from "@tritonjs/core";
+import type { RegionRange, RequestRegions } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
 import { asArray, asBoolean, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { asArray, asUnsigned } from "../json/access.js";
 import { type JsonValue, PackedNumbers } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";

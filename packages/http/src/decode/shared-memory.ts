@@ -1,4 +1,4 @@
-import type { RequestedRange } from "@tritonjs/core";
+import type { RequestedRange } from "@tritonjs/core/frontend";
 import { asText, asUnsigned, find } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { MAX_TENSORS } from "../limits.js";
 
 /** @throws TritonError INVALID_ARG when a request names more tensors than any request to its model has reason to. */

@@ -1,10 +1,5 @@
-import {
-  readTraceCount,
-  readTraceLevels,
-  readTraceNumber,
-  type TraceChanges,
-  TritonError,
-} from "@tritonjs/core";
+import { readTraceCount, readTraceLevels, readTraceNumber, type TraceChanges } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
 import { asArray, asText, find } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";

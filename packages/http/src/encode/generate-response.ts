@@ -1,4 +1,5 @@
-import type { InferenceResponse, ParameterValue, Tensor } from "@tritonjs/core";
+import type { InferenceResponse } from "@tritonjs/core/frontend";
+import type { ParameterValue, Tensor } from "@tritonjs/protocol";
 import { ByteWriter } from "../json/byte-writer.js";
 import { writeJson } from "../json/write-json.js";
 import { writeTensorData } from "./tensor-data.js";

@@ -1,4 +1,5 @@
-import { classify, type InferenceResponse, type ReadyModel, type Tensor } from "@tritonjs/core";
+import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core/frontend";
+import type { Tensor } from "@tritonjs/protocol";
 import type { OutputForm, OutputForms } from "../decode/requested-outputs.js";
 import { ByteWriter } from "../json/byte-writer.js";
 import { writeJson } from "../json/write-json.js";

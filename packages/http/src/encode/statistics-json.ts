@@ -1,4 +1,4 @@
-import type { ModelStatisticsReport } from "@tritonjs/core";
+import type { ModelStatisticsReport } from "@tritonjs/protocol";
 import type { PlainJson } from "../json/write-json.js";
 
 type Duration = ModelStatisticsReport["inferenceStats"]["success"];

@@ -1,4 +1,4 @@
-import { type Tensor, TritonError } from "@tritonjs/core";
+import { type Tensor, TritonError } from "@tritonjs/protocol";
 import type { ByteWriter } from "../json/byte-writer.js";
 
 type Elements = Tensor["elements"];

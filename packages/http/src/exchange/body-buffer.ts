@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { MAX_CHUNKS, maxBodySize } from "../limits.js";
 
 const FIRST_CAPACITY = 16 * 1024;

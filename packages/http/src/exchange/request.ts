@@ -1,4 +1,4 @@
-import type { RequestShare } from "@tritonjs/core";
+import type { RequestShare } from "@tritonjs/core/frontend";
 
 /** One request as the routes see it, whichever server received it. */
 export interface V2Request {

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { type PlainJson, toJsonBytes } from "../json/write-json.js";
 import { statusFromCode } from "../status-from-code.js";
 import type { V2Request } from "./request.js";

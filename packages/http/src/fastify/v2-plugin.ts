@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { InferenceService } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core/frontend";
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { NodeV2Request } from "../node/node-request.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { type JsonArray, JsonDouble, JsonObject, type JsonValue, PackedNumbers } from "./json-value.js";
 import { decodeText } from "./text.js";
 

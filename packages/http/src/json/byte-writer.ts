@@ -1,4 +1,4 @@
-import { doubleText } from "@tritonjs/core/tensor";
+import { doubleText } from "@tritonjs/protocol";
 import { encodeText } from "./text.js";
 import { MAX_DOUBLE_BYTES, writeDouble } from "./write-double.js";
 

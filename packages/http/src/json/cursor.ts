@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from "./ascii.js";
 
 /** A place in a JSON text. Reading past the end yields `undefined`, which like NUL ends the document. */

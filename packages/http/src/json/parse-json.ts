@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { DEFAULT_MAX_INPUT_SIZE, MAX_JSON_VALUES, maxNumbers } from "../limits.js";
 import {
   CLOSE_BRACE,

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { MAX_DATA_DEPTH } from "../limits.js";
 import {
   CARRIAGE_RETURN,

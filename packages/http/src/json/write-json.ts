@@ -1,4 +1,4 @@
-import { numberText } from "@tritonjs/core/tensor";
+import { numberText } from "@tritonjs/protocol";
 import { ByteWriter } from "./byte-writer.js";
 
 /** What the answers other than inferences are made of. Members that are undefined are left out. */

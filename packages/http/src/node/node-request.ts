@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { RequestShare } from "@tritonjs/core";
+import type { RequestShare } from "@tritonjs/core/frontend";
 import type { V2Request } from "../exchange/request.js";
 import { readMessage } from "./read-message.js";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { RequestShare } from "@tritonjs/core";
+import type { RequestShare } from "@tritonjs/core/frontend";
 import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
 
 const NO_BYTES = new Uint8Array(0);

@@ -1,4 +1,5 @@
-import { type EndpointGroup, VERSION } from "@tritonjs/core";
+import { VERSION } from "@tritonjs/core/frontend";
+import type { EndpointGroup } from "@tritonjs/core/types";
 import type { PlainJson } from "../json/write-json.js";
 import { schemas } from "./schemas.js";
 

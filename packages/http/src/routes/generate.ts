@@ -1,10 +1,5 @@
-import {
-  type InferenceResponse,
-  type PinnedModel,
-  type RequestHandle,
-  type RequestShare,
-  TritonError,
-} from "@tritonjs/core";
+import type { InferenceResponse, PinnedModel, RequestHandle, RequestShare } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
 import type { DecodedRequest } from "../decode/decoded-request.js";
 import { decodeGenerateRequest } from "../decode/generate-request.js";
 import { encodeGenerateResponse } from "../encode/generate-response.js";
@@ -14,7 +9,7 @@ import type { V2Response } from "../exchange/response.js";
 import { toJsonBytes } from "../json/write-json.js";
 import { statusFromCode } from "../status-from-code.js";
 import { traceReceived } from "./http-trace.js";
-import { type Exchange, modelPath, type Route } from "./route.js";
+import { type Exchange, modelRoutePath, type Route } from "./route.js";
 import { startOrRefuse, turnAtFullQueue } from "./run-inference.js";
 
 const NOT_ONE =
@@ -27,14 +22,14 @@ const EVENT_END = Buffer.from("\n\n");
 /** Inference for text: one flat object in, one out, or a stream of server-sent events. */
 export const generateRoutes: readonly Route[] = [
   {
-    path: modelPath("generate"),
+    path: modelRoutePath("generate"),
     methods: ["POST"],
     group: "inference",
     errorType: "application/json",
     handle: generate,
   },
   {
-    path: modelPath("generate_stream"),
+    path: modelRoutePath("generate_stream"),
     methods: ["POST"],
     group: "inference",
     errorType: "application/json",

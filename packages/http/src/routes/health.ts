@@ -1,5 +1,5 @@
 import { emptyResponse, faultResponse } from "../exchange/response.js";
-import { modelPath, type Route } from "./route.js";
+import { modelRoutePath, type Route } from "./route.js";
 
 /** Liveness, readiness, and readiness of a model. The answer is the status; there is no body. */
 export const healthRoutes: readonly Route[] = [
@@ -18,7 +18,7 @@ export const healthRoutes: readonly Route[] = [
     handle: async ({ service }) => emptyResponse((await service.checkReady()) ? 200 : 400, "text/plain"),
   },
   {
-    path: modelPath("ready"),
+    path: modelRoutePath("ready"),
     methods: ["GET"],
     group: "health",
     errorType: "text/plain",

@@ -1,4 +1,4 @@
-import type { InferenceService, RequestTrace, Tracing } from "@tritonjs/core";
+import type { InferenceService, RequestTrace, Tracing } from "@tritonjs/core/frontend";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 
 /** The trace of a request of HTTP: what this frontend adds to it. */

@@ -1,4 +1,5 @@
-import { isDecoupled, type ReadyModel, RequestRegions, TritonError } from "@tritonjs/core";
+import { type ReadyModel, RequestRegions } from "@tritonjs/core/frontend";
+import { isDecoupled, TritonError } from "@tritonjs/protocol";
 import { decompress, type RequestEncoding, requestEncoding } from "../decode/decompress.js";
 import { forwardHeaders } from "../decode/forwarded-headers.js";
 import { decodeInferRequest, inferenceHeaderLength } from "../decode/infer-request.js";
@@ -9,12 +10,12 @@ import { firstHeader } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";
 import { BODY_ALLOWANCE } from "../limits.js";
 import { traceReceived } from "./http-trace.js";
-import { type Exchange, modelPath, type Route } from "./route.js";
+import { type Exchange, modelRoutePath, type Route } from "./route.js";
 import { runSingle, turnAtFullQueue } from "./run-inference.js";
 
 /** Inference. */
 export const inferRoute: Route = {
-  path: modelPath("infer"),
+  path: modelRoutePath("infer"),
   methods: ["POST"],
   group: "inference",
   errorType: "text/plain",

@@ -1,7 +1,7 @@
-import { toConfigJson } from "@tritonjs/core";
+import { toConfigJson } from "@tritonjs/core/config";
 import { jsonResponse } from "../exchange/response.js";
 import type { PlainJson } from "../json/write-json.js";
-import { modelPath, type Route } from "./route.js";
+import { modelRoutePath, type Route } from "./route.js";
 
 /** What the server and its models are: metadata and configuration. */
 export const metadataRoutes: readonly Route[] = [
@@ -16,7 +16,7 @@ export const metadataRoutes: readonly Route[] = [
     },
   },
   {
-    path: modelPath(""),
+    path: modelRoutePath(""),
     methods: ["GET"],
     group: "metadata",
     errorType: "application/json",
@@ -32,7 +32,7 @@ export const metadataRoutes: readonly Route[] = [
     },
   },
   {
-    path: modelPath("config"),
+    path: modelRoutePath("config"),
     methods: ["GET"],
     group: "model-config",
     errorType: "application/json",

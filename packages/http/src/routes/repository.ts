@@ -1,4 +1,5 @@
-import { type LoadParameters, TritonError } from "@tritonjs/core";
+import type { LoadParameters } from "@tritonjs/core/types";
+import { TritonError } from "@tritonjs/protocol";
 import { emptyResponse, jsonResponse } from "../exchange/response.js";
 import { asBytes, find, members } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";

@@ -1,4 +1,5 @@
-import type { EndpointGroup, InferenceService, RequestShare } from "@tritonjs/core";
+import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
+import type { EndpointGroup } from "@tritonjs/core/types";
 import type { LabelLookup } from "../encode/infer-response.js";
 import type { V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
@@ -44,7 +45,7 @@ export interface Route {
 }
 
 /** The path of an action on a model; the empty action is the model itself. */
-export function modelPath(action: string): RegExp {
+export function modelRoutePath(action: string): RegExp {
   const suffix = action === "" ? "" : `/${action}`;
   return new RegExp(`^/v2/models/(?<model>[^/]+)(?:/versions/(?<version>[0-9]+))?${suffix}$`);
 }

@@ -1,4 +1,5 @@
-import { type InferenceResponse, type PinnedModel, type ResponseHandler, TritonError } from "@tritonjs/core";
+import type { InferenceResponse, PinnedModel, ResponseHandler } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
 import type { DecodedRequest } from "../decode/decoded-request.js";
 import { ClientGone } from "../exchange/body-buffer.js";
 import type { Exchange } from "./route.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/protocol";
 import { emptyResponse, jsonResponse, type V2Response } from "../exchange/response.js";
 import { asBytes, asUnsigned, find } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";

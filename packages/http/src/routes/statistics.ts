@@ -1,9 +1,9 @@
 import { toStatisticsJson } from "../encode/statistics-json.js";
 import { jsonResponse } from "../exchange/response.js";
-import { modelPath, type Route } from "./route.js";
+import { modelRoutePath, type Route } from "./route.js";
 
 /** Statistics of one model or of all. A model called `stats` has none of its own. */
-export const statisticsRoutes: readonly Route[] = [/^\/v2\/models\/stats$/, modelPath("stats")].map(
+export const statisticsRoutes: readonly Route[] = [/^\/v2\/models\/stats$/, modelRoutePath("stats")].map(
   (path) => ({
     path,
     methods: ["GET"],

@@ -1,4 +1,5 @@
-import { TritonError, traceSettingTexts } from "@tritonjs/core";
+import { traceSettingTexts } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
 import { readTraceChanges } from "../decode/trace-changes.js";
 import { jsonResponse } from "../exchange/response.js";
 import { parseJson } from "../json/parse-json.js";

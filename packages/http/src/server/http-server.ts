@@ -1,4 +1,5 @@
-import type { Frontend, TlsOptions } from "@tritonjs/core";
+import type { Frontend } from "@tritonjs/core";
+import type { TlsOptions } from "@tritonjs/core/frontend";
 import type { FastifyServerOptions } from "fastify";
 import { type V2Options, v2Handler } from "../v2/v2-handler.js";
 import type { HttpLimits } from "./http-limits.js";

@@ -3,9 +3,9 @@ import { createServer, type Server as HttpServer, type RequestListener } from "n
 import { createServer as createTlsServer } from "node:https";
 import { createServer as createSocketServer, type Server, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
+import type { Frontend } from "@tritonjs/core";
 import {
   acceptFaults,
-  type Frontend,
   type FrontendAddress,
   type InferenceService,
   LONGEST_TIMEOUT_MS,
@@ -13,7 +13,7 @@ import {
   type ResolvedTlsOptions,
   resolveTls,
   type TlsOptions,
-} from "@tritonjs/core";
+} from "@tritonjs/core/frontend";
 import type { FastifyServerOptions } from "fastify";
 import { answerDirectly } from "../node/direct-listener.js";
 import type { V2Handler } from "../v2/v2-handler.js";

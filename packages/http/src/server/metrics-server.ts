@@ -1,4 +1,5 @@
-import type { Frontend, InferenceService, TlsOptions } from "@tritonjs/core";
+import type { Frontend } from "@tritonjs/core";
+import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
 import type { FastifyServerOptions } from "fastify";
 import type { V2Request } from "../exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";

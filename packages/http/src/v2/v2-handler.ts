@@ -1,4 +1,4 @@
-import { AccessGate, headerPattern, type InferenceService, type Restrictions } from "@tritonjs/core";
+import { AccessGate, headerPattern, type InferenceService, type Restrictions } from "@tritonjs/core/frontend";
 import type { LabelLookup } from "../encode/infer-response.js";
 import { ClientGone, ConnectionFault } from "../exchange/body-buffer.js";
 import { firstHeader, type V2Request } from "../exchange/request.js";

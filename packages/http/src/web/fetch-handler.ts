@@ -1,4 +1,4 @@
-import type { InferenceService } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core/frontend";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { type V2Options, v2Handler } from "../v2/v2-handler.js";
 import { WebV2Request } from "./web-request.js";

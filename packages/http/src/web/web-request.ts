@@ -1,4 +1,4 @@
-import type { RequestShare } from "@tritonjs/core";
+import type { RequestShare } from "@tritonjs/core/frontend";
 import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
 import type { V2Request } from "../exchange/request.js";
 

@@ -1,4 +1,4 @@
-import { type ReadyModel, RequestRegions, SharedMemory } from "@tritonjs/core";
+import { type ReadyModel, RequestRegions, SharedMemory } from "@tritonjs/core/frontend";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeInferRequest, inferenceHeaderLength } from "../../src/decode/infer-request.js";

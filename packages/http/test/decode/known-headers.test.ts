@@ -1,4 +1,4 @@
-import { type ReadyModel, RequestRegions, SharedMemory } from "@tritonjs/core";
+import { type ReadyModel, RequestRegions, SharedMemory } from "@tritonjs/core/frontend";
 import { describe, expect, it } from "vitest";
 import { decodeInferRequest } from "../../src/decode/infer-request.js";
 import { headerKey, knownHeader } from "../../src/decode/known-headers.js";

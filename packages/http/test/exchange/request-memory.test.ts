@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { deflateSync, gzipSync } from "node:zlib";
-import { type InferenceRequest, RequestMemory, type RequestShare } from "@tritonjs/core";
+import { type InferenceRequest, RequestMemory, type RequestShare } from "@tritonjs/core/frontend";
 import { expect, it, onTestFinished, test, vi } from "vitest";
 import { fetchHandler } from "../../src/fetch.js";
 import { http } from "../../src/index.js";

@@ -1,4 +1,4 @@
-import { doubleText } from "@tritonjs/core/tensor";
+import { doubleText } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ByteWriter } from "../../src/json/byte-writer.js";

@@ -1,4 +1,4 @@
-import { doubleText } from "@tritonjs/core/tensor";
+import { doubleText } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { ByteWriter } from "../../src/json/byte-writer.js";
 import { MAX_DOUBLE_BYTES, writeDouble } from "../../src/json/write-double.js";

@@ -1,5 +1,6 @@
 import { request as httpRequest } from "node:http";
-import { type InferenceRequest, type InferenceResponse, Tensor, TritonError } from "@tritonjs/core";
+import { Tensor, TritonError } from "@tritonjs/core";
+import type { InferenceRequest, InferenceResponse } from "@tritonjs/core/frontend";
 import { describe, expect, it } from "vitest";
 import { decodeGenerateRequest } from "../../src/decode/generate-request.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";

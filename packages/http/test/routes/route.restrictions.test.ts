@@ -1,4 +1,5 @@
-import { ENDPOINT_GROUPS, type EndpointGroup, type Restrictions } from "@tritonjs/core";
+import { ENDPOINT_GROUPS, type Restrictions } from "@tritonjs/core/frontend";
+import type { EndpointGroup } from "@tritonjs/core/types";
 import { describe, expect, it } from "vitest";
 import { routes } from "../../src/routes/index.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";

@@ -1,4 +1,6 @@
-import { realClock, type TraceOptions, Tracing } from "@tritonjs/core";
+import type { TraceOptions } from "@tritonjs/core";
+import { Tracing } from "@tritonjs/core/frontend";
+import { realClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
 import { send } from "../support/send.js";

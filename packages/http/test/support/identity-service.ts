@@ -1,15 +1,13 @@
+import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
 import {
   InferenceRequest,
   type InferenceService,
   Log,
-  type ModelConfig,
   type PinnedModel,
   RequestMemory,
   SharedMemory,
-  Tensor,
-  TritonError,
-  toConfigDataType,
-} from "@tritonjs/core";
+} from "@tritonjs/core/frontend";
+import { toConfigDataType } from "@tritonjs/protocol";
 
 type DataType = Tensor["datatype"];
 

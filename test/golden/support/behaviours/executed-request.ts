@@ -1,4 +1,4 @@
-import type { ParameterValue } from "@tritonjs/core";
+import type { ParameterValue } from "@tritonjs/protocol";
 import type { ParsedConfig } from "../config-text.js";
 import type { ModelRequest } from "./behaviour.js";
 import { elements, text } from "./tensors.js";

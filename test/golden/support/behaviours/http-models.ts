@@ -1,9 +1,5 @@
-import {
-  type ErrorCode,
-  type ParameterValue,
-  type Parameters as RequestParameters,
-  TritonError,
-} from "@tritonjs/core";
+import { type ErrorCode, type Parameters as RequestParameters, TritonError } from "@tritonjs/core";
+import type { ParameterValue } from "@tritonjs/protocol";
 import { type Behaviour, identity, type ModelRequest, type ModelResult } from "./behaviour.js";
 import { sequenceBehaviours } from "./sequence-models.js";
 import {

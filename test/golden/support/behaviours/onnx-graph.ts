@@ -1,4 +1,6 @@
-import { batch, fromConfigDataType, sample, type VirtualClock } from "@tritonjs/core";
+import { batch, sample } from "@tritonjs/core";
+import type { VirtualClock } from "@tritonjs/core/testing";
+import { fromConfigDataType } from "@tritonjs/protocol";
 import { InferenceSession, type Tensor } from "onnxruntime-node";
 import type { ParsedConfig } from "../config-text.js";
 import { type Array_, type Elements, tensor } from "./tensors.js";

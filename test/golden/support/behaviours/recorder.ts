@@ -1,4 +1,5 @@
-import { type Clock, type ErrorCode, RESCHEDULE, type SequenceInfo, TritonError } from "@tritonjs/core";
+import { type ErrorCode, RESCHEDULE, type SequenceInfo, TritonError } from "@tritonjs/core";
+import type { Clock } from "@tritonjs/core/testing";
 import type { ParsedConfig } from "../config-text.js";
 import type { ModelRequest, ModelResult } from "./behaviour.js";
 import type { DecoupledRequest } from "./decoupled.js";

@@ -1,4 +1,5 @@
-import { type Clock, realClock, type Timer, Triton, VirtualClock } from "@tritonjs/core";
+import { Triton } from "@tritonjs/core";
+import { type Clock, realClock, type Timer, VirtualClock } from "@tritonjs/core/testing";
 import { http } from "@tritonjs/http";
 import { ACCESS_TOKEN, compareRefusal, needsToken, withToken } from "../http/access.js";
 import { type Address, exchange } from "../http/exchange.js";

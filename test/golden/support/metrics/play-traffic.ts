@@ -1,4 +1,6 @@
-import { type RequestHandle, Tensor, Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { Tensor, Triton, TritonError } from "@tritonjs/core";
+import type { RequestHandle } from "@tritonjs/core/frontend";
+import { VirtualClock } from "@tritonjs/core/testing";
 import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behaviours/behaviour.js";
 import { elements } from "../behaviours/tensors.js";
 import { cacheOf } from "../cache-of.js";

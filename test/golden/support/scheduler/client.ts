@@ -1,15 +1,7 @@
-import {
-  type DataType,
-  type InferenceResponse,
-  isDecoupled,
-  type Parameters,
-  type RequestHandle,
-  Tensor,
-  type Triton,
-  TritonError,
-  typedArrayFor,
-  type VirtualClock,
-} from "@tritonjs/core";
+import { type DataType, type Parameters, Tensor, type Triton, TritonError } from "@tritonjs/core";
+import type { InferenceResponse, RequestHandle } from "@tritonjs/core/frontend";
+import type { VirtualClock } from "@tritonjs/core/testing";
+import { isDecoupled, typedArrayFor } from "@tritonjs/protocol";
 import { grpcCodeName } from "../grpc-code.js";
 import type { Action, ResponseRecord, TensorText } from "./scenario.js";
 

@@ -1,5 +1,6 @@
 import { basename, join } from "node:path";
-import { Triton, TritonError, VirtualClock } from "@tritonjs/core";
+import { Triton, TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { identity, toInferFunc } from "../behaviours/behaviour.js";
 import { OnnxGraph } from "../behaviours/onnx-graph.js";
 import { ExecutionLog, Recorder } from "../behaviours/recorder.js";

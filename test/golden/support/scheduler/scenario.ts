@@ -1,4 +1,5 @@
-import type { DataType, ParameterValue } from "@tritonjs/core";
+import type { DataType } from "@tritonjs/core";
+import type { ParameterValue } from "@tritonjs/protocol";
 import type { ExecutionRecord } from "../behaviours/recorder.js";
 
 /** A tensor as the scenarios write it. */

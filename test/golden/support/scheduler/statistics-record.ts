@@ -1,4 +1,4 @@
-import type { ModelStatisticsReport } from "@tritonjs/core";
+import type { ModelStatisticsReport } from "@tritonjs/protocol";
 import type { StatisticsRecord } from "./scenario.js";
 
 /** The counts of a report, without durations. */

@@ -2,7 +2,7 @@ import { GrpcCalls } from "../carrier/grpc-calls.js";
 import type { ClientOptions } from "../client-options.js";
 
 /** A server and how to call it: the base of the calls of the client. */
-export abstract class Endpoint {
+export abstract class GrpcEndpoint {
   protected readonly calls: GrpcCalls;
   protected readonly options: ClientOptions;
 

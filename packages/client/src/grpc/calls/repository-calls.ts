@@ -1,5 +1,5 @@
 import { inference } from "@tritonjs/grpc-messages";
-import type { ModelIndexEntry } from "../../core.js";
+import type { ModelIndexEntry } from "@tritonjs/protocol";
 import { method } from "../carrier/grpc-calls.js";
 import type { CallOptions } from "../client-options.js";
 import { ServerCalls } from "./server-calls.js";

@@ -5,10 +5,10 @@ import {
   type ModelStatisticsReport,
   type ServerMetadata,
   TritonError,
-} from "../../core.js";
+} from "@tritonjs/protocol";
 import { method } from "../carrier/grpc-calls.js";
 import type { CallOptions, ModelCallOptions } from "../client-options.js";
-import { Endpoint } from "./grpc-endpoint.js";
+import { GrpcEndpoint } from "./grpc-endpoint.js";
 
 const {
   ServerLiveRequest,
@@ -36,7 +36,7 @@ const modelConfig = method("ModelConfig", "reads", ModelConfigRequest, ModelConf
 const modelStatistics = method("ModelStatistics", "reads", ModelStatisticsRequest, ModelStatisticsResponse);
 
 /** What a server and its models are, and how they are. */
-export abstract class ServerCalls extends Endpoint {
+export abstract class ServerCalls extends GrpcEndpoint {
   /**
    * True when the server answers.
    *

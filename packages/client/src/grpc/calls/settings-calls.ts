@@ -17,18 +17,18 @@ export interface TraceCallOptions extends CallOptions {
 }
 
 /** Trace settings by name: all are lists of texts. */
-export type TraceSettings = Readonly<Record<string, readonly string[]>>;
+export type ServerTraceSettings = Readonly<Record<string, readonly string[]>>;
 
 /** New trace settings: null, or an empty list, takes a change back. */
 export type NewTraceSettings = Readonly<Record<string, string | number | readonly string[] | null>>;
 
 /** Log settings by name. */
-export type LogSettings = Readonly<Record<string, string | number | boolean>>;
+export type ServerLogSettings = Readonly<Record<string, string | number | boolean>>;
 
 /** Trace and log settings. */
 export abstract class SettingsCalls extends RepositoryCalls {
   /** The trace settings of the server or of a model. */
-  async getTraceSettings({ modelName = "", ...call }: TraceCallOptions = {}): Promise<TraceSettings> {
+  async getTraceSettings({ modelName = "", ...call }: TraceCallOptions = {}): Promise<ServerTraceSettings> {
     return traceSettings(await this.calls.unary(readTrace, { modelName }, call));
   }
 
@@ -43,19 +43,19 @@ export abstract class SettingsCalls extends RepositoryCalls {
   async updateTraceSettings(
     settings: NewTraceSettings,
     { modelName = "", ...call }: TraceCallOptions = {},
-  ): Promise<TraceSettings> {
+  ): Promise<ServerTraceSettings> {
     const values = Object.entries(settings).map(([name, value]) => [name, { value: texts(value) }]);
     const request = { modelName, settings: Object.fromEntries(values) };
     return traceSettings(await this.calls.unary(changeTrace, request, call));
   }
 
   /** The log settings. */
-  async getLogSettings(call: CallOptions = {}): Promise<LogSettings> {
+  async getLogSettings(call: CallOptions = {}): Promise<ServerLogSettings> {
     return logSettings(await this.calls.unary(readLog, {}, call));
   }
 
   /** Changes log settings and returns what they are then. */
-  async updateLogSettings(settings: LogSettings, call: CallOptions = {}): Promise<LogSettings> {
+  async updateLogSettings(settings: ServerLogSettings, call: CallOptions = {}): Promise<ServerLogSettings> {
     const values = Object.entries(settings).map(([name, value]) => [name, logValue(value)]);
     return logSettings(await this.calls.unary(changeLog, { settings: Object.fromEntries(values) }, call));
   }
@@ -66,7 +66,7 @@ function texts(value: NewTraceSettings[string]): string[] {
   return typeof value === "object" ? [...value] : [String(value)];
 }
 
-function traceSettings({ settings }: inference.TraceSettingResponse): TraceSettings {
+function traceSettings({ settings }: inference.TraceSettingResponse): ServerTraceSettings {
   return Object.fromEntries(Object.entries(settings).map(([name, { value }]) => [name, value ?? []]));
 }
 
@@ -75,7 +75,7 @@ function logValue(value: string | number | boolean): inference.LogSettingsReques
   return typeof value === "number" ? { uint32Param: value } : { stringParam: value };
 }
 
-function logSettings({ settings }: inference.LogSettingsResponse): LogSettings {
+function logSettings({ settings }: inference.LogSettingsResponse): ServerLogSettings {
   return Object.fromEntries(
     Object.entries(settings).map(([name, { boolParam, uint32Param, stringParam }]) => [
       name,

@@ -1,7 +1,7 @@
 import { status } from "@grpc/grpc-js";
+import { TritonError } from "@tritonjs/protocol";
 import { answeredError } from "../../call/answered-error.js";
-import { TritonError } from "../../core.js";
-import type { CallStatus } from "./call-status.js";
+import type { ReceivedStatus } from "./call-status.js";
 import { failureOf } from "./failure.js";
 
 type ErrorCode = TritonError["code"];
@@ -25,7 +25,7 @@ const codes: Readonly<Record<number, ErrorCode>> = {
 };
 
 /** The `cause` of an error that a call ended with: its status in gRPC. */
-export class GrpcStatusError extends Error implements CallStatus {
+export class GrpcStatusError extends Error implements ReceivedStatus {
   override readonly name = "GrpcStatusError";
 
   constructor(
@@ -37,15 +37,15 @@ export class GrpcStatusError extends Error implements CallStatus {
 }
 
 /** The code behind a status. */
-export function codeFromStatus(code: number): ErrorCode {
+export function codeFromGrpcStatus(code: number): ErrorCode {
   return codes[code] ?? "UNKNOWN";
 }
 
 /** The error that a status stands for: with the server's text when it gives one, and when it says to come again. */
-export function callError(ended: CallStatus): TritonError {
+export function callError(ended: ReceivedStatus): TritonError {
   const { details, retryAfterMs = Number.POSITIVE_INFINITY } = ended;
   const cause = new GrpcStatusError(ended.code, details);
-  const code = codeFromStatus(ended.code);
+  const code = codeFromGrpcStatus(ended.code);
   const message = details === "" ? cause.message : details;
   const options = Number.isFinite(retryAfterMs) ? { cause, retryAfterMs } : { cause };
   const failure = failureOf(ended);

@@ -2,7 +2,7 @@ import type { ServiceError } from "@grpc/grpc-js";
 import { RETRY_PUSHBACK } from "@tritonjs/grpc-messages";
 
 /** How a call ended. */
-export interface CallStatus {
+export interface ReceivedStatus {
   readonly code: number;
   readonly details: string;
   /** Milliseconds after which the call may be retried; `Infinity` for never. */
@@ -13,7 +13,7 @@ export interface CallStatus {
  * How a call ended, with what the server said of when to try again: by gRPC's rule that is never when it is not a
  * number of milliseconds.
  */
-export function callStatus({ code, details, metadata }: ServiceError): CallStatus {
+export function callStatus({ code, details, metadata }: ServiceError): ReceivedStatus {
   const pushback: string | Buffer | undefined = metadata?.get(RETRY_PUSHBACK)[0];
   if (pushback === undefined) return { code, details };
   const text = String(pushback);

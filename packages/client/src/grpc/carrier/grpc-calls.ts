@@ -8,8 +8,9 @@ import {
 } from "@tritonjs/grpc-messages";
 import { Caller } from "../../call/caller.js";
 import type { Effect } from "../../call/carrier.js";
-import type { Deadline } from "../../call/deadline.js";
-import type { CallOptions, ClientOptions, Compression } from "../client-options.js";
+import type { CallDeadline } from "../../call/deadline.js";
+import type { Compression } from "../../options/client-options.js";
+import type { CallOptions, ClientOptions } from "../client-options.js";
 import { callError } from "./call-error.js";
 import { GrpcCarrier, type GrpcRequest } from "./grpc-carrier.js";
 
@@ -35,7 +36,7 @@ export function method<Q, R>(
 /** A stream that is open, and what may end it. The deadline has to be ended. */
 export interface OpenStream<Q, R> {
   readonly call: ClientDuplexStream<Q, R>;
-  readonly deadline: Deadline;
+  readonly deadline: CallDeadline;
 }
 
 /** Makes calls over gRPC: unary ones, and streams. */

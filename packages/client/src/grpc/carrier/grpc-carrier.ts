@@ -7,23 +7,19 @@ import {
   type ServiceError,
   status,
 } from "@grpc/grpc-js";
-import type { Attempt, Carrier, Outgoing } from "../../call/carrier.js";
-import type { Deadline } from "../../call/deadline.js";
-import { onAbort } from "../../core.js";
-import { clientHeaders, invalidHeader } from "../../options/client-options.js";
-import {
-  ACCESS_TOKEN_HEADER,
-  type CallOptions,
-  type ClientOptions,
-  type Compression,
-} from "../client-options.js";
+import { onAbort } from "@tritonjs/protocol";
+import type { Attempt, Carrier, OutgoingCall } from "../../call/carrier.js";
+import type { CallDeadline } from "../../call/deadline.js";
+import { type Compression, clientHeaders, invalidHeader } from "../../options/client-options.js";
+import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions } from "../client-options.js";
+
 import { callError } from "./call-error.js";
 import { callStatus } from "./call-status.js";
 import { failureOf } from "./failure.js";
 import { type ServerAddress, serverAddress } from "./server-address.js";
 
 /** A request over gRPC: encoded, as its answer will be. */
-export interface GrpcRequest extends Outgoing {
+export interface GrpcRequest extends OutgoingCall {
   /** `/package.Service/Method` */
   readonly path: string;
   readonly bytes: Buffer;
@@ -54,7 +50,7 @@ export class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
     this.#headers = clientHeaders(options, ACCESS_TOKEN_HEADER);
   }
 
-  attempt(request: GrpcRequest, deadline: Deadline): Promise<Attempt<Buffer>> {
+  attempt(request: GrpcRequest, deadline: CallDeadline): Promise<Attempt<Buffer>> {
     const metadata = this.#metadata(request.headers);
     return new Promise((resolve, reject) => {
       let forget = (): void => {};
@@ -86,7 +82,7 @@ export class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
       readonly compression: Compression | undefined;
     },
     headers: CallOptions["headers"],
-    deadline: Deadline,
+    deadline: CallDeadline,
   ): ClientDuplexStream<Q, R> {
     return this.#client(method.compression).makeBidiStreamRequest(
       method.path,
@@ -126,7 +122,7 @@ export class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
   }
 }
 
-function failed(error: ServiceError, deadline: Deadline): Attempt<never> {
+function failed(error: ServiceError, deadline: CallDeadline): Attempt<never> {
   if (error.code === status.DEADLINE_EXCEEDED) return { error: deadline.expired() };
   const ended = callStatus(error);
   return { error: callError(ended), failure: failureOf(ended), retryAfterMs: ended.retryAfterMs };

@@ -1,5 +1,5 @@
 import { type ChannelCredentials, credentials } from "@grpc/grpc-js";
-import { TritonError } from "../../core.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { ClientOptions } from "../client-options.js";
 
 /** Where a server is, and how connections to it are secured. */

@@ -9,7 +9,7 @@ import {
   shapeToString,
   Tensor,
   TritonError,
-} from "../../core.js";
+} from "@tritonjs/protocol";
 import { InferResult, type SharedMemoryOutput } from "../../infer/infer-result.js";
 
 /** The answer to an inference as gRPC has it. */

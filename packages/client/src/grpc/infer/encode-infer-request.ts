@@ -1,5 +1,5 @@
 import type { inference } from "@tritonjs/grpc-messages";
-import { inputTensor } from "../../core.js";
+import { inputTensor } from "@tritonjs/protocol";
 import { type InferInput, isSharedMemoryInput, type SharedMemoryRange } from "../../options/infer-options.js";
 import type { InferCall, OutputRequest, StreamInferRequest } from "./infer-options.js";
 import { parameterMessages } from "./parameter-messages.js";

@@ -1,5 +1,6 @@
+import type { Compression } from "../../options/client-options.js";
 import type { CommonOutputRequest, InferInput, RequestOptions } from "../../options/infer-options.js";
-import type { CallOptions, Compression, ModelCallOptions } from "../client-options.js";
+import type { CallOptions, ModelCallOptions } from "../client-options.js";
 
 /** An output that is asked for. */
 export interface OutputRequest extends CommonOutputRequest {}

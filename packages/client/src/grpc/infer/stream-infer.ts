@@ -1,12 +1,13 @@
 import { type ClientDuplexStream, type ServiceError, status } from "@grpc/grpc-js";
 import { inference } from "@tritonjs/grpc-messages";
-import type { Deadline } from "../../call/deadline.js";
-import { onAbort, TritonError } from "../../core.js";
+import { onAbort, TritonError } from "@tritonjs/protocol";
+import type { CallDeadline } from "../../call/deadline.js";
 import type { InferResult } from "../../infer/infer-result.js";
+import type { Compression } from "../../options/client-options.js";
 import { callError } from "../carrier/call-error.js";
 import { callStatus } from "../carrier/call-status.js";
 import { type GrpcCalls, method } from "../carrier/grpc-calls.js";
-import type { CallOptions, Compression } from "../client-options.js";
+import type { CallOptions } from "../client-options.js";
 import { decodeInferResponse, type ResponseMessage as InferResponse } from "./decode-infer-response.js";
 import { encodeStreamRequest } from "./encode-infer-request.js";
 import type { StreamInferRequest } from "./infer-options.js";
@@ -114,7 +115,7 @@ function toResponse({ errorMessage, inferResponse }: ResponseMessage): StreamInf
   return { id, final, result: decodeInferResponse(inferResponse ?? {}) };
 }
 
-function streamError(error: unknown, deadline: Deadline): TritonError {
+function streamError(error: unknown, deadline: CallDeadline): TritonError {
   if (TritonError.is(error)) return error;
   const { code } = error as ServiceError;
   if (code === undefined) return TritonError.from(error);

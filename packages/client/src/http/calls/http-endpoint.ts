@@ -1,14 +1,14 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Effect } from "../../call/carrier.js";
-import { TritonError } from "../../core.js";
 import { answerError, excerpt } from "../carrier/answer-error.js";
 import { HttpCalls } from "../carrier/http-calls.js";
 import type { HttpAnswer } from "../carrier/http-carrier.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
-import { type JsonValue, parseJson } from "../json/parse-json.js";
+import { type AnswerJson, parseAnswerJson } from "../json/parse-json.js";
 import { type JsonSource, toJson } from "../json/write-json.js";
 
 /** A server and how to talk JSON to it: the ground on which the calls of the client stand. */
-export abstract class Endpoint {
+export abstract class HttpEndpoint {
   protected readonly calls: HttpCalls;
   protected readonly options: ClientOptions;
 
@@ -47,10 +47,10 @@ export abstract class Endpoint {
 }
 
 /** The JSON of an answer. */
-export function jsonOf({ body }: HttpAnswer): JsonValue {
+export function jsonOf({ body }: HttpAnswer): AnswerJson {
   const text = new TextDecoder().decode(body);
   try {
-    return parseJson(text);
+    return parseAnswerJson(text);
   } catch (cause) {
     throw new TritonError("INTERNAL", `cannot read the server's answer: expected JSON${excerpt(text)}`, {
       reason: "INVALID_ANSWER",

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../json/parse-json.js";
+import type { AnswerJson } from "../json/parse-json.js";
 
 /** The answer of `GET v2`. */
 export interface ServerMetadataAnswer {
@@ -66,7 +66,7 @@ export interface ModelIndexAnswer {
 }
 
 /** Settings of trace or log by name. Of a trace all values are strings or lists of strings. */
-export type Settings = Readonly<Record<string, JsonValue>>;
+export type Settings = Readonly<Record<string, AnswerJson>>;
 
 /** A registered region of the system's shared memory. */
 export interface SystemRegionAnswer {

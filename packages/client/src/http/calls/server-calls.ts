@@ -1,11 +1,11 @@
-import type { ModelMetadata } from "../../core.js";
+import type { ModelMetadata } from "@tritonjs/protocol";
 import type { CallOptions, ModelCallOptions } from "../client-options.js";
 import { modelPath } from "../paths.js";
-import { Endpoint } from "./http-endpoint.js";
+import { HttpEndpoint } from "./http-endpoint.js";
 import type { ModelConfigAnswer, ServerMetadataAnswer, StatisticsAnswer } from "./server-answers.js";
 
 /** What a server and its models are, and how they are. */
-export abstract class ServerCalls extends Endpoint {
+export abstract class ServerCalls extends HttpEndpoint {
   /**
    * True when the server answers.
    *

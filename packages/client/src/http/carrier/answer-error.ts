@@ -1,6 +1,6 @@
+import type { TritonError } from "@tritonjs/protocol";
 import { answeredError } from "../../call/answered-error.js";
-import type { TritonError } from "../../core.js";
-import { isObject, parseJson } from "../json/parse-json.js";
+import { isObject, parseAnswerJson } from "../json/parse-json.js";
 import { retryAfterOf } from "./retry-after.js";
 
 type ErrorCode = TritonError["code"];
@@ -35,7 +35,7 @@ export class HttpStatusError extends Error {
 }
 
 /** The code behind a status. Triton answers 400 also for UNKNOWN, ALREADY_EXISTS and CANCELLED. */
-export function codeFromStatus(status: number): ErrorCode {
+export function codeFromHttpStatus(status: number): ErrorCode {
   const code = codes[status];
   if (code !== undefined) return code;
   if (status >= 400 && status < 500) return "INVALID_ARG";
@@ -46,7 +46,7 @@ export function codeFromStatus(status: number): ErrorCode {
 export function answerError(status: number, headers: Headers, body: Uint8Array): TritonError {
   const text = new TextDecoder().decode(body);
   const message = serverMessage(text) ?? `HTTP status ${status}${excerpt(text)}`;
-  const code = codeFromStatus(status);
+  const code = codeFromHttpStatus(status);
   const retryAfterMs = code === "UNAVAILABLE" ? retryAfterOf(headers, Date.now()) : undefined;
   const cause = new HttpStatusError(status);
   return answeredError(code, message, { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) });
@@ -55,7 +55,7 @@ export function answerError(status: number, headers: Headers, body: Uint8Array):
 /** The text of an error that came as JSON, or as a server-sent event. */
 function serverMessage(text: string): string | undefined {
   try {
-    const json = parseJson(text.replace(/^data:/, ""));
+    const json = parseAnswerJson(text.replace(/^data:/, ""));
     const error = isObject(json) ? json.error : undefined;
     return typeof error === "string" ? error : undefined;
   } catch {

@@ -1,8 +1,6 @@
-/** How a body may be compressed: `deflate` is the zlib format, as in HTTP. */
-export type Compression = "gzip" | "deflate";
-
+import type { Compression } from "../../options/client-options.js";
 /** Compresses bytes. */
-export function compress(
+export function compressBody(
   bytes: Uint8Array<ArrayBuffer>,
   format: Compression,
 ): Promise<Uint8Array<ArrayBuffer>> {

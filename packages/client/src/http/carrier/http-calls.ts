@@ -1,6 +1,6 @@
+import { TritonError } from "@tritonjs/protocol";
 import { Caller } from "../../call/caller.js";
-import type { Deadline } from "../../call/deadline.js";
-import { TritonError } from "../../core.js";
+import type { CallDeadline } from "../../call/deadline.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
 import { answerError } from "./answer-error.js";
 import { type HttpAnswer, HttpCarrier, type HttpRequest } from "./http-carrier.js";
@@ -63,7 +63,7 @@ export class HttpCalls {
 
   async *#chunks(
     stream: ReadableStream<Uint8Array> | null,
-    deadline: Deadline,
+    deadline: CallDeadline,
   ): AsyncGenerator<Uint8Array, void, void> {
     try {
       for await (const chunk of readChunks(stream)) {

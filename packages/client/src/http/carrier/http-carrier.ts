@@ -1,5 +1,5 @@
-import type { Attempt, Carrier, Outgoing } from "../../call/carrier.js";
-import type { Deadline } from "../../call/deadline.js";
+import type { Attempt, Carrier, OutgoingCall } from "../../call/carrier.js";
+import type { CallDeadline } from "../../call/deadline.js";
 import { clientHeaders, invalidHeader } from "../../options/client-options.js";
 import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions, type Fetch } from "../client-options.js";
 import { serverUrl } from "../paths.js";
@@ -8,7 +8,7 @@ import { networkError, wasNeverSent } from "./network-error.js";
 import { retryAfterOf } from "./retry-after.js";
 
 /** A request over HTTP. */
-export interface HttpRequest extends Outgoing {
+export interface HttpRequest extends OutgoingCall {
   readonly method: "GET" | "POST";
   /** Relative to the address of the server. */
   readonly path: string;
@@ -48,7 +48,7 @@ export class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
     this.#fetch = options.fetch ?? ((address, init) => globalThis.fetch(address, init));
   }
 
-  async attempt(request: HttpRequest, { signal }: Deadline): Promise<Attempt<HttpAnswer>> {
+  async attempt(request: HttpRequest, { signal }: CallDeadline): Promise<Attempt<HttpAnswer>> {
     const [address, init] = this.#toFetch(request, signal);
     try {
       const answer = await read(await this.#fetch(address, init), request.streamed === true);

@@ -1,4 +1,4 @@
-import { TritonError } from "../../core.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** Errors of name resolution and of connecting: nothing of the request was sent. */
 const BEFORE_SENDING: ReadonlySet<string> = new Set([

@@ -1,8 +1,8 @@
-import { TritonError } from "../../core.js";
+import { TritonError } from "@tritonjs/protocol";
 import { excerpt } from "../carrier/answer-error.js";
 import type { CallRequest, HttpCalls } from "../carrier/http-calls.js";
 import type { ModelCallOptions } from "../client-options.js";
-import { isObject, type JsonObject, type JsonValue, parseJson } from "../json/parse-json.js";
+import { type AnswerJson, type AnswerJsonObject, isObject, parseAnswerJson } from "../json/parse-json.js";
 import { type JsonSource, toJson } from "../json/write-json.js";
 import { modelPath } from "../paths.js";
 import { readEvents } from "./read-events.js";
@@ -11,7 +11,7 @@ import { readEvents } from "./read-events.js";
 export type GenerateInputs = Readonly<Record<string, JsonSource | undefined>>;
 
 /** One response: outputs and parameters by name. An output of one element is that element, others are flat arrays. */
-export interface GenerateResponse extends JsonObject {
+export interface GenerateResponse extends AnswerJsonObject {
   model_name: string;
   model_version: string;
 }
@@ -46,9 +46,9 @@ function outgoing(path: string, inputs: GenerateInputs): CallRequest {
 
 /** An error that comes as an event, or with status 200, has lost its code. */
 function toResponse(text: string): GenerateResponse {
-  let json: JsonValue;
+  let json: AnswerJson;
   try {
-    json = parseJson(text);
+    json = parseAnswerJson(text);
   } catch (cause) {
     throw new TritonError("INTERNAL", `cannot read the server's response: expected JSON${excerpt(text)}`, {
       reason: "INVALID_ANSWER",

@@ -8,15 +8,15 @@ import {
   Tensor,
   TritonError,
   tensorFromValue,
-} from "../../core.js";
+} from "@tritonjs/protocol";
 import { InferResult, type SharedMemoryOutput } from "../../infer/infer-result.js";
 import { excerpt } from "../carrier/answer-error.js";
-import { isObject, type JsonObject, type JsonValue, parseJson } from "../json/parse-json.js";
+import { type AnswerJson, type AnswerJsonObject, isObject, parseAnswerJson } from "../json/parse-json.js";
 
 /** The answer to an inference as HTTP has it. */
 export interface InferResponse {
   /** The JSON of the answer as it came, without the bytes behind it. */
-  readonly json: JsonObject;
+  readonly json: AnswerJsonObject;
   readonly headers: Headers;
 }
 
@@ -33,7 +33,7 @@ export function decodeInferResponse(body: Uint8Array, headers: Headers): InferRe
   const tensors = new Map<string, Tensor>();
   const sharedMemoryOutputs = new Map<string, SharedMemoryOutput>();
   let used = 0;
-  for (const output of (json.outputs as JsonValue[]).map(readOutput)) {
+  for (const output of (json.outputs as AnswerJson[]).map(readOutput)) {
     const { name, size = 0 } = output;
     if (size > binary.length - used) throw malformed(`output '${name}' ends after the end of the body`);
     const tensor = toTensor(output, binary.subarray(used, used + size));
@@ -66,10 +66,10 @@ function readLength(header: string | null, bodyLength: number): number {
   );
 }
 
-function readJson(bytes: Uint8Array): JsonObject {
+function readJson(bytes: Uint8Array): AnswerJsonObject {
   const body = new TextDecoder().decode(bytes);
   try {
-    const json = parseJson(body);
+    const json = parseAnswerJson(body);
     if (isObject(json) && Array.isArray(json.outputs)) return json;
   } catch (cause) {
     throw malformed(`not JSON${excerpt(body)}`, cause);
@@ -83,10 +83,10 @@ interface Output {
   readonly shape: Shape;
   /** Bytes behind the JSON. */
   readonly size: number | undefined;
-  readonly data: JsonValue[] | undefined;
+  readonly data: AnswerJson[] | undefined;
 }
 
-function readOutput(output: JsonValue): Output {
+function readOutput(output: AnswerJson): Output {
   if (!isObject(output) || typeof output.name !== "string") throw malformed("an output has no name");
   const { name, datatype, shape, parameters, data } = output;
   if (!isDataType(datatype))
@@ -124,9 +124,9 @@ function fromBytes({ datatype, shape }: Output, bytes: Uint8Array): Tensor {
 }
 
 /** Data may be nested in any way: only its order counts. */
-function fromJson({ name, datatype, shape }: Output, data: JsonValue[]): Tensor {
+function fromJson({ name, datatype, shape }: Output, data: AnswerJson[]): Tensor {
   const flat = Array.isArray(data[0])
-    ? ((data as unknown[]).flat(Number.POSITIVE_INFINITY) as JsonValue[])
+    ? ((data as unknown[]).flat(Number.POSITIVE_INFINITY) as AnswerJson[])
     : data;
   checkCount(shape, flat.length);
   const floating = datatype === "FP32" || datatype === "FP64";

@@ -1,8 +1,8 @@
-import { inputTensor, isDescribed, type Shape } from "../../core.js";
+import { inputTensor, isDescribed, type Shape } from "@tritonjs/protocol";
 import { requestParameters } from "../../infer/request-parameters.js";
 import { isSharedMemoryInput, type SharedMemoryRange } from "../../options/infer-options.js";
 import { type JsonSource, toJson } from "../json/write-json.js";
-import type { InferCall, InferInput, OutputRequest } from "./infer-options.js";
+import type { HttpInferInput, InferCall, OutputRequest } from "./infer-options.js";
 import { tensorJson } from "./tensor-json.js";
 
 /** The body of an infer request. */
@@ -42,7 +42,12 @@ export function encodeInferRequest(call: InferCall, binary = true): EncodedInfer
     : { body: concat([json, ...tensors]), jsonLength: json.length };
 }
 
-function inputJson(name: string, input: InferInput, binaryByDefault: boolean, tensors: Uint8Array[]): string {
+function inputJson(
+  name: string,
+  input: HttpInferInput,
+  binaryByDefault: boolean,
+  tensors: Uint8Array[],
+): string {
   if (isSharedMemoryInput(input)) {
     const { datatype, shape, sharedMemory } = input;
     return `{${head(name, datatype, shape)},"parameters":${toJson(sharedMemoryJson(sharedMemory))}}`;

@@ -1,20 +1,16 @@
-import type { TensorInput as CoreTensorInput } from "../../core.js";
-import type {
-  CommonOutputRequest,
-  InferInput as Input,
-  RequestOptions,
-} from "../../options/infer-options.js";
-import type { Compression } from "../carrier/compression.js";
+import type { TensorInput } from "@tritonjs/protocol";
+import type { Compression } from "../../options/client-options.js";
+import type { CommonOutputRequest, InferInput, RequestOptions } from "../../options/infer-options.js";
 import type { ModelCallOptions } from "../client-options.js";
 
 /** An input with what is to be known of it. */
-export interface TensorInput extends CoreTensorInput {
+export interface HttpTensorInput extends TensorInput {
   /** `false` sends this input as JSON. @default that of the call */
   readonly binary?: boolean;
 }
 
 /** An input in any form: described, or just an ndarray, a typed array or nested arrays. */
-export type InferInput = Input<TensorInput>;
+export type HttpInferInput = InferInput<HttpTensorInput>;
 
 /** An output that is asked for. */
 export interface OutputRequest extends CommonOutputRequest {
@@ -34,7 +30,7 @@ export interface InferRequestOptions extends ModelCallOptions, RequestOptions {
 
 /** An inference: its inputs by name, the outputs it asks for, and options. */
 export interface InferCall extends InferRequestOptions {
-  readonly inputs: Readonly<Record<string, InferInput>>;
+  readonly inputs: Readonly<Record<string, HttpInferInput>>;
   /** @default all outputs */
   readonly outputs?: readonly (string | OutputRequest)[];
 }

@@ -1,4 +1,4 @@
-import { doubleText, type Tensor, TritonError } from "../../core.js";
+import { doubleText, type Tensor, TritonError } from "@tritonjs/protocol";
 
 /**
  * The elements of a tensor as a flat JSON array.

@@ -1,9 +1,9 @@
 /** A JSON value; integers beyond 2^53 are bigints. */
-export type JsonValue = null | boolean | number | bigint | string | JsonValue[] | JsonObject;
+export type AnswerJson = null | boolean | number | bigint | string | AnswerJson[] | AnswerJsonObject;
 
 /** Members by name. */
-export interface JsonObject {
-  [name: string]: JsonValue;
+export interface AnswerJsonObject {
+  [name: string]: AnswerJson;
 }
 
 /** What `JSON.parse` refuses or rounds: `NaN`, `Infinity`, and integers that a double may not hold. */
@@ -17,12 +17,12 @@ const MAX_DEPTH = 200;
  *
  * @throws SyntaxError for what is no JSON.
  */
-export function parseJson(text: string): JsonValue {
-  return NEEDS_READER.test(text) ? new Reader(text).document() : (JSON.parse(text) as JsonValue);
+export function parseAnswerJson(text: string): AnswerJson {
+  return NEEDS_READER.test(text) ? new Reader(text).document() : (JSON.parse(text) as AnswerJson);
 }
 
 /** True for objects that are no arrays. */
-export function isObject(value: JsonValue | undefined): value is JsonObject {
+export function isObject(value: AnswerJson | undefined): value is AnswerJsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -30,7 +30,7 @@ const whitespace = /[ \t\r\n]*/y;
 const number = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
 const word = /-?[a-zA-Z]+/y;
 
-const words: Readonly<Record<string, JsonValue>> = {
+const words: Readonly<Record<string, AnswerJson>> = {
   null: null,
   true: true,
   false: false,
@@ -50,13 +50,13 @@ class Reader {
     this.#text = text;
   }
 
-  document(): JsonValue {
+  document(): AnswerJson {
     const value = this.#value(0);
     if (this.#next() !== undefined) throw this.#fault();
     return value;
   }
 
-  #value(depth: number): JsonValue {
+  #value(depth: number): AnswerJson {
     const next = this.#next();
     if (depth > MAX_DEPTH) throw this.#fault();
     if (next === "{") return this.#object(depth);
@@ -65,8 +65,8 @@ class Reader {
     return this.#number() ?? this.#word();
   }
 
-  #object(depth: number): JsonObject {
-    const object: JsonObject = {};
+  #object(depth: number): AnswerJsonObject {
+    const object: AnswerJsonObject = {};
     this.#at++;
     if (this.#take("}")) return object;
     do {
@@ -81,8 +81,8 @@ class Reader {
     return object;
   }
 
-  #array(depth: number): JsonValue[] {
-    const array: JsonValue[] = [];
+  #array(depth: number): AnswerJson[] {
+    const array: AnswerJson[] = [];
     this.#at++;
     if (this.#take("]")) return array;
     do array.push(this.#value(depth + 1));
@@ -118,7 +118,7 @@ class Reader {
       : value;
   }
 
-  #word(): JsonValue {
+  #word(): AnswerJson {
     const text = this.#match(word)?.[0] ?? "";
     if (!Object.hasOwn(words, text)) throw this.#fault();
     return words[text]!;

@@ -1,4 +1,4 @@
-import { numberText } from "../../core.js";
+import { numberText } from "@tritonjs/protocol";
 
 /** What the client writes as JSON. Members that are undefined are left out, typed arrays are arrays. */
 export type JsonSource =

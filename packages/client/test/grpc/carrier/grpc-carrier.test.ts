@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:net";
-import { type InferenceRequest, TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/frontend";
 import { grpc } from "@tritonjs/grpc";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../../../test/support/certificates.js";

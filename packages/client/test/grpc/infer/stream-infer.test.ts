@@ -1,4 +1,5 @@
-import { type InferenceRequest, Tensor, TritonError } from "@tritonjs/core";
+import { Tensor, TritonError } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/frontend";
 import { expect, test } from "vitest";
 import { FakeService, responseTo } from "../../../../grpc/test/support/fake-service.js";
 import { overEachTransport } from "../../../../grpc/test/support/over-each-transport.js";

@@ -1,4 +1,4 @@
-import type { InferenceService } from "@tritonjs/core";
+import type { InferenceService } from "@tritonjs/core/frontend";
 import type { GrpcOptions } from "@tritonjs/grpc";
 import { onTestFinished } from "vitest";
 import { serve } from "../../../../grpc/test/support/serve.js";

@@ -1,7 +1,7 @@
 import { Tensor, TritonError } from "@tritonjs/core";
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
-import { encodeInferRequest, type InferCall, type InferInput } from "../../../src/http/index.js";
+import { encodeInferRequest, type HttpInferInput, type InferCall } from "../../../src/http/index.js";
 
 function encode(call: InferCall): unknown {
   const { body, jsonLength } = encodeInferRequest(call);
@@ -25,7 +25,7 @@ function refusal(call: InferCall): TritonError {
 const inputs = { x: Float32Array.of(1, 2) };
 
 describe("an input", () => {
-  it.each<[string, InferInput, string, number[]]>([
+  it.each<[string, HttpInferInput, string, number[]]>([
     ["a typed array", Float32Array.of(1, 2), "FP32", [2]],
     ["an ndarray", ndarray(Int16Array.of(1, 2), [2, 1]), "INT16", [2, 1]],
     ["a tensor", Tensor.fromElements("FP16", [1], Uint16Array.of(1)), "FP16", [1]],
@@ -45,7 +45,7 @@ describe("an input", () => {
     expect(encode({ inputs: { x: input } })).toMatchObject({ inputs: [{ name: "x", datatype, shape }] });
   });
 
-  it.each<[string, InferInput, string]>([
+  it.each<[string, HttpInferInput, string]>([
     ["numbers without a data type", [1, 2], "input 'x' has no datatype"],
     ["nothing in no type", [], "input 'x' has no datatype"],
     ["a wrong typed array", { datatype: "FP32", data: Int32Array.of(1) }, "expected Float32Array"],
@@ -74,7 +74,7 @@ describe("an input", () => {
 
   it("is left out when it is undefined, and may have any name", () => {
     const odd = Object.fromEntries([["__proto__", Int8Array.of(1)]]);
-    expect(encode({ inputs: { ...odd, x: undefined as unknown as InferInput } })).toMatchObject({
+    expect(encode({ inputs: { ...odd, x: undefined as unknown as HttpInferInput } })).toMatchObject({
       inputs: [{ name: "__proto__" }],
     });
   });
@@ -95,7 +95,7 @@ describe("binary tensors", () => {
 });
 
 describe("JSON tensors", () => {
-  const data = (input: InferInput) =>
+  const data = (input: HttpInferInput) =>
     /"data":(\[.*?\])/.exec(encodeText({ inputs: { x: input }, binary: false }))?.[1];
 
   it("are written exactly", () => {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseJson } from "../../../src/http/json/parse-json.js";
+import { parseAnswerJson } from "../../../src/http/json/parse-json.js";
 import { toJson } from "../../../src/http/json/write-json.js";
 
 /** Makes the reader use its own parser instead of `JSON.parse`. */
-const slowly = (text: string) => (parseJson(`[${text},NaN]`) as unknown[])[0];
+const slowly = (text: string) => (parseAnswerJson(`[${text},NaN]`) as unknown[])[0];
 
 /** Converts bigints to the doubles that `JSON.parse` returns. */
 function rounded(value: unknown): unknown {
@@ -19,7 +19,7 @@ describe("parseJson", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(rounded(slowly(text))).toEqual(JSON.parse(text));
-        expect(rounded(parseJson(text))).toEqual(JSON.parse(text));
+        expect(rounded(parseAnswerJson(text))).toEqual(JSON.parse(text));
       }),
     );
   });
@@ -40,7 +40,7 @@ describe("parseJson", () => {
           expect(() => slowly(text)).toThrow(SyntaxError);
           return;
         }
-        expect(rounded(parseJson(`[[${text}],NaN]`))).toEqual([expected, Number.NaN]);
+        expect(rounded(parseAnswerJson(`[[${text}],NaN]`))).toEqual([expected, Number.NaN]);
       }),
       { numRuns: 500 },
     );
@@ -48,13 +48,13 @@ describe("parseJson", () => {
 
   it("keeps integers that a number cannot hold", () => {
     expect(
-      parseJson("[9007199254740991,9007199254740993,-9223372036854775808,18446744073709551615]"),
+      parseAnswerJson("[9007199254740991,9007199254740993,-9223372036854775808,18446744073709551615]"),
     ).toEqual([9007199254740991, 9007199254740993n, -(2n ** 63n), 2n ** 64n - 1n]);
-    expect(parseJson("0.12345678901234567")).toBe(Number("0.12345678901234567"));
+    expect(parseAnswerJson("0.12345678901234567")).toBe(Number("0.12345678901234567"));
   });
 
   it.each(["NaN", "Infinity", "-Infinity"])("reads %s", (token) => {
-    expect(parseJson(`{"a":[${token}]}`)).toEqual({ a: [Number(token)] });
+    expect(parseAnswerJson(`{"a":[${token}]}`)).toEqual({ a: [Number(token)] });
   });
 
   it.each([
@@ -69,15 +69,15 @@ describe("parseJson", () => {
     '"NaN',
     '["Inf\n"]',
   ])("rejects %s", (text) => {
-    expect(() => parseJson(text)).toThrow(SyntaxError);
+    expect(() => parseAnswerJson(text)).toThrow(SyntaxError);
   });
 
   it("rejects very deep nesting", () => {
-    expect(() => parseJson(`${"[".repeat(100_000)}NaN`)).toThrow(SyntaxError);
+    expect(() => parseAnswerJson(`${"[".repeat(100_000)}NaN`)).toThrow(SyntaxError);
   });
 
   it("accepts any member name", () => {
-    const object = parseJson('{"__proto__":NaN,"a":1}');
+    const object = parseAnswerJson('{"__proto__":NaN,"a":1}');
     expect(Object.entries(object as object)).toEqual([
       ["__proto__", Number.NaN],
       ["a", 1],
@@ -93,7 +93,7 @@ describe("toJson", () => {
       f: undefined,
     };
     expect(toJson(values)).toBe('{"a":[1,2.5,NaN,18446744073709551615],"b":{"c":"ä\\n","d":null,"e":true}}');
-    expect(parseJson(toJson(values))).toEqual({
+    expect(parseAnswerJson(toJson(values))).toEqual({
       a: [1, 2.5, Number.NaN, 2n ** 64n - 1n],
       b: { c: "ä\n", d: null, e: true },
     });

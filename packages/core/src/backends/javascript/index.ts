@@ -1,8 +1,13 @@
 import { pathToFileURL } from "node:url";
+import {
+  type InstanceHosting,
+  type Isolation,
+  isDecoupled,
+  type ModelConfig,
+  TritonError,
+} from "@tritonjs/protocol";
 import { type AutoCompleteConfig, completeBy } from "../../config/complete/auto-complete-config.js";
-import type { InstanceHosting, Isolation } from "../../config/instance-hosting.js";
-import { isDecoupled, type ModelConfig } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
+
 import type { BackendFactory, ExecutorContext, ModelSource } from "../../instance/backend.js";
 import type { Executor } from "../../instance/executor.js";
 import type { ModuleOptions } from "../../instance/import-callable.js";

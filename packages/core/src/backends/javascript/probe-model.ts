@@ -1,3 +1,4 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import { isGenerator, styleOf } from "../../callable/infer-func.js";
 import {
@@ -5,7 +6,6 @@ import {
   COMPLETION_METHODS,
   type CompletionMethod,
 } from "../../config/complete/auto-complete-config.js";
-import { TritonError } from "../../errors/triton-error.js";
 import { readModule } from "../../instance/module/read-module.js";
 import { resolveLibrary } from "../../instance/module/resolve-library.js";
 import type { WorkerModel } from "../../instance/worker/worker-model.js";

@@ -1,5 +1,5 @@
-import type { ModelConfig } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+
 import type { ExecutionProvider } from "./options.js";
 import { checkTensorrtParameters } from "./tensorrt-parameters.js";
 

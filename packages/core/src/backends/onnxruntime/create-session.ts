@@ -1,6 +1,6 @@
 import { isMainThread } from "node:worker_threads";
+import { TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
-import { TritonError } from "../../errors/triton-error.js";
 import type { Ort } from "./import-onnx-runtime.js";
 import type { ExecutionProvider } from "./options.js";
 

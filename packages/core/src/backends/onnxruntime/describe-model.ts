@@ -1,5 +1,5 @@
-import type { DescribedTensor } from "../../config/tensor-spec.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { type DescribedTensor, TritonError } from "@tritonjs/protocol";
+
 import type { ModelDescription } from "../../instance/backend.js";
 import {
   ONNX_BFLOAT16,

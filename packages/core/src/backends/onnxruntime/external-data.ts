@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join } from "node:path";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { assertInside, isInside } from "../../files/path-containment.js";
 import { type ByteSource, fileSource } from "./byte-source.js";
 import { walkMessage } from "./protobuf-walk.js";

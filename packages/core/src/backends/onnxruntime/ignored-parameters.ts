@@ -1,5 +1,4 @@
-import type { ModelConfig } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 
 /** Parameters of Triton's onnxruntime backend that set options which onnxruntime-node does not pass on. */
 const NO_EFFECT = [

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** The module `onnxruntime-node`. */
 export type Ort = typeof import("onnxruntime-node");

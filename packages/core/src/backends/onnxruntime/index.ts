@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { InstanceDevice } from "../../callable/infer-context.js";
-import { planInstances } from "../../config/instances.js";
+import { planInstances } from "../../config/placement/instances.js";
 import type { Backend, ModelDescription } from "../../instance/backend.js";
 import { prepareWorkers } from "../../instance/worker/open-worker.js";
 import { OpenedWorker } from "../../instance/worker/opened-worker.js";

@@ -1,5 +1,5 @@
-import type { ModelConfig } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+
 import { accelerators } from "./accelerators.js";
 import { warnOfUnused } from "./ignored-parameters.js";
 import type { OnnxRuntimeOptions } from "./options.js";

@@ -1,15 +1,20 @@
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
+import {
+  type DataType,
+  type DescribedTensor,
+  type ElementsOf,
+  type Tensor,
+  TritonError,
+  tensorFromValue,
+  toNdArray,
+} from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 import type { InferenceSession } from "onnxruntime-node";
 import type { InstanceInfo } from "../../callable/infer-context.js";
-import type { DescribedTensor } from "../../config/tensor-spec.js";
-import { TritonError } from "../../errors/triton-error.js";
-import { heldByInstance } from "../../instance/held-by-instance.js";
-import type { DataType, ElementsOf } from "../../tensor/data-type.js";
-import { tensorFromValue } from "../../tensor/from-value.js";
-import { toNdArray } from "../../tensor/nd-array.js";
-import type { Tensor } from "../../tensor/tensor.js";
+
+import { heldByInstance } from "../../instance/instance-holdings.js";
+
 import { createSession } from "./create-session.js";
 import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-model.js";
 import { importOnnxRuntime } from "./import-onnx-runtime.js";

@@ -1,8 +1,6 @@
+import { type DataType, type Elements, Tensor, TritonError } from "@tritonjs/protocol";
 import type { Tensor as OrtTensor } from "onnxruntime-node";
 import type { Tensors } from "../../batch/merge-inputs.js";
-import { TritonError } from "../../errors/triton-error.js";
-import type { DataType, Elements } from "../../tensor/data-type.js";
-import { Tensor } from "../../tensor/tensor.js";
 
 const ORT_TYPES: Record<Exclude<DataType, "BF16">, string> = {
   BOOL: "bool",

@@ -1,4 +1,4 @@
-import type { DataType } from "../../tensor/data-type.js";
+import type { DataType } from "@tritonjs/protocol";
 import { type ByteSource, bytesSource, fileSource } from "./byte-source.js";
 import { type ProtobufField, walkMessage } from "./protobuf-walk.js";
 

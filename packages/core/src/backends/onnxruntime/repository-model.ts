@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { assertInside } from "../../files/path-containment.js";
 import type { BackendFactory } from "../../instance/backend.js";
 import { findModelFile, type ModelLocation, notFound } from "../model-file.js";

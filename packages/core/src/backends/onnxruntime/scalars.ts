@@ -1,6 +1,6 @@
+import type { ModelConfig, ModelInput, Tensor } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
-import type { ModelConfig, ModelInput } from "../../config/model-config.js";
-import type { Tensor } from "../../tensor/tensor.js";
+
 import type { SessionData } from "./create-session.js";
 
 /** A tensor's dims as the model has them. */

@@ -1,8 +1,8 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
-import { sequenceTensors } from "../../config/sequence-batching.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { sequenceTensors } from "../../config/schema/sequence-batching.js";
 import type {
   OpenModel,
   WorkerBatch,

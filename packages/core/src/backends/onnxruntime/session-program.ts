@@ -1,5 +1,5 @@
+import type { InstanceHosting } from "@tritonjs/protocol";
 import type { InstanceDevice } from "../../callable/infer-context.js";
-import type { InstanceHosting } from "../../config/instance-hosting.js";
 import type { WorkerProgram } from "../../instance/worker/worker-program.js";
 import type { SessionData } from "./create-session.js";
 import type { OnnxRuntimeOptions } from "./options.js";

@@ -1,5 +1,5 @@
+import type { DataType } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
-import type { DataType } from "../../tensor/data-type.js";
 import { dataTypeOf } from "./ort-tensors.js";
 
 /** A tensor as an open session shows it. */

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** Parameters of Triton's accelerator `tensorrt`. */
 const PARAMETERS: ReadonlySet<string> = new Set([

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
+import { TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
 import {
   type AutoCompleteConfig,
   COMPLETION_METHODS,
   completeBy,
 } from "../../config/complete/auto-complete-config.js";
-import { toConfigJson } from "../../config/config-json.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { toConfigJson } from "../../config/schema/config-json.js";
 import type { Log } from "../../observe/log/log.js";
 import { type FromPython, writeError } from "./messages.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
@@ -39,7 +39,7 @@ export async function completeWithPython(
     name,
     clock,
     log,
-    init: { type: "complete", path: settings.path, model: name, config: jsonOf(config) },
+    init: { type: "complete", path: settings.path, model: name, config: configJsonOf(config) },
     message: (message) => change(session, config, message),
     crashed: () => {},
   });
@@ -73,6 +73,6 @@ function camelCase(argument: unknown): unknown {
 }
 
 /** The configuration as a model is told of it. */
-export function jsonOf({ config }: Pick<AutoCompleteConfig, "config">): string {
+export function configJsonOf({ config }: Pick<AutoCompleteConfig, "config">): string {
   return JSON.stringify(toConfigJson(config));
 }

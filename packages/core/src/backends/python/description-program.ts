@@ -1,11 +1,11 @@
 import { basename } from "node:path";
+import { fromConfigDataType, type ModelInput, type ModelOutput, type TensorSpec } from "@tritonjs/protocol";
 import { realClock } from "../../clock/clock.js";
 import { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
-import { emptyConfig } from "../../config/defaults.js";
-import type { ModelInput, ModelOutput } from "../../config/model-config.js";
-import type { TensorSpec } from "../../config/tensor-spec.js";
+import { emptyConfig } from "../../config/schema/defaults.js";
+
 import { Log } from "../../observe/log/log.js";
-import { fromConfigDataType } from "../../tensor/data-type.js";
+
 import { answerDescription } from "../describe-in-worker.js";
 import { completeWithPython } from "./complete-with-python.js";
 import type { PythonDescription } from "./describe-with-python.js";

@@ -1,6 +1,4 @@
-import { DATA_TYPES, type DataType, elementByteSize } from "../../tensor/data-type.js";
-import { elementCount } from "../../tensor/shape.js";
-import { Tensor } from "../../tensor/tensor.js";
+import { DATA_TYPES, type DataType, elementByteSize, elementCount, Tensor } from "@tritonjs/protocol";
 
 /*
  * Frames to and from the process of a Python model.
@@ -17,7 +15,7 @@ const ALIGNMENT = 64;
 const MOST_HEADER_BYTES = 256 * 1024 * 1024;
 
 /** What the header of a frame says of a tensor. */
-export interface WireTensor {
+export interface PythonTensor {
   readonly name: string;
   readonly datatype: DataType;
   readonly shape: readonly number[];
@@ -45,7 +43,7 @@ export class FrameBody {
   }
 
   /** Adds tensors. @returns what the header says of them */
-  addTensors(tensors: ReadonlyMap<string, Tensor>): WireTensor[] {
+  addTensors(tensors: ReadonlyMap<string, Tensor>): PythonTensor[] {
     return [...tensors].map(([name, { datatype, shape, bytes }]) => ({
       name,
       datatype,
@@ -56,7 +54,7 @@ export class FrameBody {
 }
 
 /** A frame as the pieces that it is written in. */
-export function frame(header: object, body: FrameBody = new FrameBody()): Uint8Array[] {
+export function pythonFrame(header: object, body: FrameBody = new FrameBody()): Uint8Array[] {
   const text = Buffer.from(JSON.stringify(header));
   const start = Buffer.allocUnsafe(START_BYTES + text.byteLength);
   start.writeUInt32LE(MAGIC, 0);
@@ -67,7 +65,7 @@ export function frame(header: object, body: FrameBody = new FrameBody()): Uint8A
 }
 
 /** Tensors of a frame that came: views of its body. @throws Error for what cannot be */
-export function readTensors(tensors: readonly WireTensor[], body: Uint8Array): Map<string, Tensor> {
+export function readTensors(tensors: readonly PythonTensor[], body: Uint8Array): Map<string, Tensor> {
   return new Map(
     tensors.map(({ name, datatype, shape, offset, size }) => {
       const whole = datatype === "BYTES" || elementByteSize(datatype) * elementCount(shape) === size;
@@ -80,7 +78,7 @@ export function readTensors(tensors: readonly WireTensor[], body: Uint8Array): M
 }
 
 /** Puts frames together from the pieces in which they come. */
-export class FrameReader {
+export class PythonFrameReader {
   #start = Buffer.alloc(START_BYTES);
   #header: Buffer | undefined;
   #body: Buffer | undefined;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { Backend } from "../../instance/backend.js";
 import { describeWithPython } from "./describe-with-python.js";
 import { PythonExecutor } from "./python-executor.js";

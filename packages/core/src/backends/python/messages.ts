@@ -1,14 +1,19 @@
-import { toConfigJson } from "../../config/config-json.js";
-import { keyList } from "../../config/key-list.js";
-import { isDecoupled } from "../../config/model-config.js";
-import type { ErrorCode } from "../../errors/code.js";
-import { TritonError } from "../../errors/triton-error.js";
+import {
+  type ErrorCode,
+  isDecoupled,
+  type Parameters,
+  type ParameterValue,
+  TritonError,
+} from "@tritonjs/protocol";
+import { toConfigJson } from "../../config/schema/config-json.js";
+import { keyList } from "../../config/schema/key-list.js";
+
 import type { ExecutorContext } from "../../instance/backend.js";
-import type { Parameters, ParameterValue } from "../../request/parameters.js";
-import type { WireTensor } from "./frames.js";
+
+import type { PythonTensor } from "./frames.js";
 
 /** An error on the wire: its code is Triton's word. */
-export interface WireError {
+export interface PythonError {
   readonly code: string;
   readonly message: string;
 }
@@ -18,13 +23,13 @@ export type WireParameters = readonly (readonly [string, "bool" | "int" | "strin
 
 /** A response of the model. */
 export interface WireResponse {
-  readonly outputs?: readonly WireTensor[];
+  readonly outputs?: readonly PythonTensor[];
   readonly parameters?: WireParameters;
-  readonly error?: WireError;
+  readonly error?: PythonError;
 }
 
 /** What became of one request of a batch: null for one that is answered by its sender. */
-export type WireResult = WireResponse | { readonly missing: true } | "again" | null;
+export type PythonResult = WireResponse | { readonly missing: true } | "again" | null;
 
 /** A request for another model. */
 export interface WireCall {
@@ -40,7 +45,7 @@ export interface WireCall {
   readonly timeout: number;
   readonly parameters: WireParameters;
   readonly requested: readonly string[];
-  readonly inputs: readonly WireTensor[];
+  readonly inputs: readonly PythonTensor[];
 }
 
 /** Something else that the model asks the server for. */
@@ -62,7 +67,7 @@ export type FromPython =
       readonly type: "executed";
       readonly batch: number;
       readonly memory?: number;
-      readonly results?: readonly WireResult[];
+      readonly results?: readonly PythonResult[];
       readonly error?: string;
     }
   | ({
@@ -102,11 +107,11 @@ const CODES: ReadonlySet<string> = new Set(
   }),
 );
 
-export function readError({ code, message }: WireError): TritonError {
+export function readError({ code, message }: PythonError): TritonError {
   return new TritonError(CODES.has(code) ? (code as ErrorCode) : "UNKNOWN", message);
 }
 
-export function writeError(thrown: unknown): WireError {
+export function writeError(thrown: unknown): PythonError {
   const { code, message } = TritonError.from(thrown);
   return { code, message };
 }

@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import { TritonError } from "../../errors/triton-error.js";
 
 type Kind = "COUNTER" | "GAUGE" | "HISTOGRAM";
 type Labels = Readonly<Record<string, string>>;

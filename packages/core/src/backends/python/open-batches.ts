@@ -1,4 +1,4 @@
-import type { TritonError } from "../../errors/triton-error.js";
+import type { TritonError } from "@tritonjs/protocol";
 import type { Execution } from "../../instance/executor.js";
 
 /** Batches with requests that are not answered yet: the one that runs, and those whose senders the model still has. */

@@ -1,8 +1,8 @@
+import { TritonError } from "@tritonjs/protocol";
 import { RESCHEDULE } from "../../callable/reschedule.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { ExecutorContext } from "../../instance/backend.js";
 import type { Execution, ExecutionResult } from "../../instance/executor.js";
-import { type FromPython, readError, type WireResponse, type WireResult } from "./messages.js";
+import { type FromPython, type PythonResult, readError, type WireResponse } from "./messages.js";
 import type { OpenBatches } from "./open-batches.js";
 import { ResponseReader } from "./response-reader.js";
 
@@ -21,7 +21,12 @@ export class PythonAnswerReader {
   }
 
   /** What `execute` has returned for one request; null for one that its sender answers. */
-  result(execution: Execution, index: number, result: WireResult, body: Uint8Array): ExecutionResult | null {
+  result(
+    execution: Execution,
+    index: number,
+    result: PythonResult,
+    body: Uint8Array,
+  ): ExecutionResult | null {
     if (result === null) return null;
     if (result === "again") return RESCHEDULE;
     if (!("missing" in result)) return this.#read(execution, index, result, body);

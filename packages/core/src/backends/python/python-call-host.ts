@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { ModelCaller, TensorAnswer, TensorCaller } from "../../callable/model-caller.js";
-import { TritonError } from "../../errors/triton-error.js";
 import { readFlags } from "./batch-frame.js";
 import { FrameBody, readTensors } from "./frames.js";
 import { type FromPython, parametersJson, readParameters, type WireCall, writeError } from "./messages.js";

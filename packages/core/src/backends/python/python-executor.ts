@@ -1,12 +1,12 @@
+import { TritonError } from "@tritonjs/protocol";
 import { RESCHEDULE } from "../../callable/reschedule.js";
 import type { Timer } from "../../clock/clock.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { ExecutorContext } from "../../instance/backend.js";
 import type { Execution, ExecutionResult, Executor } from "../../instance/executor.js";
 import { Restarts } from "../../instance/worker/restarts.js";
 import { batchFrame } from "./batch-frame.js";
-import type { FromPython } from "./messages.js";
-import { loadMessage } from "./messages.js";
+import { type FromPython, loadMessage } from "./messages.js";
+
 import { OpenBatches } from "./open-batches.js";
 import { PythonAnswerReader } from "./python-answer-reader.js";
 import { PythonCallHost } from "./python-call-host.js";

@@ -3,8 +3,8 @@ import { setPriority } from "node:os";
 import { delimiter, dirname, isAbsolute } from "node:path";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { TritonError } from "../../errors/triton-error.js";
-import { type FrameBody, FrameReader, frame } from "./frames.js";
+import { TritonError } from "@tritonjs/protocol";
+import { type FrameBody, PythonFrameReader, pythonFrame } from "./frames.js";
 
 const PROGRAM = fileURLToPath(new URL("../../../python/run_model.py", import.meta.url));
 
@@ -62,7 +62,9 @@ export class PythonProcess {
       const lines = new OutputLines((text) => listener.printed(text));
       stream.on("data", (chunk: Buffer) => lines.push(chunk)).on("end", () => lines.end());
     }
-    const reader = new FrameReader((header, body) => listener.message(header as { type: string }, body));
+    const reader = new PythonFrameReader((header, body) =>
+      listener.message(header as { type: string }, body),
+    );
     line!.on("data", (chunk: Buffer) => this.#read(reader, chunk));
     child.on("exit", (code, signal) => {
       const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
@@ -86,7 +88,7 @@ export class PythonProcess {
   send(header: object, body?: FrameBody): void {
     if (this.#gone || !this.#line.writable) return;
     this.#line.cork();
-    for (const piece of frame(header, body)) this.#line.write(piece);
+    for (const piece of pythonFrame(header, body)) this.#line.write(piece);
     this.#line.uncork();
   }
 
@@ -96,7 +98,7 @@ export class PythonProcess {
     this.#killGroup();
   }
 
-  #read(reader: FrameReader, chunk: Buffer): void {
+  #read(reader: PythonFrameReader, chunk: Buffer): void {
     if (this.#fault !== undefined) return;
     try {
       reader.push(chunk);

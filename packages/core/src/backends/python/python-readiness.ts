@@ -1,6 +1,6 @@
+import { TritonError } from "@tritonjs/protocol";
 import { settledWithin } from "../../clock/bounded-wait.js";
 import type { Clock } from "../../clock/clock.js";
-import { TritonError } from "../../errors/triton-error.js";
 
 /** Triton's: a model that takes longer is not ready for this time. */
 const ANSWERS_WITHIN_MS = 5000;

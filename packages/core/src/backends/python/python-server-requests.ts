@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { ExecutorContext } from "../../instance/backend.js";
 import { type FromPython, type WireAsk, writeError } from "./messages.js";
 import { ModelMetrics } from "./model-metrics.js";

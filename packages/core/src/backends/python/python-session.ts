@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Clock, Timer } from "../../clock/clock.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { Log } from "../../observe/log/log.js";
 import type { FrameBody } from "./frames.js";
 import type { FromPython } from "./messages.js";

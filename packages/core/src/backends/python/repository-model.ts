@@ -1,6 +1,6 @@
+import { type Isolation, TritonError } from "@tritonjs/protocol";
 import { realClock } from "../../clock/clock.js";
-import type { Isolation } from "../../config/instance-hosting.js";
-import { TritonError } from "../../errors/triton-error.js";
+
 import type { BackendFactory, ExecutorContext, ModelSource } from "../../instance/backend.js";
 import { Log } from "../../observe/log/log.js";
 import { hostingOf, loadTimeoutMs } from "../hosting-parameters.js";

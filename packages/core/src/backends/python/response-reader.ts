@@ -1,7 +1,7 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { type Tensor, TritonError } from "@tritonjs/protocol";
 import type { ExecutorContext } from "../../instance/backend.js";
 import { OutputsWithParameters } from "../../response/response-parameters.js";
-import type { Tensor } from "../../tensor/tensor.js";
+
 import { readTensors } from "./frames.js";
 import { readParameters, type WireResponse } from "./messages.js";
 

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** A model may fetch its weights in `initialize`; one that hangs shall be found out all the same. */
 export const LOAD_TIMEOUT_SECONDS = 3600;

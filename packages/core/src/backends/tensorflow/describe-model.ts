@@ -1,4 +1,4 @@
-import { emptyConfig } from "../../config/defaults.js";
+import { emptyConfig } from "../../config/schema/defaults.js";
 import type { ModelDescription } from "../../instance/backend.js";
 import { type AskedModel, askWorker } from "../ask-worker.js";
 import { describeInWorker } from "../describe-in-worker.js";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { io } from "@tensorflow/tfjs";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { assertInside, isInside } from "../../files/path-containment.js";
 import { type ModelJson, weightBytes, weightFiles } from "./model-json.js";
 

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { TensorflowRuntime } from "./options.js";
 
 const PACKAGES: Readonly<Record<TensorflowRuntime, readonly string[]>> = {

@@ -1,7 +1,7 @@
-import type { TensorSpec } from "../../config/tensor-spec.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { type DataType, type TensorSpec, TritonError } from "@tritonjs/protocol";
+
 import type { ModelDescription } from "../../instance/backend.js";
-import type { DataType } from "../../tensor/data-type.js";
+
 import type { ModelJson, SignatureTensor } from "./model-json.js";
 
 /** TensorFlow's names of data types, those of signatures and those of TensorFlow.js. */

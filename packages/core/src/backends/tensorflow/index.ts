@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { TritonError } from "@tritonjs/protocol";
 import type { InstanceInfo } from "../../callable/infer-context.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { Backend } from "../../instance/backend.js";
 import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
 import { describeModelSync } from "./describe-model.js";

@@ -1,5 +1,5 @@
 import type { DataType as TfDataType, Tensor as TfTensor } from "@tensorflow/tfjs";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { ModelDescription } from "../../instance/backend.js";
 import { fileHandler } from "./file-handler.js";
 import { graphDescription, tensorDataType } from "./graph-description.js";
@@ -7,7 +7,7 @@ import { readModelJson } from "./model-json.js";
 import type { Tf } from "./open-runtime.js";
 
 /** What a worker opens; survives structured cloning. */
-export interface ModelLocation {
+export interface TensorFlowModelLocation {
   /** `model.json`, or the directory of a SavedModel. */
   readonly path: string;
   /** Directory that nothing of the model is outside of. */
@@ -17,7 +17,7 @@ export interface ModelLocation {
 }
 
 /** A model of any kind, run by the names that its clients know. */
-export interface OpenModel {
+export interface OpenTensorFlowModel {
   readonly description: ModelDescription;
   /** Outputs by name; the caller disposes them. */
   run(inputs: Readonly<Record<string, TfTensor>>, outputs: readonly string[]): Promise<Map<string, TfTensor>>;
@@ -29,7 +29,7 @@ export interface OpenModel {
  *
  * @throws TritonError INVALID_ARG with TensorFlow's words, or what is wrong with the files
  */
-export async function openModel(tf: Tf, location: ModelLocation): Promise<OpenModel> {
+export async function openModel(tf: Tf, location: TensorFlowModelLocation): Promise<OpenTensorFlowModel> {
   try {
     if (location.savedModel) return await openSavedModel(tf, location);
     const json = readModelJson(location.path);
@@ -81,7 +81,7 @@ function openGraph(
   description: ModelDescription,
   inputNodes: NodeNames,
   outputNodes: NodeNames,
-): OpenModel {
+): OpenTensorFlowModel {
   /** Graphs with loops, or outputs of any size, only run in this way; others run faster in the other. */
   let isAsync = false;
   const nodeOf = (nodes: NodeNames, name: string) => nodes?.[name]?.name ?? name;
@@ -108,7 +108,7 @@ function openGraph(
 
 type Layers = Awaited<ReturnType<Tf["loadLayersModel"]>>;
 
-function openLayers(layers: Layers): OpenModel {
+function openLayers(layers: Layers): OpenTensorFlowModel {
   // Clients know tensors by the names of their layers.
   const spec = ({ sourceLayer, shape, dtype }: Layers["inputs"][number]) => ({
     name: sourceLayer.name,
@@ -157,7 +157,10 @@ interface SavedModel {
   dispose(): void;
 }
 
-async function openSavedModel(tf: Tf, { path, signature }: ModelLocation): Promise<OpenModel> {
+async function openSavedModel(
+  tf: Tf,
+  { path, signature }: TensorFlowModelLocation,
+): Promise<OpenTensorFlowModel> {
   const api = (tf as Tf & { readonly node: NodeApi }).node;
   const graphs = await api.getMetaGraphsFromSavedModel(path);
   const graph = graphs.find(({ signatureDefs }) => signatureDefs[signature] !== undefined);

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { dirname, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { TensorflowRuntime } from "./options.js";
 
 /** TensorFlow.js, whichever package it comes from. */

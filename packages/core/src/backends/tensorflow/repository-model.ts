@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Isolation } from "../../config/instance-hosting.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { type Isolation, TritonError } from "@tritonjs/protocol";
+
 import type { BackendFactory, ModelSource } from "../../instance/backend.js";
 import { hostingOf } from "../hosting-parameters.js";
 import { findModelFile, notFound } from "../model-file.js";

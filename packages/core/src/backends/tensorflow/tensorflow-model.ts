@@ -1,18 +1,23 @@
 import type { Tensor as TfTensor } from "@tensorflow/tfjs";
+import {
+  type DataType,
+  fromConfigDataType,
+  type ModelConfig,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
-import type { ModelConfig } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
+
 import type { WorkerModel } from "../../instance/worker/worker-model.js";
-import { type DataType, fromConfigDataType } from "../../tensor/data-type.js";
-import type { Tensor } from "../../tensor/tensor.js";
-import { type ModelLocation, type OpenModel, openModel } from "./open-model.js";
+
+import { type OpenTensorFlowModel, openModel, type TensorFlowModelLocation } from "./open-model.js";
 import { openRuntime, type Tf } from "./open-runtime.js";
 import type { TensorflowRuntime } from "./options.js";
 import { fromTf, toTf } from "./tf-tensors.js";
 
 /** What a worker needs to open its model; survives structured cloning. */
-export interface TensorflowData extends ModelLocation {
+export interface TensorflowData extends TensorFlowModelLocation {
   readonly runtime: TensorflowRuntime;
 }
 
@@ -40,7 +45,7 @@ function dataTypes({ output }: ModelConfig): ReadonlyMap<string, DataType> {
 
 async function run(
   tf: Tf,
-  model: OpenModel,
+  model: OpenTensorFlowModel,
   inputs: Tensors,
   types: ReadonlyMap<string, DataType>,
 ): Promise<Tensors> {

@@ -1,13 +1,16 @@
 import type { Tensor as TfTensor } from "@tensorflow/tfjs";
-import { TritonError } from "../../errors/triton-error.js";
-import { type DataType, type Elements, typedArrayFor } from "../../tensor/data-type.js";
 import {
   bfloat16ToFloat32,
+  type DataType,
+  type Elements,
   float16ToFloat32,
   float32ToBfloat16,
   float32ToFloat16,
-} from "../../tensor/half-float.js";
-import { Tensor } from "../../tensor/tensor.js";
+  Tensor,
+  TritonError,
+  typedArrayFor,
+} from "@tritonjs/protocol";
+
 import type { Tf } from "./open-runtime.js";
 
 /** The type of TensorFlow.js that stands for a data type; it has only four. */

@@ -1,6 +1,10 @@
-import type { ModelConfig, ModelInput, ModelOutput } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
-import { shapeToString } from "../../tensor/shape.js";
+import {
+  type ModelConfig,
+  type ModelInput,
+  type ModelOutput,
+  shapeToString,
+  TritonError,
+} from "@tritonjs/protocol";
 
 /** A tensor that a backend insists on. */
 export interface FixedTensor {

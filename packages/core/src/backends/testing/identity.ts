@@ -1,14 +1,21 @@
+import {
+  elementByteSize,
+  elementCount,
+  encodeBytes,
+  fromConfigDataType,
+  type ModelConfig,
+  type ModelInput,
+  type ModelOutput,
+  shapeToString,
+  Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { Clock } from "../../clock/clock.js";
 import { sleep } from "../../clock/sleep.js";
-import type { ModelConfig, ModelInput, ModelOutput } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
+
 import type { Backend, BackendFactory } from "../../instance/backend.js";
 import type { ExecutableRequest, Execution, ExecutionResult, Executor } from "../../instance/executor.js";
-import { encodeBytes } from "../../tensor/bytes.js";
-import { elementByteSize, fromConfigDataType } from "../../tensor/data-type.js";
-import { elementCount, shapeToString } from "../../tensor/shape.js";
-import { Tensor } from "../../tensor/tensor.js";
 
 /**
  * The backend `identity`, for tests: `OUTPUT<i>` is `INPUT<i>`, after `execute_delay_ms` (times the number of the

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { Execution, Executor } from "../../instance/executor.js";
 
 /** Makes the responses to the request at `index` of a batch, for as long as it is open. */

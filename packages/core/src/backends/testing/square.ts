@@ -1,10 +1,10 @@
+import { type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
 import { sleep } from "../../clock/sleep.js";
-import type { ModelConfig } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
+
 import type { Backend, BackendFactory } from "../../instance/backend.js";
 import type { Execution } from "../../instance/executor.js";
-import { Tensor } from "../../tensor/tensor.js";
+
 import { checkTensors, type FixedTensor } from "./check-tensors.js";
 import { RespondingExecutor } from "./responding-executor.js";
 

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import type { RedisClientOptions } from "@redis/client";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { decodeOutputs, encodeOutputs } from "../encode-outputs.js";
 import type { ResponseCache } from "../response-cache.js";
 

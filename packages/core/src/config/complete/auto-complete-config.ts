@@ -1,8 +1,14 @@
-import { TritonError } from "../../errors/triton-error.js";
-import { type DataType, toConfigDataType } from "../../tensor/data-type.js";
-import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "../defaults.js";
-import { keyList } from "../key-list.js";
-import type { ModelConfig, ModelInput, ModelOutput } from "../model-config.js";
+import {
+  type DataType,
+  type ModelConfig,
+  type ModelInput,
+  type ModelOutput,
+  TritonError,
+  toConfigDataType,
+} from "@tritonjs/protocol";
+
+import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "../schema/defaults.js";
+import { keyList } from "../schema/key-list.js";
 
 /** A tensor as `autoCompleteConfig` of a model adds it. */
 export interface AutoCompleteTensor {

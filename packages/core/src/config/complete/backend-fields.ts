@@ -1,6 +1,6 @@
-import { TritonError } from "../../errors/triton-error.js";
-import type { ModelConfig } from "../model-config.js";
-import { ENSEMBLE_PLATFORM } from "../validate-ensemble.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+
+import { ENSEMBLE_PLATFORM } from "../validation/validate-ensemble.js";
 
 /** A kind of model file: its backend, its platform, its name, and whether that is of a file or a directory. */
 interface FileKind {

@@ -1,12 +1,12 @@
-import { TritonError } from "../../errors/triton-error.js";
-import { fieldProblems } from "../field-support.js";
-import { type Gpus, MachineGpus } from "../gpus.js";
-import { instanceGroupProblems } from "../instance-groups.js";
-import type { ModelConfig } from "../model-config.js";
-import { batchInputTypeProblems } from "../validate-batch-io.js";
-import { validateModelConfig } from "../validate-model-config.js";
-import { validateModelIo } from "../validate-model-io.js";
-import { validateSequenceStates } from "../validate-sequence-states.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { type Gpus, MachineGpus } from "../placement/gpus.js";
+import { instanceGroupProblems } from "../placement/instance-groups.js";
+import { fieldProblems } from "../schema/field-support.js";
+
+import { batchInputTypeProblems } from "../validation/validate-batch-io.js";
+import { validateModelConfig } from "../validation/validate-model-config.js";
+import { validateModelIo } from "../validation/validate-model-io.js";
+import { validateSequenceStates } from "../validation/validate-sequence-states.js";
 import { AutoCompleteConfig } from "./auto-complete-config.js";
 import { completeInstanceGroups } from "./instance-groups.js";
 import { checkOnnxTensors, completeFromFile, type FileDescription } from "./onnx.js";

@@ -1,7 +1,7 @@
-import { defaultInstanceGroup } from "../defaults.js";
-import type { Gpus } from "../gpus.js";
-import { normalizeInstanceGroups } from "../instance-groups.js";
-import type { ModelConfig } from "../model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
+import type { Gpus } from "../placement/gpus.js";
+import { normalizeInstanceGroups } from "../placement/instance-groups.js";
+import { defaultInstanceGroup } from "../schema/defaults.js";
 
 /** Backends of which Triton runs two instances on the CPU unless told otherwise. */
 const TWO_INSTANCES: ReadonlySet<string> = new Set(["onnxruntime", "tensorflow"]);

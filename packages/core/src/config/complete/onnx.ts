@@ -1,10 +1,18 @@
-import { TritonError } from "../../errors/triton-error.js";
-import { toConfigDataType } from "../../tensor/data-type.js";
-import { type Shape, shapeToString } from "../../tensor/shape.js";
-import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "../defaults.js";
-import type { ModelConfig, ModelInput, ModelOutput } from "../model-config.js";
-import { sequenceTensors } from "../sequence-batching.js";
-import type { DescribedTensor, TensorSpec } from "../tensor-spec.js";
+import {
+  type DescribedTensor,
+  type ModelConfig,
+  type ModelInput,
+  type ModelOutput,
+  type Shape,
+  shapeToString,
+  type TensorSpec,
+  TritonError,
+  toConfigDataType,
+} from "@tritonjs/protocol";
+
+import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "../schema/defaults.js";
+
+import { sequenceTensors } from "../schema/sequence-batching.js";
 
 /** The tensors of a model file, with all their dimensions. */
 export interface FileDescription {

@@ -1,9 +1,8 @@
-import { TritonError } from "../../errors/triton-error.js";
-import { defaultOptimization, emptyConfig } from "../defaults.js";
-import type { ModelConfig } from "../model-config.js";
-import { normalizeConfig } from "../resolve-config.js";
-import { validateModelConfig } from "../validate-model-config.js";
-import { validateModelIo } from "../validate-model-io.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { normalizeConfig } from "../options/resolve-config.js";
+import { defaultOptimization, emptyConfig } from "../schema/defaults.js";
+import { validateModelConfig } from "../validation/validate-model-config.js";
+import { validateModelIo } from "../validation/validate-model-io.js";
 import { fillBackendFields } from "./backend-fields.js";
 
 /** What a model's directory says about its configuration. */

@@ -1,5 +1,5 @@
-import { TritonError } from "../../errors/triton-error.js";
-import type { ModelConfig } from "../model-config.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+
 import {
   emptyMessage,
   type FieldSchema,

@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 import {
   type FieldSchema,
   type FieldType,

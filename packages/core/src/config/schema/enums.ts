@@ -1,9 +1,14 @@
-import type { DataType } from "../../tensor/data-type.js";
-import { keyList } from "../key-list.js";
-import type { InstanceKind, ModelOptimizationPolicy, ModelQueuePolicy } from "../model-config.js";
-import type { SequenceControlKind } from "../sequence-batching.js";
-import { BATCH_INPUT_KINDS, BATCH_OUTPUT_KINDS } from "../tensor-spec.js";
+import {
+  BATCH_INPUT_KINDS,
+  BATCH_OUTPUT_KINDS,
+  type DataType,
+  type InstanceKind,
+  type ModelOptimizationPolicy,
+  type ModelQueuePolicy,
+  type SequenceControlKind,
+} from "@tritonjs/protocol";
 import { enumeration } from "./field-schema.js";
+import { keyList } from "./key-list.js";
 
 /* The enumerations of model_config.proto. */
 

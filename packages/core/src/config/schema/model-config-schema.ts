@@ -10,7 +10,7 @@ import type {
   ModelQueuePolicy,
   ModelVersionPolicy,
   ModelWarmup,
-} from "../model-config.js";
+} from "@tritonjs/protocol";
 import {
   batchInputKind,
   batchOutputKind,
@@ -22,7 +22,7 @@ import {
 } from "./enums.js";
 import { message, messageOf } from "./field-schema.js";
 import { optimization } from "./optimization-schema.js";
-import { sequenceBatching } from "./sequence-batching-schema.js";
+import { sequenceBatchingSchema } from "./sequence-batching-schema.js";
 
 /*
  * The whole of model_config.proto as one table. The reader and the writer of config.pbtxt, the JSON form in both
@@ -183,7 +183,7 @@ export const modelConfigSchema = messageOf<ModelConfig>()("ModelConfig", [
   ["batch_output", batchOutput, "repeated"],
   ["optimization", optimization],
   ["dynamic_batching", dynamicBatching, schedulingChoice],
-  ["sequence_batching", sequenceBatching, schedulingChoice],
+  ["sequence_batching", sequenceBatchingSchema, schedulingChoice],
   ["ensemble_scheduling", ensembling, schedulingChoice],
   ["instance_group", instanceGroup, "repeated"],
   ["default_model_filename", "string"],

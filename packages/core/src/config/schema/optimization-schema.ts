@@ -1,4 +1,4 @@
-import type { ModelOptimizationCuda, ModelOptimizationPolicy } from "../model-config.js";
+import type { ModelOptimizationCuda, ModelOptimizationPolicy } from "@tritonjs/protocol";
 import { modelPriority } from "./enums.js";
 import { message, messageOf } from "./field-schema.js";
 

@@ -1,4 +1,4 @@
-import type { ModelSequenceBatching, SequenceControl, SequenceStateTensor } from "../sequence-batching.js";
+import type { ModelSequenceBatching, SequenceControl, SequenceStateTensor } from "@tritonjs/protocol";
 import { controlKind, dataType } from "./enums.js";
 import { messageOf } from "./field-schema.js";
 
@@ -31,7 +31,7 @@ const state = messageOf<SequenceStateTensor>()("ModelSequenceBatching.State", [
 ]);
 const strategyChoice = { oneof: "strategy_choice" } as const;
 /** `ModelSequenceBatching`. */
-export const sequenceBatching = messageOf<ModelSequenceBatching>()("ModelSequenceBatching", [
+export const sequenceBatchingSchema = messageOf<ModelSequenceBatching>()("ModelSequenceBatching", [
   [
     "direct",
     messageOf<NonNullable<ModelSequenceBatching["direct"]>>()("ModelSequenceBatching.StrategyDirect", [

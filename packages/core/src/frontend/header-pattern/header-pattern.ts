@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { translatePattern } from "./translate-pattern.js";
 
 /** Case does not count unless the pattern says so, as tritonserver puts it before each pattern. */

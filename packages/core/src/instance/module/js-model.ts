@@ -1,8 +1,8 @@
+import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
 import type { InferContext, InstanceDevice } from "../../callable/infer-context.js";
-import type { Answer, AnyInferFunc, InferRequest, InferResult } from "../../callable/infer-func.js";
+import type { Answer, AnyInferFunc, InferFuncResult, InferRequest } from "../../callable/infer-func.js";
 import type { AutoCompleteConfig } from "../../config/complete/auto-complete-config.js";
-import type { ModelConfig } from "../../config/model-config.js";
-import type { TensorSpec } from "../../config/tensor-spec.js";
+
 import type { JsModelMetrics } from "./model-metrics.js";
 
 /** The server's log, as a model writes to it. */
@@ -85,7 +85,7 @@ export interface JsModel<I extends AnySpecs = AnySpecs, O extends AnySpecs = Any
     | ((
         requests: readonly InferRequest<I, O>[],
         context: InferContext,
-      ) => Answer<readonly (InferResult<O> | undefined)[]> | Promise<void> | void)
+      ) => Answer<readonly (InferFuncResult<O> | undefined)[]> | Promise<void> | void)
     | AnyInferFunc;
   /** Called once, after the last request, when the instance ends in order. */
   finalize?(): void | Promise<void>;

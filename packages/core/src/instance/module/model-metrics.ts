@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { MetricChange, MetricFamily } from "../../observe/metric-change.js";
 
 /** What a family of metrics is made with. */

@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { AnyInferFunc } from "../../callable/infer-func.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { JsModel, JsModelArgs, JsModelClass } from "./js-model.js";
 
 /** What a module has to offer: how an instance of its model is made, and how a configuration is completed. */

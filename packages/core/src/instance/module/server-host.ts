@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import { TritonError } from "../../errors/triton-error.js";
 import type { Log } from "../../observe/log/log.js";
 import { applyMetricChange } from "../../observe/metric-change.js";
 import type { ModelControl } from "../backend.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { Log } from "../../observe/log/log.js";
 import { RateLimiter } from "./rate-limiter.js";
 import type { RateLimitResource } from "./resource-pools.js";

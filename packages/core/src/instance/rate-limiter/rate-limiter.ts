@@ -1,4 +1,4 @@
-import type { PlannedInstance } from "../../config/instances.js";
+import type { PlannedInstance } from "../../config/placement/instances.js";
 import { demandOf, type RateLimitResource, ResourcePools } from "./resource-pools.js";
 
 /** An instance as the rate limiter knows it. */

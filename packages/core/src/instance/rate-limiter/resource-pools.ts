@@ -1,5 +1,5 @@
-import type { PlannedInstance } from "../../config/instances.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
+import type { PlannedInstance } from "../../config/placement/instances.js";
 
 /** One resource of which there is a fixed number of pieces. */
 export interface RateLimitResource {

@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
+import { type Shape, TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import { type AnyStepwiseModel, isDone } from "../../callable/stepwise.js";
-import { TritonError } from "../../errors/triton-error.js";
 import { OutputChecker } from "../../response/check-outputs.js";
 import { divideParameters } from "../../response/response-parameters.js";
-import type { Shape } from "../../tensor/shape.js";
-import { contextOf, toArrays } from "../callback-arguments.js";
+
+import { contextOf, toCallbackArrays } from "../callback-arguments.js";
 import type { CallbackExecution } from "../executor.js";
 
 /** A request in the loop. */
@@ -59,7 +59,7 @@ export class StepLoop {
           { reason: "BATCH_TOO_LARGE" },
         );
       }
-      const inputs = toArrays(
+      const inputs = toCallbackArrays(
         reshaped(request.inputs, (shape) => shape.slice(request.batchSize > 0 ? 1 : 0)),
       );
       execution.inputsReady();

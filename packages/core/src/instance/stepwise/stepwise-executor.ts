@@ -1,5 +1,5 @@
+import type { TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
-import type { TritonError } from "../../errors/triton-error.js";
 import type {
   ExecutableRequest,
   Execution,

@@ -9,8 +9,8 @@ import { resolveLibrary } from "../module/resolve-library.js";
 import { RequestView } from "../request-view.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
-import { type SignalSource, withSignal } from "../with-signal.js";
-import { SequencesOfSlots } from "./sequences-of-slots.js";
+import { type SignalSource, withSignal } from "../signal-source.js";
+import { SequencesOfSlots } from "./slot-sequences.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./worker-model.js";
 
 /** Entry of workers that run a user's module. */

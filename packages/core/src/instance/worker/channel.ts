@@ -1,4 +1,4 @@
-import type { InstanceLimits } from "../../config/instance-hosting.js";
+import type { InstanceLimits } from "../../config/options/instance-hosting.js";
 import type { FromWorker, ToWorker } from "./messages.js";
 
 /*

@@ -1,5 +1,5 @@
-import { keyList } from "../../config/key-list.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
+import { keyList } from "../../config/schema/key-list.js";
 import { type FromWorker, packError, type ToWorker } from "./messages.js";
 import type { WorkerContext } from "./worker-program.js";
 

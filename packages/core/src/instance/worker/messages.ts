@@ -1,15 +1,20 @@
+import {
+  type DataType,
+  type ErrorCode,
+  type ErrorReason,
+  type Parameters,
+  Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { PaddingRules } from "../../batch/padding-rules.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
-import type { CallOptions } from "../../callable/model-caller.js";
-import type { ErrorCode } from "../../errors/code.js";
-import type { ErrorReason } from "../../errors/error-reasons.js";
-import { TritonError } from "../../errors/triton-error.js";
+import type { ContextCallOptions } from "../../callable/model-caller.js";
+
 import type { MetricChange } from "../../observe/metric-change.js";
-import type { Parameters } from "../../request/parameters.js";
+
 import type { RequestInfo } from "../../request/request-info.js";
 import { OutputsWithParameters, type ResponseParameters } from "../../response/response-parameters.js";
-import type { DataType } from "../../tensor/data-type.js";
-import { Tensor } from "../../tensor/tensor.js";
+
 import type { ControlAsk } from "../module/model-control.js";
 import type { LogLine } from "../module/model-logger.js";
 
@@ -136,7 +141,7 @@ export type FromWorker =
       readonly batch: number;
       readonly modelName: string;
       readonly inputs: Readonly<Record<string, unknown>>;
-      readonly options: Omit<CallOptions, "signal">;
+      readonly options: Omit<ContextCallOptions, "signal">;
       readonly stream: boolean;
     }
   /** The worker wants the next answer to a call. */

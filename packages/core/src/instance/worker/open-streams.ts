@@ -1,4 +1,4 @@
-import type { TritonError } from "../../errors/triton-error.js";
+import type { TritonError } from "@tritonjs/protocol";
 import type { Execution } from "../executor.js";
 import { type FromWorker, unpackError, unpackOutputs } from "./messages.js";
 

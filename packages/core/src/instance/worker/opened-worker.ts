@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { Channel, ChannelListener } from "./channel.js";
 import { unpackError } from "./messages.js";
 import { openWorker } from "./open-worker.js";

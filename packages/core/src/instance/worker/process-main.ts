@@ -21,7 +21,7 @@ process.on("uncaughtExceptionMonitor", (error) => {
   send(fault);
 });
 
-new Worker(new URL("./follow-parent.js", import.meta.url), {
+new Worker(new URL("./parent-watchdog.js", import.meta.url), {
   execArgv: [],
   resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 },
 }).unref();

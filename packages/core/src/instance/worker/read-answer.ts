@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import { RESCHEDULE } from "../../callable/reschedule.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { OutputChecker } from "../../response/check-outputs.js";
 import type { ExecutableRequest, Execution, ExecutionResult } from "../executor.js";
 import { divideOutputs } from "../join-batch.js";

@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Clock, Timer } from "../../clock/clock.js";
-import { TritonError } from "../../errors/triton-error.js";
 
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 30_000;

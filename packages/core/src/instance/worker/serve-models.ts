@@ -1,9 +1,9 @@
-import { TritonError } from "../../errors/triton-error.js";
-import { AsksOfServer } from "./asks-of-server.js";
-import type { CallsToModels } from "./calls-to-models.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { WorkerPort } from "./channel.js";
 import { packError, type ToWorker, type WorkerInit } from "./messages.js";
+import type { CallsToModels } from "./model-call-client.js";
 import { type MessageToModel, ServedModel } from "./served-model.js";
+import { AsksOfServer } from "./server-requests.js";
 import type { OpenModel, WorkerEntry, WorkerHost } from "./worker-model.js";
 
 /**
@@ -92,7 +92,7 @@ class ModelPlace {
   }
 
   async #calls(): Promise<CallsToModels> {
-    const { CallsToModels } = await import("./calls-to-models.js");
+    const { CallsToModels } = await import("./model-call-client.js");
     return new CallsToModels((message, transfer) => this.port.post(message, transfer));
   }
 

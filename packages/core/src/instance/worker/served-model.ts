@@ -1,8 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import { isMainThread } from "node:worker_threads";
+import { TritonError } from "@tritonjs/protocol";
 import { RESCHEDULE } from "../../callable/reschedule.js";
-import { TritonError } from "../../errors/triton-error.js";
-import type { CallsToModels } from "./calls-to-models.js";
 import type { WorkerPort } from "./channel.js";
 import {
   type FromWorker,
@@ -13,6 +12,7 @@ import {
   type WireResult,
   type WorkerInit,
 } from "./messages.js";
+import type { CallsToModels } from "./model-call-client.js";
 import type { WorkerModel } from "./worker-model.js";
 import { WorkerStream } from "./worker-stream.js";
 

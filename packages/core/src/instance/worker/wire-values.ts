@@ -1,7 +1,6 @@
 import { types } from "node:util";
+import { contiguousElements, type Elements, isNdArray, type TypedArray } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
-import type { Elements, TypedArray } from "../../tensor/data-type.js";
-import { contiguousElements, isNdArray } from "../../tensor/nd-array.js";
 
 /*
  * Values of a program on their way between threads. An ndarray travels as its elements and its shape, and is taken

@@ -1,10 +1,8 @@
+import { type Isolation, TritonError } from "@tritonjs/protocol";
 import type { Timer } from "../../clock/clock.js";
-import type { Isolation } from "../../config/instance-hosting.js";
-import { TritonError } from "../../errors/triton-error.js";
+
 import { requestInfo } from "../../request/request-info.js";
 import type { Execution, ExecutionResult, Executor } from "../executor.js";
-import { BatchesOfWorker, type BatchOfWorker } from "./batches-of-worker.js";
-import { CallsOfWorker } from "./calls-of-worker.js";
 import type { Channel, ChannelListener } from "./channel.js";
 import { type HostMessage, isHostMessage, tellHost } from "./host-messages.js";
 import { type FromWorker, unpackError, type WorkerInit } from "./messages.js";
@@ -13,6 +11,8 @@ import { isolationOf, openWorker } from "./open-worker.js";
 import { packInputs } from "./pack-inputs.js";
 import { readAnswer, type WorkerAnswer } from "./read-answer.js";
 import { Restarts } from "./restarts.js";
+import { BatchesOfWorker, type BatchOfWorker } from "./worker-batches.js";
+import { CallsOfWorker } from "./worker-call-host.js";
 import type { WorkerContext, WorkerProgram } from "./worker-program.js";
 
 /** How long a model may take to close before it is ended. */

@@ -7,7 +7,7 @@ import type { Execution, ExecutionResult } from "../executor.js";
 import type { ModuleHost } from "../import-callable.js";
 
 /** Takes the responses of a decoupled model inside a worker. */
-export type ResponseStream = Pick<
+export type WorkerResponseStream = Pick<
   Execution,
   "isOpen" | "writable" | "send" | "sendError" | "finish" | "reschedule"
 >;
@@ -15,7 +15,7 @@ export type ResponseStream = Pick<
 /** A batch inside a worker: the inputs of all requests joined. */
 export interface WorkerBatch {
   /** Set for a decoupled model: answers go there, and `execute` resolves to undefined. */
-  readonly stream?: ResponseStream;
+  readonly stream?: WorkerResponseStream;
   readonly inputs: Tensors;
   /** True when they are not joined by rows: the batch cannot be divided again. */
   readonly indivisible: boolean;

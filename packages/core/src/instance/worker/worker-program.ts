@@ -1,6 +1,6 @@
+import type { InstanceHosting } from "@tritonjs/protocol";
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { Clock } from "../../clock/clock.js";
-import type { InstanceHosting } from "../../config/instance-hosting.js";
 import type { OutputChecker } from "../../response/check-outputs.js";
 import type { ModuleHost } from "../import-callable.js";
 import type { OpenedWorker } from "./opened-worker.js";

@@ -1,7 +1,7 @@
+import type { TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
-import type { TritonError } from "../../errors/triton-error.js";
 import { type FromWorker, packError, packOutputs } from "./messages.js";
-import type { ResponseStream } from "./worker-model.js";
+import type { WorkerResponseStream } from "./worker-model.js";
 
 /** Responses of one request on their way to its consumer, before the model is asked to wait. */
 const WINDOW = 16;
@@ -18,7 +18,7 @@ interface Line {
  * The requests of one batch inside a worker: their signals, and for a decoupled model their responses, of which
  * only so many are under way to the main thread as the consumer can take.
  */
-export class WorkerStream implements ResponseStream {
+export class WorkerStream implements WorkerResponseStream {
   readonly #lines: readonly Line[];
 
   constructor(

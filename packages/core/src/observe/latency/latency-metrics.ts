@@ -1,5 +1,5 @@
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { Summary } from "prom-client";
-import type { ModelConfig } from "../../config/model-config.js";
 import type { ComputeTimes, ExecutionTimes } from "../duration.js";
 import { promClient } from "../prom-client.js";
 import type { ResolvedMetricsConfig } from "./metrics-config.js";

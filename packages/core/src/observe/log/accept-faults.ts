@@ -1,5 +1,5 @@
-import type { Clock } from "../../clock/clock.js";
-import { realClock } from "../../clock/clock.js";
+import { type Clock, realClock } from "../../clock/clock.js";
+
 import type { Log } from "./log.js";
 
 const WARN_EVERY_MS = 60_000;

@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from "node:fs";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { lineLogger } from "./line-logger.js";
 import { DEFAULT_LOG_SETTINGS, Log, type LogFormat, type Logger } from "./log.js";
 

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { TRACE_LEVELS, type TraceLevel, type TraceSettings } from "./trace-settings.js";
 
 const INT_MAX = 2 ** 31 - 1;

@@ -1,4 +1,4 @@
-import type { Tensor } from "../../tensor/tensor.js";
+import type { Tensor } from "@tritonjs/protocol";
 import type { CutReason } from "../cut-log.js";
 import type { ExecutionTimes } from "../duration.js";
 import { TensorActivity, type TensorStage } from "./tensor-activity.js";

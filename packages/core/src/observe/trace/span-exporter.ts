@@ -1,7 +1,7 @@
+import { statusText } from "@tritonjs/protocol";
 import type { Clock, Timer } from "../../clock/clock.js";
-import { statusText } from "../../errors/status-text.js";
 import type { Log } from "../log/log.js";
-import { type Span, text } from "./trace-spans.js";
+import { type Span, textValue } from "./trace-spans.js";
 
 /** Where spans go, and how many at a time: settings of `--trace-config opentelemetry,<setting>=<value>`. */
 export interface OpenTelemetryOptions {
@@ -51,7 +51,7 @@ export class SpanExporter {
     this.#options = options;
     this.#url = collectorUrl(options.url);
     const attributes = { "service.name": "triton-inference-server", ...options.resource };
-    this.#resource = { attributes: Object.entries(attributes).map(([key, value]) => text(key, value)) };
+    this.#resource = { attributes: Object.entries(attributes).map(([key, value]) => textValue(key, value)) };
   }
 
   add(spans: readonly Span[]): void {

@@ -1,5 +1,4 @@
-import { fromBfloat16, fromFloat16 } from "../../tensor/half-float.js";
-import { Tensor } from "../../tensor/tensor.js";
+import { fromBfloat16, fromFloat16, Tensor } from "@tritonjs/protocol";
 
 /** Where in its life a request is when its tensors are recorded. */
 export type TensorStage = "TENSOR_QUEUE_INPUT" | "TENSOR_BACKEND_OUTPUT";

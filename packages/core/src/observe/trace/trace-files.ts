@@ -1,5 +1,5 @@
 import { appendFile, writeFile } from "node:fs/promises";
-import { statusText } from "../../errors/status-text.js";
+import { statusText } from "@tritonjs/protocol";
 import type { Log } from "../log/log.js";
 import { TensorActivity } from "./tensor-activity.js";
 import type { Trace } from "./trace.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { collectorUrl, DEFAULT_OPEN_TELEMETRY, type OpenTelemetryOptions } from "./span-exporter.js";
 import {
   DEFAULT_TRACE_SETTINGS,

@@ -1,4 +1,4 @@
-import { keyList } from "../../config/key-list.js";
+import { keyList } from "../../config/schema/key-list.js";
 
 /** What of a request is recorded: when what happened to it, and the tensors that went in and came out. */
 export type TraceLevel = "TIMESTAMPS" | "TENSORS";

@@ -104,24 +104,24 @@ function readRequest(entries: readonly TraceEntry[]) {
       model = part.model_name;
       parentId = part.parent_id ?? 0;
       attributes.push(
-        text("triton.model_name", part.model_name),
+        textValue("triton.model_name", part.model_name),
         whole("triton.model_version", part.model_version),
         whole("triton.trace_id", part.id),
         whole("triton.trace_parent_id", parentId),
-        text("triton.request_id", part.request_id ?? ""),
+        textValue("triton.request_id", part.request_id ?? ""),
       );
     }
     if ("batch" in part) {
       const { size, requests, cut, instance } = part.batch;
       attributes.push(whole("tritonjs.batch.size", size), whole("tritonjs.batch.requests", requests));
-      if (cut !== undefined) attributes.push(text("tritonjs.batch.cut", cut));
-      attributes.push(text("tritonjs.batch.instance", instance));
+      if (cut !== undefined) attributes.push(textValue("tritonjs.batch.cut", cut));
+      attributes.push(textValue("tritonjs.batch.instance", instance));
     }
   }
   return { id: parts[0]?.id ?? 0, model, parentId, moments, attributes };
 }
 
-export function text(key: string, value: string): Attribute {
+export function textValue(key: string, value: string): Attribute {
   return { key, value: { stringValue: value } };
 }
 

@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { Log } from "../log/log.js";
 import { RequestTrace } from "./request-trace.js";
 import { SpanExporter } from "./span-exporter.js";

@@ -1,8 +1,8 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ModelConfig } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+
 import type { Log } from "../../observe/log/log.js";
 import type { RepositoryAgent, RepositoryAgentAction } from "./repository-agent.js";
 

@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../../config/model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 
 /**
  * What happens to a model: it is about to be loaded; it is loaded, or could not be; it is about to be unloaded; it is

@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../../config/model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { Log } from "../../observe/log/log.js";
 import { AgentChain } from "./agent-chain.js";
 import { checksum } from "./checksum.js";

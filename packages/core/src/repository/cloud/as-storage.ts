@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { CloudCredentials } from "./cloud-credentials.js";
 import type { CloudPath } from "./cloud-path.js";
 import type { CloudObject, CloudStorage } from "./cloud-storage.js";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { CloudPath } from "./cloud-path.js";
 
 /** What a storage is reached with, by Triton's names; what is empty is left to the vendor's SDK. */

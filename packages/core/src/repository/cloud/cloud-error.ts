@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** An object that is not the one that was listed any more. */
 export class ObjectChanged extends Error {

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** A path in a cloud, taken apart. */
 export interface CloudPath {

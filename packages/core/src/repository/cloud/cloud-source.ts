@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { Log } from "../../observe/log/log.js";
 import { Semaphore } from "../semaphore.js";
 import type { ModelPlace, RepositorySource } from "../sources/repository-source.js";

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { CloudPath } from "./cloud-path.js";
 import { type CopyContext, copyModel } from "./copy-model.js";
 import { ModelCopy } from "./model-copy.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 
 /** Packages of the vendors, imported when a path of theirs is used. */
 export interface CloudSdks {

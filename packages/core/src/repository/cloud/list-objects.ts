@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { cloudError } from "./cloud-error.js";
 import type { CloudPath } from "./cloud-path.js";
 import type { CloudObject, CloudStorage } from "./cloud-storage.js";

@@ -1,4 +1,4 @@
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import type { ModelTimes } from "../layout/model-times.js";
 import type { CloudPath } from "./cloud-path.js";
 import type { CloudObject } from "./cloud-storage.js";

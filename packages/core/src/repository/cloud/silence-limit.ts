@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
-import { TritonError } from "../../errors/triton-error.js";
 
 /** Nothing is waited for longer without a sign of life. */
 export const MAX_SILENCE_MS = 30_000;

@@ -1,9 +1,9 @@
 import { basename, join } from "node:path";
-import { fieldProblems } from "../../config/field-support.js";
-import type { ModelConfig } from "../../config/model-config.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { parsePrototxt } from "../../config/prototxt/read-prototxt.js";
-import { validateModelIo } from "../../config/validate-model-io.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { fieldProblems } from "../../config/schema/field-support.js";
+import { validateModelIo } from "../../config/validation/validate-model-io.js";
+
 import { dataFilesOf } from "../../files/data-file.js";
 import { assertInside } from "../../files/path-containment.js";
 import { exists, readSmallFile } from "../../files/read-small-file.js";

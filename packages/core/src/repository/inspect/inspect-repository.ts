@@ -1,8 +1,8 @@
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { realClock } from "../../clock/clock.js";
-import { MachineGpus } from "../../config/gpus.js";
-import type { ModelConfig } from "../../config/model-config.js";
-import { checkMembers } from "../../config/validate-members.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { MachineGpus } from "../../config/placement/gpus.js";
+import { checkMembers } from "../../config/validation/validate-members.js";
+
 import type { BackendFactory } from "../../instance/backend.js";
 import { Log } from "../../observe/log/log.js";
 import { Dependencies } from "../dependencies.js";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { ModelConfig } from "../../config/model-config.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+
 import { assertInside, isInside } from "../../files/path-containment.js";
 import { readSmallFile } from "../../files/read-small-file.js";
 

@@ -1,4 +1,4 @@
-import type { ModelVersionPolicy } from "../../config/model-config.js";
+import type { ModelVersionPolicy } from "@tritonjs/protocol";
 
 /** What the names of a model's directories say about its versions. */
 export interface VersionDirectories {

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { TritonError } from "../../errors/triton-error.js";
+import { TritonError } from "@tritonjs/protocol";
 import { exists } from "../../files/read-small-file.js";
 import { modelNames } from "../layout/list-directory.js";
 import type { ModelPlace, RepositorySource } from "./repository-source.js";

@@ -1,4 +1,4 @@
-import type { TritonError } from "../../errors/triton-error.js";
+import type { TritonError } from "@tritonjs/protocol";
 import type { ModelCopy } from "../cloud/model-copy.js";
 
 /** Where the files of a model are. */

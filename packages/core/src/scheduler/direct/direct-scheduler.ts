@@ -1,5 +1,5 @@
+import type { TritonError } from "@tritonjs/protocol";
 import { Payload } from "../../batch/payload.js";
-import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { Scheduler } from "../scheduler.js";

@@ -1,9 +1,8 @@
+import { TritonError, toNdArray } from "@tritonjs/protocol";
 import type { BatchGrouping } from "../../batch/variable-length.js";
-import type { BatchingRequest, BatchKey } from "../../config/variable-length-options.js";
-import { TritonError } from "../../errors/triton-error.js";
+import type { BatchingRequest, BatchKey } from "../../config/options/variable-length-options.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import { requestInfo } from "../../request/request-info.js";
-import { toNdArray } from "../../tensor/nd-array.js";
 
 /**
  * Asks the model's own functions for the group and the cost of a request, and notes them in it.

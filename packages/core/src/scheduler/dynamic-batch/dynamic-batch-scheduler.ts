@@ -1,11 +1,11 @@
+import type { ModelConfig, ModelDynamicBatching, TritonError } from "@tritonjs/protocol";
 import { NO_PAYLOAD, Payload } from "../../batch/payload.js";
 import { EqualInputsRule } from "../../batch/required-equal-inputs.js";
 import { Alarm } from "../../clock/alarm.js";
 import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
-import type { ModelConfig, ModelDynamicBatching } from "../../config/model-config.js";
-import { targetLatencyMs } from "../../config/target-latency.js";
-import type { TritonError } from "../../errors/triton-error.js";
+import { targetLatencyMs } from "../../config/options/target-latency.js";
+
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
 import type { CutReason } from "../../observe/cut-log.js";

@@ -1,6 +1,6 @@
 import type { EqualInputsRule, RequiredEqualInputs } from "../../batch/required-equal-inputs.js";
 import type { CutReason } from "../../observe/cut-log.js";
-import type { RequestView } from "../priority-queue.js";
+import type { QueuedRequestView } from "../priority-queue.js";
 
 /** Sums of fractional milliseconds may miss by this much. */
 const CLOCK_ERROR_MS = 1e-6;
@@ -53,7 +53,7 @@ export interface BatchDecision {
  * @param queue the waiting requests in the order in which they are to run
  */
 export function formBatch(
-  queue: RequestView,
+  queue: QueuedRequestView,
   payload: PayloadView,
   now: number,
   rules: BatchingRules,

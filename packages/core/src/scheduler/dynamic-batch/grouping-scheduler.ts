@@ -1,9 +1,9 @@
+import type { ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { BatchGrouping } from "../../batch/variable-length.js";
 import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
-import type { ModelConfig } from "../../config/model-config.js";
-import type { BatchKey } from "../../config/variable-length-options.js";
-import type { TritonError } from "../../errors/triton-error.js";
+import type { BatchKey } from "../../config/options/variable-length-options.js";
+
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
 import type { PendingRequest } from "../../request/pending-request.js";
@@ -12,7 +12,7 @@ import type { LevelStatus } from "../priority-queue.js";
 import { isQueueFull } from "../queue-limits.js";
 import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";
-import { BatchersInTurn } from "./batchers-in-turn.js";
+import { BatchersInTurn } from "./batcher-line.js";
 import { classifyRequest } from "./classify-request.js";
 import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
 import { OrderedResponses } from "./ordered-responses.js";

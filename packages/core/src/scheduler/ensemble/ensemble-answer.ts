@@ -1,7 +1,7 @@
-import type { ModelConfig } from "../../config/model-config.js";
+import type { ModelConfig, Tensor } from "@tritonjs/protocol";
 import type { InferenceResponse } from "../../request/inference-response.js";
 import type { PendingRequest } from "../../request/pending-request.js";
-import type { Tensor } from "../../tensor/tensor.js";
+
 import { type EnsembleTensor, innerDimsOf } from "./ensemble-tensor.js";
 import { sequenceParameters } from "./step-request.js";
 import { sequenceOf } from "./step-sequence.js";

@@ -1,7 +1,6 @@
+import { isDecoupled, type ModelConfig, TritonError, timeoutError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
-import { isDecoupled, type ModelConfig } from "../../config/model-config.js";
-import { timeoutError } from "../../errors/timeout-error.js";
-import { TritonError } from "../../errors/triton-error.js";
+
 import type { ModelStatistics } from "../../observe/statistics.js";
 import type { InferenceResponse } from "../../request/inference-response.js";
 import type { PendingRequest } from "../../request/pending-request.js";
@@ -10,7 +9,7 @@ import type { SequencePlace } from "../../request/sequence-info.js";
 import { ensembleAnswer } from "./ensemble-answer.js";
 import type { EnsemblePlan, EnsembleSelection, PlannedStep } from "./ensemble-plan.js";
 import type { FindMember } from "./member.js";
-import { Frame, StepCall } from "./step-call.js";
+import { StepCall, StepFrame } from "./step-call.js";
 import type { StepLimit, WaitingStart } from "./step-limit.js";
 import { stepRequest } from "./step-request.js";
 import { plainSequence, sequenceAfter, sequenceOf } from "./step-sequence.js";
@@ -66,7 +65,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
   /** Starts the steps that need nothing but the request's own inputs. */
   start(): void {
     const { request } = this;
-    const frame = new Frame(this.#selection.readers);
+    const frame = new StepFrame(this.#selection.readers);
     for (const [name, tensor] of request.inputs) frame.put(name, tensor, request.batchSize);
     for (const name of this.owner.plan.optionalInputs) {
       if (!frame.tensors.has(name)) frame.put(name, undefined, request.batchSize);
@@ -75,7 +74,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
   }
 
   /** Goes on after tensors of a frame have come to exist, or a step has ended. */
-  #proceed(frame: Frame, names: readonly string[]): void {
+  #proceed(frame: StepFrame, names: readonly string[]): void {
     const ready = new Set(names.flatMap((name) => this.#readySteps(frame, name)));
     this.#underWay += ready.size;
     const { outputs } = this.#selection;
@@ -89,12 +88,12 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     }
   }
 
-  #readySteps(frame: Frame, name: string): PlannedStep[] {
+  #readySteps(frame: StepFrame, name: string): PlannedStep[] {
     const consumers = this.#selection.consumers.get(name) ?? [];
     return consumers.filter((step) => step.inputs.every(([, tensor]) => frame.tensors.has(tensor)));
   }
 
-  #launch(step: PlannedStep, frame: Frame): void {
+  #launch(step: PlannedStep, frame: StepFrame): void {
     const { source } = frame;
     const limit = this.owner.limits[step.index]!;
     frame.active++;
@@ -110,7 +109,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
   }
 
   /** Sends a step its request. False when it could not be sent, or nobody wants its answer any more. */
-  #startStep(step: PlannedStep, frame: Frame): boolean {
+  #startStep(step: PlannedStep, frame: StepFrame): boolean {
     if (this.#over) return false;
     const { config, version, findMember, clock } = this.owner;
     let call: StepCall | undefined;
@@ -166,7 +165,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
       return;
     }
     const opens = isDecoupled(member.config);
-    const frame = opens ? new Frame(this.#selection.readers, call) : call.frame;
+    const frame = opens ? new StepFrame(this.#selection.readers, call) : call.frame;
     const names: string[] = [];
     for (const output of request.requestedOutputs) {
       const name = step.outputs.get(output)!;
@@ -177,7 +176,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     if (opens) frame.opened();
   }
 
-  #answer(frame: Frame, final: boolean): void {
+  #answer(frame: StepFrame, final: boolean): void {
     const { request } = this;
     const response = ensembleAnswer(this.owner, request, this.#selection.outputs, frame.tensors);
     this.#answered = true;

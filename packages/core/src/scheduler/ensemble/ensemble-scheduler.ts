@@ -1,5 +1,5 @@
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
-import type { ModelConfig } from "../../config/model-config.js";
 import type { ModelStatistics } from "../../observe/statistics.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { Scheduler } from "../scheduler.js";

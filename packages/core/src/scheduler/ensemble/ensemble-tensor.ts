@@ -1,8 +1,6 @@
-import type { ModelConfig } from "../../config/model-config.js";
+import { type ModelConfig, matchesShape, type Tensor } from "@tritonjs/protocol";
 import type { SequencePlace } from "../../request/sequence-info.js";
 import { copyTensor } from "../../tensor/copy.js";
-import { matchesShape } from "../../tensor/shape.js";
-import type { Tensor } from "../../tensor/tensor.js";
 
 /**
  * A tensor between the steps of an ensemble. Its last reader is handed the tensor itself, those before it get

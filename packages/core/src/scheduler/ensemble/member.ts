@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../../config/model-config.js";
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { PendingRequest } from "../../request/pending-request.js";
 
 /** A model that an ensemble is made of, as its steps see it. */

@@ -1,7 +1,7 @@
+import type { Tensor } from "@tritonjs/protocol";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { RequestObserver } from "../../request/request-observer.js";
 import type { SequencePlace } from "../../request/sequence-info.js";
-import type { Tensor } from "../../tensor/tensor.js";
 import type { PlannedStep } from "./ensemble-plan.js";
 import { EnsembleTensor } from "./ensemble-tensor.js";
 import type { EnsembleMember } from "./member.js";
@@ -11,7 +11,7 @@ import type { SummedTimes } from "./summed-times.js";
 const WINDOW = 16;
 
 /** Tensors that belong together: those of the request, or those that follow from one response of a decoupled step. */
-export class Frame {
+export class StepFrame {
   readonly tensors = new Map<string, EnsembleTensor>();
   /** Steps that have been launched in the frame and have not ended. */
   active = 0;
@@ -61,7 +61,7 @@ export class StepCall implements RequestObserver<PendingRequest> {
 
   constructor(
     readonly step: PlannedStep,
-    readonly frame: Frame,
+    readonly frame: StepFrame,
     readonly member: EnsembleMember,
     readonly request: PendingRequest,
     /** Of its request, whatever the member's scheduler makes of it. */

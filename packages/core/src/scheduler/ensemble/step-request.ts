@@ -1,8 +1,8 @@
+import { NO_PARAMETERS, type Parameters, type Tensor } from "@tritonjs/protocol";
 import type { ResponseHandler } from "../../request/inference-request-init.js";
-import { NO_PARAMETERS, type Parameters } from "../../request/parameters.js";
 import { PendingRequest } from "../../request/pending-request.js";
 import type { SequencePlace } from "../../request/sequence-info.js";
-import type { Tensor } from "../../tensor/tensor.js";
+
 import type { PlannedStep } from "./ensemble-plan.js";
 import { dimsOf, type EnsembleTensor } from "./ensemble-tensor.js";
 import type { EnsembleMember } from "./member.js";

@@ -1,5 +1,5 @@
-import { TritonError } from "../../errors/triton-error.js";
-import type { Parameters, ParameterValue } from "../../request/parameters.js";
+import { type Parameters, type ParameterValue, TritonError } from "@tritonjs/protocol";
+
 import type { SequencePlace } from "../../request/sequence-info.js";
 import type { EnsembleTensor } from "./ensemble-tensor.js";
 

@@ -1,9 +1,13 @@
+import {
+  type DataType,
+  fromConfigDataType,
+  type ModelConfig,
+  type SequenceControl,
+  Tensor,
+} from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
-import type { ModelConfig } from "../../config/model-config.js";
-import type { SequenceControl } from "../../config/sequence-batching.js";
+
 import type { SequencePlace } from "../../request/sequence-info.js";
-import { type DataType, fromConfigDataType } from "../../tensor/data-type.js";
-import { Tensor } from "../../tensor/tensor.js";
 
 /** What controls say about one request. */
 export interface ControlValues extends SequencePlace {

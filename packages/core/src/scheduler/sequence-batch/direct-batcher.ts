@@ -1,9 +1,9 @@
+import type { ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
 import { Payload } from "../../batch/payload.js";
 import { EqualInputsRule } from "../../batch/required-equal-inputs.js";
 import type { Clock, Timer } from "../../clock/clock.js";
-import type { ModelConfig } from "../../config/model-config.js";
-import type { TritonError } from "../../errors/triton-error.js";
+
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
 import type { ControlInputs } from "./control-inputs.js";

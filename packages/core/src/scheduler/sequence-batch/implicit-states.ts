@@ -1,9 +1,8 @@
+import type { ModelConfig, Tensor } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
-import type { ModelConfig } from "../../config/model-config.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { SequenceInfo } from "../../request/sequence-info.js";
 import { copyTensor } from "../../tensor/copy.js";
-import type { Tensor } from "../../tensor/tensor.js";
 
 /** A request that waits in a slot, as far as it decides about batches. */
 export interface WaitingRequest {

@@ -1,8 +1,6 @@
+import { elementByteSize, elementCount, Tensor } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
 import { PendingRequest } from "../../request/pending-request.js";
-import { elementByteSize } from "../../tensor/data-type.js";
-import { elementCount } from "../../tensor/shape.js";
-import { Tensor } from "../../tensor/tensor.js";
 
 /**
  * Fills a slot without a request: inputs of the same shapes as those of a request that runs, all zeros or empty

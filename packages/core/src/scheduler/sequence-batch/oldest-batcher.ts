@@ -1,8 +1,8 @@
+import type { ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
-import { defaultDynamicBatching } from "../../config/defaults.js";
-import type { ModelConfig } from "../../config/model-config.js";
-import type { TritonError } from "../../errors/triton-error.js";
+import { defaultDynamicBatching } from "../../config/schema/defaults.js";
+
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import { DynamicBatchScheduler } from "../dynamic-batch/dynamic-batch-scheduler.js";
 import { type Slot, SlotBatcher, type SlotOwner } from "./slot.js";

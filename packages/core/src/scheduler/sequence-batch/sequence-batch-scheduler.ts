@@ -1,13 +1,13 @@
+import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
-import type { ModelConfig } from "../../config/model-config.js";
-import { sequenceSlots } from "../../config/sequence-batching.js";
-import { TritonError } from "../../errors/triton-error.js";
+import { sequenceSlots } from "../../config/schema/sequence-batching.js";
+
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { PartsOwner } from "../../instance/instance-group-listener.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
-import type { Tensor } from "../../tensor/tensor.js";
+
 import { ArrivalHold } from "../arrival-hold.js";
 import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";

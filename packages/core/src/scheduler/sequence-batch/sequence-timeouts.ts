@@ -1,6 +1,6 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { Sequence } from "./sequence.js";
 

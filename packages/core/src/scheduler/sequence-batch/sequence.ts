@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Deadline } from "../../clock/deadline-queue.js";
-import { TritonError } from "../../errors/triton-error.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { RequestHolder } from "../../request/request-observer.js";
 import type { EvictionReason, SequenceInfo } from "../../request/sequence-info.js";

@@ -1,5 +1,5 @@
+import type { TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
-import type { TritonError } from "../../errors/triton-error.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { WaitingRequest } from "./implicit-states.js";

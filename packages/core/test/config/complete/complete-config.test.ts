@@ -1,12 +1,11 @@
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { AutoCompleteConfig } from "../../../src/config/complete/auto-complete-config.js";
 import { completeConfig } from "../../../src/config/complete/complete-config.js";
 import type { FileDescription } from "../../../src/config/complete/onnx.js";
 import { prepareConfig } from "../../../src/config/complete/prepare-config.js";
-import { needsReload } from "../../../src/config/config-change.js";
-import type { ModelConfig } from "../../../src/config/model-config.js";
 import { readPrototxt } from "../../../src/config/prototxt/read-prototxt.js";
-import { TritonError } from "../../../src/errors/triton-error.js";
+import { needsReload } from "../../../src/config/schema/config-change.js";
 
 const IO =
   "input { name: 'x' data_type: TYPE_FP32 dims: 4 } output { name: 'y' data_type: TYPE_FP32 dims: 4 }";

@@ -1,10 +1,10 @@
+import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import {
   MAX_PROTOTXT_BYTES,
   parsePrototxt,
   readPrototxt,
 } from "../../../src/config/prototxt/read-prototxt.js";
-import { TritonError } from "../../../src/errors/triton-error.js";
 
 const errorsOf = (text: string) =>
   parsePrototxt(text).errors.map(({ line, column, text: words }) => `${line}:${column}: ${words}`);

@@ -1,9 +1,9 @@
+import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { configFromJson } from "../../../src/config/config-from-json.js";
-import { toConfigJson } from "../../../src/config/config-json.js";
 import { readPrototxt } from "../../../src/config/prototxt/read-prototxt.js";
 import { writePrototxt } from "../../../src/config/prototxt/write-prototxt.js";
-import { TritonError } from "../../../src/errors/triton-error.js";
+import { configFromJson } from "../../../src/config/schema/config-from-json.js";
+import { toConfigJson } from "../../../src/config/schema/config-json.js";
 import { randomConfig, randomSource } from "../../support/random-config.js";
 
 const SEEDS = Array.from({ length: 200 }, (_, seed) => seed);

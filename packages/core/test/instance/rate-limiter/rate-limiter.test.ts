@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { planInstances } from "../../../src/config/instances.js";
+import { planInstances } from "../../../src/config/placement/instances.js";
 import { createRateLimiter } from "../../../src/instance/rate-limiter/create-rate-limiter.js";
 import { type RateLimitedInstance, RateLimiter } from "../../../src/instance/rate-limiter/rate-limiter.js";
 import { modelConfig } from "../../support/model-config.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type PlannedInstance, planInstances } from "../../../src/config/instances.js";
-import type { InstanceGroupOptions, RateLimiterOptions } from "../../../src/config/model-options.js";
+import type { InstanceGroupOptions, RateLimiterOptions } from "../../../src/config/options/model-options.js";
+import { type PlannedInstance, planInstances } from "../../../src/config/placement/instances.js";
 import {
   demandOf,
   type RateLimitResource,

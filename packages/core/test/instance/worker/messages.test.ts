@@ -1,7 +1,7 @@
+import { Tensor, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { TritonError } from "../../../src/errors/triton-error.js";
 import { packError, packTensors, unpackError, unpackTensors } from "../../../src/instance/worker/messages.js";
-import { Tensor } from "../../../src/tensor/tensor.js";
+
 import { bits, fp32 } from "../../support/tensors.js";
 
 const pack = (tensor: Tensor, owned: boolean) => {

@@ -1,6 +1,6 @@
+import { float32ToBfloat16, float32ToFloat16, Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { float32ToBfloat16, float32ToFloat16 } from "../../../src/tensor/half-float.js";
-import { Tensor } from "../../../src/tensor/tensor.js";
+
 import { traceBench } from "./trace-bench.js";
 
 const noInputs = { id: "", inputs: new Map<string, Tensor>() };

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { Tensor } from "../../../src/tensor/tensor.js";
 import { requestsIn, traceBench } from "./trace-bench.js";
 
 describe("a trace file", () => {

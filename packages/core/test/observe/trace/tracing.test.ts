@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { TritonError } from "../../../src/errors/triton-error.js";
 import { resolveTraceOptions, type TraceOptions } from "../../../src/observe/trace/trace-options.js";
 import { traceBench } from "./trace-bench.js";
 

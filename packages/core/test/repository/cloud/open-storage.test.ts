@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
-import type { CloudSdks } from "../../../src/repository/cloud/import-sdk.js";
-import { INSTALLED_SDKS } from "../../../src/repository/cloud/import-sdk.js";
+import { type CloudSdks, INSTALLED_SDKS } from "../../../src/repository/cloud/import-sdk.js";
+
 import { openStorage } from "../../../src/repository/cloud/open-storage.js";
 
 const absent = async () => {

@@ -1,5 +1,5 @@
+import type { TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import type { TensorSpec } from "../../../src/config/tensor-spec.js";
 import { BatcherBench } from "../../support/batcher-bench.js";
 import { fp32, ones } from "../../support/tensors.js";
 

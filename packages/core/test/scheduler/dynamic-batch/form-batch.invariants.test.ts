@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EqualInputsRule } from "../../../src/batch/required-equal-inputs.js";
 import { type BatchingRules, formBatch } from "../../../src/scheduler/dynamic-batch/form-batch.js";
-import type { RequestView } from "../../../src/scheduler/priority-queue.js";
+import type { QueuedRequestView } from "../../../src/scheduler/priority-queue.js";
 import { modelConfig } from "../../support/model-config.js";
 import { queuedRequest } from "../../support/requests.js";
 
@@ -14,7 +14,7 @@ const scenario = fc.record({
   now: fc.constantFrom(0, 3, 5, 9),
 });
 
-function queueOf(rows: readonly number[]): RequestView {
+function queueOf(rows: readonly number[]): QueuedRequestView {
   const requests = rows.map((count) => queuedRequest(count));
   return { head: requests[0], after: (request) => requests[requests.indexOf(request) + 1] };
 }

@@ -1,13 +1,13 @@
+import type { TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { EqualInputsRule } from "../../../src/batch/required-equal-inputs.js";
-import type { TensorSpec } from "../../../src/config/tensor-spec.js";
 import type { PendingRequest } from "../../../src/request/pending-request.js";
 import {
   type BatchingRules,
   formBatch,
   type PayloadView,
 } from "../../../src/scheduler/dynamic-batch/form-batch.js";
-import type { RequestView } from "../../../src/scheduler/priority-queue.js";
+import type { QueuedRequestView } from "../../../src/scheduler/priority-queue.js";
 import { modelConfig } from "../../support/model-config.js";
 import { queuedRequest, requestWith } from "../../support/requests.js";
 import { ones } from "../../support/tensors.js";
@@ -24,7 +24,7 @@ function rules(
   return { maxBatchSize, preferredBatchSizes: [maxBatchSize], maxQueueDelayMs: 0, equalInputs, ...rest };
 }
 
-function queueOf(...requests: readonly PendingRequest[]): RequestView {
+function queueOf(...requests: readonly PendingRequest[]): QueuedRequestView {
   return { head: requests[0], after: (request) => requests[requests.indexOf(request) + 1] };
 }
 
@@ -239,7 +239,7 @@ describe("a batching decision", () => {
 });
 
 describe("the reason for cutting a batch", () => {
-  const cut = (queue: RequestView, given: Parameters<typeof rules>[0] = {}, now = 0) =>
+  const cut = (queue: QueuedRequestView, given: Parameters<typeof rules>[0] = {}, now = 0) =>
     formBatch(queue, emptyPayload, now, rules(given)).cut;
 
   it("is SIZE for a full batch and where the next request would exceed it", () => {

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import type { SequenceOptions } from "../../../src/config/sequence-options.js";
+import type { SequenceOptions } from "../../../src/config/options/sequence-options.js";
 import type { ExecutionResult } from "../../../src/instance/executor.js";
 import type { PendingRequest } from "../../../src/request/pending-request.js";
-import { Tensor } from "../../../src/tensor/tensor.js";
 import { SequenceBench } from "../../support/sequence-bench.js";
 
 const int32 = (...values: number[]) =>

@@ -1,6 +1,6 @@
+import { TritonError } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { TritonError } from "../../../src/errors/triton-error.js";
 import type { PendingRequest } from "../../../src/request/pending-request.js";
 import { SequenceBench } from "../../support/sequence-bench.js";
 

@@ -1,5 +1,5 @@
+import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { TritonError } from "../../../src/errors/triton-error.js";
 import { SequenceBench } from "../../support/sequence-bench.js";
 
 const startMissing = (id: string) =>

@@ -6,7 +6,7 @@ import {
   type ServerWritableStream,
   type status,
 } from "@grpc/grpc-js";
-import type { RequestMemory, RequestShare } from "@tritonjs/core";
+import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
 import { RETRY_PUSHBACK } from "@tritonjs/grpc-messages";
 import { STATUS } from "../../status-from-code.js";
 import type { Call, CallHeaders, DuplexStream, ResponseStream } from "../call.js";

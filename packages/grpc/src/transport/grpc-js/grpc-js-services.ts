@@ -6,7 +6,7 @@ import type {
   sendUnaryData,
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import type { RequestMemory } from "@tritonjs/core";
+import type { RequestMemory } from "@tritonjs/core/frontend";
 import type { Call } from "../call.js";
 import {
   type DuplexMethod,

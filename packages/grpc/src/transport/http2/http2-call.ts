@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { RequestMemory, RequestShare } from "@tritonjs/core";
+import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
 import { RETRY_PUSHBACK } from "@tritonjs/grpc-messages";
 import { type CallStatus, STATUS } from "../../status-from-code.js";
 import type { CallHeaders, DuplexStream } from "../call.js";

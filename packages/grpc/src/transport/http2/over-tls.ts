@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { createSecureContext, createServer } from "node:tls";
-import { resolveTls, type TlsOptions } from "@tritonjs/core";
+import { resolveTls, type TlsOptions } from "@tritonjs/core/frontend";
 
 /**
  * Takes bare connections, and hands those on whose handshake succeeds.

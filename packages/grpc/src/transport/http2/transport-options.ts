@@ -1,4 +1,4 @@
-import type { RequestMemory } from "@tritonjs/core";
+import type { RequestMemory } from "@tritonjs/core/frontend";
 import type { ResolvedConnectionOptions } from "./connection-options.js";
 
 /** How much time is spent on making responses smaller. */

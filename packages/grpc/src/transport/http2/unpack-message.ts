@@ -1,4 +1,4 @@
-import { type RequestMemory, type RequestShare, UnpackFault } from "@tritonjs/core";
+import { type RequestMemory, type RequestShare, UnpackFault } from "@tritonjs/core/frontend";
 import { STATUS } from "../../status-from-code.js";
 import { RefusedCall } from "../refused-call.js";
 import { unpacksTooLarge } from "./frames.js";

@@ -1,5 +1,5 @@
+import { errorWithoutStack } from "@tritonjs/protocol";
 import type { Payload } from "../../../batch/payload.js";
-import { errorWithoutStack } from "../../../errors/error-without-stack.js";
 import type { InstanceGroup } from "../../../instance/instance-group.js";
 import type { ExecutionObserver } from "../../../instance/instance-group-listener.js";
 import type { ModelInstance } from "../../../instance/model-instance.js";
@@ -10,7 +10,7 @@ import { ArrivalRate } from "./arrival-rate.js";
 import { expectedLatencyMs } from "./expected-latency.js";
 import type { AdaptiveRules } from "./largest-batch.js";
 import { planBatch } from "./plan-batch.js";
-import { afterBatch, afterRefusal, UNTRIED } from "./punctuality.js";
+import { afterRefusal, punctualityAfterBatch, UNTRIED } from "./punctuality.js";
 import { RunningBatches } from "./running-batches.js";
 
 /**
@@ -45,7 +45,7 @@ export class AdaptiveBatching implements ExecutionObserver {
     const { requests } = payload;
     let late = 0;
     for (const request of requests) if (now > this.#latest(request)) late++;
-    this.#punctuality = afterBatch(this.#punctuality, late, requests.length - late);
+    this.#punctuality = punctualityAfterBatch(this.#punctuality, late, requests.length - late);
   }
 
   /**

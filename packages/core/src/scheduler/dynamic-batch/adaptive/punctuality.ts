@@ -20,7 +20,11 @@ export const UNTRIED: Punctuality = { patience: 1, caution: 0 };
  * After a batch with so many late answers, and so many in time. Each late one is a step, each other one a small step
  * back, so that both rest where the share of late answers is the one that is allowed.
  */
-export function afterBatch({ patience, caution }: Punctuality, late: number, inTime: number): Punctuality {
+export function punctualityAfterBatch(
+  { patience, caution }: Punctuality,
+  late: number,
+  inTime: number,
+): Punctuality {
   return {
     patience: within(-1, patience + PATIENCE_STEP * (LATE_FROM_WAITING * inTime - late)),
     caution: within(0, caution + CAUTION_STEP * (late - LATE_FROM_ADMITTING * inTime)),

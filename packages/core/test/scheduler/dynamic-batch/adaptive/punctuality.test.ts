@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import {
-  afterBatch,
   afterRefusal,
+  punctualityAfterBatch,
   UNTRIED,
 } from "../../../../src/scheduler/dynamic-batch/adaptive/punctuality.js";
 
 const after = (batches: number, late: number, inTime: number) => {
   let punctuality = UNTRIED;
-  for (let i = 0; i < batches; i++) punctuality = afterBatch(punctuality, late, inTime);
+  for (let i = 0; i < batches; i++) punctuality = punctualityAfterBatch(punctuality, late, inTime);
   return punctuality;
 };
 
@@ -24,7 +24,7 @@ describe("patience and caution", () => {
 
   it("recover when answers are in time again", () => {
     let punctuality = after(1000, 1, 0);
-    for (let i = 0; i < 1000; i++) punctuality = afterBatch(punctuality, 0, 50);
+    for (let i = 0; i < 1000; i++) punctuality = punctualityAfterBatch(punctuality, 0, 50);
     expect(punctuality).toEqual(UNTRIED);
   });
 

@@ -1,0 +1,12 @@
+/*
+ * `@tritonjs/core/backend`: the interfaces that a backend of one's own implements.
+ */
+export type {
+  Backend,
+  BackendFactory,
+  ExecutorContext,
+  ModelDescription,
+  ModelSource,
+} from "./instance/backend.js";
+export { callbackExecutor } from "./instance/callback-executor.js";
+export type { ExecutableRequest, Execution, ExecutionResult, Executor } from "./instance/executor.js";

@@ -1,0 +1,103 @@
+import {
+  fromConfigDataType,
+  type ModelConfig,
+  NO_PARAMETERS,
+  type Shape,
+  Tensor,
+  tensorFromValue,
+  toNdArray,
+  type ValueTarget,
+} from "@tritonjs/protocol";
+import type { InferenceResponse } from "../request/inference-response.js";
+
+import { withParameters } from "../response/response-parameters.js";
+import { copyTensor } from "../tensor/copy.js";
+
+/*
+ * Values of a program as tensors and back. Inputs are copied on the way in and outputs on the way out, so that
+ * neither side sees the other's later changes.
+ */
+
+/** Values by input name, in any form that a tensor can be given. */
+export type InputValues = Readonly<Record<string, unknown>>;
+
+/** ndarrays by output name. */
+export type OutputArrays = Record<string, ReturnType<typeof toNdArray>>;
+
+/** Stands for an input that the model does not have: the validation names it. */
+const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
+
+/**
+ * @param added whether the values are one sample, to which the batch axis is added
+ * @throws TritonError INVALID_ARG for a value that is no tensor of the input's data type.
+ */
+export function toTensors(config: ModelConfig, values: InputValues, added: boolean): Map<string, Tensor> {
+  const targets = targetsOf(config);
+  const tensors = new Map<string, Tensor>();
+  for (const name of Object.keys(values)) {
+    const value = values[name];
+    if (value === undefined) continue;
+    const target = targets.get(name);
+    if (target === undefined) {
+      tensors.set(name, UNKNOWN_INPUT);
+      continue;
+    }
+    const tensor = tensorFromValue(value, added ? target.sample : target.whole);
+    tensors.set(
+      name,
+      copyTensor(tensor, added && target.hasRows ? rowOf(tensor.shape, target) : tensor.shape),
+    );
+  }
+  return tensors;
+}
+
+/** The shape of one sample with a batch axis: where all dimensions are known, one array for all requests. */
+function rowOf(shape: Shape, { sample, row }: InputTarget): Shape {
+  return shape === sample.shape ? row : [1, ...shape];
+}
+
+/** What an input can be given as. */
+interface InputTarget {
+  readonly hasRows: boolean;
+  /** With the batch axis, where there is one, and without. */
+  readonly whole: ValueTarget;
+  readonly sample: ValueTarget;
+  /** The shape of one sample with the batch axis. */
+  readonly row: Shape;
+}
+
+/** The inputs of each model, looked up for every request. */
+const targetsOfConfig = new WeakMap<ModelConfig, ReadonlyMap<string, InputTarget>>();
+
+function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
+  let targets = targetsOfConfig.get(config);
+  if (targets === undefined) {
+    targets = new Map(
+      config.input.map(({ name, dataType, dims, isShapeTensor }) => {
+        const hasRows = config.maxBatchSize > 0 && !isShapeTensor;
+        const what = `input '${name}' of model '${config.name}'`;
+        const sample = { what, datatype: fromConfigDataType(dataType)!, shape: dims };
+        const whole = hasRows ? { ...sample, shape: [-1, ...dims] } : sample;
+        return [name, { hasRows, sample, whole, row: [1, ...dims] }];
+      }),
+    );
+    targetsOfConfig.set(config, targets);
+  }
+  return targets;
+}
+
+/** @param added whether the batch axis is taken off again, from those that have one */
+export function toArrays(response: InferenceResponse, added: boolean, config?: ModelConfig): OutputArrays {
+  const arrays: OutputArrays = {};
+  for (const [name, tensor] of response.outputs) {
+    const shape = added && !isShapeTensor(config, name) ? tensor.shape.slice(1) : tensor.shape;
+    arrays[name] = toNdArray(copyTensor(tensor, shape));
+  }
+  const { parameters } = response;
+  return parameters === NO_PARAMETERS ? arrays : withParameters(arrays, parameters);
+}
+
+function isShapeTensor(config: ModelConfig | undefined, name: string): boolean {
+  for (const output of config?.output ?? []) if (output.isShapeTensor && output.name === name) return true;
+  return false;
+}

@@ -1,0 +1,79 @@
+import { isDecoupled, type Tensor, TritonError } from "@tritonjs/protocol";
+import type { Clock } from "../clock/clock.js";
+
+import type { ModelVersion } from "../model/model-version.js";
+import type { ResponseHandler } from "../request/inference-request-init.js";
+
+import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
+import { awaitReady } from "./model-readiness.js";
+import { type NestedOptions, sendInProcess } from "./send-in-process.js";
+
+/** How the batch axis is meant: given with the values, or added for one sample and taken off its results. */
+export type CallBatchAxis = "given" | "added";
+
+/**
+ * One inference without a network: the same request, checks, queue and batcher as over a transport. With a model that is
+ * ready it takes one promise, and nothing is kept for it but the request and a handler.
+ */
+export function inferInProcess(
+  model: ModelVersion,
+  clock: Clock,
+  values: InputValues,
+  options: NestedOptions,
+  axis: CallBatchAxis,
+): Promise<OutputArrays> {
+  return new Promise((resolve, reject) => {
+    assertUnary(model);
+    const added = axis === "added" && model.config.maxBatchSize > 0;
+    // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
+    const inputs = toTensors(model.config, values, added);
+    const onResponse = settling(model, added, resolve, reject);
+    if (model.state === "READY") sendInProcess(model, clock, inputs, options, onResponse);
+    else sendWhenReady(model, clock, inputs, options, onResponse).catch(reject);
+  });
+}
+
+async function sendWhenReady(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+  onResponse: ResponseHandler,
+): Promise<void> {
+  await awaitReady(model, clock, options);
+  // Of an ensemble only its members tell.
+  assertUnary(model);
+  sendInProcess(model, clock, inputs, options, onResponse);
+}
+
+/** Settles a promise with the answer. It knows no inputs: those of a request that is given up must go at once. */
+function settling(
+  model: ModelVersion,
+  added: boolean,
+  resolve: (arrays: OutputArrays) => void,
+  reject: (reason: unknown) => void,
+): ResponseHandler {
+  return (outcome) => {
+    if (outcome === undefined)
+      reject(
+        new TritonError("INTERNAL", `model '${model.name}' sent no response`, { reason: "INVALID_OUTPUT" }),
+      );
+    else if (TritonError.is(outcome)) reject(outcome);
+    else {
+      try {
+        resolve(toArrays(outcome, added, model.config));
+      } catch (error) {
+        reject(error);
+      }
+    }
+  };
+}
+
+function assertUnary({ name, config }: ModelVersion): void {
+  if (!isDecoupled(config)) return;
+  throw new TritonError(
+    "UNSUPPORTED",
+    `model '${name}' is decoupled, so infer() cannot return its one response: use stream()`,
+    { reason: "DECOUPLED_MODEL" },
+  );
+}

@@ -1,0 +1,35 @@
+import { type InferOptions, TritonError } from "@tritonjs/protocol";
+import type { Clock } from "../clock/clock.js";
+import type { ModelRegistry } from "../model/registry.js";
+import type { StartUp } from "../repository/start-up.js";
+
+import { inferInProcess } from "./in-process.js";
+import type { InputValues, OutputArrays } from "./in-process-tensors.js";
+
+/** What of the server an inference by name needs. */
+export interface NamedInference {
+  readonly registry: ModelRegistry;
+  readonly startUp: Pick<StartUp, "underWay" | "over">;
+  readonly service: { readonly stopping: boolean };
+  readonly models: { readonly clock: Clock };
+}
+
+/** Infers with a model by name, once it is loaded; also with one that the repository is about to load. */
+export async function inferByName(
+  { registry, startUp, service, models }: NamedInference,
+  modelName: string,
+  inputs: InputValues,
+  { modelVersion, ...options }: InferOptions & { readonly modelVersion?: number },
+): Promise<OutputArrays> {
+  let values = inputs;
+  if (service.stopping)
+    throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
+  if (startUp.underWay || registry.isLoading(modelName)) {
+    // The caller may change its arrays while this waits.
+    values = structuredClone(inputs);
+    if (registry.versions(modelName).length === 0) await startUp.over;
+    await registry.loading(modelName);
+  }
+  const model = registry.find(modelName, modelVersion === undefined ? "" : String(modelVersion));
+  return inferInProcess(model, models.clock, values, options, "given");
+}

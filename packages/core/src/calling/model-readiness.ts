@@ -1,0 +1,53 @@
+import { errorWithoutStack, type InferOptions, TritonError, timeoutError } from "@tritonjs/protocol";
+import type { Clock } from "../clock/clock.js";
+
+import type { ModelVersion } from "../model/model-version.js";
+
+/** The answer of a request that its caller gave up. */
+export function cancelledError(signal: AbortSignal): TritonError {
+  return errorWithoutStack("CANCELLED", "the request was cancelled", { cause: signal.reason });
+}
+
+/**
+ * Waits for a model that is loading, as long as the caller wants to.
+ *
+ * @throws TritonError UNAVAILABLE for a model that is not served or takes too long, CANCELLED when `signal` aborts.
+ */
+export async function awaitReady(
+  model: ModelVersion,
+  clock: Clock,
+  { signal, timeoutMs }: InferOptions,
+): Promise<void> {
+  if (model.state === "LOADING") await untilGivenUp(model.ready, clock, signal, timeoutMs);
+  if (model.state === "UNAVAILABLE") {
+    throw new TritonError(
+      "UNAVAILABLE",
+      `model '${model.name}' version ${model.version} is not ready: ${model.reason || model.state.toLowerCase()}`,
+      { reason: "MODEL_NOT_READY" },
+    );
+  }
+}
+
+/** True for a time limit that can be reached. */
+export function isLimited(timeoutMs: number | undefined): timeoutMs is number {
+  return timeoutMs !== undefined && timeoutMs < Number.POSITIVE_INFINITY;
+}
+
+function untilGivenUp(
+  ready: Promise<void>,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+  timeoutMs: number | undefined,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const expire = () => reject(timeoutError());
+    const timer = isLimited(timeoutMs) ? clock.setTimer(timeoutMs, expire) : undefined;
+    const abort = () => reject(cancelledError(signal!));
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    void ready.then(resolve, reject).finally(() => {
+      timer?.cancel();
+      signal?.removeEventListener("abort", abort);
+    });
+  });
+}

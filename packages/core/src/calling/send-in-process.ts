@@ -1,0 +1,107 @@
+import { type InferOptions, type Tensor, TritonError } from "@tritonjs/protocol";
+import type { Clock } from "../clock/clock.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { RequestTrace } from "../observe/trace/request-trace.js";
+
+import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
+import type { RequestHandle } from "../request/request-handle.js";
+
+import { followSignal } from "./follow-signal.js";
+import { cancelledError, isLimited } from "./model-readiness.js";
+
+/** A number as a correlation id: an integer of 64 bits without sign. */
+function toId(id: number): bigint {
+  if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
+  throw new TritonError(
+    "INVALID_ARG",
+    `sequence.id: expected an integer of at least 0 or a string, got ${id}`,
+    {
+      reason: "INVALID_SEQUENCE",
+    },
+  );
+}
+
+/** Options of a call that is part of other work. */
+export interface NestedOptions extends InferOptions {
+  /** When the work must be done, in milliseconds on the clock. */
+  readonly deadline?: number | undefined;
+  /** Models that are at work on it, outermost first. */
+  readonly callers?: readonly string[];
+  /** The trace of the request whose work it is. */
+  readonly parentTrace?: RequestTrace | undefined;
+  /** @default all outputs */
+  readonly requestedOutputs?: readonly string[] | undefined;
+}
+
+/** Queues a request of this process and ties it to its abort signal. Throws when the request is refused. */
+export function sendInProcess(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+  onResponse: ResponseHandler,
+): RequestHandle {
+  const { signal, timeoutMs, sequence } = options;
+  if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
+  if (signal?.aborted) throw cancelledError(signal);
+  const correlationId = typeof sequence?.id === "number" ? toId(sequence.id) : sequence?.id;
+  // What is part of other work is traced if that is.
+  const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
+  let unfollow: (() => void) | undefined;
+  const init: InferInit = {
+    id: options.id,
+    inputs,
+    requestedOutputs: options.requestedOutputs,
+    parameters: options.parameters,
+    priority: options.priority,
+    queueTimeoutMicroseconds: options.queueTimeoutMicroseconds,
+    deadline: isLimited(timeoutMs) ? earlier(options.deadline, timeoutMs, clock.now()) : options.deadline,
+    callers: options.callers,
+    correlationId,
+    sequenceStart: sequence?.start,
+    sequenceEnd: sequence?.end,
+    trace: sampled ?? options.parentTrace?.child(),
+  };
+  const settling: ResponseHandler =
+    signal === undefined && sampled === undefined
+      ? onResponse
+      : (outcome, final, request) => {
+          if (final) {
+            unfollow?.();
+            sampled?.release();
+          }
+          onResponse(outcome, final, request);
+        };
+  let request: RequestHandle;
+  try {
+    request = model.send(init, settling);
+  } catch (error) {
+    sampled?.release();
+    throw error;
+  }
+  if (signal !== undefined && !request.settled) {
+    const cancel = () => request.cancel(cancelledError(signal));
+    // An inline callback has run by now, and may have aborted the signal itself.
+    if (signal.aborted) cancel();
+    else unfollow = followSignal(signal, cancel);
+  }
+  return request;
+}
+
+function earlier(deadline: number | undefined, timeoutMs: number, now: number): number {
+  return Math.min(deadline ?? Number.POSITIVE_INFINITY, now + timeoutMs);
+}
+
+/** Parameters are checked here because TypeScript is not everywhere: a worker cannot be sent just anything. */
+function checkParameters(model: string, parameters: NonNullable<InferOptions["parameters"]>): void {
+  for (const [name, value] of Object.entries(parameters)) {
+    if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `parameter '${name}' of a request to model '${model}': expected a string, number, bigint or boolean, ` +
+          `got ${value === null ? "null" : typeof value}`,
+        { reason: "INVALID_PARAMETER" },
+      );
+    }
+  }
+}

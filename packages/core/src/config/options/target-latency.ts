@@ -1,0 +1,40 @@
+import { isDecoupled, type ModelConfig } from "@tritonjs/protocol";
+
+/** Name of the parameter by which a model configuration asks for adaptive batching: Triton has no field for it. */
+const TARGET_LATENCY = "target_latency_ms";
+
+/** The latency that the batcher aims for, in milliseconds; undefined when it is not asked to. */
+export function targetLatencyMs(config: Pick<ModelConfig, "parameters">): number | undefined {
+  const text = config.parameters[TARGET_LATENCY]?.stringValue;
+  return text === undefined ? undefined : Number(text);
+}
+
+/** The configuration with a target, where there is one. */
+export function withTargetLatency(config: ModelConfig, milliseconds: number | undefined): ModelConfig {
+  if (milliseconds === undefined) return config;
+  const parameters = { ...config.parameters, [TARGET_LATENCY]: { stringValue: String(milliseconds) } };
+  return { ...config, parameters };
+}
+
+/** What is wrong with the target of a configuration. */
+export function targetLatencyProblems(config: ModelConfig): string[] {
+  const target = targetLatencyMs(config);
+  if (target === undefined) return [];
+  const problems: string[] = [];
+  if (!Number.isFinite(target) || target <= 0) {
+    problems.push(
+      `target latency of model '${config.name}': expected a number of milliseconds above 0, got ${target}`,
+    );
+  }
+  if (config.dynamicBatching === undefined) {
+    problems.push(
+      `model '${config.name}' has a target latency without the dynamic batcher: set dynamic_batching`,
+    );
+  }
+  if (isDecoupled(config)) {
+    problems.push(
+      `model '${config.name}' has a target latency and the 'decoupled' transaction policy: it can have one of them`,
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,56 @@
+import type { ModelConfig } from "@tritonjs/protocol";
+import {
+  type FieldType,
+  fieldsOf,
+  isEnum,
+  isMessage,
+  type MessageSchema,
+  type PlainMessage,
+} from "./field-schema.js";
+import { modelConfigSchema } from "./model-config-schema.js";
+
+/**
+ * The configuration as the object that `GET v2/models/M/config` prints: snake_case names in the order of the
+ * message's definition, scalars, lists and maps always, sub-messages and members of a oneof only when set, 64-bit
+ * integers as plain numbers, and what JSON has no number for as a string.
+ */
+export function toConfigJson(config: ModelConfig): Record<string, unknown> {
+  return toJson(fieldsOf(config), modelConfigSchema);
+}
+
+function toJson(message: PlainMessage, { fields }: MessageSchema): PlainMessage {
+  const json: PlainMessage = {};
+  for (const { name, key, type, shape } of fields) {
+    const value = message[key];
+    if (value === undefined) continue;
+    json[name] =
+      shape === "repeated"
+        ? (value as readonly unknown[]).map((element) => toJsonValue(type, element))
+        : shape === "map"
+          ? Object.fromEntries(
+              Object.entries(value as PlainMessage).map(([k, v]) => [k, toJsonValue(type, v)]),
+            )
+          : toJsonValue(type, value);
+  }
+  return json;
+}
+
+function toJsonValue(type: FieldType, value: unknown): unknown {
+  if (isMessage(type)) return toJson(value as PlainMessage, type);
+  if (isEnum(type)) return Object.hasOwn(type.values, String(value)) ? value : enumNumber(value);
+  if (typeof value !== "number") return value;
+  if (!Number.isFinite(value)) return String(value);
+  if (value === 0) return 0;
+  return type === "float" ? shortFloat(value) : value;
+}
+
+/** Numbers that have no name in the enumeration stand for themselves. */
+function enumNumber(value: unknown): unknown {
+  return /^-?[0-9]+$/.test(String(value)) ? Number(value) : value;
+}
+
+/** A float with as many digits as it takes to read the same float again: six, or else nine. */
+function shortFloat(value: number): number {
+  const six = Number(value.toPrecision(6));
+  return Math.fround(six) === Math.fround(value) ? six : Number(value.toPrecision(9));
+}

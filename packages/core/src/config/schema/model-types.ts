@@ -1,0 +1,48 @@
+import { fromConfigDataType, type ModelConfig, type ModelInput, type ModelOutput } from "@tritonjs/protocol";
+
+/**
+ * Writes the `.d.ts` text that types `triton.infer` for models of complete configurations: it adds each to
+ * `TritonModels`. Of several models of one name the first counts.
+ */
+export function modelTypes(configs: readonly ModelConfig[]): string {
+  const models = new Map<string, string>();
+  for (const config of configs) {
+    if (!models.has(config.name)) models.set(config.name, modelType(config));
+  }
+  return [
+    "// Written by `tritonjs types`: do not edit.",
+    'import "@tritonjs/core";',
+    "",
+    'declare module "@tritonjs/core" {',
+    "  interface TritonModels {",
+    ...models.values(),
+    "  }",
+    "}",
+    "",
+  ].join("\n");
+}
+
+function modelType({ name, input, output }: ModelConfig): string {
+  return [
+    `    ${JSON.stringify(name)}: {`,
+    `      inputs: ${tuple(input)};`,
+    `      outputs: ${tuple(output)};`,
+    "    };",
+  ].join("\n");
+}
+
+function tuple(tensors: readonly (ModelInput | ModelOutput)[]): string {
+  if (tensors.length === 0) return "readonly []";
+  return ["readonly [", ...tensors.map((tensor) => `        ${tensorType(tensor)},`), "      ]"].join("\n");
+}
+
+function tensorType(tensor: ModelInput | ModelOutput): string {
+  const dtype = fromConfigDataType(tensor.dataType);
+  const fields = [
+    `readonly name: ${JSON.stringify(tensor.name)}`,
+    `readonly dtype: ${dtype === undefined ? "never" : JSON.stringify(dtype)}`,
+    `readonly shape: readonly [${tensor.dims.join(", ")}]`,
+    ...("optional" in tensor && tensor.optional ? ["readonly optional: true"] : []),
+  ];
+  return `{ ${fields.join("; ")} }`;
+}

@@ -1,0 +1,135 @@
+import { fromConfigDataType, type ModelConfig, type ModelInput, type ModelOutput } from "@tritonjs/protocol";
+
+import { batchIoProblems } from "./validate-batch-io.js";
+
+/**
+ * What is wrong with the tensors of a configuration, with Triton's texts: names, data types, dims, reshapes,
+ * formats, batch inputs and batch outputs. Empty for a good one.
+ */
+export function validateModelIo(config: ModelConfig): string[] {
+  const problems = [
+    ...config.input.flatMap((input) => [
+      ...tensorProblems(input, "input", config.maxBatchSize),
+      ...formatProblems(input),
+      ...nonLinearProblems(input, "input", config.platform),
+    ]),
+    ...config.output.flatMap((output) => [
+      ...tensorProblems(output, "output", config.maxBatchSize),
+      ...nonLinearProblems(output, "output", config.platform),
+    ]),
+    ...batchIoProblems(config),
+    ...repeatedNames(config),
+  ];
+  return problems.map((problem) => `${problem} for ${config.name}`);
+}
+
+function tensorProblems(
+  { name, dataType, dims, reshape }: ModelInput | ModelOutput,
+  kind: "input" | "output",
+  maxBatchSize: number,
+): string[] {
+  if (name === "") return [`model ${kind} must specify 'name'`];
+  const label = `model ${kind} '${name}'`;
+  const problems: string[] = [];
+  if (dataType === "TYPE_INVALID") problems.push(`${label} must specify 'data_type'`);
+  else if (fromConfigDataType(dataType) === undefined) {
+    problems.push(`${label}: expected a known 'data_type', got '${dataType}'`);
+  }
+  if (dims.length === 0) problems.push(`${label} must specify 'dims'`);
+  if (reshape?.shape.length === 0 && maxBatchSize === 0) {
+    problems.push(
+      `${label} cannot have empty reshape for non-batching model as scalar tensors are not supported`,
+    );
+  }
+  if (!dims.every(isDimension)) {
+    problems.push(`${label} dimension must be integer >= 1, or -1 to indicate a variable-size dimension`);
+  } else if (dims.length > 0 && reshape !== undefined) {
+    problems.push(...reshapeProblems(label, name, dims, reshape.shape));
+  }
+  return problems;
+}
+
+function isDimension(dim: number): boolean {
+  return dim === -1 || (Number.isInteger(dim) && dim >= 1);
+}
+
+function reshapeProblems(
+  label: string,
+  name: string,
+  dims: readonly number[],
+  shape: readonly number[],
+): string[] {
+  if (!shape.every(isDimension)) {
+    return [`${label} reshape dimensions must be integer >= 1, or -1 to indicate a variable-size dimension`];
+  }
+  for (const [kind, counted] of [
+    ["dims", dims],
+    ["reshape", shape],
+  ] as const) {
+    if (exceedsInt64(counted)) {
+      return [`element count for tensor '${name} ${kind}' exceeds maximum size of ${MAX_INT64}`];
+    }
+  }
+  const given = stretches(dims);
+  const wanted = stretches(shape);
+  if ((given.length === 1) !== (wanted.length === 1)) {
+    return [`${label} has different size for dims and reshape`];
+  }
+  if (given.length !== wanted.length) {
+    return [`${label} has different number of variable-size dimensions for dims and reshape`];
+  }
+  return given.every((count, i) => count === wanted[i])
+    ? []
+    : [`${label} has different size for dims and reshape`];
+}
+
+/** Elements between variable dimensions: they must agree one by one, since nothing can cross a variable one. */
+function stretches(dims: readonly number[]): bigint[] {
+  const counts = [1n];
+  for (const dim of dims) {
+    if (dim === -1) counts.push(1n);
+    else counts[counts.length - 1]! *= BigInt(dim);
+  }
+  return counts;
+}
+
+const MAX_INT64 = 2n ** 63n - 1n;
+
+/** Whether there are more elements than an int64 counts. A variable dimension ends the count, as in Triton. */
+function exceedsInt64(dims: readonly number[]): boolean {
+  let count = 1n;
+  for (const [axis, dim] of dims.entries()) {
+    if (dim === -1) return false;
+    count *= BigInt(dim);
+    if (axis > 0 && count > MAX_INT64) return true;
+  }
+  return false;
+}
+
+function formatProblems({ format, dims }: ModelInput): string[] {
+  const isImage = format === "FORMAT_NHWC" || format === "FORMAT_NCHW";
+  return isImage && dims.length !== 3 ? ["model input NHWC/NCHW require 3 dims"] : [];
+}
+
+function nonLinearProblems(
+  tensor: ModelInput | ModelOutput,
+  kind: "input" | "output",
+  platform: string,
+): string[] {
+  if (!tensor.isNonLinearFormatIo) return [];
+  if (platform !== "tensorrt_plan")
+    return ["Non-linear IO format is only supported for the TensorRT platform"];
+  return tensor.dims.length === 3 ? [] : [`Non-linear IO format ${kind} requires 3 dims`];
+}
+
+function repeatedNames({ input, output }: ModelConfig): string[] {
+  return [
+    ...repeated(input).map((name) => `model input '${name}' is given more than once`),
+    ...repeated(output).map((name) => `model output '${name}' is given more than once`),
+  ];
+}
+
+function repeated(tensors: readonly { readonly name: string }[]): string[] {
+  const names = tensors.map(({ name }) => name).filter((name) => name !== "");
+  return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))];
+}

@@ -1,0 +1,47 @@
+/*
+ * `@tritonjs/core/frontend`: what a frontend of one's own needs: the service that it calls, the requests that it makes, limits,
+ * restrictions, logging and tracing.
+ */
+
+export { LONGEST_TIMEOUT_MS } from "./clock/clock.js";
+export { AccessGate } from "./frontend/access-gate.js";
+export type { DefaultFrontends, FrontendAddress } from "./frontend/frontend.js";
+export { headerPattern } from "./frontend/header-pattern/header-pattern.js";
+export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from "./frontend/listen.js";
+export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
+export type { ExecutionWatcher } from "./instance/executor.js";
+export { acceptFaults } from "./observe/log/accept-faults.js";
+export { lineLogger } from "./observe/log/line-logger.js";
+export { Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
+export {
+  readTraceCount,
+  readTraceLevels,
+  readTraceNumber,
+  traceSettingTexts,
+} from "./observe/trace/read-trace-setting.js";
+export type { RequestTrace } from "./observe/trace/request-trace.js";
+export type { TraceChanges, TraceLevel, TraceMode, TraceSettings } from "./observe/trace/trace-settings.js";
+export { Tracing } from "./observe/trace/tracing.js";
+export type { InferenceRequestInit, InferInit, ResponseHandler } from "./request/inference-request-init.js";
+export type { InferenceResponse } from "./request/inference-response.js";
+export { PendingRequest as InferenceRequest } from "./request/pending-request.js";
+export type { RequestHandle } from "./request/request-handle.js";
+export { UnpackFault, type UnpackFaultKind } from "./request-memory/inflate.js";
+export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
+export type { RequestShare } from "./request-memory/request-share.js";
+export { classify } from "./response/classify.js";
+export { VERSION } from "./server/version.js";
+export type {
+  InferenceService,
+  MountedFrontend,
+  PinnedModel,
+  ReadyModel,
+} from "./service/inference-service.js";
+export { ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/restrictions.js";
+export type { RegisteredSystemRegion, RequestedRange } from "./shared-memory/registered-region.js";
+export { type RegionRange, RequestRegions } from "./shared-memory/request-regions.js";
+export {
+  type RegisteredCudaRegion,
+  SharedMemory,
+  type SystemRegionRequest,
+} from "./shared-memory/shared-memory.js";

@@ -1,0 +1,81 @@
+import { TritonError } from "@tritonjs/protocol";
+import { settledWithin } from "../clock/bounded-wait.js";
+import type { Frontend, ServeOptions } from "../frontend/frontend.js";
+import { loadDefaultFrontends } from "./default-frontends.js";
+import { openFrontends, type ServeResult } from "./open-frontends.js";
+import type { ServerParts } from "./server-parts.js";
+import { windDown } from "./wind-down.js";
+
+/** Opens the frontends of a server, and closes all of the server in order. */
+export class ServerLifetime {
+  readonly #parts: ServerParts;
+  readonly #options: ServeOptions;
+  readonly #drainTimeoutMs: number;
+  #frontends: readonly Frontend[] = [];
+  #serving: Promise<ServeResult> | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** @param options for the frontends that are opened by default */
+  constructor(parts: ServerParts, options: ServeOptions, drainTimeoutMs: number) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#drainTimeoutMs = drainTimeoutMs;
+  }
+
+  /** @throws TritonError UNAVAILABLE after `close` */
+  assertOpen(): void {
+    if (this.#closing !== undefined)
+      throw new TritonError("UNAVAILABLE", "cannot use this Triton: it has been closed", {
+        reason: "SERVER_STOPPING",
+      });
+  }
+
+  /** Waits for all models, then opens the frontends: those given, or those of the installed packages. */
+  async serve(
+    given: readonly Frontend[] | undefined,
+    modelsReady: () => Promise<void>,
+  ): Promise<ServeResult> {
+    this.assertOpen();
+    if (this.#serving !== undefined) {
+      throw new TritonError("ALREADY_EXISTS", "serve() has already been called");
+    }
+    const serving = this.#open(given, modelsReady);
+    this.#serving = serving;
+    serving.catch(() => {
+      this.#serving = undefined;
+    });
+    return serving;
+  }
+
+  /** Drains the server and releases what it holds. A second call waits for the first. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #open(
+    given: readonly Frontend[] | undefined,
+    modelsReady: () => Promise<void>,
+  ): Promise<ServeResult> {
+    await modelsReady();
+    const frontends = given ?? (await loadDefaultFrontends(this.#options));
+    this.#frontends = frontends;
+    return openFrontends(frontends, this.#parts.service);
+  }
+
+  async #close(): Promise<void> {
+    await this.#serving?.catch(() => {});
+    const { service, repository, registry, models, log } = this.#parts;
+    service.drain();
+    await settledWithin(models.clock, this.#drainTimeoutMs, repository.close());
+    await windDown(registry.models(), this.#frontends, models.clock, this.#drainTimeoutMs);
+    service.end();
+    await settledWithin(models.clock, this.#drainTimeoutMs, repository.ended());
+    await models.close();
+    if (models.tracing !== undefined) {
+      await settledWithin(models.clock, this.#drainTimeoutMs, models.tracing.close());
+    }
+    service.sharedMemory.close();
+    log.close();
+  }
+}

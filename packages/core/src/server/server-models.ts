@@ -1,0 +1,98 @@
+import type { Registry } from "prom-client";
+import { MemoryCache } from "../cache/memory-cache.js";
+import { callModels } from "../calling/call-models.js";
+import { type Clock, realClock } from "../clock/clock.js";
+import { type Gpus, listedGpus, MachineGpus } from "../config/placement/gpus.js";
+import { hostPolicyWarnings } from "../config/placement/host-policy.js";
+import type { ModelControl } from "../instance/backend.js";
+import { createRateLimiter } from "../instance/rate-limiter/create-rate-limiter.js";
+import { CallGraph } from "../model/call-graph.js";
+import { ModelVersion } from "../model/model-version.js";
+import type { ModelVersionInit } from "../model/model-version-init.js";
+import type { ModelRegistry } from "../model/registry.js";
+import type { CacheUsage } from "../observe/cache-metrics.js";
+import { DEFAULT_METRICS_CONFIG } from "../observe/latency/metrics-config.js";
+import type { Log } from "../observe/log/log.js";
+import { Tracing } from "../observe/trace/tracing.js";
+import type { TritonOptions } from "./triton-options.js";
+
+/** What of a model version is its own. */
+export type OwnParts = Omit<ModelVersionInit, keyof SharedParts>;
+
+/** What all models of a server share. */
+type SharedParts = Pick<
+  ModelVersionInit,
+  | "clock"
+  | "responseCache"
+  | "rateLimiter"
+  | "hostPolicies"
+  | "holdUntil"
+  | "backlogHoldUntil"
+  | "findMember"
+  | "callModels"
+  | "calls"
+  | "metricsConfig"
+  | "log"
+  | "metrics"
+  | "control"
+  | "tracing"
+>;
+
+/** Makes model versions of what they have of their own and what the server gives all of them. */
+export class ModelsOfServer {
+  readonly clock: Clock;
+  /** The GPUs that instance groups may name. */
+  readonly gpus: Gpus;
+  /** The traces of the server, where it records them. */
+  readonly tracing: Tracing | undefined;
+  /** The models of the repository, once there is one. */
+  repository: ModelControl | undefined;
+  readonly #shared: SharedParts;
+
+  /**
+   * @param log where models write to
+   * @param metrics those that models may have of their own
+   */
+  constructor(options: TritonOptions, registry: ModelRegistry, log: Log, metrics: () => Registry) {
+    const { responseCache: cache, hostPolicies = {} } = options;
+    for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
+    this.clock = options.clock ?? realClock;
+    this.gpus = options.gpus === undefined ? new MachineGpus(log) : listedGpus(options.gpus);
+    this.tracing = options.trace && new Tracing(options.trace, this.clock, log);
+    this.#shared = {
+      clock: this.clock,
+      tracing: this.tracing,
+      responseCache:
+        cache !== undefined && "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
+      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log),
+      hostPolicies,
+      holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
+      backlogHoldUntil:
+        options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0),
+      findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
+      callModels: callModels(registry, this.clock),
+      calls: new CallGraph(),
+      log,
+      metrics,
+      metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
+    };
+  }
+
+  create(own: OwnParts): ModelVersion {
+    return new ModelVersion({ ...own, ...this.#shared, control: this.repository });
+  }
+
+  /** How the response cache is used; undefined where there is none, or none that says so. */
+  cacheUsage(): CacheUsage | undefined {
+    return this.#shared.responseCache?.usage?.();
+  }
+
+  /** Lets go of what the models share, once none of them is served any more. */
+  async close(): Promise<void> {
+    try {
+      await this.#shared.responseCache?.close?.();
+    } catch (error) {
+      process.emitWarning(`cannot close the response cache: ${String(error)}`, "TritonWarning");
+    }
+  }
+}

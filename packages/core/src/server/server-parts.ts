@@ -1,0 +1,65 @@
+import type { Registry } from "prom-client";
+import { resolveSecurity } from "../frontend/security.js";
+import { ModelRegistry } from "../model/registry.js";
+import { createLog, type OpenLog } from "../observe/log/create-log.js";
+import { MetricsPage } from "../observe/metrics-page.js";
+import { createRepository } from "../repository/create-repository.js";
+import type { ModelRepository } from "../repository/model-repository.js";
+import { StartUp } from "../repository/start-up.js";
+import { RequestMemory } from "../request-memory/request-memory.js";
+import { LocalService } from "../service/local-service.js";
+import { saysReady } from "../service/readiness-probe.js";
+import { SharedMemory } from "../shared-memory/shared-memory.js";
+import { ModelsOfServer } from "./server-models.js";
+import type { TritonOptions } from "./triton-options.js";
+import { VERSION } from "./version.js";
+
+/** What a server is made of. */
+export interface ServerParts {
+  readonly registry: ModelRegistry;
+  readonly models: ModelsOfServer;
+  readonly repository: ModelRepository;
+  readonly startUp: StartUp;
+  readonly service: LocalService;
+  readonly log: OpenLog;
+  /** What clients send to use restricted endpoints. */
+  readonly accessToken: string | undefined;
+}
+
+/** Makes the parts of a server and puts them together; loading the models of its repository begins. */
+export function assembleServer(options: TritonOptions, metrics: () => Registry): ServerParts {
+  const { accessToken, restrictions } = resolveSecurity(options.security);
+  const log = createLog(options);
+  const registry = new ModelRegistry(options.modelNamespacing);
+  const models = new ModelsOfServer(options, registry, log.log, metrics);
+  const repository = createRepository(
+    { options, registry, log: log.log, clock: models.clock, gpus: models.gpus },
+    (own) => models.create(own),
+  );
+  models.repository = {
+    // A model does not wait for removed instances, of which the one that runs it may be one.
+    load: async (name, given) => void (await repository.loadModel(name, given)),
+    unload: async (name, given) => void (await repository.unloadModel(name, given)),
+    isReady: async (name, version) => {
+      const ready = registry.ready(name).filter((one) => version === "" || String(one.version) === version);
+      const latest = ready.at(-1);
+      return latest !== undefined && saysReady(latest, log.log);
+    },
+  };
+  const startUp = new StartUp(repository, options, log.log);
+  const requestMemory = new RequestMemory(options.requestMemory);
+  const service = new LocalService({
+    registry,
+    repository,
+    startUp,
+    log: log.log,
+    tracing: models.tracing,
+    sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
+    requestMemory,
+    restrictions,
+    metrics: new MetricsPage(metrics, { ...options, memory: requestMemory }, () => models.cacheUsage()),
+    identity: { id: options.id ?? "triton", version: VERSION },
+    strictReadiness: options.strictReadiness ?? true,
+  });
+  return { registry, models, repository, startUp, service, log, accessToken };
+}

@@ -1,0 +1,185 @@
+import type { InstanceHosting } from "./instance-hosting.js";
+import type { ModelSequenceBatching } from "./model-sequence-batching.js";
+
+/*
+ * Triton's `ModelConfig` message (model_config.proto) as TypeScript, field names in camelCase, enums by name,
+ * 64-bit integers as numbers. This is the one form of a configuration inside the library: `bind` makes it from
+ * what users write, a model repository reads it from config.pbtxt, HTTP prints it as JSON and gRPC as protobuf.
+ * schema/model-config-schema.ts has the same message as a table.
+ */
+
+/** One input of a model. `dims` are without the batch axis when `maxBatchSize` > 0. */
+export interface ModelInput {
+  name: string;
+  dataType: string;
+  format: string;
+  dims: number[];
+  reshape?: { shape: number[] };
+  isShapeTensor: boolean;
+  allowRaggedBatch: boolean;
+  optional: boolean;
+  isNonLinearFormatIo: boolean;
+}
+
+/** One output of a model. `dims` are without the batch axis when `maxBatchSize` > 0. */
+export interface ModelOutput {
+  name: string;
+  dataType: string;
+  dims: number[];
+  reshape?: { shape: number[] };
+  labelFilename: string;
+  isShapeTensor: boolean;
+  isNonLinearFormatIo: boolean;
+}
+
+/** What happens to requests that wait in a queue. Timeouts in microseconds, 0 for none. */
+export interface ModelQueuePolicy {
+  timeoutAction: "REJECT" | "DELAY";
+  defaultTimeoutMicroseconds: number;
+  allowTimeoutOverride: boolean;
+  /** 0 for no limit. */
+  maxQueueSize: number;
+}
+
+/** How the dynamic batcher forms batches. */
+export interface ModelDynamicBatching {
+  preferredBatchSize: number[];
+  maxQueueDelayMicroseconds: number;
+  preserveOrdering: boolean;
+  priorityLevels: number;
+  defaultPriorityLevel: number;
+  defaultQueuePolicy?: ModelQueuePolicy;
+  priorityQueuePolicy: Record<string, ModelQueuePolicy>;
+}
+
+/** One model of an ensemble: which of its tensors are which of the ensemble's. */
+export interface ModelEnsembleStep {
+  modelName: string;
+  /** -1 for the highest version that is ready. */
+  modelVersion: number;
+  /** Ensemble tensors by the names of the model's inputs. */
+  inputMap: Record<string, string>;
+  /** Ensemble tensors by the names of the model's outputs. */
+  outputMap: Record<string, string>;
+  modelNamespace: string;
+}
+
+/** The models of an ensemble and how tensors go from one to another. */
+export interface ModelEnsembling {
+  step: ModelEnsembleStep[];
+  /** Most requests that one step may have under way, over all requests of the ensemble; absent for any number. */
+  maxInflightRequests?: number;
+}
+
+/** Where instances of a model run. */
+export type InstanceKind = "KIND_AUTO" | "KIND_GPU" | "KIND_CPU" | "KIND_MODEL";
+
+/** A group of like instances; with `KIND_GPU`, `count` of them for each of `gpus`. */
+export interface ModelInstanceGroup {
+  name: string;
+  kind: InstanceKind;
+  count: number;
+  rateLimiter?: { resources: { name: string; global: boolean; count: number }[]; priority: number };
+  gpus: number[];
+  secondaryDevices: { kind: string; deviceId: number }[];
+  profile: string[];
+  passive: boolean;
+  hostPolicy: string;
+  /** What the library has beyond Triton: not part of the message. */
+  hosting?: InstanceHosting;
+}
+
+/** Which versions are served. */
+export interface ModelVersionPolicy {
+  latest?: { numVersions: number };
+  all?: Record<string, never>;
+  specific?: { versions: number[] };
+}
+
+/** Triton's model configuration. */
+export interface ModelConfig {
+  name: string;
+  platform: string;
+  backend: string;
+  runtime: string;
+  /** Absent as long as nobody completed what somebody wrote; then the latest version. */
+  versionPolicy?: ModelVersionPolicy;
+  /** 0: no batching, dims are whole shapes. */
+  maxBatchSize: number;
+  input: ModelInput[];
+  output: ModelOutput[];
+  batchInput: { kind: string; targetName: string[]; dataType: string; sourceInput: string[] }[];
+  batchOutput: { targetName: string[]; kind: string; sourceInput: string[] }[];
+  optimization?: ModelOptimizationPolicy;
+  dynamicBatching?: ModelDynamicBatching;
+  sequenceBatching?: ModelSequenceBatching;
+  ensembleScheduling?: ModelEnsembling;
+  instanceGroup: ModelInstanceGroup[];
+  defaultModelFilename: string;
+  ccModelFilenames: Record<string, string>;
+  metricTags: Record<string, string>;
+  parameters: Record<string, { stringValue: string }>;
+  modelWarmup: ModelWarmup[];
+  modelOperations?: { opLibraryFilename: string[] };
+  modelTransactionPolicy?: { decoupled: boolean };
+  modelRepositoryAgents?: { agents: { name: string; parameters: Record<string, string> }[] };
+  responseCache?: { enable: boolean };
+  modelMetrics?: { metricControl: ModelMetricControl[] };
+}
+
+/** How one family of metrics is collected for a model. */
+export interface ModelMetricControl {
+  metricIdentifier?: { family: string };
+  histogramOptions?: { buckets: number[] };
+}
+
+/** How CUDA is used. */
+export interface ModelOptimizationCuda {
+  graphs: boolean;
+  busyWaitEvents: boolean;
+  graphSpec: {
+    batchSize: number;
+    input: Record<string, { dim: number[] }>;
+    graphLowerBound?: { batchSize: number; input: Record<string, { dim: number[] }> };
+  }[];
+  outputCopyStream: boolean;
+}
+
+/** Hints to backends. */
+export interface ModelOptimizationPolicy {
+  priority: "PRIORITY_DEFAULT" | "PRIORITY_MAX" | "PRIORITY_MIN";
+  graph?: { level: number };
+  cuda?: ModelOptimizationCuda;
+  executionAccelerators?: {
+    gpuExecutionAccelerator: { name: string; parameters: Record<string, string> }[];
+    cpuExecutionAccelerator: { name: string; parameters: Record<string, string> }[];
+  };
+  inputPinnedMemory?: { enable: boolean };
+  outputPinnedMemory?: { enable: boolean };
+  gatherKernelBufferThreshold: number;
+  eagerBatching: boolean;
+}
+
+/** Requests run through each new instance before it serves. */
+export interface ModelWarmup {
+  name: string;
+  batchSize: number;
+  inputs: Record<
+    string,
+    {
+      dataType: string;
+      dims: readonly number[];
+      zeroData?: boolean;
+      randomData?: boolean;
+      inputDataFile?: string;
+      /** The tensor in its wire form, given to `bind`; no part of Triton's message. */
+      inputData?: Uint8Array;
+    }
+  >;
+  count: number;
+}
+
+/** True when the model answers each request with any number of responses. */
+export function isDecoupled(config: ModelConfig): boolean {
+  return config.modelTransactionPolicy?.decoupled === true;
+}

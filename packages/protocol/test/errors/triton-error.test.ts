@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { packError, unpackError } from "../../../core/src/instance/worker/messages.js";
+import { queueFullError } from "../../src/errors/queue-full-error.js";
+import { isTimeout, noAnswerError, timeoutError } from "../../src/errors/timeout-error.js";
+import { TritonError } from "../../src/errors/triton-error.js";
+
+describe("TritonError", () => {
+  it("is recognised by its brand, even from another copy of the library", () => {
+    expect(TritonError.is(new TritonError("INTERNAL", "x"))).toBe(true);
+    expect(TritonError.is({ [Symbol.for("tritonjs.error")]: true })).toBe(true);
+    for (const other of [new Error("x"), undefined, null, "x", {}]) expect(TritonError.is(other)).toBe(false);
+  });
+
+  it("wraps any thrown value and keeps it as the cause", () => {
+    const cause = new TypeError("wrong");
+    expect(TritonError.from(cause)).toMatchObject({ code: "INTERNAL", message: "wrong", cause });
+    expect(TritonError.from("text", "UNKNOWN")).toMatchObject({ code: "UNKNOWN", message: "text" });
+    expect(TritonError.from(undefined).message).toBe("undefined");
+    expect(TritonError.from(new RangeError()).message).toBe("RangeError");
+  });
+
+  it("passes through unchanged when a model throws it", () => {
+    const error = new TritonError("NOT_FOUND", "no such user");
+    expect(TritonError.from(error)).toBe(error);
+  });
+
+  it("has the reason that it was given, and otherwise the general reason of its code", () => {
+    expect(new TritonError("UNAVAILABLE", "x", { reason: "MODEL_BUSY" }).reason).toBe("MODEL_BUSY");
+    expect(new TritonError("UNAVAILABLE", "x").reason).toBe("UNAVAILABLE");
+    expect(TritonError.from(new Error("x")).reason).toBe("INTERNAL");
+    expect(queueFullError("", 5)).toMatchObject({ reason: "QUEUE_FULL", retryAfterMs: 5 });
+  });
+
+  it("does not take a reason of another code", () => {
+    // @ts-expect-error INVALID_INPUT belongs to INVALID_ARG
+    expect(new TritonError("UNAVAILABLE", "x", { reason: "INVALID_INPUT" }).code).toBe("UNAVAILABLE");
+  });
+
+  it("is known as a timeout by its reason, whatever its text", () => {
+    expect(isTimeout(timeoutError())).toBe(true);
+    expect(isTimeout(noAnswerError(5))).toBe(true);
+    expect(isTimeout(new TritonError("UNAVAILABLE", "Request timeout expired"))).toBe(false);
+  });
+
+  it("keeps its reason on the way to a worker and back", () => {
+    const error = new TritonError("UNAVAILABLE", "x", { reason: "TIME_LIMIT_EXCEEDED" });
+    expect(unpackError(structuredClone(packError(error)))).toMatchObject({
+      code: "UNAVAILABLE",
+      message: "x",
+      reason: "TIME_LIMIT_EXCEEDED",
+    });
+  });
+});

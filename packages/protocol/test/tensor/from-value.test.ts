@@ -1,0 +1,163 @@
+import ndarray from "ndarray";
+import { describe, expect, it } from "vitest";
+import { thrownText } from "../../../core/test/support/requests.js";
+import { DATA_TYPES, type DataType } from "../../src/tensor/data-type.js";
+import { tensorFromValue } from "../../src/tensor/from-value.js";
+import type { Shape } from "../../src/tensor/shape.js";
+
+const tensor = (value: unknown, datatype: DataType, shape: Shape) =>
+  tensorFromValue(value, { what: "input 'x'", datatype, shape });
+const fault = (value: unknown, datatype: DataType, shape: Shape = [-1]) =>
+  thrownText(() => tensor(value, datatype, shape));
+
+describe("nested arrays", () => {
+  it("have the shape of their nesting", () => {
+    const made = tensor(
+      [
+        [1, 2, 3],
+        [4, 5, 6],
+      ],
+      "FP32",
+      [-1, -1],
+    );
+    expect(made.shape).toEqual([2, 3]);
+    expect(made.elements).toEqual(Float32Array.of(1, 2, 3, 4, 5, 6));
+    expect(tensor(7, "INT32", []).shape).toEqual([]);
+    expect(tensor([[], []], "FP32", [-1, -1]).shape).toEqual([2, 0]);
+  });
+
+  it("hold booleans, numbers, bigints and text in tensors of fitting types", () => {
+    expect(tensor([true, false, 1, 0], "BOOL", [4]).elements).toEqual(Uint8Array.of(1, 0, 1, 0));
+    expect(tensor([1, 2n ** 64n - 1n], "UINT64", [2]).elements).toEqual(
+      BigUint64Array.of(1n, 2n ** 64n - 1n),
+    );
+    expect(tensor([-5, -(2n ** 63n)], "INT64", [2]).elements).toEqual(BigInt64Array.of(-5n, -(2n ** 63n)));
+    expect(tensor(["ä", Uint8Array.of(0, 255)], "BYTES", [2]).elements).toEqual([
+      Uint8Array.of(0xc3, 0xa4),
+      Uint8Array.of(0, 255),
+    ]);
+    expect(tensor([1.5, Number.NaN], "FP64", [2]).elements).toEqual(Float64Array.of(1.5, Number.NaN));
+  });
+
+  it("round to the nearest half float", () => {
+    expect(tensor([1, 65520], "FP16", [2]).elements).toEqual(Uint16Array.of(0x3c00, 0x7c00));
+    expect(tensor([Math.PI], "BF16", [1]).elements).toEqual(Uint16Array.of(0x4049));
+  });
+
+  it("are rejected when they are irregular", () => {
+    expect(fault([[1, 2], [3]], "FP32", [-1, -1])).toBe(
+      "INVALID_ARG input 'x' (FP32): expected nested arrays of shape [2,2], got 1 entries at depth 1",
+    );
+    expect(fault([[1], 2], "FP32", [-1, -1])).toBe(
+      "INVALID_ARG input 'x' (FP32): expected nested arrays of shape [2,1], got number at depth 1",
+    );
+  });
+
+  it("are rejected when they contain themselves", () => {
+    const loop: unknown[] = [];
+    loop.push(loop);
+    expect(fault(loop, "FP32")).toBe(
+      "INVALID_ARG input 'x' (FP32): expected nested arrays of at most 32 levels, got deeper ones",
+    );
+  });
+});
+
+describe("an element of the wrong kind is rejected with the expected and the given kind", () => {
+  const cases: [DataType, unknown, string][] = [
+    ["BOOL", 2, "expected a boolean, 0 or 1, got 2"],
+    ["UINT8", 256, "expected an integer in [0, 255], got 256"],
+    ["UINT8", -1, "expected an integer in [0, 255], got -1"],
+    ["UINT16", 65536, "expected an integer in [0, 65535], got 65536"],
+    ["UINT32", 2 ** 32, "expected an integer in [0, 2^32), got 4294967296"],
+    ["UINT64", -1, "expected a bigint or safe integer in [0, 2^64), got -1"],
+    ["UINT64", 2n ** 64n, "expected a bigint or safe integer in [0, 2^64), got 18446744073709551616"],
+    ["INT8", -129, "expected an integer in [-128, 127], got -129"],
+    ["INT16", 32768, "expected an integer in [-32768, 32767], got 32768"],
+    ["INT32", 2 ** 31, "expected an integer in [-2^31, 2^31), got 2147483648"],
+    ["INT32", 1.5, "expected an integer in [-2^31, 2^31), got 1.5"],
+    ["INT64", 2 ** 53, "expected a bigint or safe integer in [-2^63, 2^63), got 9007199254740992"],
+    ["FP16", "1", "expected a number, got string"],
+    ["BF16", null, "expected a number, got null"],
+    ["FP32", undefined, "expected a number, got undefined"],
+    ["FP64", 1n, "expected a number, got 1"],
+    ["FP32", new Date(0), "expected a number, got Date"],
+    ["BYTES", 7, "expected a string or a Uint8Array, got 7"],
+    ["BYTES", ["a"], "expected a string or a Uint8Array, got an array"],
+  ];
+  it.each(cases)("%s: %s", (datatype, value, text) => {
+    const given = datatype === "BYTES" && Array.isArray(value) ? ["b", value] : [value];
+    expect(fault(given, datatype)).toBe(`INVALID_ARG input 'x' (${datatype}): ${text}`);
+  });
+
+  it("and this holds for every data type", () => {
+    expect(new Set(cases.map(([datatype]) => datatype))).toEqual(new Set(DATA_TYPES));
+  });
+});
+
+describe("typed arrays", () => {
+  it("get the shape of the specification and are not copied", () => {
+    const data = Float32Array.of(1, 2, 3, 4);
+    const made = tensor(data, "FP32", [-1, 2]);
+    expect(made.shape).toEqual([2, 2]);
+    expect(made.elements).toBe(data);
+  });
+
+  it("are rejected when they do not fill the shape", () => {
+    const five = new Float32Array(5);
+    expect(fault(five, "FP32", [2, 2])).toBe(
+      "INVALID_ARG input 'x': expected elements for shape [2,2], got an array of 5",
+    );
+    expect(fault(five, "FP32", [-1, 2])).toContain("expected elements for shape [-1,2]");
+    expect(fault(new Float32Array(6), "FP32", [-1, -1])).toBe(
+      "INVALID_ARG input 'x': expected elements for shape [-1,-1], got an array of 6; " +
+        "the shape has more than one variable dimension, so give an ndarray",
+    );
+  });
+
+  it("are rejected when they do not match the data type", () => {
+    expect(fault(new Float64Array(2), "FP32")).toBe(
+      "INVALID_ARG input 'x' (FP32): expected Float32Array, got Float64Array",
+    );
+    expect(fault(new Float32Array(2), "FP16")).toContain("expected Uint16Array, got Float32Array");
+    expect(fault(new Float32Array(2), "BYTES")).toBe(
+      "INVALID_ARG input 'x' (BYTES): expected an array of strings or byte arrays, got Float32Array",
+    );
+  });
+
+  it("may be Buffers or clamped arrays for bytes", () => {
+    for (const bytes of [Buffer.from([1, 2]), Uint8ClampedArray.of(1, 2)]) {
+      expect([...(tensor(bytes, "UINT8", [2]).elements as Uint8Array)]).toEqual([1, 2]);
+    }
+  });
+
+  it("become one element of a BYTES tensor", () => {
+    expect(tensor(Uint8Array.of(1, 2), "BYTES", []).elements).toEqual([Uint8Array.of(1, 2)]);
+  });
+});
+
+describe("ndarrays", () => {
+  it("keep their own shape, and their memory when it is contiguous", () => {
+    const data = Float32Array.of(1, 2, 3, 4, 5, 6);
+    const made = tensor(ndarray(data, [3, 2]), "FP32", [-1, -1]);
+    expect(made.shape).toEqual([3, 2]);
+    expect(made.elements).toBe(data);
+    expect(tensor(ndarray(data, [3, 2]).transpose(1, 0), "FP32", [-1, -1]).elements).toEqual(
+      Float32Array.of(1, 3, 5, 2, 4, 6),
+    );
+  });
+
+  it("may wrap lists of scalars", () => {
+    expect(tensor(ndarray(["a", "b"], [2, 1]), "BYTES", [-1, 1]).elements).toEqual([
+      Uint8Array.of(97),
+      Uint8Array.of(98),
+    ]);
+    expect(tensor(ndarray([1, 2], [2]), "INT64", [2]).elements).toEqual(BigInt64Array.of(1n, 2n));
+  });
+
+  it("are rejected when their elements do not match the data type", () => {
+    expect(fault(ndarray(new Float64Array(2)), "FP32")).toContain("expected Float32Array, got Float64Array");
+    expect(fault(ndarray(new Float64Array(2)), "BYTES")).toContain(
+      "expected an array of strings or byte arrays",
+    );
+  });
+});
