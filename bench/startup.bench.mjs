@@ -15,7 +15,7 @@ const measure = (...args) =>
   JSON.parse(execFileSync(process.execPath, [program, ...args], { encoding: "utf8" }));
 
 const fastify = createRequire(import.meta.url).resolve("fastify");
-const published = new Published(["core", "http", "grpc-messages", "grpc", "client"]);
+const published = new Published(["protocol", "core", "http", "grpc-messages", "grpc", "client"]);
 const imports = {
   core: published.entry("core"),
   "core/tensor": published.entry("core", "./tensor"),

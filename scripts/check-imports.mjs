@@ -44,7 +44,6 @@ const ORDER = {
     "exchange",
     "decode",
     "encode",
-    "open-api",
     "routes",
     "v2",
     "node",

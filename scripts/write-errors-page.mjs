@@ -1,10 +1,10 @@
 /*
- * `node scripts/write-errors-page.mjs`: writes the table of reasons into docs/errors.md, from the table of core and the
+ * `node scripts/write-errors-page.mjs`: writes the table of reasons into docs/errors.md, from the table of @tritonjs/protocol and the
  * statuses of both frontends. With --print it writes the page to standard output instead. Build first.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorReasons } from "../packages/core/dist/index.js";
+import { errorReasons } from "../packages/protocol/dist/index.js";
 import { root } from "./run.mjs";
 
 const httpStatuses = statusesOf("http", /^ {2}([A-Z_]+): (\d+),$/gm);

@@ -26,7 +26,7 @@ console.log("closed");
 /** A program whose model runs in each kind of isolation. */
 export const workersProgram = `
 import { Triton, TritonError } from "@tritonjs/core";
-import { TritonError as ErrorOfTensors } from "@tritonjs/core/tensor";
+import { TritonError as ErrorOfTensors } from "@tritonjs/protocol";
 
 console.log("one class:", TritonError === ErrorOfTensors);
 const module = new URL(\`data:text/javascript,

@@ -40,7 +40,9 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     const siblings = Object.entries({ ...dependencies, ...peerDependencies })
       .filter(([dependency]) => dependency.startsWith("@tritonjs/"))
       .map(([, range]) => range);
-    expect(siblings).toHaveLength({ core: 0, http: 1, "grpc-messages": 0, grpc: 2, client: 2, cli: 3 }[name]);
+    expect(siblings).toHaveLength(
+      { protocol: 0, core: 1, http: 2, "grpc-messages": 0, grpc: 3, client: 2, cli: 4 }[name],
+    );
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);
   });
 

@@ -11,13 +11,14 @@ export interface SizeBudget {
 }
 
 export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
-  core: { packedKilobytes: 500, unpackedKilobytes: 1_800, dependencies: 4 },
-  http: { packedKilobytes: 80, unpackedKilobytes: 260, dependencies: 1 },
+  protocol: { packedKilobytes: 60, unpackedKilobytes: 220, dependencies: 2 },
+  core: { packedKilobytes: 500, unpackedKilobytes: 1_800, dependencies: 5 },
+  http: { packedKilobytes: 80, unpackedKilobytes: 260, dependencies: 2 },
   // Most of it is the generated code of the protocol's messages.
   "grpc-messages": { packedKilobytes: 100, unpackedKilobytes: 1_100, dependencies: 1 },
-  grpc: { packedKilobytes: 55, unpackedKilobytes: 200, dependencies: 2 },
+  grpc: { packedKilobytes: 55, unpackedKilobytes: 200, dependencies: 3 },
   client: { packedKilobytes: 60, unpackedKilobytes: 250, dependencies: 4 },
-  cli: { packedKilobytes: 50, unpackedKilobytes: 150, dependencies: 4 },
+  cli: { packedKilobytes: 50, unpackedKilobytes: 150, dependencies: 5 },
 };
 
 /** Files that an application gets with core alone. */

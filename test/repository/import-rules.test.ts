@@ -23,15 +23,15 @@ describe("the import check catches", () => {
     ],
     [
       "a type that comes from below",
-      "packages/core/src/errors/wrong.ts",
-      'import type { X } from "../config/model-config.js";',
-      "errors/ may not import config/",
+      "packages/protocol/src/errors/wrong.ts",
+      'import type { X } from "../model/model-config.js";',
+      "errors/ may not import model/",
     ],
     [
       "a dynamic import from below",
       "packages/core/src/tensor/wrong.ts",
-      'const late = await import("../bind/bind-options.js");',
-      "tensor/ may not import bind/",
+      'const late = await import("../binding/bind-options.js");',
+      "tensor/ may not import binding/",
     ],
     [
       "a re-export from below",
@@ -41,7 +41,7 @@ describe("the import check catches", () => {
     ],
     [
       "a folder that imports from the top",
-      "packages/core/src/bind/wrong.ts",
+      "packages/core/src/binding/wrong.ts",
       'import { Triton } from "../triton.js";',
       "a folder may not import ../triton.js from the top",
     ],
@@ -154,15 +154,15 @@ it("the import check accepts the import of a top-level file that has a place in 
 it("the import check accepts a file that follows the rule", async () => {
   const root = emptyRepository();
   const file = join(root, "packages", "core", "src", "model.ts");
-  writeFileSync(file, 'import { x } from "./bind/x.js";\nimport nd from "ndarray";\n');
+  writeFileSync(file, 'import { x } from "./binding/x.js";\nimport nd from "ndarray";\n');
   expect(await Program.node(script, [root], repositoryRoot).ended).toMatchObject({ code: 0, stderr: "" });
 });
 
-/** A repository of three empty packages, removed at the end of the test. */
+/** A repository of empty packages, removed at the end of the test. */
 function emptyRepository(): string {
   const root = mkdtempSync(join(tmpdir(), "tritonjs-imports-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  for (const name of ["core", "http", "grpc", "cli"]) {
+  for (const name of ["protocol", "core", "http", "grpc-messages", "grpc", "client", "cli"]) {
     mkdirSync(join(root, "packages", name, "src"), { recursive: true });
   }
   return root;

@@ -78,7 +78,7 @@ describe("changesets", () => {
     for (const file of files) {
       const [, front] = /^---\n(.*?)\n---\n\n\S/s.exec(read(".changeset", file))!;
       for (const line of front!.split("\n")) {
-        const [, name] = /^"(@tritonjs\/\w+)": (?:patch|minor|major)$/.exec(line) ?? [];
+        const [, name] = /^"(@tritonjs\/[\w-]+)": (?:patch|minor|major)$/.exec(line) ?? [];
         expect(names).toContain(name);
       }
     }

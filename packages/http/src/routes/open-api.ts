@@ -1,5 +1,5 @@
 import { jsonResponse } from "../exchange/response.js";
-import { openApiDocument } from "../open-api/document.js";
+import { openApiDocument } from "./open-api/document.js";
 import type { Route } from "./route.js";
 
 /** The description of the other routes. Triton has none: it is served where that is asked for. */

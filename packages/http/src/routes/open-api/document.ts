@@ -1,6 +1,6 @@
 import { VERSION } from "@tritonjs/core/frontend";
 import type { EndpointGroup } from "@tritonjs/core/types";
-import type { PlainJson } from "../json/write-json.js";
+import type { PlainJson } from "../../json/write-json.js";
 import { schemas } from "./schemas.js";
 
 /** An OpenAPI 3.1 document. */

@@ -1,4 +1,4 @@
-import type { PlainJson } from "../json/write-json.js";
+import type { PlainJson } from "../../json/write-json.js";
 
 const text = { type: "string" };
 const bool = { type: "boolean" };
