@@ -18,7 +18,7 @@ const fastify = createRequire(import.meta.url).resolve("fastify");
 const published = new Published(["protocol", "core", "http", "grpc-messages", "grpc", "client"]);
 const imports = {
   core: published.entry("core"),
-  "core/tensor": published.entry("core", "./tensor"),
+  protocol: published.entry("protocol"),
   "core/onnxruntime": published.entry("core", "./onnxruntime"),
   http: published.entry("http"),
   grpc: published.entry("grpc"),

@@ -50,7 +50,7 @@ it("config check names line and column of a syntax error", async () => {
       severity: "error",
       place: "m/config.pbtxt:2:10",
       message: 'Message type "inference.ModelConfig" has no field named "max_batch".',
-      fix: "take 'max_batch' out, or look for its right name in docs/model-configuration.md",
+      fix: "remove 'max_batch', or look up its name in docs/model-configuration.md",
     },
   ]);
 });
@@ -92,7 +92,7 @@ it("config check reports all problems of all models at once, each with a fix, an
   expect(of("nothing")).toMatchObject([{ message: expect.stringContaining("Could not determine backend") }]);
   expect(of("versions").map(({ severity, fix }) => [severity, fix])).toEqual([
     ["warning", "rename it without the zeros"],
-    ["warning", "make the directory '2', or take that version out of 'version_policy'"],
+    ["warning", "create the directory '2', or remove that version from 'version_policy'"],
     ["error", "create a version directory '1' with the model's file, or change 'version_policy'"],
   ]);
   expect(of("plan")).toMatchObject([{ message: expect.stringContaining("export the model") }]);
@@ -128,12 +128,12 @@ it("config check compares the configuration with the model file and checks that 
   expect(messages).toContainEqual(expect.stringContaining("failed to open text file for read"));
   expect(messages).toContainEqual(expect.stringMatching(/missing\/1\/model\.onnx/));
   expect(messages).toContainEqual(
-    expect.stringContaining("warmup sample 's' has no data for input 'INPUT0'"),
+    expect.stringContaining("warmup sample 's': cannot read the data of input 'INPUT0'"),
   );
   const fixes = found.filter(({ model }) => model === "wrong").map(({ fix }) => fix);
   expect(fixes).toEqual([
     expect.stringContaining("write 'data_type: TYPE_FP32' for 'features'"),
-    "use one of the names that the file has: probabilities",
+    "use one of the names in the file: probabilities",
   ]);
 });
 

@@ -28,5 +28,5 @@ it("config show fails with the reason when there is no configuration", async () 
   expect(terminal.output).toBe("");
   expect(terminal.errors).toContain("Could not determine backend for model 'c'");
   expect(await run(["config", "show", join(folder.path, "d")], terminal)).toBe(1);
-  expect(terminal.errors).toContain("there is no model directory");
+  expect(terminal.errors).toContain("cannot find the model directory");
 });

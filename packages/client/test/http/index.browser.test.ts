@@ -9,8 +9,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { HTTP_CLIENT_BUNDLE } from "../../../../test/package/size-budgets.js";
 import { bindIdentity, serve } from "./support/serve.js";
 
-/** The part of core that the client uses. */
-const partOfCore = fileURLToPath(new URL("../../../core/src/tensor/index.js", import.meta.url));
+/** The package that the client shares with servers. */
+const sharedPackage = fileURLToPath(new URL("../../../protocol/src/index.ts", import.meta.url));
 
 /** Files reachable from a file through runtime imports, and the packages that they import. */
 function reachable(file: string, files = new Map<string, string>(), packages = new Set<string>()) {
@@ -36,15 +36,15 @@ describe.each([
   ["@tritonjs/client/http", "../../src/http/index.ts"],
 ])("the sources of %s", (_name, entry) => {
   const client = reachable(fileURLToPath(new URL(entry, import.meta.url)));
-  const core = reachable(partOfCore);
+  const shared = reachable(sharedPackage);
 
   it("import no Node.js module", () => {
-    expect([...client.packages]).toEqual(["@tritonjs/core/tensor"]);
-    expect([...core.packages]).toEqual(["ndarray"]);
+    expect([...client.packages]).toEqual(["@tritonjs/protocol"]);
+    expect([...shared.packages]).toEqual(["ndarray"]);
   });
 
   it("use no Node.js global", () => {
-    const files = [...client.files, ...core.files];
+    const files = [...client.files, ...shared.files];
     expect(files.length).toBeGreaterThan(20);
     expect(files.filter(([, code]) => NODE_GLOBAL.test(code)).map(([file]) => file)).toEqual([]);
   });
