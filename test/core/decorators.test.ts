@@ -245,8 +245,8 @@ describe("the groupByValues decorator", () => {
     expect([...y.data]).toEqual([1, -1, -1, 3, 3, 3, 1, -1, -1]);
     const bare = triton.bind({ ...specs, modelVersion: 2, inferFunc: batch(groupByValues("t")(widen)) });
     expect(await outcomeOf(bare.infer(sent))).toBe(
-      "INTERNAL output 'y' has rows of different shapes [1] and [3] in the groups of @groupByValues; a padFn makes " +
-        "them alike",
+      "INTERNAL output 'y' has rows of different shapes [1] and [3] in the groups of @groupByValues; give a padFn " +
+        "that makes them equal",
     );
   });
 

@@ -77,7 +77,7 @@ describe("bind", () => {
       { dtype: "FP32", shape: [1] },
     ] as never;
     expect(() => triton.bind({ modelName: "m", inputs, inferFunc: batch(() => ({})) })).toThrow(
-      /inputs\[0\] 'x' must have a shape.*\n.*inputs\[1\] has no name/,
+      /inputs\[0\] 'x' has no shape: expected a list of dimensions\n.*inputs\[1\] has no name/,
     );
   });
 });

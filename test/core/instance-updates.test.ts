@@ -90,7 +90,9 @@ describe("the number of instances", () => {
     const { handle } = await held(1);
     const list = new Triton().bind({ ...specs, inferFunc: [new EchoModel().callback()] });
     await list.ready();
-    expect(await outcomeOf(list.updateInstances(2))).toContain("inferFunc is a list of 1 functions");
+    expect(await outcomeOf(list.updateInstances(2))).toContain(
+      "inferFunc has 1 functions, one for each instance, but config.instanceGroup asks for 2 instances",
+    );
     expect(await outcomeOf(handle.updateInstances(-1))).toContain("expected a count of at least 1, got -1");
     expect(await outcomeOf(handle.updateInstances({ isolation: "process" }))).toContain(
       "config.instanceGroup.isolation: expected inline, which this model can run in, got 'process'",

@@ -85,7 +85,7 @@ describe("instances", () => {
         config: { instanceGroup: { count: 3 } },
       });
     expect(thrownBy(bind)).toContain(
-      "inferFunc is a list of 2 functions, one for each instance, but config.instanceGroup asks for 3 instances",
+      "inferFunc has 2 functions, one for each instance, but config.instanceGroup asks for 3 instances",
     );
   });
 

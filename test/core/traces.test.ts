@@ -205,7 +205,9 @@ it("a server with the trace option offers the extension, even when tracing is of
   onTestFinished(() => triton.close());
   const { extensions } = triton.service.serverMetadata();
   expect(extensions.slice(-3)).toEqual(["statistics", "trace", "logging"]);
-  expect(() => new Triton({ trace: { rate: -1 } })).toThrow("trace.rate must be an integer");
+  expect(() => new Triton({ trace: { rate: -1 } })).toThrow(
+    "trace.rate: expected an integer from 0 to 4294967295, got -1",
+  );
 });
 
 it("requests of a batch are sampled separately", async () => {

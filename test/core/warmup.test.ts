@@ -107,7 +107,7 @@ describe("warm-up", () => {
       });
     expect(thrownBy(other)).toBe(
       "INVALID_ARG cannot bind model 'other':\n" +
-        "- data of input 'x' in warmup sample 'long': expected shape [2]\n, got [3]" +
+        "- data of input 'x' in warmup sample 'long': expected shape [2], got [3]\n" +
         "- data of input 'x' in warmup sample 'text' (INT32): expected an integer in [-2^31, 2^31), got string",
     );
   });

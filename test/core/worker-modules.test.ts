@@ -170,7 +170,7 @@ describe("an invalid worker module", () => {
 
   it("is reported when it exports no function, even when it keeps a timer", async () => {
     expect(await ready("exports-no-function")).toMatch(
-      /^INVALID_ARG .* must export its callback as default, or a class, got object$/,
+      /^INVALID_ARG model 'm': module .*exports-no-function.mjs: expected a callback as default export, or a class, got object$/,
     );
   });
 

@@ -51,9 +51,10 @@ const ask = async (triton: Triton, model: string, x: number) =>
 
 const throws = `
 import { TritonError } from "@tritonjs/core";
-import { elementCount } from "@tritonjs/core/tensor";
+import { isCloudPath } from "@tritonjs/core/config";
+import { elementCount } from "@tritonjs/protocol";
 export default (requests) => requests.map(({ inputs: { x } }) => {
-  if (x.get(0) < 0) throw new TritonError("NOT_FOUND", "negative, " + elementCount([2, 3]));
+  if (x.get(0) < 0) throw new TritonError("NOT_FOUND", "negative, " + elementCount([2, 3]) + " " + isCloudPath("s3://b"));
   return { y: x };
 });`;
 
@@ -61,7 +62,7 @@ it.each(["worker", "process"])("a module finds the library that runs it: %s", as
   const config = `${tensors}\nparameters { key: "isolation" value { string_value: "${isolation}" } }`;
   await using served = await serve({ "m/config.pbtxt": config, "m/1/model.mjs": throws });
   expect(await ask(served.triton, "m", 3)).toEqual([3]);
-  expect(await outcomeOf(ask(served.triton, "m", -1))).toBe("NOT_FOUND negative, 6");
+  expect(await outcomeOf(ask(served.triton, "m", -1))).toBe("NOT_FOUND negative, 6 true");
 });
 
 it("a module that imports a missing package is reported", async () => {

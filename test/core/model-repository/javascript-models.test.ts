@@ -244,19 +244,19 @@ describe("a broken module is reported in the index, and other models load", () =
     [
       "a syntax error",
       "export default class {\n  execute( { return",
-      /model\.js cannot be imported: SyntaxError/,
+      /cannot import the module .*model\.js: SyntaxError/,
     ],
-    ["a missing import", 'import "./nothing.js";', /model\.js cannot be imported: .*nothing\.js/],
+    ["a missing import", 'import "./nothing.js";', /cannot import the module .*model\.js: .*nothing\.js/],
     ["an error at its top level", 'throw new Error("no licence");', /^Internal: no licence$/],
     [
       "no exported model",
       "export const x = 1;",
-      /must export its callback as default, or a class, got undefined/,
+      /model\.js: expected a callback as default export, or a class, got undefined/,
     ],
     [
       "no execute method",
       "export class TritonJsModel {}",
-      /must have a method execute\(requests, context\), got undefined/,
+      /expected its class to have a method execute\(requests, context\), got undefined/,
     ],
     [
       "a constructor that throws",

@@ -219,8 +219,8 @@ describe("a tensor of unknown rank", () => {
     const log = await serve(graph(["n", 3], undefined, ofUnknownRank), "", async (_triton, lines) => lines);
     expect(log).toContainEqual(
       expect.stringContaining(
-        "autofilled dims [1] for tensor 'y' of model 'm': its file does not say how many dimensions it has, and ONNX " +
-          "Runtime cannot infer it. Specify dims in the model configuration if it has others",
+        "autofilled dims [1] for tensor 'y' of model 'm': its file does not give the number of dimensions, and ONNX " +
+          "Runtime cannot infer it. If the tensor has other dims, set them in the model configuration",
       ),
     );
   });

@@ -96,7 +96,7 @@ describe("repository agents are called", () => {
       "m/1/model.onnx": "no model",
     };
     await using served = await serve(broken, { repositoryAgents: { a: recorder(told) } });
-    expect(await served.reason()).toMatch(/cannot be read/);
+    expect(await served.reason()).toMatch(/cannot read the ONNX model/);
     expect(told).toEqual(["a! LOAD m onnxruntime", "a! LOAD_FAIL m onnxruntime"]);
   });
 });

@@ -139,7 +139,7 @@ def auto_complete_config(config):
       /cannot start model 'model' with '\/not\/there\/python3': it could not be started/,
     );
     expect(bind({ model: "model.txt", loadTimeoutSeconds: 0 })).toMatch(
-      /^INVALID_ARG python\(\): loadTimeoutSeconds: expected a number above 0, got 0; model must be a file '\.py', got '.*model\.txt'$/,
+      /^INVALID_ARG python\(\): loadTimeoutSeconds: expected a number above 0, got 0; model: expected a '\.py' file, got '.*model\.txt'$/,
     );
     const fails = await model(`def initialize(self, args):\n    raise ValueError("no weights")\n${DOUBLES}`);
     triton.bind({ modelName: "m", inferFunc: python({ model: fails }), inputs: x, outputs: y });

@@ -99,7 +99,7 @@ describe.skipIf(!hasPython)(`EXECUTION_ENV_PATH${withoutPython}`, () => {
       "model 'away' has EXECUTION_ENV_PATH '$$TRITON_MODEL_DIRECTORY/../env': expected a path inside the model's directory",
     );
     expect(await outcomeOf(served.triton.loadModel("none"))).toContain(
-      `but there is no '${join(served.files.path, "none/env.tar.gz")}'`,
+      `'${join(served.files.path, "none/env.tar.gz")}' does not exist`,
     );
   });
 });
@@ -156,13 +156,13 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
   });
 
   it.each<[what: string, archive: Buffer, reason: RegExp]>([
-    ["is not an archive", Buffer.from("text ".repeat(1000)), /which cannot be unpacked: tar: .*archive/],
+    ["is not an archive", Buffer.from("text ".repeat(1000)), /: cannot unpack it: tar: .*archive/],
     [
       "is cut short",
       gzipSync(tarOf(packed(1))).subarray(0, 150),
-      /which cannot be unpacked: unexpected end of file/,
+      /: cannot unpack it: unexpected end of file/,
     ],
-    ["has no Python", gzipSync(tarOf([{ name: "bin/x" }])), /but there is no 'bin\/python3' in it/],
+    ["has no Python", gzipSync(tarOf([{ name: "bin/x" }])), /: expected 'bin\/python3' in the archive/],
   ])(
     "keeps the model from loading when it %s, and is named as the reason",
     async (_what, archive, reason) => {
@@ -186,7 +186,7 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
     await using outside = await RepositoryOnDisk.create({ "mine/file": "" });
     const archive = gzipSync(tarOf([...packed(1), ...entries(outside.path)]));
     await using served = await Environments.of({ m: shared }, { "m/env.tar.gz": archive });
-    expect(await outcomeOf(served.triton.loadModel("m"))).toMatch(/which cannot be unpacked: tar: .*taken/);
+    expect(await outcomeOf(served.triton.loadModel("m"))).toMatch(/: cannot unpack it: tar: .*taken/);
     expect(await readdir(outside.path)).toEqual(["mine"]);
   });
 
@@ -222,7 +222,7 @@ describe.skipIf(!hasPython || !hasTar)(`a packed EXECUTION_ENV_PATH${withoutPyth
     process.env.PATH = "/nowhere";
     try {
       expect(await outcomeOf(served.triton.loadModel("m"))).toMatch(
-        /which cannot be unpacked: the program 'tar' could not be started \(spawn tar ENOENT\)/,
+        /: cannot unpack it: cannot start the program 'tar' \(spawn tar ENOENT\)/,
       );
     } finally {
       process.env.PATH = PATH;

@@ -27,9 +27,10 @@ export class MemoryBudget {
   check(bytes: number, own: number): void {
     if (this.#usedBytes + bytes <= this.limitBytes || this.#usedBytes === own) return;
     this.refusals++;
+    const free = Math.max(0, this.limitBytes - this.#usedBytes);
     throw new TritonError(
       "UNAVAILABLE",
-      `request refused: expected at most ${this.limitBytes - this.#usedBytes} more bytes of request memory, got ${bytes} ` +
+      `request refused: expected at most ${free} more bytes of request memory, got ${bytes} ` +
         `(${this.#usedBytes} of ${this.limitBytes} are in use). Try again later, or raise requestMemory.byteSize ` +
         "(--request-memory-byte-size).",
       { reason: "REQUEST_MEMORY_EXHAUSTED", retryAfterMs: RETRY_AFTER_MS },

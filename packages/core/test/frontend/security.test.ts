@@ -35,7 +35,9 @@ describe("the security options of a server", () => {
       "Invalid endpoint names: all, stats. Valid endpoints are: health, inference, logging, metadata, " +
         "model-config, model-repository, shared-memory, statistics, trace",
     );
-    expect(() => resolveSecurity({ accessToken: "" })).toThrow("security.accessToken is empty");
+    expect(() => resolveSecurity({ accessToken: "" })).toThrow(
+      "security.accessToken: expected a secret, got an empty string",
+    );
   });
 
   it.each([

@@ -5,8 +5,8 @@ const full = (bytes: number, used: number, limit: number) => ({
   code: "UNAVAILABLE",
   retryAfterMs: 1000,
   message:
-    `request refused: ${bytes} more bytes do not fit into the memory for requests, ${used} of ${limit} bytes are in ` +
-    "use. Try again later, or use --request-memory-byte-size to increase the limit.",
+    `request refused: expected at most ${Math.max(0, limit - used)} more bytes of request memory, got ${bytes} ` +
+    `(${used} of ${limit} are in use). Try again later, or raise requestMemory.byteSize (--request-memory-byte-size).`,
 });
 
 describe("the budget of request memory", () => {

@@ -74,7 +74,7 @@ function settingsOf(options: PythonOptions): PythonSettings {
   const problems = Object.entries({ stubTimeoutSeconds, loadTimeoutSeconds })
     .filter(([, seconds]) => !(seconds > 0 && seconds < 2 ** 31 / 1000))
     .map(([name, seconds]) => `${name}: expected a number above 0, got ${seconds}`);
-  if (!path.endsWith(".py")) problems.push(`model: expected a file '.py', got '${path}'`);
+  if (!path.endsWith(".py")) problems.push(`model: expected a '.py' file, got '${path}'`);
   if (problems.length > 0)
     throw new TritonError("INVALID_ARG", `python(): ${problems.join("; ")}`, { reason: "INVALID_OPTION" });
   return {

@@ -1,5 +1,5 @@
 /*
- * Hooks of Node's loader of modules: whoever does not find this library gets the one that these hooks are a part of.
+ * Hooks of Node's loader of modules. A module that does not find the library's packages gets those that run it.
  */
 
 /** What the next hook, or Node itself, says about a specifier. */
@@ -9,7 +9,7 @@ interface ResolveContext {
   readonly parentURL?: string | undefined;
 }
 
-const LIBRARY = /^@tritonjs\/core(\/|$)/;
+const LIBRARY = /^@tritonjs\/(core|protocol)(\/|$)/;
 
 /** For `register`: runs on a thread of its own. */
 export async function resolve<R>(
@@ -35,7 +35,7 @@ export function resolveNow<R>(specifier: string, context: ResolveContext, next: 
   }
 }
 
-/** A package finds itself by its own name. */
+/** A package finds itself by its own name, and its dependencies. */
 function ownContext(context: ResolveContext): ResolveContext {
   return { ...context, parentURL: import.meta.url };
 }

@@ -10,8 +10,8 @@ interface SynchronousHooks {
 }
 
 /**
- * Lets a module that finds no `@tritonjs/core` in a `node_modules` above it import the one that runs it. For threads
- * and processes of the library's own: it goes for all of their modules.
+ * Lets a module without `@tritonjs/core` in a `node_modules` above it import the one that runs it, and the
+ * `@tritonjs/protocol` of that one. For the library's own threads and processes: it applies to all of their modules.
  *
  * @param module URL of the module
  */

@@ -75,8 +75,10 @@ describe("the description of a GraphModel", () => {
   });
 
   it("rejects types and unknown ranks that the protocol does not have", () => {
-    expect(() => tensorDataType("DT_COMPLEX64")).toThrow("TensorFlow's type DT_COMPLEX64 is no tensor type");
+    expect(() => tensorDataType("DT_COMPLEX64")).toThrow(
+      "the protocol cannot carry TensorFlow's type DT_COMPLEX64",
+    );
     const open = { ...placeholder, attr: { ...placeholder.attr, shape: { shape: { unknownRank: true } } } };
-    expect(() => graphDescription(json(open))).toThrow("leaves the rank of 'x' open");
+    expect(() => graphDescription(json(open))).toThrow("the rank of 'x' is unknown");
   });
 });

@@ -89,6 +89,8 @@ describe("a log file", () => {
   it("is rejected when it cannot be opened, and together with a logger", () => {
     const path = join(folder(), "none", "server.log");
     expect(() => createLog({ logFile: path })).toThrow(`failed to open log file '${path}'`);
-    expect(() => createLog({ logFile: "x", logger: console })).toThrow("either to logFile or to a logger");
+    expect(() => createLog({ logFile: "x", logger: console })).toThrow(
+      "logFile and logger are both given: leave one of them out",
+    );
   });
 });

@@ -62,8 +62,12 @@ it("credentials are read from a file if one is named, using the longest matching
 });
 
 it("an unreadable credentials file fails with an error that does not show its content", async () => {
-  await expect(fromFile("s3://bucket", "secret-key")).rejects.toThrow(/credentials.json: it is not JSON$/);
+  await expect(fromFile("s3://bucket", "secret-key")).rejects.toThrow(
+    /credentials.json \(TRITON_CLOUD_CREDENTIAL_PATH\): it is not JSON$/,
+  );
   const missing = { TRITON_CLOUD_CREDENTIAL_PATH: join(folder, "nowhere") };
-  await expect(findCredentials(parseCloudPath("s3://bucket"), missing)).rejects.toThrow(/nowhere: ENOENT/);
+  await expect(findCredentials(parseCloudPath("s3://bucket"), missing)).rejects.toThrow(
+    /nowhere \(TRITON_CLOUD_CREDENTIAL_PATH\): ENOENT/,
+  );
   await expect(fromFile("s3://bucket", "null")).rejects.toThrow("Cannot match credential");
 });
