@@ -143,7 +143,7 @@ function undoable(draft: CommandCase | Draft<CommandCase>): (() => void) | undef
       endWith(target, [
         pattern(
           "error: creating server: Invalid argument - ",
-          `there cannot be ${count} of resource '${name}'`,
+          `expected a non-negative integer as the count of '${name}', got ${count}`,
         ),
       ]);
   }

@@ -63,7 +63,7 @@ function wrongType(model: string, output: string, expected: string, got: string)
 /** The model returned no output, or one of another name, which the recording does not show. */
 function missing(model: string, declared: readonly string[], got: string): string {
   const list = declared.map((output) => `'${output}'`).join(", ");
-  const other = /^model '\w+' returned output '(\w+)'/.exec(got)?.[1];
+  const other = /^model '\w+' returned an unknown output '(\w+)'/.exec(got)?.[1];
   return other === undefined || declared.includes(other)
     ? `model '${model}' did not return output '${declared[0]}': got []`
     : `model '${model}' returned an unknown output '${other}': expected [${list}]`;
