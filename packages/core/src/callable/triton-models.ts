@@ -16,7 +16,7 @@ import type { InputValuesOf, ResultOf, TensorSpec } from "@tritonjs/protocol";
  * }
  * ```
  */
-// biome-ignore lint/suspicious/noEmptyInterface: it is there to be filled from outside
+// biome-ignore lint/suspicious/noEmptyInterface: module augmentation fills it
 export interface TritonModels {}
 
 /** Entry of a model in `TritonModels`. */

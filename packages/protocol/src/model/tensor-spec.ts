@@ -39,8 +39,8 @@ export interface BatchInputSpec {
  * axis by axis.
  *
  * - `BATCH_SCATTER_WITH_INPUT_SHAPE` (Triton's): the model returns the elements of all requests one after another.
- * - `CUT_TO_INPUT_SHAPE`: the model returns rows that are as long as the padded input, and each request gets back as much
- *   as it sent.
+ * - `CUT_TO_INPUT_SHAPE`: the model returns rows of the length of the padded input. Each request gets back the length
+ *   that it sent.
  */
 export interface BatchOutputSpec {
   readonly kind: (typeof BATCH_OUTPUT_KINDS)[number] | "CUT_TO_INPUT_SHAPE";

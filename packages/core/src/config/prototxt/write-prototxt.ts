@@ -88,7 +88,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 function quote(text: string): string {
   // An unpaired surrogate has no bytes. It becomes the character to which it is decoded.
   const wellFormed = Buffer.from(text, "utf8").toString("utf8");
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what cannot stand in a text
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters cannot appear in a text
   const escaped = wellFormed.replace(/["\\\x00-\x1f\x7f]/g, (c) => {
     return ESCAPES[c] ?? `\\${c.charCodeAt(0).toString(8).padStart(3, "0")}`;
   });
