@@ -101,7 +101,7 @@ export class RequestTrace {
     this.#trace.release();
   }
 
-  /** Ends the part of the sampler: it adds nothing more. Must be called once. */
+  /** Releases the trace for its sampler, which adds nothing more. Must be called once. */
   release(): void {
     this.#trace.release();
   }

@@ -73,10 +73,7 @@ export function spansOf(trace: Trace): Span[] {
   return spans;
 }
 
-/**
- * Earliest and latest moment. Not computed with call arguments, because a stream may have too many moments for one
- * call.
- */
+/** Earliest and latest moment. It loops, because a stream may have too many moments for the arguments of one call. */
 function reachOf(moments: readonly Moment[]): { readonly first: number; readonly last: number } {
   let first = Number.POSITIVE_INFINITY;
   let last = Number.NEGATIVE_INFINITY;
