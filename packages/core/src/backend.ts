@@ -1,5 +1,5 @@
 /*
- * `@tritonjs/core/backend`: the interfaces that a backend of one's own implements.
+ * `@tritonjs/core/backend`: interfaces for custom backends.
  */
 export type {
   Backend,

@@ -1,5 +1,5 @@
 /*
- * `@tritonjs/core/config`: reading, completing, checking and writing model configurations, for tools. A program that only serves
+ * `@tritonjs/core/config`: tools that read, complete, check and write model configurations. A program that only serves
  * models does not need it.
  */
 

@@ -1,6 +1,6 @@
 /*
- * `@tritonjs/core/frontend`: what a frontend of one's own needs: the service that it calls, the requests that it makes, limits,
- * restrictions, logging and tracing.
+ * `@tritonjs/core/frontend`: everything that a custom frontend needs: the service that it calls, the requests that it
+ * makes, limits, restrictions, logging and tracing.
  */
 
 export { LONGEST_TIMEOUT_MS } from "./clock/clock.js";

@@ -43,7 +43,7 @@ export { sample } from "./callable/sample.js";
 export { sequenceState } from "./callable/sequence-state.js";
 export { type Done, done, type StepResult, type StepwiseModel, stepwise } from "./callable/stepwise.js";
 export { tritonContext } from "./callable/triton-context.js";
-// Re-exported as a whole: only so can others add to the interface in it.
+// A star export, because module augmentation of the interface works only through one.
 export * from "./callable/triton-models.js";
 export type { EnsembleStep } from "./config/options/ensemble-options.js";
 export type { BatcherOptions, InstanceGroupOptions, ModelOptions } from "./config/options/model-options.js";

@@ -1,5 +1,5 @@
 /*
- * `@tritonjs/core/testing`: the clock as a parameter, so that tests of scheduling do not wait.
+ * `@tritonjs/core/testing`: clocks that are passed as a parameter, so that tests of scheduling do not wait.
  */
 export { type Clock, realClock, type Timer } from "./clock/clock.js";
 export { VirtualClock } from "./clock/virtual-clock.js";

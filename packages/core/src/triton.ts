@@ -20,8 +20,7 @@ import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./server/triton-optio
 import type { InferenceService } from "./service/inference-service.js";
 
 /**
- * An inference server inside this process. Bind models, call them at once in process, open them to others with
- * `serve()`.
+ * An inference server inside this process. Bind models, call them in process, and open them to clients with `serve()`.
  *
  * @example
  * ```ts
@@ -50,7 +49,7 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Metrics of your own: what is registered here is on the metrics page too.
+   * Registry for custom metrics. Metrics that are registered here appear on the metrics page too.
    *
    * @example `new Counter({ name: "words_total", help: "Words seen", registers: [triton.metrics] })`
    */
@@ -60,15 +59,15 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * What clients send to use the restricted endpoints: their option `accessToken`, or the header
-   * `triton-access-token`. Given with `security.accessToken`, or made for this `Triton`; undefined when nothing is
-   * restricted.
+   * Access token for the restricted endpoints. Clients send it with their option `accessToken`, or in the header
+   * `triton-access-token`. It comes from `security.accessToken`, or is generated for this `Triton`. Undefined when no
+   * endpoint is restricted.
    */
   get accessToken(): string | undefined {
     return this.#parts.accessToken;
   }
 
-  /** The v2 operations over all models: what frontends call. */
+  /** The v2 operations over all models. Frontends call them. */
   get service(): InferenceService {
     return this.#parts.service;
   }
@@ -76,8 +75,8 @@ export class Triton implements AsyncDisposable {
   /**
    * Puts a model into service. Its instances load in the background: `infer` and `serve` wait for them.
    *
-   * @throws TritonError INVALID_ARG with everything that is wrong with the binding, NOT_FOUND for a missing
-   * model file, UNAVAILABLE after `close`.
+   * @throws TritonError INVALID_ARG that lists every problem of the binding, NOT_FOUND for a missing model file,
+   * UNAVAILABLE after `close`.
    */
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: BindOptions<I, O>,
@@ -99,12 +98,12 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Puts an ensemble into service: a graph of models, in which tensors go from one to the next without a copy, and
-   * steps that do not wait for each other run at the same time. The models may be bound later: the ensemble is ready
-   * while all of them are.
+   * Puts an ensemble into service: a graph of models. Tensors pass from one model to the next without a copy. Steps
+   * that do not depend on each other run at the same time. The models may be bound later: the ensemble is ready while
+   * all of them are.
    *
-   * @throws TritonError INVALID_ARG with everything that is wrong with the graph and with the members that are
-   * bound, UNAVAILABLE after `close`.
+   * @throws TritonError INVALID_ARG that lists every problem of the graph and of the members that are bound,
+   * UNAVAILABLE after `close`.
    * @example
    * ```ts
    * const classify = triton.bindEnsemble({
@@ -129,11 +128,11 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Infers with a model by name: with the batch axis when it has one. Inputs and outputs are typed for the models of
-   * `TritonModels`, which `tritonjs types` fills.
+   * Infers with a model by name. Tensors have the batch axis if the model has one. Inputs and outputs are typed for the
+   * models of `TritonModels`, which `tritonjs types` fills.
    *
-   * @param options `modelVersion` is the highest that is ready unless given
-   * @throws TritonError NOT_FOUND for an unknown model, and as {@link ModelHandle.infer}.
+   * @param options `modelVersion` defaults to the highest version that is ready
+   * @throws TritonError NOT_FOUND for an unknown model; otherwise as {@link ModelHandle.infer}.
    */
   async infer<const M extends string>(
     modelName: M,
@@ -145,11 +144,11 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Loads a model of the repository, or loads it again; resolves when it is in service and the instances that it does not
-   * have any more are released. What is in service goes on until the new version is ready, and stays when that fails.
+   * Loads or reloads a model of the repository. Resolves when the model is in service and the instances that it no
+   * longer has are released. The old version serves until the new one is ready, and keeps serving if loading fails.
    *
-   * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit", INTERNAL for a model that is not there or
-   * has a bad configuration (`cause` says what), INVALID_ARG for a version that fails to load.
+   * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit", INTERNAL for a model that does not exist
+   * or has a bad configuration (`cause` has the details), INVALID_ARG for a version that fails to load.
    * @example `await triton.loadModel("resnet", { config: JSON.stringify({ max_batch_size: 16 }) })`
    */
   async loadModel(name: string, parameters: LoadParameters = {}): Promise<void> {
@@ -159,7 +158,8 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Takes a model of the repository out of service; resolves when its requests are answered and its instances gone.
+   * Takes a model of the repository out of service. Resolves when its requests are answered and its instances are
+   * released.
    *
    * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit".
    */
@@ -170,9 +170,10 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Resolves when all models that were bound or that the repository loads at the start are in service.
+   * Resolves when all bound models, and all models that the repository loads at the start, are in service.
    *
-   * @throws TritonError that names each model that failed to load, and why (not of the repository without `exitOnError`).
+   * @throws TritonError that names each model that failed to load, and the reason. Without `exitOnError`, it leaves out
+   * the models of the repository.
    */
   async ready(): Promise<void> {
     await this.#parts.startUp.succeeded();
@@ -180,19 +181,19 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Waits for all models, then opens the frontends: those given, or those of the installed packages (HTTP on
-   * port 8000, gRPC on 8001, metrics on 8002, on this machine only). What the options of `Triton` do not
-   * say of them is said to the frontends themselves: `serve({ frontends: [http({ tls }), grpc({ reflection: true })] })`.
+   * Waits for all models, then opens the frontends. Without `frontends`, it opens those of the installed packages: HTTP
+   * on port 8000, gRPC on 8001, metrics on 8002, on this machine only. Settings that `TritonOptions` lacks are given to
+   * the frontends themselves: `serve({ frontends: [http({ tls }), grpc({ reflection: true })] })`.
    *
-   * @throws TritonError when a model failed to load or a port is taken; then nothing stays open.
+   * @throws TritonError when a model failed to load or a port is taken. Then no frontend stays open.
    */
   async serve(options: { readonly frontends?: readonly Frontend[] } = {}): Promise<ServeResult> {
     return this.#lifetime.serve(options.frontends, () => this.ready());
   }
 
   /**
-   * Stops: no longer ready, frontends refuse new requests, those at hand finish (for `exitTimeoutSecs` at most),
-   * instances are released. Calling it twice is harmless.
+   * Drains and stops the server. It is no longer ready, and its frontends refuse new requests. Requests in flight
+   * finish, for at most `exitTimeoutSecs`. Then the instances are released. Calling it twice is harmless.
    */
   close(): Promise<void> {
     return this.#lifetime.close();

@@ -1,5 +1,6 @@
 /*
- * `@tritonjs/core/types`: types that the declarations of a program may have to name, and that few programs write out.
+ * `@tritonjs/core/types`: types that the declarations of a program may have to name, but that programs rarely write
+ * themselves.
  */
 
 export type {

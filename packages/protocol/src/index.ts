@@ -1,6 +1,6 @@
 /*
- * Tensors, errors and the descriptions of models: what a server of the v2 protocol and its clients have in common. It runs in
- * Node.js, in browsers and at the edge alike: nothing here imports a module of Node.js or names one of its globals.
+ * Tensors, errors and descriptions of models: the parts that a server of the v2 protocol and its clients share. The
+ * package runs in Node.js, in browsers and at the edge. It imports no module of Node.js and uses none of its globals.
  */
 export { onAbort } from "./async/abort-listener.js";
 export { cancelled, unlessAborted } from "./async/cancelled.js";

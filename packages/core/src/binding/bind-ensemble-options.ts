@@ -2,7 +2,7 @@ import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
 import type { EnsembleOptions, EnsembleStep } from "../config/options/ensemble-options.js";
 
 /**
- * What `bindEnsemble` takes.
+ * Options of `bindEnsemble`.
  *
  * @example
  * ```ts
@@ -18,17 +18,21 @@ import type { EnsembleOptions, EnsembleStep } from "../config/options/ensemble-o
  * ```
  */
 export interface BindEnsembleOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
-  /** Letters, digits, `.`, `_` and `-`. */
+  /** Name of the ensemble: letters, digits, `.`, `_` and `-`. */
   readonly modelName: string;
-  /** @default 1 */
+  /** Version of the ensemble. @default 1 */
   readonly modelVersion?: number;
-  /** Inputs without the batch axis. */
+  /** Inputs of the ensemble, without the batch axis. */
   readonly inputs?: I;
-  /** Outputs without the batch axis. */
+  /** Outputs of the ensemble, without the batch axis. */
   readonly outputs?: O;
-  /** The models that requests go through. A step runs when all that it reads exists, whatever its place here. */
+  /**
+   * The models that requests pass through. A step runs as soon as its inputs exist, whatever its position in this list.
+   */
   readonly steps?: readonly EnsembleStep[];
   readonly config?: EnsembleOptions;
-  /** Fields of Triton's own model configuration, in camelCase. They win over what follows from the other options. */
+  /**
+   * Fields of Triton's own model configuration, in camelCase. They override values that follow from the other options.
+   */
   readonly modelConfig?: Partial<ModelConfig>;
 }

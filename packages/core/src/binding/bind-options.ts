@@ -5,56 +5,61 @@ import type { ModelOptions } from "../config/options/model-options.js";
 import type { Backend } from "../instance/backend.js";
 import type { EvictionListener } from "../request/sequence-info.js";
 
-/** What computes a model: one function, one for each instance, a module to run in workers, or a backend. */
+/**
+ * The code that computes a model: one function, one function for each instance, a module to run in workers, or a
+ * backend.
+ */
 export type InferFuncOption<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
   | InferFunc<I, O>
   | readonly InferFunc<I, O>[]
   | URL
   | Backend;
 
-/** What `bind` takes. */
+/** Options of `bind`. */
 export interface BindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
-  /** Letters, digits, `.`, `_` and `-`. */
+  /** Name of the model: letters, digits, `.`, `_` and `-`. */
   readonly modelName: string;
-  /** @default 1 */
+  /** Version of the model. @default 1 */
   readonly modelVersion?: number;
   readonly inferFunc: InferFuncOption<I, O>;
-  /** Inputs without the batch axis. A backend may know them by itself. */
+  /** Inputs without the batch axis. Not needed for a backend that knows its inputs. */
   readonly inputs?: I;
-  /** Outputs without the batch axis. A backend may know them by itself. */
+  /** Outputs without the batch axis. Not needed for a backend that knows its outputs. */
   readonly outputs?: O;
   readonly config?: ModelOptions;
   /**
-   * Fields of Triton's own model configuration, in camelCase, for what `config` has no word for. They win over
-   * what follows from the other options; `input` and `output` may stand here instead of `inputs` and `outputs`.
+   * Fields of Triton's own model configuration, in camelCase, for settings that `config` does not cover. They override
+   * values that follow from the other options. `input` and `output` may be given here instead of `inputs` and
+   * `outputs`.
    */
   readonly modelConfig?: Partial<ModelConfig>;
   /**
-   * Whether callbacks have to return ndarrays of the declared data type and shape. Otherwise typed arrays and nested arrays
-   * will do as well, and are converted; names, shapes and data types are checked either way.
+   * Whether callbacks must return ndarrays of the declared data type and shape. If false, typed arrays and nested
+   * arrays are accepted too, and are converted. Names, shapes and data types are checked in both cases.
    * @default false
    */
   readonly strict?: boolean;
   /**
-   * Initial states of sequences, in their wire form, by the names that `initial_state.data_file` has in `modelConfig`.
-   * @default files of these paths
+   * Initial states of sequences, in their wire form. The keys are the values of `initial_state.data_file` in
+   * `modelConfig`.
+   * @default the files at these paths
    */
   readonly stateFiles?: Readonly<Record<string, Uint8Array>>;
   /**
-   * Told of each sequence that is over without its END (idle, restarted, given up), once the callback has seen its
-   * last request: time to let go of what is kept for it.
+   * Called for each sequence that is over without its END (idle, restarted, cancelled), after the callback has seen its
+   * last request. Release the state that is kept for the sequence here.
    */
   readonly onSequenceEvict?: EvictionListener;
 }
 
 /**
- * What `bind` takes for a method decorated with `@batch` or `@sample`: a decorator cannot change the type of its
- * method, so the method still looks like what it was written as.
+ * Options of `bind` for a method decorated with `@batch` or `@sample`. A decorator cannot change the type of its
+ * method, so the method keeps the type that it was written with.
  */
 export interface BindMethodOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
   extends Omit<BindOptions<I, O>, "inferFunc"> {
   readonly inferFunc: TensorFunc<I, O>;
 }
 
-/** Any binding, its types forgotten. */
+/** Options of any binding, without the types of its tensors. */
 export type AnyBindOptions = BindOptions<readonly TensorSpec[], readonly TensorSpec[]>;

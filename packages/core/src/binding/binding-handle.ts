@@ -8,7 +8,7 @@ import { changedGroups } from "./instance-changes.js";
 import type { ModelHandle } from "./model-handle.js";
 import type { Binding } from "./plan-binding.js";
 
-/** What a handle needs of the server. */
+/** The parts of the server that a handle uses. */
 export interface HandleContext {
   readonly registry: ModelRegistry;
   readonly clock: Clock;
@@ -16,7 +16,7 @@ export interface HandleContext {
   readonly drainTimeoutMs: number;
 }
 
-/** The handle of a model that was bound, which can take it out of service and change its instances. */
+/** Makes the handle of a bound model. The handle can take the model out of service and change its instances. */
 export function handleOfBinding<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
   model: ModelVersion,
   binding: Binding,

@@ -1,6 +1,6 @@
 import { type TensorSpec, TritonError } from "@tritonjs/protocol";
 
-/** What is wrong with the name and the version of a model. */
+/** Lists problems with the name and the version of a model. */
 export function identityProblems(
   name: string,
   version: number,
@@ -20,7 +20,7 @@ export function labelsOf(outputs: readonly TensorSpec[] = []): Map<string, reado
   return new Map(outputs.flatMap(({ name, labels }) => (labels ? [[name, labels]] : [])));
 }
 
-/** The error with all problems of a binding, one a line. */
+/** Makes the error that lists all problems of a binding, one per line. */
 export function bindError(modelName: string, problems: readonly string[]): TritonError {
   const lines = problems.map((problem) => `- ${problem}`).join("\n");
   return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`, {
@@ -28,7 +28,9 @@ export function bindError(modelName: string, problems: readonly string[]): Trito
   });
 }
 
-/** What keeps specifications from being read at all: they may come from JavaScript. */
+/**
+ * Lists faults that make specifications unreadable. They may come from JavaScript, where no compiler has checked them.
+ */
 export function specProblems(where: string, specs: unknown): string[] {
   if (specs === undefined) return [];
   if (!Array.isArray(specs)) return [`${where}: expected a list of { name, dtype, shape }`];

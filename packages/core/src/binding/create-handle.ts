@@ -15,13 +15,13 @@ import { reportStatistics } from "../service/statistics-report.js";
 import type { InstanceChange } from "./instance-changes.js";
 import type { ModelHandle } from "./model-handle.js";
 
-/** What a handle has others do. */
+/** Operations that a handle delegates. */
 export interface HandleActions {
   unbind(): Promise<void>;
   changeInstances(change: InstanceChange): Promise<void>;
 }
 
-/** The handle of a model version. */
+/** Makes the handle of a model version. */
 export function createHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
   model: ModelVersion,
   clock: Clock,

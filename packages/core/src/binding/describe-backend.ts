@@ -25,9 +25,9 @@ export interface BackendSpecs {
 }
 
 /**
- * Brings together what a model file says and what `bind` was told: specifications that were not given are those
- * of the file, given ones must agree with it, and a batch axis must be variable in every tensor. Tensors that the
- * sequence batcher exchanges with the model are no specifications: clients neither send nor get them.
+ * Merges the description of a model file with the options of `bind`. Specifications that were not given are taken from
+ * the file. Given ones must agree with it. A batch axis must be variable in every tensor. Tensors that the sequence
+ * batcher exchanges with the model are not specifications: clients neither send nor receive them.
  */
 export function describeBackend(
   backend: Backend,
@@ -63,7 +63,7 @@ export function describeBackend(
       );
     }
   }
-  // Dimensions of 0, of tensors that are always empty, cannot be configured.
+  // A configuration cannot express dimensions of 0, which tensors that are always empty have.
   const strip = (spec: TensorSpec): TensorSpec => {
     const shape = spec.shape.map((dim) => (dim === 0 ? -1 : dim));
     return { ...spec, shape: hasRows && !shapeTensors.has(spec.name) ? shape.slice(1) : shape };
@@ -97,7 +97,10 @@ export function describeBackend(
   };
 }
 
-/** The tensors that are given; with those of a model that knows some alone, or where none are given. */
+/**
+ * Returns the given tensors, or the described ones if none are given. As in a configuration, the description fills in
+ * tensors that were not given.
+ */
 function together(
   given: readonly TensorSpec[] | undefined,
   described: readonly TensorSpec[],
@@ -108,7 +111,7 @@ function together(
   return [...given, ...described.filter(({ name }) => !given.some((spec) => spec.name === name))];
 }
 
-/** What a model that says how it is batched and answers says otherwise than the options. */
+/** Lists options that contradict a model which fixes its own batching and responses. */
 function contradictions(
   { maxBatchSize, decoupled }: ModelDescription,
   options: ModelOptions,
@@ -171,7 +174,7 @@ function compare(
   }
 }
 
-/** False for a tensor whose shape in the model file follows from those of a whole batch. */
+/** False for a tensor whose shape in the model file follows from the shapes of a whole batch. */
 function hasOwnShape({ allowRaggedBatch, batchInput, batchOutput }: TensorSpec): boolean {
   if (allowRaggedBatch || batchOutput?.kind === "BATCH_SCATTER_WITH_INPUT_SHAPE") return false;
   return batchInput === undefined || batchInput.kind === "PADDING_MASK";
@@ -182,7 +185,10 @@ function shapeTensorsOf(specs: readonly TensorSpec[], { input = [], output = [] 
   return new Set(all.filter(({ isShapeTensor }) => isShapeTensor).map(({ name }) => name));
 }
 
-/** A model file takes a ragged input as the elements of all requests, in one dimension. */
+/**
+ * Lists problems with ragged inputs. A model file takes such an input as the elements of all requests, in one
+ * dimension.
+ */
 function raggedProblems(
   ragged: readonly { readonly name: string; readonly optional?: boolean | undefined }[],
   description: ModelDescription,

@@ -12,7 +12,7 @@ import { planInstances } from "../config/placement/instances.js";
 
 import type { ExecutorPlan } from "./plan-executors.js";
 
-/** What is wrong with the instance groups of a model that is made in this way. */
+/** Lists problems with the instance groups of a model whose executors are made by this plan. */
 export function instanceProblems(
   config: Pick<ModelConfig, "name" | "instanceGroup">,
   plan: Pick<ExecutorPlan, "isolations" | "isNative" | "exactInstanceCount">,
@@ -33,13 +33,13 @@ export function instanceProblems(
   return problems;
 }
 
-/** The groups that `updateInstances` was asked for: for a number, the first of the present ones with as many. */
+/** Argument of `updateInstances`: the new groups, or a number, which becomes the count of the first present group. */
 export type InstanceChange = number | InstanceGroupOptions | readonly InstanceGroupOptions[];
 
 /**
- * Turns what `updateInstances` was given into instance groups.
+ * Turns the argument of `updateInstances` into instance groups.
  *
- * @throws TritonError INVALID_ARG with everything that is wrong with them
+ * @throws TritonError INVALID_ARG that lists every problem.
  */
 export function changedGroups(
   change: InstanceChange,

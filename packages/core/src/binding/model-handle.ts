@@ -15,26 +15,25 @@ import type { QueueSnapshot } from "../model/queue-snapshot.js";
 
 import type { InstanceChange } from "./instance-changes.js";
 
-/** How one instance of a model is. */
+/** Status of one instance of a model. */
 export interface InstanceStatus extends InstancePlacement {
-  /** Where it runs; undefined for a backend that does not say. */
+  /** Where the instance runs. Undefined for a backend that does not report it. */
   readonly isolation: Isolation | undefined;
-  /** Loaded, and given no requests. */
+  /** True for an instance that is loaded but gets no requests. */
   readonly passive: boolean;
-  /** Memory that it held after its last batch, for groups that watch it: see `recycle`. */
+  /** Bytes of memory that the instance held after its last batch, for groups that watch memory: see `recycle`. */
   readonly memoryBytes: number | undefined;
-  /** Loaded and able to take a batch. */
+  /** True if the instance is loaded and can take a batch. */
   readonly healthy: boolean;
   readonly busy: boolean;
   /**
-   * What there is to say about the loaded model: `executionProvider` of an ONNX model, `pid` of an instance with
-   * isolation `process`.
+   * Details of the loaded model: `executionProvider` of an ONNX model, `pid` of an instance with isolation `process`.
    */
   readonly details: Readonly<Record<string, string>>;
 }
 
 /**
- * A bound model. Works without `serve()`: calls go through the same checks, queue and batcher as those over a
+ * A bound model. It works without `serve()`: calls pass through the same checks, queue and batcher as requests from a
  * transport.
  *
  * @example
@@ -47,19 +46,24 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
   readonly name: string;
   readonly version: number;
   /**
-   * Infers with whole tensors: with the batch axis when the model has one.
+   * Infers with whole tensors: with the batch axis if the model has one.
    *
-   * @throws TritonError INVALID_ARG for inputs that do not fit, UNAVAILABLE when the model cannot take them or the
-   * time is over, CANCELLED when `signal` aborts, and what the model throws (INTERNAL unless it says otherwise).
+   * @throws TritonError INVALID_ARG for inputs that do not fit, UNAVAILABLE when the model cannot take the request or
+   * the time limit is over, CANCELLED when `signal` aborts, and the error that the model throws (INTERNAL unless it has
+   * a code of its own).
    */
   infer(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
-  /** Infers one sample: a model with a batch axis gets one row, and the results come without the axis. */
+  /** Infers one sample. A model with a batch axis gets one row, and the results are returned without the axis. */
   inferSample(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
-  /** Infers a batch of rows; throws INVALID_ARG for a model without a batch axis. */
+  /**
+   * Infers a batch of rows.
+   *
+   * @throws TritonError INVALID_ARG for a model without a batch axis.
+   */
   inferBatch(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
   /**
-   * The responses to one request, for decoupled models (others give one). The model makes no more than are read;
-   * leaving the loop gives the request up.
+   * Streams the responses to one request of a decoupled model. Other models give one response. Back-pressure holds: the
+   * model makes no more responses than are read. Leaving the loop cancels the request.
    *
    * @example
    * ```ts
@@ -67,14 +71,14 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
    * ```
    */
   stream(inputs: InputValuesOf<I>, options?: InferOptions): AsyncGenerator<ResultOf<O>, void, void>;
-  /** Resolves when every instance is loaded; rejects when loading failed. */
+  /** Resolves when every instance is loaded. Rejects when loading failed. */
   ready(): Promise<void>;
   metadata(): ModelMetadata;
   config(): ModelConfig;
   statistics(): ModelStatisticsReport;
   /**
-   * What the requests of the model are waiting for: requests by priority level, batches, instances, and why the last
-   * batches were cut. Reads only, and costs little.
+   * Snapshot of the queue: requests by priority level, batches, instances, and the reasons why the last batches were
+   * cut. It only reads, and costs little.
    *
    * @example
    * ```ts
@@ -85,18 +89,18 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
   queue(): QueueSnapshot;
   instances(): InstanceStatus[];
   /**
-   * Changes the instances while they serve: to another number of the first group, or to other groups. Those that fit
-   * stay, missing ones are loaded before this resolves, and those that are too many end when they, and the sequences
-   * that they hold, are done. No request is lost.
+   * Changes the instances while the model serves: to another count for the first group, or to other groups. Instances
+   * that fit the new groups stay. Missing ones are loaded before the promise resolves. Surplus ones end when their
+   * requests and sequences are done. No request is lost.
    *
-   * @throws TritonError INVALID_ARG for groups that cannot be, UNAVAILABLE unless the model is ready, and what loading
-   * an instance throws; then nothing has changed.
+   * @throws TritonError INVALID_ARG for impossible groups, UNAVAILABLE unless the model is ready, and errors from
+   * loading an instance. After an error nothing has changed.
    * @example
    * ```ts
    * await model.updateInstances(4);
    * ```
    */
   updateInstances(instances: InstanceChange): Promise<void>;
-  /** Takes the model out of service: requests at hand finish, then its instances stop. */
+  /** Takes the model out of service. Requests in flight finish, then its instances stop. */
   unbind(): Promise<void>;
 }

@@ -20,22 +20,22 @@ import { instanceProblems } from "./instance-changes.js";
 import { planExecutors } from "./plan-executors.js";
 import { planStepwise } from "./plan-stepwise.js";
 
-/** A binding that was found good. */
+/** A binding that has passed all checks. */
 export interface Binding {
   readonly name: string;
   readonly version: number;
   readonly config: ModelConfig;
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly createExecutor: ExecutorFactory;
-  /** What is wrong with other instance groups for the model. */
+  /** Lists problems with other instance groups for the model. */
   readonly instanceProblems?: (config: ModelConfig) => readonly string[];
   readonly strict?: boolean | undefined;
-  /** Whether requests with other optional inputs may share a batch. */
+  /** Whether requests with different sets of optional inputs may share a batch. */
   readonly mixedInputs?: boolean;
   readonly onSequenceEvict?: EvictionListener | undefined;
-  /** Batches of requests whose lengths differ. */
+  /** How requests of different lengths share batches. */
   readonly variableLength?: VariableLength | undefined;
-  /** What the sequences of a model with implicit state start with. */
+  /** Initial states of sequences, for a model with implicit state. */
   readonly initialStates?: ReadonlyMap<string, Tensor>;
 }
 
@@ -53,9 +53,9 @@ const BIND_KEYS = keyList<AnyBindOptions>({
 });
 
 /**
- * Checks what `bind` was given and turns it into a configuration and a way to make instances.
+ * Checks the options of `bind` and turns them into a configuration and a way to make instances.
  *
- * @throws TritonError INVALID_ARG with everything that is wrong, one fault a line.
+ * @throws TritonError INVALID_ARG that lists every problem, one per line.
  */
 export function planBinding(
   options: AnyBindOptions,

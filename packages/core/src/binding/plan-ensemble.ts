@@ -34,9 +34,9 @@ const BIND_KEYS = keyList<BindEnsembleOptions<[], []>>({
 });
 
 /**
- * Checks what `bindEnsemble` was given, also against those of its members that are bound already.
+ * Checks the options of `bindEnsemble`, also against members that are already bound.
  *
- * @throws TritonError INVALID_ARG with everything that is wrong, one fault a line.
+ * @throws TritonError INVALID_ARG that lists every problem, one per line.
  */
 export function planEnsemble(
   options: BindEnsembleOptions<readonly TensorSpec[], readonly TensorSpec[]>,
@@ -95,7 +95,7 @@ function stepProblems(steps: readonly EnsembleStep[]): string[] {
   });
 }
 
-/** What does not fit the members that are there; the others are looked at when they come. */
+/** Lists mismatches with the members that are bound. The other members are checked when they are bound. */
 function memberProblems(config: ModelConfig, version: number, bound: MemberOf): readonly string[] {
   const itself = { name: config.name, version, config, state: "LOADING", reason: "" } as const;
   const memberOf: MemberOf = (step) => {

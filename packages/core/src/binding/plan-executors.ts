@@ -19,29 +19,29 @@ export interface ExecutorPlan {
   /** Triton's `backend` and `platform` of the model. */
   readonly backend: string;
   readonly platform: string;
-  /** Instances unless the configuration says how many. */
+  /** Number of instances if the configuration gives none. */
   readonly defaultInstanceCount: number;
-  /** Set when there can be no other number. */
+  /** Set if no other number of instances is possible. */
   readonly exactInstanceCount?: number;
-  /** True when a callback is a generator function. */
+  /** True if a callback is a generator function. */
   readonly generates: boolean;
   /** False for `sample` callbacks, which take one request at a time. */
   readonly batches: boolean;
   /** True for a module, which runs in a worker. */
   readonly runsModule?: boolean;
-  /** Where its instances can run, the default first; undefined for a backend that decides by itself. */
+  /** Where the instances can run, the default first. Undefined for a backend that decides by itself. */
   readonly isolations?: readonly Isolation[] | undefined;
-  /** True for native code, which cannot be cut off within a thread. */
+  /** True for native code, which cannot be interrupted within a thread. */
   readonly isNative: boolean;
   readonly problems: readonly string[];
-  /** Whether all callbacks take requests with other optional inputs in one batch. */
+  /** Whether all callbacks accept requests with different sets of optional inputs in one batch. */
   mixesInputs(config: ModelConfig): boolean;
-  /** What is wrong with the callbacks for a model of this configuration. */
+  /** Lists problems of the callbacks for a model of this configuration. */
   problemsWith(config: ModelConfig): readonly string[];
   create(context: ExecutorContext): Executor;
 }
 
-/** Backend name of models that are JavaScript: callbacks and modules. */
+/** Backend name of models written in JavaScript: callbacks and modules. */
 const JAVASCRIPT = "javascript";
 
 /** Reads `inferFunc` in all its forms. */

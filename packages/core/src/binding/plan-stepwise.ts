@@ -6,15 +6,15 @@ import { StepwiseExecutor } from "../instance/stepwise/stepwise-executor.js";
 import type { ExecutorFactory } from "../model/create-instances.js";
 import type { AnyBindOptions } from "./bind-options.js";
 
-/** What continuous batching changes about a binding. */
+/** Changes that continuous batching makes to a binding. */
 export interface StepwisePlan {
-  /** Options to resolve: requests come to the loop one by one. */
+  /** Options to resolve. Requests reach the step loop one by one. */
   readonly options: ModelOptions;
   problemsWith(config: ModelConfig): string[];
   create(executor: ExecutorFactory): ExecutorFactory;
 }
 
-/** How a model is served whose requests run step by step; undefined for any other. */
+/** Plans how a model is served whose requests run step by step. Undefined for any other model. */
 export function planStepwise(
   inferFunc: AnyBindOptions["inferFunc"],
   options: ModelOptions,

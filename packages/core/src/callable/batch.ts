@@ -3,9 +3,8 @@ import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { AnyTensorFunc, StyledInferFunc } from "./infer-func.js";
 
 /**
- * Makes a callback that gets the rows of all requests of a batch at once: for each input one ndarray whose
- * first axis is the batch, and returns outputs with as many rows. Works as a function and as a method
- * decorator.
+ * Makes a callback that gets the rows of all requests of a batch at once. For each input it gets one ndarray whose
+ * first axis is the batch. It returns outputs with as many rows. Works as a function and as a method decorator.
  *
  * @example
  * ```ts

@@ -4,7 +4,7 @@ import { decoratorsOf, isRequestDecorator, makesTensors } from "./decorators.js"
 import { defaultTensors } from "./default-tensors.js";
 import { SAMPLE_TAKES_ONE } from "./sample.js";
 
-/** What is wrong with a callback for a model of this configuration: decorators that do not fit it. */
+/** Lists decorators of a callback that do not fit a model of this configuration. */
 export function callableProblems(fn: unknown, config: ModelConfig): string[] {
   const decorators = decoratorsOf(fn);
   const problems: string[] = [];

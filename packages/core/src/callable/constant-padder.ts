@@ -3,11 +3,11 @@ import type { GroupOutputs, GroupPadFunction } from "./group-by-values.js";
 import { emptyLike } from "./rows.js";
 
 /**
- * Makes a `padFn` for `groupByValues`: every output gets the longest size that it has in any group, along each axis but
- * the first, and is filled up at the end.
+ * Makes a `padFn` for `groupByValues`. Along each axis but the first, every output is filled up at the end to its
+ * longest size in any group.
  *
- * @param padValue what it is filled up with; a bigint for 64-bit integers. BYTES get empty elements. @default 0
- * @throws Error from the padder when an output has another type in another group.
+ * @param padValue value of the added elements; a bigint for 64-bit integers. BYTES get empty elements. @default 0
+ * @throws Error from the padder when an output has different types in different groups.
  */
 export function constantPadder(padValue: number | bigint = 0): GroupPadFunction {
   return (groups) => {
@@ -20,7 +20,7 @@ export function constantPadder(padValue: number | bigint = 0): GroupPadFunction 
   };
 }
 
-/** The row shape that has room for that of every group, by output. */
+/** The smallest row shape that has room for the rows of every group, by output. */
 function longest(groups: readonly GroupOutputs[]): Map<string, number[]> {
   const shapes = new Map<string, number[]>();
   const kinds = new Map<string, unknown>();

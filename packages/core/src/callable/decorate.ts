@@ -7,7 +7,7 @@ import {
 } from "./decorators.js";
 import { type AnyInferFunc, callableStyle, generates, isGenerator, styleOf } from "./infer-func.js";
 
-/** What a decorator of a method is given, as far as it is used here (TC39 decorators). */
+/** The context argument of a method decorator (TC39 decorators), reduced to the members used here. */
 export interface MethodDecoratorContext {
   readonly kind: "method";
   readonly name: string | symbol;
@@ -15,15 +15,15 @@ export interface MethodDecoratorContext {
   addInitializer(initializer: (this: never) => void): void;
 }
 
-/** A function of a callback's arguments, whatever they are: requests or tensors, then the context. */
+/** A function with the arguments of any callback: requests or tensors, then the context. */
 export type Wrapper = (this: unknown, first: never, context: never) => unknown;
 
 /**
- * Puts a decorator around a function. As a method decorator it also binds the method to its object, so that
- * `inferFunc: model.run` needs no arrow function around it.
+ * Wraps a function in a decorator. As a method decorator it also binds the method to its object, so that `inferFunc:
+ * model.run` needs no arrow function.
  *
- * @param wrapper called instead of `fn`; `fn` itself when the decorator does its work elsewhere
- * @throws Error when the decorators do not go together in this order.
+ * @param wrapper called instead of `fn`; equal to `fn` if the decorator does its work elsewhere
+ * @throws Error when the decorators cannot be combined in this order.
  */
 export function decorate(
   decorator: Decorator,
@@ -53,7 +53,7 @@ export function decorate(
       return fn.call(this, first, inferContext);
     };
   context?.addInitializer(function (this: object) {
-    // Runs for each decorator of the method, for the outermost last.
+    // Runs once for each decorator of the method, the outermost last.
     Object.defineProperty(this, context.name, {
       value: marked(call.bind(this)),
       configurable: true,
@@ -65,7 +65,10 @@ export function decorate(
   );
 }
 
-/** Requests become tensors at `batch` or `sample`: what needs either stands on the right side of them. */
+/**
+ * Checks that decorators of requests are outside `batch` or `sample`, which turn requests into tensors, and decorators
+ * of tensors inside.
+ */
 function checkOrder(decorator: Decorator, inner: readonly Decorator[]): void {
   const { name } = decorator;
   if (isRequestDecorator(decorator)) {
@@ -90,7 +93,7 @@ function checkOrder(decorator: Decorator, inner: readonly Decorator[]): void {
   }
 }
 
-/** What is wrong with a decorator of tensors that gets requests. */
+/** Error text for a decorator of tensors that would get requests. */
 export function afterBatch({ name }: Decorator): string {
   return `The @${name} decorator must be used after the @batch decorator.`;
 }

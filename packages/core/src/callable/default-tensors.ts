@@ -14,13 +14,13 @@ import {
 
 import type { Defaults } from "./decorators.js";
 
-/** The defaults of `fillOptionals` as tensors, and what is wrong with those that are none of their input. */
+/** The defaults of `fillOptionals` as tensors, and the problems of defaults that do not fit their input. */
 export interface DefaultTensors {
   readonly tensors: ReadonlyMap<string, Tensor>;
   readonly problems: readonly string[];
 }
 
-/** Reads the defaults of a model's inputs; the tensors have no batch axis. */
+/** Reads the defaults of a model's inputs. The tensors have no batch axis. */
 export function defaultTensors(defaults: Defaults, config: ModelConfig): DefaultTensors {
   const tensors = new Map<string, Tensor>();
   const [unknown, dtypes, shapes, problems]: string[][] = [[], [], [], []];
@@ -54,7 +54,7 @@ export function defaultTensors(defaults: Defaults, config: ModelConfig): Default
   return { tensors, problems: problems! };
 }
 
-/** Data types that an array can be of; undefined for nested arrays, whose elements are converted. */
+/** Data types that an array can have. Undefined for nested arrays, whose elements are converted. */
 function dataTypeOf(value: unknown): readonly DataType[] | undefined {
   const elements: unknown = isNdArray(value) ? value.data : value;
   if (!ArrayBuffer.isView(elements)) return undefined;

@@ -3,14 +3,14 @@ import type { DataType, TensorSpec, TensorValue } from "@tritonjs/protocol";
 import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferFunc, StyledInferFunc } from "./infer-func.js";
 
-/** Specifications in which the inputs named `K` are always there. */
+/** Specifications in which the inputs named `K` are always present. */
 export type Filled<I extends readonly TensorSpec[], K extends string> = {
   readonly [P in keyof I]: I[P] extends { readonly name: K }
     ? Omit<I[P], "optional"> & { readonly optional: false }
     : I[P];
 };
 
-/** Made by `fillOptionals`: wraps a callback, or decorates a method. */
+/** Result of `fillOptionals`: wraps a callback, or decorates a method. */
 export interface FillOptionals<K extends string> {
   <const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     fn: InferFunc<Filled<I, K>, O>,
@@ -19,11 +19,11 @@ export interface FillOptionals<K extends string> {
 }
 
 /**
- * Gives optional inputs that a request lacks a default value, for each of its rows. Stands outermost, so that the
- * decorators inside see requests that are alike.
+ * Fills optional inputs that a request lacks with a default value, for each of its rows. Place it outermost, so that
+ * the decorators inside get requests with the same inputs.
  *
- * @param defaults ndarrays, typed arrays or nested arrays without the batch axis; `bind` refuses those that do not fit
- * their input
+ * @param defaults ndarrays, typed arrays or nested arrays without the batch axis; `bind` refuses defaults that do not
+ * fit their input
  * @example
  * ```ts
  * const inferFunc = fillOptionals({ temperature: [0.7] })(

@@ -18,7 +18,10 @@ export interface FirstValueOptions {
 
 type ScalarOf<S extends TensorSpec> = ElementsOf<S["dtype"]>[number];
 
-/** What is seen of the first row: a scalar when there can be but one element, an ndarray when there must be more. */
+/**
+ * Type of the first row as the callback sees it: a scalar if only one element is possible, an ndarray if there must be
+ * more.
+ */
 type FirstOf<S extends TensorSpec> = S["shape"][number] extends 1
   ? ScalarOf<S>
   : number extends S["shape"][number]
@@ -27,14 +30,14 @@ type FirstOf<S extends TensorSpec> = S["shape"][number] extends 1
       ? ScalarOf<S> | InputOf<S>
       : InputOf<S>;
 
-/** Specifications of which a callback sees the first row of the inputs named `K`. */
+/** Specifications in which a callback sees only the first row of the inputs named `K`. */
 export type FirstValues<I extends readonly TensorSpec[], K extends string, Squeezed extends boolean> = {
   readonly [P in keyof I]: I[P] extends { readonly name: K }
     ? I[P] & { readonly [seenAs]: Squeezed extends true ? FirstOf<I[P]> : NdArray<ElementsOf<I[P]["dtype"]>> }
     : I[P];
 };
 
-/** Made by `firstValue`: wraps a function of tensors, or decorates a method. */
+/** Result of `firstValue`: wraps a function of tensors, or decorates a method. */
 export interface FirstValue<K extends string, Squeezed extends boolean> {
   <const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     fn: AnyTensorFunc<FirstValues<I, K, Squeezed>, O>,
@@ -43,9 +46,9 @@ export interface FirstValue<K extends string, Squeezed extends boolean> {
 }
 
 /**
- * Gives the callback one value of some inputs instead of one a row: for parameters of a model that clients send as
- * tensors. Stands inside of `batch`; with `groupByValues` around it the values of the rows are equal. What is
- * not there stays away.
+ * Gives the callback one value of some inputs instead of one value per row, for model parameters that clients send as
+ * tensors. Place it inside `batch`. Inside `groupByValues`, the values of all rows are equal. A missing optional input
+ * stays missing.
  *
  * @throws Error for the name `tritonContext`. The callback throws when the values are not equal.
  * @example

@@ -3,9 +3,9 @@ import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferFunc, StyledInferFunc } from "./infer-func.js";
 
 /**
- * Calls the callback once for each set of inputs that requests of a batch have, and puts the results back in the order of
- * the requests. Stands around `batch`, which needs requests with the same inputs. Requests with other inputs may
- * then share a batch.
+ * Splits a batch by the sets of inputs that its requests have, and calls the callback once for each set. The results
+ * are returned in the order of the requests. Place it around `batch`, which needs requests with the same inputs.
+ * Requests with different sets of inputs may then share a batch.
  *
  * @example
  * ```ts

@@ -11,16 +11,16 @@ import { TRITON_CONTEXT } from "./triton-context.js";
 /** Outputs of one group of rows, by name. */
 export type GroupOutputs = Readonly<Record<string, NdArray>>;
 
-/** Makes the outputs of all groups alike but for their number of rows. */
+/** Brings the outputs of all groups to the same shape, except for the number of rows. */
 export type GroupPadFunction = (groups: readonly GroupOutputs[]) => readonly GroupOutputs[];
 
 /** Options of `groupByValues`. */
 export interface GroupByValuesOptions {
-  /** Pads outputs whose shapes differ between groups: `constantPadder()`. @default none: they must not differ */
+  /** Pads outputs whose shapes differ between groups: `constantPadder()`. @default none: shapes must not differ */
   readonly padFn?: GroupPadFunction;
 }
 
-/** Made by `groupByValues`: wraps a function of tensors, or decorates a method. */
+/** Result of `groupByValues`: wraps a function of tensors, or decorates a method. */
 export interface GroupByValues {
   <const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     fn: AnyTensorFunc<I, O>,
@@ -29,8 +29,8 @@ export interface GroupByValues {
 }
 
 /**
- * Calls the callback once for each value that the inputs named `keys` have in a batch, with the rows that have it, and
- * puts the outputs back in the order of the rows. Stands inside of `batch`.
+ * Groups the rows of a batch by the values of the inputs named `keys`, and calls the callback once for each group. The
+ * outputs are returned in the order of the rows. Place it inside `batch`.
  *
  * @throws Error around `batch`, and around a generator function.
  * @example
@@ -67,12 +67,12 @@ export function groupByValues(...keysAndOptions: readonly (string | GroupByValue
   }) as GroupByValues;
 }
 
-/** The rows of each group, in the order in which the groups begin. */
+/** Indices of the rows of each group, ordered by the first row of the group. */
 function groupRows(inputs: InputArrays, keys: readonly string[]): number[][] {
   const rows = Object.entries(inputs).find(([name]) => name !== TRITON_CONTEXT)?.[1].shape[0] ?? 0;
   const groups = new Map<string, number[]>();
   for (let row = 0; row < rows; row++) {
-    // An optional input that is missing is missing in all rows.
+    // A missing optional input is missing in all rows.
     const key = keys.map((name) => (inputs[name] === undefined ? "" : rowKey(inputs[name], row))).join("|");
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [row]);

@@ -2,11 +2,12 @@ import type { ModelConfig } from "@tritonjs/protocol";
 import type { RequestInfo } from "../request/request-info.js";
 import type { ModelCaller } from "./model-caller.js";
 
-/** Where a request comes from. */
+/** The asynchronous context of a request. */
 export interface RequestScope {
   /**
-   * Calls `fn` in the asynchronous context of whoever sent the request: an `AsyncLocalStorage` has the value there
-   * that it had when the request was made. In a worker it is a plain call: nothing of the kind crosses threads.
+   * Calls `fn` in the asynchronous context of the code that sent the request. An `AsyncLocalStorage` has the same value
+   * there as when the request was made. In a worker it is a plain call, because asynchronous contexts do not cross
+   * threads.
    *
    * @example
    * ```ts
@@ -24,20 +25,20 @@ export interface InstanceDevice {
   readonly id: number;
 }
 
-/** What stays the same for all executions of one instance. */
+/** Properties of an instance that stay the same for all of its executions. */
 export interface InstanceInfo {
   readonly modelName: string;
   readonly modelVersion: number;
   readonly modelConfig: ModelConfig;
-  /** Triton's name of the instance: `linear_0`. */
+  /** Triton's name of the instance, such as `linear_0`. */
   readonly instanceName: string;
-  /** Position of the instance among those of the model. */
+  /** Index of the instance among the instances of the model. */
   readonly instanceIndex: number;
   readonly device: InstanceDevice;
 }
 
 /**
- * What a callback is told besides its tensors.
+ * Second argument of a callback: information about the batch and its instance, and calls of other models.
  *
  * @example
  * ```ts
@@ -50,7 +51,7 @@ export interface InstanceInfo {
  * ```
  */
 export interface InferContext extends InstanceInfo, ModelCaller {
-  /** Aborted when every request of the batch has been given up. */
+  /** Aborted when every request of the batch has been cancelled. */
   readonly signal: AbortSignal;
   /** The requests of the batch, in the order of their rows. */
   readonly requests: readonly (RequestInfo & RequestScope)[];

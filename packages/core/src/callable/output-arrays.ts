@@ -12,9 +12,9 @@ import { batchSizeError } from "../response/batch-size-error.js";
 import { outputsByName } from "../response/outputs-by-name.js";
 
 /**
- * What a function of tensors returned, as ndarrays by name, for a decorator that goes on working with it.
+ * Converts the result of a function of tensors to ndarrays by name, for a decorator that continues to work with it.
  *
- * @param rows that each output must have
+ * @param rows number of rows that each output must have
  * @throws TritonError INTERNAL for outputs that the model does not have, and for another number of rows.
  */
 export function outputArrays(value: unknown, config: ModelConfig, rows: number): Record<string, NdArray> {

@@ -8,8 +8,8 @@ import { type InputArrays, takeRows } from "./rows.js";
 import { TRITON_CONTEXT } from "./triton-context.js";
 
 /**
- * Repeats the last row of a batch until it has the next preferred batch size, or the largest one, for a model that runs
- * best, or only, with certain sizes. The outputs lose the rows that were added. Stands inside of `batch`.
+ * Pads a batch to the next preferred batch size, or to the largest one, by repeating its last row. It is for models
+ * that run best, or only, with certain sizes. The added rows are removed from the outputs. Place it inside `batch`.
  *
  * @example
  * ```ts
@@ -43,13 +43,13 @@ export function padBatch(fn: unknown, context?: MethodDecoratorContext): unknown
   );
 }
 
-/** The smallest size worth running that has room for `rows`. */
+/** The smallest preferred or largest size that has room for `rows`. */
 function paddedSize({ maxBatchSize, dynamicBatching }: ModelConfig, rows: number): number {
   const sizes = [...(dynamicBatching?.preferredBatchSize ?? []), maxBatchSize];
   return Math.min(...sizes.filter((size) => size >= rows), Math.max(rows, maxBatchSize));
 }
 
-/** Takes the added rows off what was returned, now or later, once or many times. */
+/** Removes the added rows from a result: a value or a promise, of one response or of many. */
 function cut(value: unknown, config: ModelConfig, size: number, rows: number): unknown {
   if (value instanceof Promise) return value.then((settled) => cut(settled, config, size, rows));
   if (isIterable(value)) return cutEach(value, config, size, rows);

@@ -1,6 +1,6 @@
 /**
- * What a plain callback of an iterative sequence model returns for a request that it wants to see again: the request
- * joins the next batch, until the callback returns its outputs.
+ * Result of a plain callback of an iterative sequence model for a request that it wants to get again. The request joins
+ * the next batch, until the callback returns its outputs.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 import { contiguousElements, type Elements, type TypedArray } from "@tritonjs/protocol";
 import ndarray, { type NdArray } from "ndarray";
 
-/** ndarrays by name, the first axis of each of which is the batch. */
+/** ndarrays by name, each with the batch as its first axis. */
 export type InputArrays = Readonly<Record<string, NdArray>>;
 
 type List = unknown[] | TypedArray;
@@ -25,7 +25,7 @@ function sameElement(a: unknown, b: unknown): boolean {
   return a === b || (Number.isNaN(a) && Number.isNaN(b));
 }
 
-/** A text that rows of equal bytes have in common, and no others. */
+/** Key of a row: rows of equal bytes have the same key, and different rows have different keys. */
 export function rowKey(values: NdArray, row: number): string {
   const { elements, perRow } = flat(values);
   const part = elements.slice(row * perRow, (row + 1) * perRow);
@@ -37,7 +37,7 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 }
 
-/** Some rows of an array, in the order given, as an array of its own. */
+/** Copies some rows of an array into a new array, in the given order. */
 export function takeRows(values: NdArray, rows: readonly number[]): NdArray {
   const { elements, perRow } = flat(values);
   const taken = emptyLike(elements, rows.length * perRow);
@@ -45,7 +45,7 @@ export function takeRows(values: NdArray, rows: readonly number[]): NdArray {
   return ndarray(taken as Float32Array, [rows.length, ...values.shape.slice(1)]);
 }
 
-/** Puts arrays of equal row shapes together: row `i` of `parts[p]` becomes row `rows[p][i]`. */
+/** Merges arrays of equal row shapes: row `i` of `parts[p]` becomes row `rows[p][i]`. */
 export function mergeRows(parts: readonly NdArray[], rows: readonly (readonly number[])[]): NdArray {
   const first = flat(parts[0]!);
   const count = rows.reduce((sum, part) => sum + part.length, 0);
@@ -57,13 +57,13 @@ export function mergeRows(parts: readonly NdArray[], rows: readonly (readonly nu
   return ndarray(merged as Float32Array, [count, ...parts[0]!.shape.slice(1)]);
 }
 
-/** The elements of an array in row-major order, and how many a row has. */
+/** The elements of an array in row-major order, and the number of elements per row. */
 function flat(values: NdArray): { readonly elements: List; readonly perRow: number } {
   const perRow = values.shape.slice(1).reduce((product, dim) => product * dim, 1);
   return { elements: contiguousElements(values as NdArray<Elements>), perRow };
 }
 
-/** An array of the same kind; a subclass of Uint8Array, as Buffer is one, may not be made with `new`. */
+/** Makes an array of the same kind. A subclass of Uint8Array, such as Buffer, may not support `new`. */
 export function emptyLike(elements: object, length: number): List {
   if (Array.isArray(elements)) return new Array<unknown>(length);
   if (elements instanceof Uint8Array) return new Uint8Array(length);

@@ -2,13 +2,13 @@ import type { TensorSpec } from "@tritonjs/protocol";
 import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { AnyTensorFunc, StyledInferFunc } from "./infer-func.js";
 
-/** What is wrong with a model that has both a batch axis and a callback made with `sample`. */
+/** Problem of a model that has both a batch axis and a callback made with `sample`. */
 export const SAMPLE_TAKES_ONE =
   "config.batching is true, but a callback made with sample() takes one request at a time: leave config.batching out";
 
 /**
- * Makes a callback that gets the tensors of one request, for models without a batch axis. Works as a function
- * and as a method decorator.
+ * Makes a callback that gets the tensors of one request, for models without a batch axis. Works as a function and as a
+ * method decorator.
  *
  * @example
  * ```ts

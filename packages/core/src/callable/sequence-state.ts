@@ -1,11 +1,11 @@
 import type { SequenceInfo } from "../request/sequence-info.js";
 
 /**
- * What a callback keeps for each sequence, from its START to its END: made when first asked for, gone with the
- * sequence. Works in a worker too, where each instance keeps that of its own sequences.
+ * Keeps state for each sequence of a callback, from its START to its END. The state is made at the first access, and
+ * dropped with the sequence. It works in a worker too, where each instance keeps the states of its own sequences.
  *
  * @param create makes the state of a new sequence
- * @returns the state of a sequence; one of its own for a null request, which has no sequence
+ * @returns the state of a sequence; a fresh one for a null request, which has no sequence
  *
  * @example
  * ```ts

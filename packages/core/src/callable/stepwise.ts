@@ -4,16 +4,16 @@ import { callableStyle, type StyledInferFunc } from "./infer-func.js";
 
 const doneMark = Symbol.for("tritonjs.done");
 
-/** The end of a request of a stepwise callback. Made by {@link done}. */
+/** Marks the end of a request of a stepwise callback. Made by {@link done}. */
 export interface Done<T> {
   readonly [doneMark]: true;
-  /** The last response; undefined for an end without one. */
+  /** The last response. Undefined for an end without one. */
   readonly outputs: T | undefined;
 }
 
 /**
- * What one step means for one request: a response, after which it goes on; nothing yet (`undefined`); its end, made
- * with `done`; or an error, which ends it too.
+ * Result of one step for one request: a response, after which the request continues; `undefined` for no response yet;
+ * its end, made with `done`; or an error, which ends it too.
  */
 export type StepResult<O extends readonly TensorSpec[]> =
   | OutputsOf<O>
@@ -21,32 +21,34 @@ export type StepResult<O extends readonly TensorSpec[]> =
   | Error
   | undefined;
 
-/** What {@link stepwise} takes. */
+/** Functions of a stepwise callback: the argument of {@link stepwise}. */
 export interface StepwiseModel<I extends readonly TensorSpec[], O extends readonly TensorSpec[], S> {
   /**
-   * A request comes: makes what is kept for it from step to step. The tensors are those of one request, without the
-   * batch axis. One that takes its time holds nobody up; one that throws ends this request alone. `context` is that
-   * of the request, also later: keep it to look at its `signal` or to call other models. On the main thread it runs in
-   * the asynchronous context of whoever sent the request.
+   * Starts a request: makes the state that is kept for it from step to step. The tensors are those of one request,
+   * without the batch axis. A slow `start` does not delay other requests. An error ends this request alone.
+   *
+   * `context` belongs to the request and stays valid: keep it to look at its `signal` or to call other models. On the
+   * main thread `start` runs in the asynchronous context of the code that sent the request.
    */
   start(inputs: InputsOf<I>, context: InferContext): S | Promise<S>;
   /**
-   * One step for all active requests: as many results as there are states, in the same order; tensors without the
-   * batch axis. One that throws ends all of them. A request whose client does not keep up is left out until it does.
+   * Runs one step for all active requests. It returns one result for each state, in the same order, with tensors
+   * without the batch axis. An error ends all active requests. A request whose client reads too slowly is left out
+   * until the client has caught up.
    */
   step(
     active: readonly S[],
     instance: InstanceInfo,
   ): readonly StepResult<O>[] | Promise<readonly StepResult<O>[]>;
-  /** A request is over, in whichever way: time to let go of what is kept for it. */
+  /** Called when a request is over, for whatever reason. Release the state that is kept for it here. */
   end?(state: S): void;
 }
 
 /**
- * Makes a callback for continuous (iteration-level) batching: requests run together step by step, each for as many
- * steps as it needs. Between two steps new requests join and those that are done, given up or failed leave, so that a
- * short request never waits for a long one. At most `maxBatchSize` requests are active in an instance at a time;
- * others wait in the queue.
+ * Makes a callback for continuous (iteration-level) batching. Requests run together step by step, each for as many
+ * steps as it needs. Between two steps new requests join, and requests that are done, cancelled or failed leave. A
+ * short request therefore never waits for a long one. At most `maxBatchSize` requests are active in an instance at a
+ * time. Others wait in the queue.
  *
  * ```
  * step      1    2    3    4    5
@@ -86,13 +88,13 @@ export function stepwise<const I extends readonly TensorSpec[], const O extends 
 
 const stepwiseModel = Symbol.for("tritonjs.stepwiseModel");
 
-/** A stepwise model, its types forgotten. */
+/** A stepwise model, without the types of its tensors. */
 export type AnyStepwiseModel = StepwiseModel<[], [], unknown>;
 
-/** What is wrong with a module whose stepwise callback runs as any other. */
+/** Problem of a module whose stepwise callback is bound without `config.stepwise`. */
 export const STEPWISE_IS_TOLD = "the module's callback is made with stepwise(): set config.stepwise";
 
-/** What is wrong with any other module that is bound as one. */
+/** Problem of a module that is bound with `config.stepwise` but has another kind of callback. */
 export const STEPWISE_IS_MISSING =
   "config.stepwise is set, but the module's callback is not made with stepwise()";
 
@@ -110,7 +112,7 @@ export function done<T = never>(outputs?: T): Done<T> {
   return { [doneMark]: true, outputs };
 }
 
-/** True for what `done` makes. */
+/** True for a result of `done`. */
 export function isDone(result: unknown): result is Done<unknown> {
   return typeof result === "object" && result !== null && doneMark in result;
 }

@@ -3,7 +3,7 @@ import { decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
 import type { AnyTensorFunc, DecoratedTensorFunc, TensorFunc } from "./infer-func.js";
 
-/** The context among the inputs. */
+/** Type of the context among the inputs. */
 export interface ContextSpec {
   readonly name: "tritonContext";
   readonly dtype: "BYTES";
@@ -11,12 +11,12 @@ export interface ContextSpec {
   readonly [seenAs]: InferContext;
 }
 
-/** The name under which the context stands among the inputs. */
+/** Name of the context among the inputs. */
 export const TRITON_CONTEXT = "tritonContext";
 
 /**
- * Puts the context among the inputs, as `tritonContext`: what a callback gets as its second argument anyway. Stands
- * inside of `batch` or `sample`.
+ * Adds the context to the inputs, as `tritonContext`. A callback gets the same object as its second argument anyway.
+ * Place it inside `batch` or `sample`.
  *
  * @example
  * ```ts

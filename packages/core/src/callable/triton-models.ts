@@ -1,8 +1,9 @@
 import type { InputValuesOf, ResultOf, TensorSpec } from "@tritonjs/protocol";
 
 /**
- * Models whose tensors the compiler knows: `triton.infer("resnet", ...)` of one that stands here is typed, any other
- * name takes and gives tensors of any kind. The file that `tritonjs types` writes adds the models of a repository:
+ * Models whose tensors the compiler knows. `triton.infer("resnet", ...)` is typed for a model that is listed here. A
+ * call with any other name takes and returns tensors of any kind. The file that `tritonjs types` writes adds the models
+ * of a repository:
  *
  * ```ts
  * declare module "@tritonjs/core" {
@@ -15,23 +16,23 @@ import type { InputValuesOf, ResultOf, TensorSpec } from "@tritonjs/protocol";
  * }
  * ```
  */
-// biome-ignore lint/suspicious/noEmptyInterface: it is there to be filled from outside
+// biome-ignore lint/suspicious/noEmptyInterface: module augmentation fills it
 export interface TritonModels {}
 
-/** What stands in `TritonModels` for a model. */
+/** Entry of a model in `TritonModels`. */
 interface TypedModel {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
 }
 
-/** What a model is given by name: `Untyped` for one that `TritonModels` does not have. */
+/** Inputs of a model by its name. `Untyped` for a model that `TritonModels` does not list. */
 export type InputsOfModel<M extends string, Untyped> = M extends keyof TritonModels
   ? TritonModels[M] extends TypedModel
     ? InputValuesOf<TritonModels[M]["inputs"]>
     : Untyped
   : Untyped;
 
-/** What a model gives by name: `Untyped` for one that `TritonModels` does not have. */
+/** Outputs of a model by its name. `Untyped` for a model that `TritonModels` does not list. */
 export type OutputsOfModel<M extends string, Untyped> = M extends keyof TritonModels
   ? TritonModels[M] extends TypedModel
     ? ResultOf<TritonModels[M]["outputs"]>

@@ -5,13 +5,13 @@ import type { ModelVersion } from "../model/model-version.js";
 import type { RequestHandle } from "../request/request-handle.js";
 import { type NestedOptions, sendInProcess } from "./send-in-process.js";
 
-/** Reads the answers to one request one at a time. The model is held back until the next one is read. */
+/** Reads the answers to one request, one at a time. The model is paused until the next answer is read. */
 export class AnswerReader {
   readonly #waiting: TensorAnswer[] = [];
   readonly #request: RequestHandle;
   #wake = () => {};
 
-  /** Sends the request; throws what it is refused for. */
+  /** Sends the request. Throws the error with which it is refused. */
   constructor(
     model: ModelVersion,
     clock: Clock,
@@ -25,11 +25,11 @@ export class AnswerReader {
       this.#wake();
     });
     sent = this.#request;
-    // A callback may have answered before it let go of the thread.
+    // A callback may have answered before it returned control to the event loop.
     if (this.#waiting.length > 0) sent.pause();
   }
 
-  /** The next answer. There is none after the last: do not ask for it. */
+  /** Reads the next answer. Must not be called after the last one, because no other follows. */
   async next(): Promise<TensorAnswer> {
     for (;;) {
       const next = this.#waiting.shift();
@@ -41,12 +41,12 @@ export class AnswerReader {
     }
   }
 
-  /** Tells a model that can be told, and gives the request up where that cannot be. */
+  /** Asks the model to stop if it supports that. Otherwise cancels the request. */
   askToStop(): void {
     if (!this.#request.askToStop()) this.#request.cancel();
   }
 
-  /** Nobody reads any more: gives the request up. */
+  /** Cancels the request, because its reader has left. */
   leave(): void {
     this.#request.cancel();
   }

@@ -6,7 +6,9 @@ import type { NestedOptions } from "./send-in-process.js";
 import { streamInProcess } from "./stream-in-process.js";
 import { streamTensors } from "./stream-tensors.js";
 
-/** Lets callbacks call the models of a registry, with what is left of their own time and as long as they are wanted. */
+/**
+ * Lets callbacks call the models of a registry. A call gets the remaining time of its caller, and is cancelled with it.
+ */
 export function callModels(registry: ModelRegistry, clock: Clock): CallModels {
   const find = (name: string, { modelVersion }: ContextCallOptions) =>
     registry.find(name, modelVersion === undefined ? "" : String(modelVersion));

@@ -1,4 +1,4 @@
-/** Those who want to know when a signal aborts, behind the one listener that the signal knows. */
+/** The callbacks of one signal, behind the only listener that the library adds to it. */
 interface Followers {
   readonly calls: Set<() => void>;
   readonly listener: () => void;
@@ -7,8 +7,8 @@ interface Followers {
 const followersOf = new WeakMap<AbortSignal, Followers>();
 
 /**
- * Calls `call` once when the signal aborts, until the function that is returned says that nobody wants to know any
- * more. Many requests may share a signal: its own listeners would each cost as much as there are others.
+ * Calls `call` once when the signal aborts, unless the returned function has removed it before. Many requests may share
+ * a signal. Separate listeners would make adding each one as expensive as the number of those before it.
  */
 export function followSignal(signal: AbortSignal, call: () => void): () => void {
   let followers = followersOf.get(signal);

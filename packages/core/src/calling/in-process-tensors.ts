@@ -14,22 +14,24 @@ import { withParameters } from "../response/response-parameters.js";
 import { copyTensor } from "../tensor/copy.js";
 
 /*
- * Values of a program as tensors and back. Inputs are copied on the way in and outputs on the way out, so that
- * neither side sees the other's later changes.
+ * Converts values of a program to tensors and back. Inputs are copied on the way in and outputs on the way out, so that
+ * neither side sees later changes of the other.
  */
 
-/** Values by input name, in any form that a tensor can be given. */
+/** Values by input name, in any form that a tensor can be given in. */
 export type InputValues = Readonly<Record<string, unknown>>;
 
 /** ndarrays by output name. */
 export type OutputArrays = Record<string, ReturnType<typeof toNdArray>>;
 
-/** Stands for an input that the model does not have: the validation names it. */
+/** Placeholder for an input that the model does not have. The request validation then names the input. */
 const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
 
 /**
+ * Converts values to tensors.
+ *
  * @param added whether the values are one sample, to which the batch axis is added
- * @throws TritonError INVALID_ARG for a value that is no tensor of the input's data type.
+ * @throws TritonError INVALID_ARG for a value that cannot become a tensor of the input's data type.
  */
 export function toTensors(config: ModelConfig, values: InputValues, added: boolean): Map<string, Tensor> {
   const targets = targetsOf(config);
@@ -51,22 +53,22 @@ export function toTensors(config: ModelConfig, values: InputValues, added: boole
   return tensors;
 }
 
-/** The shape of one sample with a batch axis: where all dimensions are known, one array for all requests. */
+/** Shape of one sample with the batch axis. Where all dimensions are known, all requests share one array. */
 function rowOf(shape: Shape, { sample, row }: InputTarget): Shape {
   return shape === sample.shape ? row : [1, ...shape];
 }
 
-/** What an input can be given as. */
+/** Shapes in which an input can be given. */
 interface InputTarget {
   readonly hasRows: boolean;
-  /** With the batch axis, where there is one, and without. */
+  /** Target with the batch axis, if the model has one, and without it. */
   readonly whole: ValueTarget;
   readonly sample: ValueTarget;
-  /** The shape of one sample with the batch axis. */
+  /** Shape of one sample with the batch axis. */
   readonly row: Shape;
 }
 
-/** The inputs of each model, looked up for every request. */
+/** The inputs of each model, kept because every request needs them. */
 const targetsOfConfig = new WeakMap<ModelConfig, ReadonlyMap<string, InputTarget>>();
 
 function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
@@ -86,7 +88,11 @@ function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
   return targets;
 }
 
-/** @param added whether the batch axis is taken off again, from those that have one */
+/**
+ * Converts a response to ndarrays.
+ *
+ * @param added whether the batch axis is removed again from outputs that have one
+ */
 export function toArrays(response: InferenceResponse, added: boolean, config?: ModelConfig): OutputArrays {
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {

@@ -8,12 +8,12 @@ import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-p
 import { awaitReady } from "./model-readiness.js";
 import { type NestedOptions, sendInProcess } from "./send-in-process.js";
 
-/** How the batch axis is meant: given with the values, or added for one sample and taken off its results. */
+/** Meaning of the batch axis: "given" with the values, or "added" to one sample and removed from its results. */
 export type CallBatchAxis = "given" | "added";
 
 /**
- * One inference without a network: the same request, checks, queue and batcher as over a transport. With a model that is
- * ready it takes one promise, and nothing is kept for it but the request and a handler.
+ * Runs one inference without a network, through the same request, checks, queue and batcher as over a transport. For a
+ * model that is ready it takes one promise, and keeps nothing but the request and a handler.
  */
 export function inferInProcess(
   model: ModelVersion,
@@ -25,7 +25,7 @@ export function inferInProcess(
   return new Promise((resolve, reject) => {
     assertUnary(model);
     const added = axis === "added" && model.config.maxBatchSize > 0;
-    // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
+    // Done before the first wait, so that later changes of the caller to its arrays have no effect.
     const inputs = toTensors(model.config, values, added);
     const onResponse = settling(model, added, resolve, reject);
     if (model.state === "READY") sendInProcess(model, clock, inputs, options, onResponse);
@@ -41,12 +41,15 @@ async function sendWhenReady(
   onResponse: ResponseHandler,
 ): Promise<void> {
   await awaitReady(model, clock, options);
-  // Of an ensemble only its members tell.
+  // Whether an ensemble is decoupled is known only from its members.
   assertUnary(model);
   sendInProcess(model, clock, inputs, options, onResponse);
 }
 
-/** Settles a promise with the answer. It knows no inputs: those of a request that is given up must go at once. */
+/**
+ * Settles a promise with the answer. It holds no reference to the inputs, so that the memory of a cancelled request is
+ * freed at once.
+ */
 function settling(
   model: ModelVersion,
   added: boolean,

@@ -6,7 +6,7 @@ import type { StartUp } from "../repository/start-up.js";
 import { inferInProcess } from "./in-process.js";
 import type { InputValues, OutputArrays } from "./in-process-tensors.js";
 
-/** What of the server an inference by name needs. */
+/** The parts of the server that an inference by name uses. */
 export interface NamedInference {
   readonly registry: ModelRegistry;
   readonly startUp: Pick<StartUp, "underWay" | "over">;
@@ -14,7 +14,7 @@ export interface NamedInference {
   readonly models: { readonly clock: Clock };
 }
 
-/** Infers with a model by name, once it is loaded; also with one that the repository is about to load. */
+/** Infers with a model by name, once it is loaded. Also waits for a model that the repository is about to load. */
 export async function inferByName(
   { registry, startUp, service, models }: NamedInference,
   modelName: string,
@@ -25,7 +25,7 @@ export async function inferByName(
   if (service.stopping)
     throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
   if (startUp.underWay || registry.isLoading(modelName)) {
-    // The caller may change its arrays while this waits.
+    // The caller may change its arrays during the wait.
     values = structuredClone(inputs);
     if (registry.versions(modelName).length === 0) await startUp.over;
     await registry.loading(modelName);

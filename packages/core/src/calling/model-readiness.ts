@@ -3,13 +3,13 @@ import type { Clock } from "../clock/clock.js";
 
 import type { ModelVersion } from "../model/model-version.js";
 
-/** The answer of a request that its caller gave up. */
+/** Makes the error of a request that its caller has cancelled. */
 export function cancelledError(signal: AbortSignal): TritonError {
   return errorWithoutStack("CANCELLED", "the request was cancelled", { cause: signal.reason });
 }
 
 /**
- * Waits for a model that is loading, as long as the caller wants to.
+ * Waits until a loading model is ready, or the caller cancels.
  *
  * @throws TritonError UNAVAILABLE for a model that is not served or takes too long, CANCELLED when `signal` aborts.
  */
@@ -28,7 +28,7 @@ export async function awaitReady(
   }
 }
 
-/** True for a time limit that can be reached. */
+/** True for a finite time limit. */
 export function isLimited(timeoutMs: number | undefined): timeoutMs is number {
   return timeoutMs !== undefined && timeoutMs < Number.POSITIVE_INFINITY;
 }

@@ -9,7 +9,7 @@ import type { RequestHandle } from "../request/request-handle.js";
 import { followSignal } from "./follow-signal.js";
 import { cancelledError, isLimited } from "./model-readiness.js";
 
-/** A number as a correlation id: an integer of 64 bits without sign. */
+/** Turns a number into a correlation id: an unsigned 64-bit integer. */
 function toId(id: number): bigint {
   if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
   throw new TritonError(
@@ -21,19 +21,22 @@ function toId(id: number): bigint {
   );
 }
 
-/** Options of a call that is part of other work. */
+/** Options of a call that another request has caused. */
 export interface NestedOptions extends InferOptions {
-  /** When the work must be done, in milliseconds on the clock. */
+  /** Time limit of the causing request, in milliseconds on the clock. */
   readonly deadline?: number | undefined;
-  /** Models that are at work on it, outermost first. */
+  /** Models that already execute the causing request, outermost first. */
   readonly callers?: readonly string[];
-  /** The trace of the request whose work it is. */
+  /** Trace of the causing request. */
   readonly parentTrace?: RequestTrace | undefined;
-  /** @default all outputs */
+  /** Outputs to return. @default all outputs */
   readonly requestedOutputs?: readonly string[] | undefined;
 }
 
-/** Queues a request of this process and ties it to its abort signal. Throws when the request is refused. */
+/**
+ * Queues a request of this process and connects it to its abort signal. Throws the error with which the request is
+ * refused.
+ */
 export function sendInProcess(
   model: ModelVersion,
   clock: Clock,
@@ -45,7 +48,7 @@ export function sendInProcess(
   if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
   const correlationId = typeof sequence?.id === "number" ? toId(sequence.id) : sequence?.id;
-  // What is part of other work is traced if that is.
+  // A nested call is traced only if the request that caused it is.
   const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
   let unfollow: (() => void) | undefined;
   const init: InferInit = {
@@ -92,7 +95,7 @@ function earlier(deadline: number | undefined, timeoutMs: number, now: number): 
   return Math.min(deadline ?? Number.POSITIVE_INFINITY, now + timeoutMs);
 }
 
-/** Parameters are checked here because TypeScript is not everywhere: a worker cannot be sent just anything. */
+/** Checks parameters at run time, for callers without TypeScript: not every value can be sent to a worker. */
 function checkParameters(model: string, parameters: NonNullable<InferOptions["parameters"]>): void {
   for (const [name, value] of Object.entries(parameters)) {
     if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {

@@ -8,10 +8,10 @@ import { awaitReady } from "./model-readiness.js";
 import type { NestedOptions } from "./send-in-process.js";
 
 /**
- * The responses to one request, one at a time: a decoupled model makes no more than the reader takes. Leaving the
- * loop early gives the request up, and so does an error.
+ * Streams the responses to one request. Back-pressure holds: a decoupled model makes no more responses than the reader
+ * takes. Leaving the loop early, or an error, cancels the request.
  *
- * @throws TritonError INVALID_ARG at once for inputs that are no tensors of the model.
+ * @throws TritonError INVALID_ARG at once for inputs that cannot become tensors of the model.
  */
 export function streamInProcess(
   model: ModelVersion,
@@ -19,7 +19,7 @@ export function streamInProcess(
   values: InputValues,
   options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
-  // Before anything is waited for: what the caller does to its arrays after this call changes nothing.
+  // Done before the first wait, so that later changes of the caller to its arrays have no effect.
   return responses(model, clock, toTensors(model.config, values, false), options);
 }
 

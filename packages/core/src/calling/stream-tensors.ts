@@ -8,11 +8,11 @@ import { AnswerReader } from "./answer-reader.js";
 import type { NestedOptions } from "./send-in-process.js";
 
 /**
- * The answers to one request with tensors as they are, one at a time: a decoupled model makes no more than the reader
- * takes. Leaving the loop early gives the request up.
+ * Streams the answers to one request, with tensors as they are. Back-pressure holds: a decoupled model makes no more
+ * answers than the reader takes. Leaving the loop early cancels the request.
  *
- * @throws TritonError UNAVAILABLE for a model that is not ready, UNSUPPORTED for a decoupled one where that may not
- * be, and what the request is refused for.
+ * @throws TritonError UNAVAILABLE for a model that is not ready, UNSUPPORTED for a decoupled one where that is not
+ * allowed, and errors with which the request is refused.
  */
 export async function* streamTensors(
   model: ModelVersion,

@@ -1,9 +1,9 @@
 import type { Clock, Timer } from "./clock.js";
 
-/** Sums of fractional milliseconds may miss by this much. */
+/** Rounding error of sums of fractional milliseconds. */
 const CLOCK_ERROR_MS = 0.001;
 
-/** One timer that is set, set anew and called off. */
+/** One timer that can be set, reset and cancelled. */
 export class Alarm {
   readonly #clock: Clock;
   readonly #ring: () => void;
@@ -19,7 +19,7 @@ export class Alarm {
     return this.#timer !== undefined;
   }
 
-  /** Rings once after so many milliseconds, and not at the time that it was set for before. */
+  /** Rings once after `waitMs` milliseconds. Replaces an earlier setting. */
   set(waitMs: number): void {
     const at = this.#clock.now() + waitMs;
     if (this.#timer !== undefined && Math.abs(at - this.#at) < CLOCK_ERROR_MS) return;

@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.js";
 
 /**
- * Waits for a promise to settle, one way or the other, or for the time limit, which may be infinite. Tells whether it
+ * Waits until a promise settles or the time limit passes. The limit may be infinite. Resolves to true if the promise
  * has settled.
  */
 export function settledWithin(clock: Clock, timeoutMs: number, promise: Promise<unknown>): Promise<boolean> {

@@ -1,26 +1,26 @@
 import { performance } from "node:perf_hooks";
 
-/** Something scheduled on a {@link Clock}; `cancel` after it ran does nothing. */
+/** A task scheduled on a {@link Clock}. Calling `cancel` after it ran does nothing. */
 export interface Timer {
   cancel(): void;
 }
 
 /**
- * Time as a parameter: everything that waits or measures asks a clock, so that schedulers run the same under
- * the real clock and under the {@link VirtualClock} of tests and simulations.
+ * Time as a parameter. All code that waits or measures asks a clock, so that schedulers behave the same under the real
+ * clock and under the {@link VirtualClock} of tests and simulations.
  */
 export interface Clock {
-  /** Monotonic time in milliseconds, with fractions. Its zero means nothing. */
+  /** Monotonic time in milliseconds, with fractions. Its zero has no meaning. */
   now(): number;
-  /** Wall time in milliseconds since 1970, for what people read. */
+  /** Wall time in milliseconds since 1970, for display. */
   wallNow(): number;
   /** Calls `run` once, not before `delayMs` have passed. */
   setTimer(delayMs: number, run: () => void): Timer;
-  /** Calls `run` once the events at hand have been handled, before any timer. */
+  /** Calls `run` after the pending events have been handled, before any timer. */
   defer(run: () => void): void;
 }
 
-/** The longest delay of `setTimeout`, in milliseconds. It takes a longer one for no delay at all. */
+/** The longest delay of `setTimeout`, in milliseconds. A longer delay counts as none. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The clock of the running process. `defer` waits for the end of the event loop's poll phase. */

@@ -1,15 +1,15 @@
 import type { Clock, Timer } from "./clock.js";
 
-/** Something that happens at a certain time unless it is cancelled before. */
+/** A call scheduled for a certain time, unless it is cancelled before. */
 export interface Deadline {
-  /** Takes O(log n); does nothing once the deadline has passed. */
+  /** Cancels the call in O(log n). Does nothing once the deadline has passed. */
   cancel(): void;
 }
 
 /**
- * Any number of deadlines with one timer: a binary heap whose head is the next to pass. The timer is armed again
- * only when an earlier one comes; for one that was cancelled it fires in vain. Each entry knows its place, so that cancelling one takes O(log n) and leaves nothing
- * behind.
+ * Any number of deadlines with one timer: a binary heap whose head is the next to pass. The timer is armed again only
+ * for an earlier deadline. For a cancelled one it fires without effect. Each entry knows its index, so that cancelling
+ * one takes O(log n) and leaves nothing behind.
  */
 export class DeadlineQueue {
   readonly #clock: Clock;
@@ -34,7 +34,7 @@ export class DeadlineQueue {
     return entry;
   }
 
-  /** For entries alone. */
+  /** Called by entries only. */
   remove(entry: Entry): void {
     const { index } = entry;
     if (index < 0) return;
@@ -100,7 +100,7 @@ export class DeadlineQueue {
 }
 
 class Entry implements Deadline {
-  /** Place in the heap, -1 outside it. */
+  /** Index in the heap, -1 outside it. */
   index = -1;
 
   constructor(

@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.js";
 
-/** Resolves when the time has passed, or the signal aborts; at once for no time. */
+/** Resolves when the time has passed, or the signal aborts. Resolves at once for a time of 0. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   if (ms <= 0 || signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {

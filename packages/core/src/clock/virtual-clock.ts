@@ -7,8 +7,8 @@ interface Entry {
 }
 
 /**
- * A clock that stands still until told to move, for tests and simulations: a scenario of minutes plays in
- * milliseconds and comes out the same each time.
+ * A clock that moves only on command, for tests and simulations. A scenario of minutes plays in milliseconds, with the
+ * same result each time.
  *
  * @example
  * ```ts
@@ -45,7 +45,7 @@ export class VirtualClock implements Clock {
     this.#deferred.push(run);
   }
 
-  /** Moves time forward by `ms`, running what falls due in order, and lets promises settle in between. */
+  /** Moves time forward by `ms` milliseconds. Runs due timers in order, and lets promises settle in between. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await this.settle();
@@ -59,7 +59,7 @@ export class VirtualClock implements Clock {
     await this.settle();
   }
 
-  /** Runs what was deferred and lets promises settle, without moving time. */
+  /** Runs deferred calls and lets promises settle, without moving time. */
   async settle(): Promise<void> {
     do {
       const batch = this.#deferred;

@@ -4,14 +4,14 @@ import { TritonError } from "@tritonjs/protocol";
 import { isInside } from "./path-containment.js";
 import { readFileNow } from "./read-small-file.js";
 
-/** Reads a file with data of a model, by the name that its configuration has. */
+/** Reads a data file of a model, by the name in its configuration. */
 export type ReadDataFile = (file: string) => Uint8Array;
 
 /**
- * Reads files with data of a model: from a folder of the model's directory, and from nowhere else.
+ * Reads data files of a model, only from one folder of the model's directory.
  *
  * @param folder `warmup` or `initial_state`
- * @returns a function that throws TritonError INVALID_ARG for a file outside of the folder, INTERNAL for one that
+ * @returns a function that throws TritonError INVALID_ARG for a file outside the folder, INTERNAL for a file that
  * cannot be read.
  */
 export function dataFilesOf(directory: string, folder: string): ReadDataFile {
@@ -19,9 +19,9 @@ export function dataFilesOf(directory: string, folder: string): ReadDataFile {
 }
 
 /**
- * Path of a file with data of a model, which need not be there.
+ * Path of a data file of a model. The file need not exist.
  *
- * @throws TritonError INVALID_ARG for one outside of the folder
+ * @throws TritonError INVALID_ARG for a file outside the folder
  */
 export function dataFilePath(directory: string, folder: string, file: string): string {
   const path = join(directory, folder, file);
@@ -35,7 +35,7 @@ export function dataFilePath(directory: string, folder: string, file: string): s
   return path;
 }
 
-/** Where links lead; for what is not there, whatever is given instead. */
+/** Resolves symbolic links. For a missing path it resolves `instead`. */
 function realPath(path: string, instead = path): string {
   try {
     return realpathSync(path);

@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises";
 import { resolve, sep } from "node:path";
 import { TritonError } from "@tritonjs/protocol";
 
-/** True when a path is a directory or below it, by the words of the path alone. */
+/** True if a path is a directory or below it, by its text alone. */
 export function isInside(directory: string, path: string): boolean {
   const base = resolve(directory);
   const target = resolve(path);
@@ -10,7 +10,7 @@ export function isInside(directory: string, path: string): boolean {
 }
 
 /**
- * Refuses a path that symbolic links lead out of a directory. A path without a file is left to whoever opens it.
+ * Refuses a path if symbolic links lead out of a directory. A missing file is accepted: opening it will fail.
  *
  * @throws TritonError INVALID_ARG
  */

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } f
 import { open, stat } from "node:fs/promises";
 import { TritonError } from "@tritonjs/protocol";
 
-/** The words of C's `strerror` for what can happen to a file. */
+/** Texts of C's `strerror` for the possible failures of a file. */
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: "No such file or directory",
   ENOTDIR: "Not a directory",
@@ -14,17 +14,20 @@ const WORDS: Readonly<Record<string, string>> = {
   ENXIO: "No such device or address",
 };
 
-/** A pipe without a writer opens at once, to be refused: it would wait forever. */
+/**
+ * Flags for opening files. With O_NONBLOCK, a pipe without a writer opens at once and is then refused, instead of
+ * blocking forever.
+ */
 const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** No configuration or list of labels is this long: it is not read at all. */
+/** Largest file that is read, in bytes. No configuration or list of labels is that long. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * Reads a file of a model's directory as bytes.
  *
- * @throws TritonError INTERNAL with Triton's text for one that cannot be read, INVALID_ARG for one beyond all measure
- * and for what is no file at all.
+ * @throws TritonError INTERNAL with Triton's text for a file that cannot be read, INVALID_ARG for a file above 64 MiB
+ * and for a path that is not a regular file.
  */
 export async function readSmallFile(path: string): Promise<Uint8Array> {
   try {
@@ -49,9 +52,10 @@ export async function readSmallFile(path: string): Promise<Uint8Array> {
 }
 
 /**
- * Reads a file at once.
+ * Reads a file synchronously.
  *
- * @throws TritonError INTERNAL with Triton's text for one that cannot be read, INVALID_ARG for what is no file.
+ * @throws TritonError INTERNAL with Triton's text for a file that cannot be read, INVALID_ARG for a path that is not a
+ * regular file.
  */
 export function readFileNow(path: string): Uint8Array {
   try {
@@ -68,7 +72,7 @@ export function readFileNow(path: string): Uint8Array {
 }
 
 function assertFile(path: string, stats: Stats): void {
-  // Reading a directory fails with words of the system.
+  // Directories pass: reading them fails with the system's own text.
   if (stats.isFile() || stats.isDirectory()) return;
   throw new TritonError("INVALID_ARG", `cannot read ${path}: it is not a regular file`, {
     reason: "INVALID_MODEL",
@@ -81,13 +85,13 @@ function unreadable(path: string, error: unknown): TritonError {
   return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause: error });
 }
 
-/** What the operating system says of a failure. */
+/** The operating system's text for a failure. */
 export function errorWords(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return (code !== undefined ? WORDS[code] : undefined) ?? TritonError.from(error).message;
 }
 
-/** True when there is something at the path, whatever it is. */
+/** True if the path exists, whatever its kind. */
 export async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { TritonError } from "@tritonjs/protocol";
 import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
 
-/** Decides who may use which group of operations, for every transport. */
+/** Decides which callers may use which group of operations, for every transport. */
 export class AccessGate {
   readonly #guards = new Map<EndpointGroup, { readonly header: string; readonly digest: Buffer }>();
 
@@ -25,16 +25,16 @@ export class AccessGate {
     }
   }
 
-  /** True when some callers may not use the group. */
+  /** True if the group is restricted. */
   guards(group: EndpointGroup): boolean {
     return this.#guards.has(group);
   }
 
   /**
-   * The header without which a caller may not use the group, or undefined for one who may. The time it takes says
-   * nothing about where two values differ, nor about how long the right one is.
+   * Names the header that the caller lacks, or undefined if the caller may use the group. The time that the check takes
+   * reveals neither where two values differ nor the length of the right one.
    *
-   * @param sent the value of a header of the caller's, by its name as the restriction has it
+   * @param sent returns the value of a header of the caller; header names are those of the restriction
    */
   missingHeader(group: EndpointGroup, sent: (header: string) => string | undefined): string | undefined {
     const guard = this.#guards.get(group);

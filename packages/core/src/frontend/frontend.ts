@@ -4,39 +4,40 @@ import type { InferenceService } from "../service/inference-service.js";
 export interface FrontendAddress {
   readonly host: string;
   readonly port: number;
-  /** What a client is given: `http://localhost:8000`, `localhost:8001`. */
+  /** Address for clients: `http://localhost:8000`, `localhost:8001`. */
   readonly url: string;
 }
 
-/** A transport in front of the service: it owns its sockets and nothing else. */
+/** A transport in front of the service. It owns its sockets and nothing else. */
 export interface Frontend {
-  /** `http`, `grpc` or `metrics`, for messages. */
+  /** Name in messages: `http`, `grpc` or `metrics`. */
   readonly name: string;
-  /** Starts to listen. Rejects with a `TritonError` that names the port and its option when the port is taken. */
+  /** Starts to listen. If the port is taken, rejects with a `TritonError` that names the port and its option. */
   start(service: InferenceService): Promise<FrontendAddress>;
   /**
-   * Stops accepting, ends connections on which no request is under way, and resolves when the requests at hand are
-   * answered; after `drainTimeoutMs`, if given, it ends those too. Calling it twice is harmless.
+   * Drains the frontend. It accepts no more connections, and ends connections without a request in flight. Resolves
+   * when the requests in flight are answered. If `drainTimeoutMs` is given, it ends them after that time. Calling it
+   * twice is harmless.
    */
   stop(drainTimeoutMs?: number): Promise<void>;
 }
 
-/** Which of the default frontends to open, and where. Port 0 takes any free one. */
+/** Which default frontends to open, and where. Port 0 takes any free one. */
 export interface ServeOptions {
   readonly allowHttp: boolean;
   readonly httpAddress: string;
   readonly httpPort: number;
-  /** Largest request body in bytes, also after decompression. */
+  /** Largest size of a request body in bytes, before and after decompression. */
   readonly httpMaxInputSize: number;
   readonly allowGrpc: boolean;
   readonly grpcAddress: string;
   readonly grpcPort: number;
-  /** Largest gRPC message in bytes, also after decompression. */
+  /** Largest size of a gRPC message in bytes, before and after decompression. */
   readonly grpcMaxReceiveMessageSize: number;
   readonly allowMetrics: boolean;
   readonly metricsAddress: string;
   readonly metricsPort: number;
 }
 
-/** What a frontend package exports as `defaultFrontends`, for `serve()` without arguments. */
+/** Export `defaultFrontends` of a frontend package, for `serve()` without arguments. */
 export type DefaultFrontends = (options: ServeOptions) => Frontend[];

@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** What listening needs of a server of Node, such as `net.Server` and `http.Server`. */
+/** The members of a Node server, such as `net.Server` and `http.Server`, that are needed to listen. */
 export interface ListeningServer {
   listen(at: { readonly host: string } & Port, onListening: () => void): unknown;
   once(event: "error", listener: (error: Error) => void): unknown;
@@ -18,11 +18,11 @@ interface Port {
 export interface ListenAt extends Port {
   /** Host name or address. */
   readonly address: string;
-  /** Whether 0.0.0.0 and :: both mean every address of the machine, IPv6 included. Otherwise each means itself. */
+  /** Whether 0.0.0.0 and :: both mean every address of the machine, IPv6 included. If not, each means only itself. */
   readonly joinsFamilies?: boolean;
-  /** How a user chooses another port, for the error when this one is taken. */
+  /** How to choose another port. Part of the error when this one is taken. */
   readonly portHint: string;
-  /** The addresses of a host: `lookup` of `node:dns/promises`. */
+  /** Resolves the addresses of a host, as `lookup` of `node:dns/promises` does. */
   readonly lookup: (
     host: string,
     options: { readonly all: true },
@@ -32,23 +32,24 @@ export interface ListenAt extends Port {
 /** Servers that listen on all addresses of a host, at one port. */
 export interface Listening<S> {
   readonly port: number;
-  /** One for each address. */
+  /** One server for each address. */
   readonly servers: readonly S[];
 }
 
-/** Address families that a machine may lack while its resolver still names them. */
+/** Error codes of address families that a machine may lack although its resolver returns them. */
 const LACKING: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
 
 const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
-/** Tries to find a port that is free on every address, when any port will do. */
+/** Number of attempts to find a port that is free on every address, for port 0. */
 const FREE_PORT_ATTEMPTS = 10;
 
 /**
  * Listens on all addresses of a host: `localhost` is 127.0.0.1 and often ::1. Port 0 takes any free port.
  *
- * @param open makes the server for an address; `first` is the one that already listens on the first address
- * @throws TritonError UNAVAILABLE when the port is taken on one of them, or the host is not of this machine
+ * @param open makes the server for an address; `first` is the server that already listens on the first address
+ * @throws TritonError UNAVAILABLE if the port is taken on one of the addresses, or the host does not belong to this
+ * machine
  */
 export async function listenOnAll<S extends ListeningServer>(
   at: ListenAt,
@@ -56,7 +57,7 @@ export async function listenOnAll<S extends ListeningServer>(
 ): Promise<Listening<S>> {
   const { address, joinsFamilies = false } = at;
   if (!joinsFamilies || !WILDCARDS.has(address)) return bindFreePort(await addressesOf(at), at, open);
-  // A socket of IPv6's wildcard takes connections over IPv4 as well.
+  // A socket of the IPv6 wildcard accepts connections over IPv4 too.
   return bindFreePort(["::"], at, open).catch((error) => {
     if (!isLacking((error as Error).cause)) throw error;
     return bindFreePort(["0.0.0.0"], at, open);
@@ -86,7 +87,7 @@ async function bindFreePort<S extends ListeningServer>(
   }
 }
 
-/** Listens on all addresses: with port 0, the first one finds the port for the others. */
+/** Listens on all addresses. With port 0, the first address determines the port of the others. */
 async function bindAll<S extends ListeningServer>(
   hosts: readonly string[],
   at: ListenAt,

@@ -2,21 +2,21 @@ import { randomBytes } from "node:crypto";
 import { TritonError } from "@tritonjs/protocol";
 import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
 
-/** Who may use what, over all transports: PyTriton's `TritonSecurityConfig`. */
+/** Access control over all transports: PyTriton's `TritonSecurityConfig`. */
 export interface SecurityOptions {
-  /** What clients send to use a restricted endpoint. @default a random one, see `Triton.accessToken` */
+  /** Token that clients send to use a restricted endpoint. @default a random one, see `Triton.accessToken` */
   readonly accessToken?: string;
   /**
-   * Groups of operations that need the access token; none for `[]`.
+   * Groups of operations that need the access token. `[]` restricts none.
    * @default shared-memory, model-repository, statistics, trace, logging
    */
   readonly restrictedEndpoints?: readonly EndpointGroup[];
 }
 
-/** The header that carries the access token; over gRPC with the prefix `triton-grpc-protocol-`. */
+/** Header that carries the access token. Over gRPC it has the prefix `triton-grpc-protocol-`. */
 const ACCESS_TOKEN_HEADER = "triton-access-token";
 
-/** What changes the server, or tells about more than the models that it serves. */
+/** Groups that change the server, or reveal more than its models. */
 const DEFAULT_RESTRICTED: readonly EndpointGroup[] = [
   "shared-memory",
   "model-repository",
@@ -25,15 +25,15 @@ const DEFAULT_RESTRICTED: readonly EndpointGroup[] = [
   "logging",
 ];
 
-/** The security of one server. */
+/** The access token and the restrictions of one server. */
 export interface Security {
-  /** Undefined when nothing is restricted and none was given. */
+  /** Undefined if nothing is restricted and no token was given. */
   readonly accessToken: string | undefined;
   readonly restrictions: Restrictions;
 }
 
 /**
- * Fills in what is not said.
+ * Fills in the defaults.
  *
  * @throws TritonError INVALID_ARG for an unknown group and for an empty token.
  */

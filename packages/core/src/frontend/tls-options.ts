@@ -3,23 +3,26 @@ import { TritonError } from "@tritonjs/protocol";
 /** A certificate or key in PEM. */
 type Pem = string | Buffer;
 
-/** Encryption of connections. */
+/** Options of encrypted connections. */
 export interface TlsOptions {
-  /** The certificate of the server, followed by those between it and a root. */
+  /** Certificate of the server, followed by the intermediate certificates. */
   readonly cert: Pem;
-  /** The private key of the certificate. */
+  /** Private key of the certificate. */
   readonly key: Pem;
   /** Passphrase for an encrypted `key`. */
   readonly passphrase?: string;
-  /** Roots of client certificates. With them, clients without such a certificate are refused: mutual TLS. */
+  /**
+   * Root certificates for client certificates. With them, clients without a certificate signed by one are refused:
+   * mutual TLS.
+   */
   readonly ca?: Pem | Pem[];
-  /** Whether clients are asked for a certificate; true with `ca` unless given. */
+  /** Whether clients are asked for a certificate. @default true with `ca` */
   readonly requestCert?: boolean;
-  /** Whether clients whose certificate no root has signed are refused; as `requestCert` unless given. */
+  /** Whether clients without a certificate signed by a root are refused. @default the value of `requestCert` */
   readonly rejectUnauthorized?: boolean;
 }
 
-/** TLS options with nothing left open. */
+/** TLS options with all defaults filled in. */
 export type ResolvedTlsOptions = TlsOptions & {
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;

@@ -1,15 +1,15 @@
 import type { Registry } from "prom-client";
 import { promClient } from "./prom-client.js";
 
-/** How a whole cache is used, since it was made. */
+/** Usage of a whole cache, since it was made. */
 export interface CacheUsage {
-  /** Share of its room that is taken, from 0 to 1. */
+  /** Share of its capacity that is in use, from 0 to 1. */
   readonly utilization: number;
   readonly entries: number;
   readonly lookups: number;
   readonly hits: number;
   readonly misses: number;
-  /** Entries that went because there was no room. */
+  /** Entries that were removed for lack of room. */
   readonly evictions: number;
   readonly lookupMicroseconds: number;
   readonly insertionMicroseconds: number;
@@ -17,7 +17,7 @@ export interface CacheUsage {
 
 type GaugeRow = readonly [name: string, help: string, value: keyof CacheUsage];
 
-/** Gauges of Triton by name, with its help texts. */
+/** Triton's gauges by name, with its help texts. */
 const GAUGES: readonly GaugeRow[] = [
   ["nv_cache_util", "Cache utilization [0.0 - 1.0]", "utilization"],
   ["nv_cache_num_entries", "Number of responses stored in response cache", "entries"],
@@ -33,7 +33,7 @@ const GAUGES: readonly GaugeRow[] = [
   ["nv_cache_insertion_duration", "Total cache insertion duration, in microseconds", "insertionMicroseconds"],
 ];
 
-/** Adds the families of the whole cache to a page. */
+/** Adds the metric families of the whole cache to a page. */
 export function addCacheMetrics(registry: Registry, cache: CacheUsage): void {
   const { Gauge } = promClient();
   for (const [name, help, value] of GAUGES) {

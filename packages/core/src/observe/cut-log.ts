@@ -1,18 +1,18 @@
 import { keyList } from "../config/schema/key-list.js";
 
 /**
- * Why a batch has the requests that it has, and not more:
+ * Why a batch has exactly its requests:
  *
  * | reason | |
  * |---|---|
- * | `SIZE` | it is as large as it may be, or the next request would make it larger |
+ * | `SIZE` | it has the maximum size, or the next request would exceed it |
  * | `PREFERRED` | it was cut at a preferred size |
- * | `DELAY` | its oldest request has waited as long as the queue delay allows |
+ * | `DELAY` | its oldest request has waited for the whole queue delay |
  * | `SHAPE` | the next request has other shapes, another shape tensor, or another set of inputs |
- * | `COST` | it costs as much as it may, or the next request would make it cost more |
- * | `POLICY` | adaptive batching held that waiting does not pay |
- * | `INSTANCE` | an instance took what there was: nobody was waiting |
- * | `FLUSH` | the model stops or unloads, and nothing waits for others any more |
+ * | `COST` | it has the maximum cost, or the next request would exceed it |
+ * | `POLICY` | adaptive batching decided that waiting does not pay |
+ * | `INSTANCE` | an instance took all requests that were available: no other request was waiting |
+ * | `FLUSH` | the model stops or unloads, so no request waits for others any more |
  */
 export type CutReason = "SIZE" | "PREFERRED" | "DELAY" | "SHAPE" | "COST" | "POLICY" | "INSTANCE" | "FLUSH";
 
@@ -27,17 +27,17 @@ export const CUT_REASONS = keyList<Record<CutReason, unknown>>({
   FLUSH: true,
 });
 
-/** One batch that was taken by an instance. */
+/** One batch that an instance has taken. */
 export interface Cut {
   readonly reason: CutReason;
   /** Rows of the batch. */
   readonly batchSize: number;
 }
 
-/** Batches that are remembered one by one. */
+/** Number of recent batches that are kept one by one. */
 const REMEMBERED = 16;
 
-/** Why batches were cut: a count for each reason, and the last batches. Counting one allocates nothing. */
+/** Why batches were cut: a count for each reason, and the last batches. Counting a batch allocates nothing. */
 export class CutLog {
   readonly counts: Record<CutReason, number> = {
     SIZE: 0,
@@ -60,7 +60,7 @@ export class CutLog {
     this.#batchSizes[place] = batchSize;
   }
 
-  /** The last batches, the latest first. */
+  /** The last batches, latest first. */
   get recent(): Cut[] {
     const cuts: Cut[] = [];
     for (let i = this.#total - 1; i >= 0 && cuts.length < REMEMBERED; i--) {

@@ -1,11 +1,11 @@
 import type { Duration } from "@tritonjs/protocol";
 
-/** No events. */
+/** Makes a duration without events. */
 export function zeroDuration(): Duration {
   return { count: 0, ns: 0 };
 }
 
-/** One more event. Whatever the clock did, none takes less than nothing. */
+/** Adds one event. Its time is never negative, whatever the clock did. */
 export function addTo(duration: Duration, milliseconds: number): void {
   duration.count++;
   duration.ns += Math.max(0, Math.round(milliseconds * 1e6));
@@ -13,17 +13,17 @@ export function addTo(duration: Duration, milliseconds: number): void {
 
 /** Times of one execution, in milliseconds on the model's clock. */
 export interface ExecutionTimes {
-  /** The instance took the batch. */
+  /** When the instance took the batch. */
   start: number;
-  /** The inputs were ready for the model. */
+  /** When the inputs were ready for the model. */
   inputEnd: number;
-  /** The model had its outputs. */
+  /** When the model had its outputs. */
   inferEnd: number;
-  /** The outputs were split and checked. */
+  /** When the outputs were split and checked. */
   end: number;
 }
 
-/** How long computing one answer took, in milliseconds: the times of the batch that it was part of. */
+/** Times of computing one answer, in milliseconds. They are the times of its whole batch. */
 export interface ComputeTimes {
   readonly inputMs: number;
   readonly inferMs: number;

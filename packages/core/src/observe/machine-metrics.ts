@@ -3,13 +3,13 @@ import type { Registry } from "prom-client";
 import { promClient } from "./prom-client.js";
 
 /**
- * Metrics of the machine: how busy its processors were since they were last looked at, and its memory. There is no
- * pinned memory in Node.js; its families say so, as those of a Triton without GPU do.
+ * Metrics of the machine: its memory, and the utilization of its processors since the last look. Node.js has no pinned
+ * memory. The families of pinned memory report none, as on a Triton without GPU.
  */
 export class MachineMetrics {
   #before: ProcessorTimes | undefined;
 
-  /** Adds the families to a page. The utilization is 0 on the first one. */
+  /** Adds the metric families to a page. The utilization is 0 on the first page. */
   addTo(registry: Registry): void {
     const { Gauge } = promClient();
     const gauge = (name: string, help: string, value: number) =>

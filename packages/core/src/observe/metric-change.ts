@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { promClient } from "./prom-client.js";
 
-/** A family of metrics that a model has of its own. */
+/** A metric family that a model defines itself. */
 export interface MetricFamily {
   readonly kind: "counter" | "gauge" | "histogram";
   readonly name: string;
@@ -12,7 +12,7 @@ export interface MetricFamily {
   readonly buckets?: readonly number[] | undefined;
 }
 
-/** A change of one metric, in a form that goes from thread to thread. */
+/** A change of one metric, in a form that can be sent between threads. */
 export interface MetricChange {
   readonly family: MetricFamily;
   readonly labels: Readonly<Record<string, string>>;
@@ -21,10 +21,10 @@ export interface MetricChange {
 }
 
 /**
- * Changes a metric of a registry; its family is made by the first change.
+ * Changes a metric of a registry. The first change makes its family.
  *
- * @throws TritonError INVALID_ARG when there is a family of the name and another kind, prom-client's errors for names
- * that cannot be
+ * @throws TritonError INVALID_ARG when a family of the same name has another kind, and prom-client's errors for invalid
+ * names
  */
 export function applyMetricChange(registry: Registry, change: MetricChange): void {
   const { Counter, Gauge, Histogram } = promClient();

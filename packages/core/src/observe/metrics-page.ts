@@ -7,10 +7,10 @@ import { addModelMetrics, type MeteredModel } from "./metrics.js";
 import { promClient } from "./prom-client.js";
 import { addRequestMemoryMetrics, type MeteredRequestMemory } from "./request-memory-metrics.js";
 
-/** What is on the page. */
+/** Content of the page. */
 export interface MetricsPageOptions {
   readonly metricsConfig?: MetricsConfig;
-  /** Whether there are metrics of the machine. @default true */
+  /** Whether the page has metrics of the machine. @default true */
   readonly allowCpuMetrics?: boolean;
   /** The memory of received requests. @default no metrics of it */
   readonly memory?: MeteredRequestMemory;
@@ -25,8 +25,8 @@ export class MetricsPage {
   readonly #cache: (() => CacheUsage | undefined) | undefined;
 
   /**
-   * @param own metrics of the user, which come last
-   * @param cache how the response cache is used; undefined for one that does not say
+   * @param own metrics of the user, which are printed last
+   * @param cache returns the usage of the response cache; undefined for a cache that does not report it
    */
   constructor(
     own: () => Registry,

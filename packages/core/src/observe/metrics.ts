@@ -16,7 +16,7 @@ export interface MeteredModel {
 
 type CounterRow = readonly [name: string, help: string, value: (statistics: ModelStatistics) => number];
 
-/** Counters of Triton by name, with its help texts. Durations are whole microseconds. */
+/** Triton's counters by name, with its help texts. Durations are whole microseconds. */
 const COUNTERS: readonly CounterRow[] = [
   [
     "nv_inference_request_success",
@@ -35,7 +35,7 @@ const COUNTERS: readonly CounterRow[] = [
   ],
 ];
 
-/** The sums of latencies, which can be switched off. */
+/** The sums of latencies, which can be disabled. */
 const LATENCY_COUNTERS: readonly CounterRow[] = [
   [
     "nv_inference_request_duration_us",
@@ -64,7 +64,7 @@ const LATENCY_COUNTERS: readonly CounterRow[] = [
   ],
 ];
 
-/** The same for models with a response cache; other models do not have these series. */
+/** Counters of models with a response cache. Other models do not have these series. */
 const CACHE_COUNTERS: readonly CounterRow[] = [
   [
     "nv_cache_num_hits_per_model",
@@ -94,10 +94,10 @@ const CACHE_COUNTERS: readonly CounterRow[] = [
 ];
 
 /**
- * Adds the families of all models to a page. Statistics are plain numbers until somebody scrapes them: the metric
- * families live for one page only.
+ * Adds the metric families of all models to a page. Statistics are plain numbers until a page is requested. The metric
+ * families exist for one page only.
  *
- * @param counterLatencies whether sums of latencies are among them
+ * @param counterLatencies whether to add the sums of latencies
  */
 export function addModelMetrics(
   registry: Registry,
@@ -146,7 +146,7 @@ export function addModelMetrics(
   }
 }
 
-/** What happens at the queue of a batcher: metrics of ours, Triton has none. */
+/** Adds metrics of the queue of a batcher. They are specific to this library: Triton has none. */
 function addQueueMetrics(
   models: readonly MeteredModel[],
   labelNames: readonly string[],

@@ -9,7 +9,10 @@ export interface MeteredRequestMemory {
   readonly refusals: Readonly<Record<string, number>>;
 }
 
-/** Adds the families of the memory of requests to a page. They are ours, Triton has no such limit. */
+/**
+ * Adds the metric families of the memory of requests to a page. They are specific to this library: Triton has no such
+ * limit.
+ */
 export function addRequestMemoryMetrics(registry: Registry, memory: MeteredRequestMemory): void {
   const { Counter, Gauge } = promClient();
   const registers = [registry];

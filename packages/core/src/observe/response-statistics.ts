@@ -1,17 +1,17 @@
 import type { ResponseStatistics } from "@tritonjs/protocol";
 import { addTo, zeroDuration } from "./duration.js";
 
-/** Responses of one request beyond these are not counted: a stream may have any number of them. */
+/** Number of responses of one request that are counted, because a stream may have any number of them. */
 const KEPT_RESPONSES = 1024;
 
 /**
- * Counters of the responses of a decoupled model, by their index among those to one request. A response's time runs
- * from the one before it, the first's from the moment at which the model had its inputs.
+ * Counters of the responses of a decoupled model, by the index of a response within its request. The time of a response
+ * starts at the previous one. The time of the first one starts when the model had its inputs.
  */
 export class ResponseLog {
   readonly byIndex: ResponseStatistics[] = [];
 
-  /** @param inferMs until the model handed the response over */
+  /** @param inferMs time until the model returned the response */
   success(index: number, inferMs: number, outputMs: number): void {
     const at = this.#at(index);
     if (at === undefined) return;

@@ -5,7 +5,7 @@ import { addTo, type ComputeTimes, type ExecutionTimes, zeroDuration } from "./d
 import type { LatencyMetrics } from "./latency/latency-metrics.js";
 import { ResponseLog } from "./response-statistics.js";
 
-/** Why a request failed, as the metrics label it. */
+/** Why a request failed: a label of the metrics. */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
 
 export const FAILURE_REASONS = keyList<Record<FailureReason, unknown>>({
@@ -23,19 +23,19 @@ export interface BatchStatistics {
 }
 
 /**
- * Counters of one served model version, by Triton's counting rules: plain numbers on the hot path, turned into
- * protocol messages and metrics when somebody asks.
+ * Counters of one served model version, by Triton's counting rules. They are plain numbers on the hot path, and become
+ * protocol messages and metrics on demand.
  */
 export class ModelStatistics {
   /** Wall time of the last inference, in milliseconds since 1970; 0 for none. */
   lastInference = 0;
-  /** Rows of successful requests; a request without a batch axis counts as one. */
+  /** Number of rows of successful requests. A request without a batch axis counts as one row. */
   inferenceCount = 0;
-  /** Executions of the model, failed ones included. */
+  /** Number of executions of the model, including failed ones. */
   executionCount = 0;
-  /** How long loading took, in milliseconds. */
+  /** Time that loading took, in milliseconds. */
   loadDurationMs = 0;
-  /** Requests accepted and not yet taken by an instance. */
+  /** Number of requests that are accepted but not yet taken by an instance. */
   pendingCount = 0;
   readonly success = zeroDuration();
   readonly fail = zeroDuration();
@@ -45,20 +45,20 @@ export class ModelStatistics {
   readonly computeOutput = zeroDuration();
   readonly cacheHit = zeroDuration();
   readonly cacheMiss = zeroDuration();
-  /** Lookups and insertions in which the response cache itself failed. */
+  /** Number of look-ups and insertions in which the response cache itself failed. */
   cacheFailures = 0;
   readonly failures: Record<FailureReason, number> = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 };
-  /** Requests refused at the door with UNAVAILABLE, for want of room or of time: Triton counts none of them. */
+  /** Number of requests refused on arrival with UNAVAILABLE, for lack of room or time. Triton does not count them. */
   refusedCount = 0;
-  /** Why batches were cut, where a batcher made them. */
+  /** Why the batches of a batcher were cut. */
   readonly cuts = new CutLog();
   readonly batches = new Map<number, BatchStatistics>();
-  /** Single responses, of decoupled models. */
+  /** Counters of single responses, for decoupled models. */
   readonly responses = new ResponseLog();
   /** Distributions of latencies, on servers that keep them. */
   latencies: LatencyMetrics | undefined;
 
-  /** One execution of a batch of `batchSize` rows. */
+  /** Counts one execution of a batch of `batchSize` rows. */
   recordExecution(batchSize: number, times: ExecutionTimes, wallNow: number): void {
     this.executionCount++;
     this.lastInference = Math.floor(wallNow);
@@ -72,7 +72,7 @@ export class ModelStatistics {
     addTo(batch.computeOutput, times.end - times.inferEnd);
   }
 
-  /** One request of a batch that was answered. Its compute times are those of the whole batch. */
+  /** Counts one answered request of a batch. Its compute times are those of the whole batch. */
   recordSuccess(rows: number, queueStart: number, times: ExecutionTimes): void {
     this.inferenceCount += rows;
     addTo(this.success, times.end - queueStart);
@@ -84,8 +84,8 @@ export class ModelStatistics {
   }
 
   /**
-   * One request of an ensemble that was answered, which counts as an execution of its own. Its compute times are
-   * the sums over its steps.
+   * Counts one answered request of an ensemble, and an execution of the ensemble. The compute times are the sums over
+   * the steps.
    */
   recordEnsemble(
     rows: number,
@@ -106,7 +106,7 @@ export class ModelStatistics {
     this.latencies?.ensemble(queueMs, totalMs, { inputMs, inferMs, outputMs });
   }
 
-  /** One request that the response cache answered. */
+  /** Counts one request that the response cache answered. */
   recordCacheHit(lookupMs: number, totalMs: number, wallNow: number): void {
     this.lastInference = Math.floor(wallNow);
     addTo(this.success, totalMs);
@@ -115,13 +115,13 @@ export class ModelStatistics {
     this.latencies?.cacheHit(lookupMs, totalMs);
   }
 
-  /** One request that was looked for in vain and has been kept since; the time is that of both. */
+  /** Counts one cache miss whose response has been inserted since. The time includes the look-up and the insertion. */
   recordCacheMiss(milliseconds: number): void {
     addTo(this.cacheMiss, milliseconds);
     this.latencies?.cacheMiss(milliseconds);
   }
 
-  /** One request that failed after it was accepted. */
+  /** Counts one request that failed after it was accepted. */
   recordFailure(reason: FailureReason, durationMs: number): void {
     this.failures[reason]++;
     addTo(this.fail, durationMs);

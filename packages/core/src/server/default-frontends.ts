@@ -11,9 +11,9 @@ const PACKAGES = [
 ] as const;
 
 /**
- * The frontends of `serve()` without arguments: those of the frontend packages that are installed.
+ * Loads the frontends of `serve()` without arguments: the frontends of the installed packages.
  *
- * @throws TritonError UNSUPPORTED that says what to install when none is.
+ * @throws TritonError UNSUPPORTED that names the packages to install, if none is installed.
  */
 export async function loadDefaultFrontends(options: ServeOptions): Promise<Frontend[]> {
   const frontends: Frontend[] = [];
@@ -36,7 +36,7 @@ export async function loadDefaultFrontends(options: ServeOptions): Promise<Front
   return frontends;
 }
 
-/** Looks where this package would find it, then where the program would. */
+/** Imports a package as this package would resolve it, or else as the program would. */
 async function importInstalled(name: string): Promise<{ defaultFrontends: DefaultFrontends } | undefined> {
   const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
   for (const from of [import.meta.url, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {

@@ -1,13 +1,13 @@
 import type { Frontend, FrontendAddress } from "../frontend/frontend.js";
 import type { InferenceService } from "../service/inference-service.js";
 
-/** What `serve` resolves to. */
+/** Result of `serve`. */
 export interface ServeResult {
-  /** Where each frontend listens, by its name: `http`, `grpc`, `metrics`. */
+  /** Address of each frontend by its name: `http`, `grpc`, `metrics`. */
   readonly addresses: Readonly<Record<string, FrontendAddress>>;
 }
 
-/** Opens frontends one after the other; when one cannot be opened, none stays open. */
+/** Opens frontends one after the other. If one cannot be opened, the others are closed again. */
 export async function openFrontends(
   frontends: readonly Frontend[],
   service: InferenceService,

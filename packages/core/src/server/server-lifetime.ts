@@ -6,7 +6,7 @@ import { openFrontends, type ServeResult } from "./open-frontends.js";
 import type { ServerParts } from "./server-parts.js";
 import { windDown } from "./wind-down.js";
 
-/** Opens the frontends of a server, and closes all of the server in order. */
+/** Opens the frontends of a server, and closes the whole server in order. */
 export class ServerLifetime {
   readonly #parts: ServerParts;
   readonly #options: ServeOptions;
@@ -15,7 +15,7 @@ export class ServerLifetime {
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @param options for the frontends that are opened by default */
+  /** @param options options of the default frontends */
   constructor(parts: ServerParts, options: ServeOptions, drainTimeoutMs: number) {
     this.#parts = parts;
     this.#options = options;
@@ -30,7 +30,7 @@ export class ServerLifetime {
       });
   }
 
-  /** Waits for all models, then opens the frontends: those given, or those of the installed packages. */
+  /** Waits for all models, then opens the given frontends, or those of the installed packages. */
   async serve(
     given: readonly Frontend[] | undefined,
     modelsReady: () => Promise<void>,
@@ -47,7 +47,7 @@ export class ServerLifetime {
     return serving;
   }
 
-  /** Drains the server and releases what it holds. A second call waits for the first. */
+  /** Drains the server and releases its resources. A second call waits for the first. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

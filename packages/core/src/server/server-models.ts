@@ -16,10 +16,10 @@ import type { Log } from "../observe/log/log.js";
 import { Tracing } from "../observe/trace/tracing.js";
 import type { TritonOptions } from "./triton-options.js";
 
-/** What of a model version is its own. */
+/** The parts of a model version that it does not share with others. */
 export type OwnParts = Omit<ModelVersionInit, keyof SharedParts>;
 
-/** What all models of a server share. */
+/** The parts that all models of a server share. */
 type SharedParts = Pick<
   ModelVersionInit,
   | "clock"
@@ -38,20 +38,20 @@ type SharedParts = Pick<
   | "tracing"
 >;
 
-/** Makes model versions of what they have of their own and what the server gives all of them. */
+/** Makes model versions from their own parts and the parts that the server shares among all of them. */
 export class ModelsOfServer {
   readonly clock: Clock;
   /** The GPUs that instance groups may name. */
   readonly gpus: Gpus;
-  /** The traces of the server, where it records them. */
+  /** The traces of the server, if it records any. */
   readonly tracing: Tracing | undefined;
-  /** The models of the repository, once there is one. */
+  /** The models of the repository, once the repository exists. */
   repository: ModelControl | undefined;
   readonly #shared: SharedParts;
 
   /**
-   * @param log where models write to
-   * @param metrics those that models may have of their own
+   * @param log log of the models
+   * @param metrics registry for metrics that models define themselves
    */
   constructor(options: TritonOptions, registry: ModelRegistry, log: Log, metrics: () => Registry) {
     const { responseCache: cache, hostPolicies = {} } = options;
@@ -82,12 +82,12 @@ export class ModelsOfServer {
     return new ModelVersion({ ...own, ...this.#shared, control: this.repository });
   }
 
-  /** How the response cache is used; undefined where there is none, or none that says so. */
+  /** Usage of the response cache. Undefined without a cache, or if the cache does not report its usage. */
   cacheUsage(): CacheUsage | undefined {
     return this.#shared.responseCache?.usage?.();
   }
 
-  /** Lets go of what the models share, once none of them is served any more. */
+  /** Releases the shared parts, after the last model has been taken out of service. */
   async close(): Promise<void> {
     try {
       await this.#shared.responseCache?.close?.();

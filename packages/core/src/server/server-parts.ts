@@ -14,7 +14,7 @@ import { ModelsOfServer } from "./server-models.js";
 import type { TritonOptions } from "./triton-options.js";
 import { VERSION } from "./version.js";
 
-/** What a server is made of. */
+/** The parts of a server. */
 export interface ServerParts {
   readonly registry: ModelRegistry;
   readonly models: ModelsOfServer;
@@ -22,11 +22,11 @@ export interface ServerParts {
   readonly startUp: StartUp;
   readonly service: LocalService;
   readonly log: OpenLog;
-  /** What clients send to use restricted endpoints. */
+  /** Token that clients send to use restricted endpoints. */
   readonly accessToken: string | undefined;
 }
 
-/** Makes the parts of a server and puts them together; loading the models of its repository begins. */
+/** Makes the parts of a server and connects them. Loading the models of its repository begins. */
 export function assembleServer(options: TritonOptions, metrics: () => Registry): ServerParts {
   const { accessToken, restrictions } = resolveSecurity(options.security);
   const log = createLog(options);
@@ -37,7 +37,7 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     (own) => models.create(own),
   );
   models.repository = {
-    // A model does not wait for removed instances, of which the one that runs it may be one.
+    // A model does not wait for removed instances, because it may run on one of them.
     load: async (name, given) => void (await repository.loadModel(name, given)),
     unload: async (name, given) => void (await repository.unloadModel(name, given)),
     isReady: async (name, version) => {

@@ -1,2 +1,2 @@
-/** Version of the library; the same as in package.json, which a test checks. */
+/** Version of the library. A test checks that it equals the version in package.json. */
 export const VERSION = "0.1.0";

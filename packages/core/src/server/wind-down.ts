@@ -3,7 +3,7 @@ import type { Clock } from "../clock/clock.js";
 import type { Frontend } from "../frontend/frontend.js";
 import type { ModelVersion } from "../model/model-version.js";
 
-/** Lets models and frontends finish what they have, for so long at most, and then unloads the models. */
+/** Drains models and frontends within a time limit, and then unloads the models. */
 export async function windDown(
   models: readonly ModelVersion[],
   frontends: readonly Frontend[],
@@ -11,7 +11,7 @@ export async function windDown(
   drainTimeoutMs: number,
 ): Promise<void> {
   const deadline = clock.now() + drainTimeoutMs;
-  // All models first: the work of one may need another.
+  // Waits for all models at the same time, because the requests of one may call another.
   const finished = Promise.all(models.map((model) => model.finish()));
   await Promise.all([
     ...frontends.map((frontend) => frontend.stop(drainTimeoutMs)),

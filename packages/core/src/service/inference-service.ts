@@ -17,7 +17,7 @@ import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Restrictions } from "./restrictions.js";
 
-/** A model version that is ready, as decoders need to know it. */
+/** The properties of a ready model version that decoders use. */
 export interface ReadyModel {
   readonly name: string;
   readonly version: number;
@@ -28,92 +28,101 @@ export interface ReadyModel {
 
 /** Routes or methods of this library in a server that the program opens and closes itself. */
 export interface MountedFrontend {
-  /** The `Triton` is closing: refuse new requests, let those in flight finish. */
+  /** Called when the `Triton` is closing: refuse new requests, let requests in flight finish. */
   drain(): void;
-  /** All requests are answered, or the time for them is over: end streams and watchers that are still open. */
+  /**
+   * Called when all requests are answered or their time limit is over: end streams and watchers that are still open.
+   */
   end(): void;
 }
 
 /**
- * The version that one look-up has found. A frontend decodes a request with its configuration and hands it to the same
- * version, so that a reload in between cannot mix two versions.
+ * The model version that one look-up has found. A frontend decodes a request with its configuration and passes the
+ * request to the same version, so that a reload in between cannot mix two versions.
  *
- * A pin does not keep its version in service. A request is made when all of it has arrived, as in Triton: a frontend
- * calls {@link inService} after each wait, and decodes and calls {@link infer} without another wait.
+ * A pin does not keep its version in service. As in Triton, a request is made after all of it has arrived. A frontend
+ * therefore calls {@link inService} after each wait, and decodes and calls {@link infer} without another wait.
  */
 export interface PinnedModel extends ReadyModel {
   /**
-   * This pin while its version is in service. After a reload or an unload, the pin of another look-up.
+   * Returns this pin while its version is in service. After a reload or an unload it returns the pin of another
+   * look-up.
    *
    * @throws TritonError NOT_FOUND or UNAVAILABLE if no version is in service.
    */
   inService(): PinnedModel;
   /**
-   * Tells whether the queue takes requests, before a frontend decodes one. Undefined if it does; otherwise a promise of
-   * the refusal's turn, which rejects with UNAVAILABLE, or resolves if there is room by then.
+   * Checks whether the queue accepts requests, before a frontend decodes one. Returns undefined if it does. Otherwise
+   * it returns a promise for the refusal's turn, which rejects with UNAVAILABLE, or resolves if there is room by then.
    *
-   * @param id what the client calls the request; empty while that is unknown
+   * @param id id that the client gave the request; empty while it is unknown
    */
   awaitRoom(id: string): Promise<void> | undefined;
   /**
-   * Makes a request, checks it and queues it. Throws when the request is refused: the handler is then never called.
+   * Makes a request, checks it and queues it. When it throws, the request is refused and the handler is never called.
    * Otherwise the handler is called exactly once with `final`.
    */
   infer(init: InferInit, onResponse: ResponseHandler): RequestHandle;
 }
 
 /**
- * The v2 operations, the same for all transports. Names and versions are as the client wrote them, an empty
- * version standing for the highest one that is ready. Every method throws `TritonError` with Triton's codes and
- * texts; nothing here knows a transport.
+ * The v2 operations, the same for all transports. Names and versions are given as the client wrote them. An empty
+ * version means the highest one that is ready. Every method throws `TritonError` with Triton's codes and texts. The
+ * operations do not depend on a transport.
  */
 export interface InferenceService {
-  /** Where the server and its frontends write messages. Clients can change its settings. */
+  /** Log of the server and its frontends. Clients can change its settings. */
   readonly log: Log;
-  /** Traces of requests, on servers that record them. */
+  /** Traces of requests, if the server records any. */
   readonly tracing?: Tracing | undefined;
-  /** Regions of clients, in which inputs and outputs can be. */
+  /** Shared-memory regions of clients, which can hold inputs and outputs. */
   readonly sharedMemory: SharedMemory;
   /** The memory of requests that frontends receive. */
   readonly requestMemory: RequestMemory;
-  /** What clients have to send for which operations, unless a frontend has restrictions of its own. */
+  /** Restrictions of groups of operations, for frontends without restrictions of their own. */
   readonly restrictions: Restrictions;
   isLive(): boolean;
-  /** Whether the server takes requests, and all of its models are in service. */
+  /** True while the server accepts requests and all of its models are in service. */
   isReady(): boolean;
   serverMetadata(): ServerMetadata;
-  /** False for unknown models and versions too. Throws INVALID_ARG for a version that is no number. */
+  /** False for unknown models and versions too. Throws INVALID_ARG for a version that is not a number. */
   isModelReady(name: string, version: string): boolean;
-  /** As `isReady`, and asks the models that can say for themselves: `is_ready` of Python models. */
+  /** Like `isReady`, and also asks models that report their own readiness: `is_ready` of Python models. */
   checkReady(): Promise<boolean>;
-  /** As `isModelReady`, and asks the model if it can say for itself. */
+  /** Like `isModelReady`, and also asks the model if it reports its own readiness. */
   checkModelReady(name: string, version: string): Promise<boolean>;
   /** Looks a model up for inference, once for each request. Throws NOT_FOUND or UNAVAILABLE. */
   model(name: string, version: string): PinnedModel;
   modelMetadata(name: string, version: string): ModelMetadata;
   modelConfig(name: string, version: string): ModelConfig;
-  /** Statistics of one model, or of all for an empty name. */
+  /** Statistics of one model, or of all models for an empty name. */
   statistics(name: string, version: string): ModelStatisticsReport[];
-  /** What the requests of a model are waiting for. No operation of the protocol: for programs that look at it. */
+  /** Snapshot of the queue of a model. It is not an operation of the protocol: programs use it for inspection. */
   queue(name: string, version: string): QueueSnapshot;
-  /** Which models there are, and in which state. */
+  /** Lists the models and their states. */
   repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]>;
   /**
-   * Loads a model of the repository, or loads it again; resolves when it is in service. Throws UNAVAILABLE where
-   * clients may not, INTERNAL and INVALID_ARG for a model that cannot be loaded.
+   * Loads or reloads a model of the repository. Resolves when it is in service. Throws UNAVAILABLE where clients are
+   * not allowed to load models, and INTERNAL or INVALID_ARG for a model that cannot be loaded.
    */
   loadModel(name: string, parameters: LoadParameters): Promise<void>;
-  /** Takes a model of the repository out of service; resolves when it takes no more requests. */
+  /** Takes a model of the repository out of service. Resolves when it accepts no more requests. */
   unloadModel(name: string, parameters: UnloadParameters): Promise<void>;
-  /** Calls back whenever readiness of the server or of a model may have changed. Returns what ends that. */
+  /**
+   * Calls `listener` whenever the readiness of the server or of a model may have changed. Returns a function that
+   * removes it.
+   */
   onChange(listener: () => void): () => void;
   /**
-   * The turn of a refusal that {@link PinnedModel.infer} has thrown, or undefined if the client may be told at once. Clients
-   * that retry at once thereby leave turns of the event loop to the running requests.
+   * The turn of a refusal that {@link PinnedModel.infer} has thrown, or undefined if the client may be answered at
+   * once. The delay leaves turns of the event loop to running requests while clients retry in a tight loop.
    */
   refusalTurn?(): Promise<void> | undefined;
-  /** Tells a frontend in a server of the program's own when the `Triton` closes, as `serve()` tells its frontends. */
+  /**
+   * Registers a frontend that runs in a server of the program, so that it is told when the `Triton` closes. `serve()`
+   * does the same for its frontends.
+   */
   mount?(frontend: MountedFrontend): void;
-  /** The metrics page: Prometheus text. */
+  /** The metrics page, as Prometheus text. */
   metrics(): Promise<string>;
 }

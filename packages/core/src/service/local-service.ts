@@ -33,13 +33,13 @@ import { serverExtensions } from "./server-extensions.js";
 
 import { reportStatistics } from "./statistics-report.js";
 
-/** What the service says about itself. */
+/** Name and version of the server in its metadata. */
 export interface ServerIdentity {
   readonly id: string;
   readonly version: string;
 }
 
-/** What the service is made of. */
+/** The parts of the service. */
 export interface ServiceParts {
   readonly registry: ModelRegistry;
   readonly repository: ModelRepository;
@@ -51,7 +51,7 @@ export interface ServiceParts {
   readonly restrictions: Restrictions;
   readonly metrics: MetricsPage;
   readonly identity: ServerIdentity;
-  /** Whether the server is ready only while all models are. */
+  /** Whether the server is ready only while all models are ready. */
   readonly strictReadiness: boolean;
 }
 
@@ -90,19 +90,19 @@ export class LocalService implements InferenceService {
     void parts.startUp.over.then(tell);
   }
 
-  /** True from `drain` on. */
+  /** True after `drain` was called. */
   get stopping(): boolean {
     return this.#stopping;
   }
 
-  /** The server stops: it is no longer ready and refuses new requests. */
+  /** Starts the shutdown: the server is no longer ready and refuses new requests. */
   drain(): void {
     this.#stopping = true;
     for (const frontend of this.#mounted) frontend.drain();
     for (const listener of this.#listeners) listener();
   }
 
-  /** The last request is over. */
+  /** Called after the last request has finished. */
   end(): void {
     for (const frontend of this.#mounted) frontend.end();
   }
@@ -230,7 +230,7 @@ export class LocalService implements InferenceService {
     return this.#registry.find(name, version);
   }
 
-  /** True when the server is about to stop, or could not start. */
+  /** True if the server is shutting down, or could not start. */
   get #refusesAll(): boolean {
     return this.#stopping || this.#parts.startUp.failed;
   }
@@ -245,7 +245,7 @@ export class LocalService implements InferenceService {
   }
 }
 
-/** Labels of a model's metrics; its metric tags have a leading underscore. */
+/** Labels of a model's metrics. The names of its metric tags get a leading underscore. */
 function labelsOf(
   name: string,
   version: number,

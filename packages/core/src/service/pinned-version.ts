@@ -5,23 +5,23 @@ import type { RequestHandle } from "../request/request-handle.js";
 import type { PinnedModel } from "./inference-service.js";
 import type { RefusalLine } from "./refusal-line.js";
 
-/** What a pin needs of the service that made it. */
+/** The parts of the service that a pin uses. */
 export interface PinOwner {
   readonly refusals: RefusalLine;
-  /** @throws TritonError UNAVAILABLE while the server takes no requests. */
+  /** @throws TritonError UNAVAILABLE while the server refuses requests. */
   assertOpen(): void;
-  /** Looks a version up that is ready. @throws TritonError NOT_FOUND, UNAVAILABLE or INVALID_ARG. */
+  /** Looks up a version that is ready. @throws TritonError NOT_FOUND, UNAVAILABLE or INVALID_ARG. */
   find(name: string, version: string): ModelVersion;
 }
 
-/** The version that one look-up has found. Its configuration is the one that the request is decoded with. */
+/** The model version that one look-up has found. The request is decoded with its configuration. */
 export class PinnedVersion implements PinnedModel {
   readonly config: ModelConfig;
   readonly #owner: PinOwner;
   readonly #model: ModelVersion;
   readonly #requested: string;
 
-  /** @param requested the version as the client wrote it, for another look-up */
+  /** @param requested the version as the client wrote it, for a repeated look-up */
   constructor(owner: PinOwner, model: ModelVersion, requested: string) {
     this.config = model.config;
     this.#owner = owner;

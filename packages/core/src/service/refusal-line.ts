@@ -1,24 +1,24 @@
 import { performance } from "node:perf_hooks";
 import type { Clock } from "../clock/clock.js";
 
-/** Refusals that go out together: few enough that the event loop's turn stays short. */
+/** Number of refusals that go out together: small enough to keep the event loop's turn short. */
 const LOT = 8;
 
-/** Time between two lots while the event loop has time to spare: refusals then take a quarter of a core at most. */
+/** Milliseconds between two lots while the event loop has idle time. Refusals then take a quarter of a core at most. */
 const SHORTEST_TICK_MS = 4;
 
-/** Time between two lots while the event loop is busy. */
+/** Milliseconds between two lots while the event loop is busy. */
 const LONGEST_TICK_MS = 64;
 
-/** A refusal waits about this long at most, however many there are: larger lots go out when the line is long. */
+/** Longest wait of a refusal, in milliseconds and approximately. Larger lots go out when the line is long. */
 const LONGEST_WAIT_MS = 1000;
 
-/** Above this share of its time the event loop counts as busy, below half of it as idle. */
+/** Utilization above which the event loop counts as busy. Below half of it, it counts as idle. */
 const BUSY = 0.8;
 
 /**
- * Lets refusals out in small lots, so that clients which ask again at once do not take the turns of the event loop from
- * the requests that run. Few refusals go out at once, and cost a look at the clock.
+ * Releases refusals in small lots, so that clients which retry at once do not take turns of the event loop from running
+ * requests. A small number of refusals goes out at once, and costs one look at the clock.
  *
  * ```
  * refusal --fewer than 8 in a tick--> at once
@@ -35,13 +35,13 @@ export class RefusalLine {
   #tickStart = Number.NEGATIVE_INFINITY;
   #outInTick = 0;
 
-  /** @param utilization share of the time since the last call in which the event loop was at work */
+  /** @param utilization share of the time since the last call in which the event loop was busy */
   constructor(clock: Clock, utilization: () => number = loopUtilization()) {
     this.#clock = clock;
     this.#utilization = utilization;
   }
 
-  /** Undefined for a refusal that may go out at once, else a promise of its turn. */
+  /** Undefined for a refusal that may go out at once. Otherwise a promise for its turn. */
   turn(): Promise<void> | undefined {
     if (this.#waiting.length === 0) {
       const now = this.#clock.now();
@@ -76,7 +76,7 @@ export class RefusalLine {
   }
 }
 
-/** The event loop's utilization since the last call. */
+/** Makes a function that returns the event loop's utilization since its last call. */
 function loopUtilization(): () => number {
   let last = performance.eventLoopUtilization();
   return () => {

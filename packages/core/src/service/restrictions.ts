@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** The groups of operations that can be restricted, in Triton's words. */
+/** Groups of operations that can be restricted, with Triton's names. */
 export const ENDPOINT_GROUPS = [
   "health",
   "metadata",
@@ -13,24 +13,24 @@ export const ENDPOINT_GROUPS = [
   "logging",
 ] as const;
 
-/** A group of operations, of HTTP and gRPC alike. */
+/** A group of operations, the same for HTTP and gRPC. */
 export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
 
-/** What a client has to send to use a group of operations. */
+/** Header that a client must send to use a group of operations. */
 export interface Restriction {
-  /** Name of the header; over gRPC it is sent with the prefix `triton-grpc-protocol-`. */
+  /** Name of the header. Over gRPC it has the prefix `triton-grpc-protocol-`. */
   readonly header: string;
-  /** Its value, exactly. */
+  /** Exact value of the header. */
   readonly value: string;
 }
 
-/** The groups that are restricted; all others are open. */
+/** The restricted groups. All others are open. */
 export type Restrictions = Readonly<Partial<Record<EndpointGroup, Restriction>>>;
 
 /**
- * The names, all of which are groups.
+ * Checks that all names are groups of operations, and returns them.
  *
- * @throws TritonError INVALID_ARG that lists those that are not.
+ * @throws TritonError INVALID_ARG that lists the unknown names.
  */
 export function checkGroups(names: readonly string[]): EndpointGroup[] {
   const known = (name: string): name is EndpointGroup => ENDPOINT_GROUPS.some((group) => group === name);

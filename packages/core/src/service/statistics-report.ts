@@ -2,7 +2,7 @@ import type { ModelStatisticsReport, ResponseStatistics } from "@tritonjs/protoc
 
 import type { ModelStatistics } from "../observe/statistics.js";
 
-/** Takes a copy of the counters. */
+/** Copies the counters into a report. */
 export function reportStatistics(
   name: string,
   version: number,

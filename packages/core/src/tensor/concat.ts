@@ -11,7 +11,7 @@ import {
 } from "@tritonjs/protocol";
 
 /**
- * Joins tensors of one data type along their first axis into one new buffer.
+ * Joins tensors of one data type along their first axis in one new buffer.
  *
  * @throws TritonError UNSUPPORTED when their other dimensions differ.
  */
@@ -41,7 +41,10 @@ export function concatRows(tensors: readonly Tensor[]): Tensor {
   return Tensor.fromBytes(first.datatype, shape, out);
 }
 
-/** Asking a small typed array for its bytes costs more than copying it: its buffer would have to be made first. */
+/**
+ * Copies elements rather than bytes. Reading the bytes of a small typed array costs more than copying it, because its
+ * buffer must be made first.
+ */
 function concatElements(
   tensors: readonly Tensor[],
   shape: readonly number[],

@@ -1,6 +1,6 @@
 import type { Elements, Shape } from "@tritonjs/protocol";
 
-/** Row-major elements with a shape, from an offset on. */
+/** Row-major elements with a shape, starting at an offset. */
 export interface ElementGrid {
   readonly elements: Elements;
   readonly shape: Shape;
@@ -8,7 +8,9 @@ export interface ElementGrid {
   readonly offset: number;
 }
 
-/** Copies the box `[0, box[0]) x [0, box[1]) x ...` from one grid into another of the same rank and kind of elements. */
+/**
+ * Copies the box `[0, box[0]) x [0, box[1]) x ...` from one grid into another of the same rank and kind of elements.
+ */
 export function copyBox(from: ElementGrid, to: ElementGrid, box: Shape): void {
   if (box.includes(0)) return;
   copyAxis(from, to, box, 0, from.offset, to.offset, strides(from.shape), strides(to.shape));

@@ -9,18 +9,18 @@ import {
 } from "@tritonjs/protocol";
 import { copyBox } from "./copy-box.js";
 
-/** The element that a scalar is in tensors of a data type. Throws INVALID_ARG for one that is none. */
+/** Converts a scalar to an element of a data type. Throws INVALID_ARG for a scalar that does not fit. */
 export function elementOf(value: unknown, datatype: DataType, what: string): number | bigint | Uint8Array {
   return tensorFromValue([value], { what, datatype, shape: [1] }).elements[0]!;
 }
 
-/** A tensor of one element, many times. */
+/** Makes a tensor whose elements are all equal. */
 export function filled(datatype: DataType, shape: Shape, element: number | bigint | Uint8Array): Tensor {
   return Tensor.fromElements(datatype, shape, elementsOf(datatype, elementCount(shape), element));
 }
 
 /**
- * Joins tensors along their first axis after filling each up, at the end of every other axis, to the size of the
+ * Joins tensors along their first axis. First it fills each up, at the end of every other axis, to the size of the
  * largest.
  */
 export function padRows(tensors: readonly Tensor[], element: number | bigint | Uint8Array): Tensor {
@@ -41,7 +41,7 @@ export function padRows(tensors: readonly Tensor[], element: number | bigint | U
   return Tensor.fromElements(datatype, shape, elements);
 }
 
-/** The beginning of each axis of a tensor, copied; `shape` has no axis longer than the tensor's. */
+/** Copies the beginning of each axis of a tensor. No axis of `shape` may be longer than the tensor's. */
 export function cutTo(tensor: Tensor, shape: Shape): Tensor {
   const elements = elementsOf(tensor.datatype, elementCount(shape));
   copyBox(

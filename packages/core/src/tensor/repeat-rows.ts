@@ -1,7 +1,9 @@
 import { Tensor } from "@tritonjs/protocol";
 import { copyTensor } from "./copy.js";
 
-/** A tensor of `rows` times the same row, over memory of its own; without `rows` a copy of the tensor itself. */
+/**
+ * Makes a tensor of `rows` copies of the same row, in memory of its own. Without `rows` it copies the tensor itself.
+ */
 export function repeatRows(row: Tensor, rows: number | undefined): Tensor {
   if (rows === undefined) return copyTensor(row);
   const { datatype, elements } = row;

@@ -1,8 +1,8 @@
 import type { Tensor } from "@tritonjs/protocol";
 
 /**
- * Makes a function that gives a tensor the dimensions `to` in place of `from`: its variable dimensions keep their
- * sizes, in order. A tensor that has other dimensions than `from` is left as it is.
+ * Makes a function that gives a tensor the dimensions `to` in place of `from`. Variable dimensions keep their sizes, in
+ * order. A tensor with dimensions other than `from` is returned unchanged.
  *
  * @param batched whether tensors have a batch axis before those dimensions
  */

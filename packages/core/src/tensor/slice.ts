@@ -5,7 +5,7 @@ export function sliceRows(tensor: Tensor, start: number, rows: number): Tensor {
   return new RowSlices(tensor, start).next(rows);
 }
 
-/** A tensor cut along its first axis into views, one after another. */
+/** Cuts a tensor along its first axis into consecutive views. */
 export class RowSlices {
   readonly #tensor: Tensor;
   readonly #rowShape: Shape;
@@ -19,7 +19,7 @@ export class RowSlices {
     this.#row = start;
   }
 
-  /** The next so many rows. */
+  /** Returns the next `rows` rows. */
   next(rows: number): Tensor {
     const tensor = this.#tensor;
     const start = this.#row;

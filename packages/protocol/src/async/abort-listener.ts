@@ -1,10 +1,13 @@
 /*
- * Many calls may share one signal. Each would add a listener to it, which Node.js takes for a leak from the eleventh
- * on; so a signal gets one listener, for as long as anyone waits for it.
+ * Many calls may share one signal. If each added a listener to it, Node.js would report a leak from the eleventh on.
+ * The library therefore adds one listener to a signal, for as long as any call waits for it.
  */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Calls `callback` when `signal` aborts; what it returns takes that back. A signal that has aborted says nothing. */
+/**
+ * Calls `callback` when `signal` aborts. The returned function removes it. If the signal has already aborted,
+ * `callback` is never called.
+ */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const callbacks = waiting.get(signal) ?? listen(signal);
   callbacks.add(callback);

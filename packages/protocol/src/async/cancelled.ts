@@ -1,14 +1,16 @@
 import { TritonError } from "../errors/triton-error.js";
 import { onAbort } from "./abort-listener.js";
 
-/** The error of a call that a signal ended; a signal may bring an error of its own. */
+/** Makes the error of a call that a signal has cancelled. If the abort reason is a `TritonError`, it is used. */
 export function cancelled(reason: unknown): TritonError {
   return TritonError.is(reason)
     ? reason
     : new TritonError("CANCELLED", "the request was cancelled", { cause: reason });
 }
 
-/** The promise, unless `signal` aborts first: what others wait for too goes on. */
+/**
+ * Waits for the promise unless `signal` aborts first. The shared operation behind it continues for its other callers.
+ */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {

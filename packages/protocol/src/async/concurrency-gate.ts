@@ -8,7 +8,7 @@ interface Waiter {
 }
 
 /**
- * Lets a limited number of tasks run at once, the others wait in order:
+ * Semaphore with a queue. It runs a limited number of tasks at once, and the others wait in order:
  *
  *     run() --- fewer than maxConcurrency run ---> task ---> done: the first waiter enters
  *        \--- fewer than maxQueueSize wait ------> waiting --/
@@ -17,14 +17,17 @@ interface Waiter {
 export class ConcurrencyGate {
   readonly #maxConcurrency: number;
   readonly #maxQueueSize: number;
-  /** In order of arrival; a set, because waiters leave from the middle when they are cancelled. */
+  /** Waiting tasks in order of arrival. A set, because cancelled ones leave from the middle. */
   readonly #waiting = new Set<Waiter>();
   #running = 0;
   #closed = false;
   #idle: (() => void) | undefined;
   readonly #tooMany: (limits: string) => TritonError;
 
-  /** @param tooMany makes the error of a task that cannot even wait; `limits` says how many run and wait */
+  /**
+   * @param tooMany makes the error of a task that cannot wait either; `limits` has the numbers of running and waiting
+   * tasks
+   */
   constructor(maxConcurrency: number, maxQueueSize: number, tooMany = tooManyOfClient) {
     this.#maxConcurrency = maxConcurrency;
     this.#maxQueueSize = maxQueueSize;
@@ -32,9 +35,10 @@ export class ConcurrencyGate {
   }
 
   /**
-   * Runs a task when it is its turn.
+   * Runs a task when its turn comes.
    *
-   * @throws TritonError UNAVAILABLE when too many wait or the gate is closed, CANCELLED when `signal` aborts first.
+   * @throws TritonError UNAVAILABLE when too many tasks wait or the gate is closed, CANCELLED when `signal` aborts
+   * first.
    */
   async run<T>(task: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     if (this.#closed) throw closedError();
@@ -48,7 +52,7 @@ export class ConcurrencyGate {
     }
   }
 
-  /** Refuses those who wait and those who come. Resolves when no task runs. */
+  /** Rejects waiting tasks and refuses new ones. Resolves when no task runs. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const waiter of this.#waiting) waiter.refuse(closedError());
@@ -86,7 +90,7 @@ export class ConcurrencyGate {
     });
   }
 
-  /** The place of a task goes to the first waiter: nobody who comes in between can take it. */
+  /** Passes the place of a finished task to the first waiter, so that no later task can take it. */
   #leave(): void {
     const [next] = this.#waiting;
     if (next !== undefined) {

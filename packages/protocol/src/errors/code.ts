@@ -1,5 +1,5 @@
 /**
- * The closed set of error codes: the words of Triton's C API. Each transport maps them to its own status
+ * The closed set of error codes, with the names of Triton's C API. Each transport maps them to its own status
  * (`INVALID_ARG` is HTTP 400 and gRPC `INVALID_ARGUMENT`).
  */
 export type ErrorCode =

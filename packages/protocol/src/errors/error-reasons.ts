@@ -1,19 +1,19 @@
 import type { ErrorCode } from "./code.js";
 
-/** What the table says about a reason. */
+/** Table entry of a reason. */
 export interface ReasonEntry {
   readonly code: ErrorCode;
-  /** What happened, in one sentence. */
+  /** The failure, in one sentence. */
   readonly meaning: string;
-  /** An example of the message; `...` stands for what differs. */
+  /** An example of the message; `...` replaces the variable parts. */
   readonly text: string;
-  /** What a caller or an operator can do. */
+  /** What a caller or an operator can do about it. */
   readonly action: string;
 }
 
 /**
- * Every reason of a `TritonError`, by code. The reason that is named like its code is the general one: an error without
- * a reason of its own gets it. `docs/errors.md` is made from this table.
+ * Every reason of a `TritonError`, by code. The reason with the name of its code is the general one: an error without a
+ * more specific reason gets it. `docs/errors.md` is generated from this table.
  */
 export const errorReasons = {
   UNAVAILABLE: {
@@ -553,7 +553,7 @@ export const errorReasons = {
 
 type ReasonTable = typeof errorReasons;
 
-/** Why an operation failed, in a closed set of words that is finer than the codes. */
+/** Why an operation failed: a closed set of names, finer than the codes. */
 export type ErrorReason = keyof ReasonTable;
 
 type ReasonsByCode = {

@@ -2,8 +2,9 @@ import type { ErrorCode } from "./code.js";
 import { TritonError, type TritonErrorOptions } from "./triton-error.js";
 
 /**
- * An error for something that is nobody's fault and happens to many requests at once, as when a client with thousands
- * of them leaves, or when a queue is full. Where it was made says nothing, and would cost more than all the rest.
+ * Makes an error without a stack trace, for failures that hit many requests at once, such as a full queue, or a client
+ * that leaves with thousands of requests. The place where such an error was made has no meaning, and recording it would
+ * be the most expensive part.
  */
 export function errorWithoutStack<Code extends ErrorCode>(
   code: Code,

@@ -4,8 +4,8 @@ import type { TritonError } from "./triton-error.js";
 /**
  * The refusal of a request whose queue is full.
  *
- * @param id what the client calls the request; empty for none
- * @param retryAfterMs about how long until there is room
+ * @param id id that the client gave the request; empty for none
+ * @param retryAfterMs approximate time until there is room, in milliseconds
  */
 export function queueFullError(id: string, retryAfterMs?: number): TritonError {
   const reason = "QUEUE_FULL";

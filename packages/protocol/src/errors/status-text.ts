@@ -1,7 +1,7 @@
 import type { ErrorCode } from "./code.js";
 import { TritonError } from "./triton-error.js";
 
-/** Triton's words for the codes, as its log and the reasons in the repository index have them. */
+/** Triton's texts for the codes, as in its log and in the reasons of the repository index. */
 const WORDS: Readonly<Record<ErrorCode, string>> = {
   UNKNOWN: "Unknown",
   INTERNAL: "Internal",
@@ -13,7 +13,7 @@ const WORDS: Readonly<Record<ErrorCode, string>> = {
   CANCELLED: "Cancelled",
 };
 
-/** An error as Triton writes it down: `Invalid argument: what is wrong`. */
+/** Formats an error as Triton does: `Invalid argument: <message>`. */
 export function statusText(thrown: unknown): string {
   const { code, message } = TritonError.from(thrown);
   return `${WORDS[code]}: ${message}`;

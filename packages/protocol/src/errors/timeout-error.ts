@@ -16,7 +16,7 @@ export function noAnswerError(timeoutMs: number): TritonError {
   });
 }
 
-/** True for the error of a call that has reached a time limit: that of the server, or that of the client. */
+/** True for the error of a call that has reached a time limit of the server or of the client. */
 export function isTimeout({ reason }: TritonError): boolean {
   return reason === "TIMEOUT" || reason === "CLIENT_TIMEOUT";
 }

@@ -3,19 +3,19 @@ import type { ReasonOf } from "./error-reasons.js";
 
 const brand = Symbol.for("tritonjs.error");
 
-/** What a `TritonError` may carry besides its code and message. */
+/** Optional members of a `TritonError`, besides its code and message. */
 export interface TritonErrorOptions<Code extends ErrorCode = ErrorCode> {
-  /** @default the general reason, which is named like the code */
+  /** Why the operation failed. @default the general reason, which has the name of the code */
   readonly reason?: ReasonOf<Code>;
-  /** What led to the error. It stays in the process. */
+  /** The underlying error. It stays in the process. */
   readonly cause?: unknown;
-  /** Milliseconds after which it is worth trying again. */
+  /** Milliseconds after which a retry makes sense. */
   readonly retryAfterMs?: number;
 }
 
 /**
- * The one error class of the library. `code` is the kind of failure, `reason` is why, and `message` is the text that a
- * client gets. `reason` and `cause` stay in the process: the protocol has no place for them.
+ * The one error class of the library. `code` is the kind of failure, `reason` is the cause in one word, and `message`
+ * is the text that a client gets. `reason` and `cause` stay in the process, because the protocol has no place for them.
  *
  * @example
  * ```ts
@@ -26,9 +26,9 @@ export interface TritonErrorOptions<Code extends ErrorCode = ErrorCode> {
 export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = "TritonError";
   readonly [brand] = true;
-  /** One of the reasons of the code. `errorReasons` says what each means and what to do. */
+  /** One of the reasons of the code. `errorReasons` has its meaning and what to do about it. */
   readonly reason: ReasonOf<Code>;
-  /** Milliseconds after which it is worth trying again, for UNAVAILABLE where the server can tell. */
+  /** Milliseconds after which a retry makes sense, for UNAVAILABLE if the server can estimate it. */
   declare readonly retryAfterMs?: number;
 
   constructor(
@@ -37,30 +37,33 @@ export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
     options: TritonErrorOptions<Code> = {},
   ) {
     super(message, options);
-    // Each code is a reason of its own.
+    // Each code is also a reason.
     this.reason = options.reason ?? (code as ErrorCode as ReasonOf<Code>);
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 
-  /** True for an error of this class, also when it comes from another copy of the library. */
+  /** True for an error of this class, also if it comes from another copy of the library. */
   static is(value: unknown): value is TritonError {
     if (typeof value !== "object" || value === null) return false;
     try {
       return (value as Record<symbol, unknown>)[brand] === true;
     } catch {
-      // A proxy may throw whatever it is asked.
+      // A proxy may throw on any access.
       return false;
     }
   }
 
-  /** Turns anything thrown into a `TritonError`: ours as it is, the rest as `code` with its message. */
+  /**
+   * Converts any thrown value to a `TritonError`. A `TritonError` stays as it is; other values become an error with
+   * `code` and their message.
+   */
   static from(thrown: unknown, code: ErrorCode = "INTERNAL"): TritonError {
     if (TritonError.is(thrown)) return thrown;
     return new TritonError(code, textOf(thrown), { cause: thrown });
   }
 }
 
-/** What there is to say about something thrown, which need not be an error, nor be there to be looked at. */
+/** Text for a thrown value, which need not be an error, and may throw when it is inspected. */
 function textOf(thrown: unknown): string {
   try {
     if (!(thrown instanceof Error)) return String(thrown);

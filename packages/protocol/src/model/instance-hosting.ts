@@ -1,37 +1,43 @@
 /**
- * Where an instance runs: on the thread of whoever bound the model, in a worker thread, or in a child process.
+ * Where an instance runs: on the thread that bound the model, in a worker thread, or in a child process.
  *
  * | | a closure | a module | a model file |
  * |---|---|---|---|
- * | `inline` | always | may | never |
+ * | `inline` | always | optional | never |
  * | `worker` | | by default | by default |
- * | `process` | | may | may |
+ * | `process` | | optional | optional |
  */
 export type Isolation = "inline" | "worker" | "process";
 
-/** When an instance is replaced by a new one, which starts first. */
+/** When an instance is replaced by a new one. The new one starts first. */
 export interface RecycleOptions {
-  /** After so many requests. */
+  /** Number of requests after which the instance is replaced. */
   readonly afterRequests?: number;
   /**
-   * When it holds more than so many megabytes after a batch: a process all of its memory, a worker thread its heap,
-   * what has not been collected yet included.
+   * Memory after a batch above which the instance is replaced, in megabytes. For a process it is all memory. For a
+   * worker thread it is the heap, including garbage that has not been collected.
    */
   readonly aboveMemoryMb?: number;
 }
 
-/** What bounds an instance, beyond Triton's instance group. */
+/** Where an instance runs and its limits, beyond Triton's instance group. */
 export interface InstanceHosting {
-  /** @default "inline" for functions, "worker" for modules and model files */
+  /** Where the instance runs. @default "inline" for functions, "worker" for modules and model files */
   readonly isolation?: Isolation;
-  /** Megabytes of JavaScript heap; one that needs more ends. Not for `inline`. @default that of Node */
+  /**
+   * Limit of the JavaScript heap in megabytes. The instance is ended when it exceeds the limit. Not for `inline`.
+   * @default Node's own limit
+   */
   readonly heapLimitMb?: number;
   /**
-   * Milliseconds that a batch may run. Then the instance is ended and started again, and the batch fails with
-   * UNAVAILABLE. Not for `inline`, and for model files only with `process`. @default any time
+   * Time limit of a batch, in milliseconds. When a batch exceeds it, the instance is ended and restarted, and the batch
+   * fails with UNAVAILABLE. Not for `inline`, and for model files only with `process`. @default no limit
    */
   readonly executionTimeoutMs?: number;
-  /** The same for a batch whose requests have all been given up, from then on. @default any time */
+  /**
+   * Time limit of a batch after all of its requests have been cancelled, in milliseconds. Otherwise like
+   * `executionTimeoutMs`. @default no limit
+   */
   readonly abandonedTimeoutMs?: number;
   readonly recycle?: RecycleOptions;
 }

@@ -2,13 +2,13 @@ import type { InstanceHosting } from "./instance-hosting.js";
 import type { ModelSequenceBatching } from "./model-sequence-batching.js";
 
 /*
- * Triton's `ModelConfig` message (model_config.proto) as TypeScript, field names in camelCase, enums by name,
- * 64-bit integers as numbers. This is the one form of a configuration inside the library: `bind` makes it from
- * what users write, a model repository reads it from config.pbtxt, HTTP prints it as JSON and gRPC as protobuf.
+ * Triton's `ModelConfig` message (model_config.proto) as TypeScript: field names in camelCase, enums by name, 64-bit
+ * integers as numbers. This is the only form of a configuration inside the library. `bind` makes it from its options. A
+ * model repository reads it from config.pbtxt. HTTP prints it as JSON, and gRPC as protobuf.
  * schema/model-config-schema.ts has the same message as a table.
  */
 
-/** One input of a model. `dims` are without the batch axis when `maxBatchSize` > 0. */
+/** One input of a model. `dims` are without the batch axis if `maxBatchSize` > 0. */
 export interface ModelInput {
   name: string;
   dataType: string;
@@ -21,7 +21,7 @@ export interface ModelInput {
   isNonLinearFormatIo: boolean;
 }
 
-/** One output of a model. `dims` are without the batch axis when `maxBatchSize` > 0. */
+/** One output of a model. `dims` are without the batch axis if `maxBatchSize` > 0. */
 export interface ModelOutput {
   name: string;
   dataType: string;
@@ -32,12 +32,12 @@ export interface ModelOutput {
   isNonLinearFormatIo: boolean;
 }
 
-/** What happens to requests that wait in a queue. Timeouts in microseconds, 0 for none. */
+/** Limits of requests that wait in a queue. Timeouts are in microseconds, 0 for none. */
 export interface ModelQueuePolicy {
   timeoutAction: "REJECT" | "DELAY";
   defaultTimeoutMicroseconds: number;
   allowTimeoutOverride: boolean;
-  /** 0 for no limit. */
+  /** Largest number of requests in the queue; 0 for no limit. */
   maxQueueSize: number;
 }
 
@@ -52,10 +52,10 @@ export interface ModelDynamicBatching {
   priorityQueuePolicy: Record<string, ModelQueuePolicy>;
 }
 
-/** One model of an ensemble: which of its tensors are which of the ensemble's. */
+/** One step of an ensemble: a model, and the ensemble's tensors for its own. */
 export interface ModelEnsembleStep {
   modelName: string;
-  /** -1 for the highest version that is ready. */
+  /** Version of the model; -1 for the highest one that is ready. */
   modelVersion: number;
   /** Ensemble tensors by the names of the model's inputs. */
   inputMap: Record<string, string>;
@@ -64,17 +64,17 @@ export interface ModelEnsembleStep {
   modelNamespace: string;
 }
 
-/** The models of an ensemble and how tensors go from one to another. */
+/** The steps of an ensemble, and how tensors pass between them. */
 export interface ModelEnsembling {
   step: ModelEnsembleStep[];
-  /** Most requests that one step may have under way, over all requests of the ensemble; absent for any number. */
+  /** Largest number of requests in flight in one step, over all requests of the ensemble. Absent for no limit. */
   maxInflightRequests?: number;
 }
 
-/** Where instances of a model run. */
+/** Kind of device on which the instances of a model run. */
 export type InstanceKind = "KIND_AUTO" | "KIND_GPU" | "KIND_CPU" | "KIND_MODEL";
 
-/** A group of like instances; with `KIND_GPU`, `count` of them for each of `gpus`. */
+/** A group of equal instances. With `KIND_GPU` there are `count` of them for each of `gpus`. */
 export interface ModelInstanceGroup {
   name: string;
   kind: InstanceKind;
@@ -85,11 +85,11 @@ export interface ModelInstanceGroup {
   profile: string[];
   passive: boolean;
   hostPolicy: string;
-  /** What the library has beyond Triton: not part of the message. */
+  /** Settings of this library beyond Triton. They are not part of the message. */
   hosting?: InstanceHosting;
 }
 
-/** Which versions are served. */
+/** Selects the versions that are served. */
 export interface ModelVersionPolicy {
   latest?: { numVersions: number };
   all?: Record<string, never>;
@@ -102,9 +102,9 @@ export interface ModelConfig {
   platform: string;
   backend: string;
   runtime: string;
-  /** Absent as long as nobody completed what somebody wrote; then the latest version. */
+  /** Absent until a written configuration has been completed. Then it defaults to the latest version. */
   versionPolicy?: ModelVersionPolicy;
-  /** 0: no batching, dims are whole shapes. */
+  /** Largest number of rows in a batch. 0 means no batching: dims are whole shapes. */
   maxBatchSize: number;
   input: ModelInput[];
   output: ModelOutput[];
@@ -160,7 +160,7 @@ export interface ModelOptimizationPolicy {
   eagerBatching: boolean;
 }
 
-/** Requests run through each new instance before it serves. */
+/** Requests that run through each new instance before it serves. */
 export interface ModelWarmup {
   name: string;
   batchSize: number;
@@ -172,14 +172,14 @@ export interface ModelWarmup {
       zeroData?: boolean;
       randomData?: boolean;
       inputDataFile?: string;
-      /** The tensor in its wire form, given to `bind`; no part of Triton's message. */
+      /** The tensor in its wire form, as given to `bind`. It is not part of Triton's message. */
       inputData?: Uint8Array;
     }
   >;
   count: number;
 }
 
-/** True when the model answers each request with any number of responses. */
+/** True if the model answers each request with any number of responses. */
 export function isDecoupled(config: ModelConfig): boolean {
   return config.modelTransactionPolicy?.decoupled === true;
 }

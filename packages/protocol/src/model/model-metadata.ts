@@ -1,4 +1,4 @@
-/** A tensor as the v2 metadata shows it: with the batch axis, when the model has one, as a leading -1. */
+/** A tensor in the v2 metadata. If the model has a batch axis, the shape begins with it as -1. */
 export interface TensorMetadata {
   readonly name: string;
   readonly datatype: string;

@@ -1,11 +1,11 @@
-/** What a control tensor tells the model. */
+/** Information that a control tensor gives the model. */
 export type SequenceControlKind =
   | "CONTROL_SEQUENCE_START"
   | "CONTROL_SEQUENCE_READY"
   | "CONTROL_SEQUENCE_END"
   | "CONTROL_SEQUENCE_CORRID";
 
-/** A control and its values for false and true; the correlation id has a data type instead. */
+/** A control and its values for false and true. The correlation id has a data type instead. */
 export interface SequenceControl {
   kind: SequenceControlKind;
   int32FalseTrue: number[];
@@ -27,9 +27,9 @@ export interface SequenceStateTensor {
 
 /** How sequences are scheduled: requests with one correlation id go to one instance, one after the other. */
 export interface ModelSequenceBatching {
-  /** Every sequence has a slot of the batch of its own; without a strategy this is the one. */
+  /** Every sequence has its own slot of the batch. This is the default strategy. */
   direct?: { maxQueueDelayMicroseconds: number; minimumSlotUtilization: number };
-  /** The next requests of all sequences join in the order in which they came. */
+  /** The next requests of all sequences join in order of arrival. */
   oldest?: {
     maxCandidateSequences: number;
     preferredBatchSize: number[];

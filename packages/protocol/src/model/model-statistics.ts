@@ -1,10 +1,10 @@
-/** A number of events and the nanoseconds they took together. */
+/** A number of events and their total time in nanoseconds. */
 export interface Duration {
   count: number;
   ns: number;
 }
 
-/** What became of the responses that had the same place among those to their requests, and how long they took. */
+/** Outcomes and times of all responses with the same index within their request. */
 export interface ResponseStatistics {
   readonly computeInfer: Duration;
   readonly computeOutput: Duration;
@@ -12,7 +12,7 @@ export interface ResponseStatistics {
   readonly fail: Duration;
   /** Requests that ended without a response. */
   readonly emptyResponse: Duration;
-  /** Requests that were given up instead of getting this response. */
+  /** Requests that were cancelled before this response. */
   readonly cancel: Duration;
 }
 
@@ -20,7 +20,7 @@ export interface ResponseStatistics {
 export interface ModelStatisticsReport {
   readonly name: string;
   readonly version: string;
-  /** Milliseconds since 1970. */
+  /** Wall time of the last inference, in milliseconds since 1970. */
   readonly lastInference: number;
   readonly inferenceCount: number;
   readonly executionCount: number;
@@ -34,7 +34,10 @@ export interface ModelStatisticsReport {
     readonly cacheHit: Duration;
     readonly cacheMiss: Duration;
   };
-  /** Of decoupled models, by the index of a response among those to one request; of the first 1024. */
+  /**
+   * Statistics of responses of decoupled models, by the index of a response within its request; only for the first
+   * 1024.
+   */
   readonly responseStats: Readonly<Record<string, Readonly<ResponseStatistics>>>;
   readonly batchStats: readonly {
     readonly batchSize: number;

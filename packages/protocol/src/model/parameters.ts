@@ -4,5 +4,5 @@ export type ParameterValue = string | number | bigint | boolean;
 /** Named parameters of a request or a response. */
 export type Parameters = Readonly<Record<string, ParameterValue>>;
 
-/** No parameters: shared, so that a request without any costs nothing. */
+/** No parameters. Shared, so that a request without parameters allocates nothing. */
 export const NO_PARAMETERS: Parameters = Object.freeze({});

@@ -7,43 +7,43 @@ type Optional<S extends TensorSpec> = S extends { readonly optional: true } ? S[
 type Required<S extends TensorSpec> = S extends { readonly optional: true } ? never : S["name"];
 type Named<S extends TensorSpec, N extends string> = Extract<S, { readonly name: N }>;
 
-/** The ndarray of one specification. */
+/** The ndarray type of one specification. */
 export type NdArrayOf<S extends TensorSpec> = NdArray<ElementsOf<S["dtype"]>>;
 
-/** Marks the specification of an input of which a callback sees something else than an ndarray. */
+/** Marks the specification of an input that a callback sees in a form other than an ndarray. */
 export declare const seenAs: unique symbol;
 
-/** What a callback sees of one input. */
+/** Type in which a callback sees one input. */
 export type InputOf<S extends TensorSpec> = S extends { readonly [seenAs]: infer V } ? V : NdArrayOf<S>;
 
-/** What a callback receives: one ndarray for each input, optional ones possibly missing. */
+/** Inputs of a callback: one ndarray for each input. Optional ones may be missing. */
 export type InputsOf<I extends readonly TensorSpec[]> = {
   readonly [N in Required<I[number]>]: InputOf<Named<I[number], N>>;
 } & {
   readonly [N in Optional<I[number]>]?: InputOf<Named<I[number], N>>;
 };
 
-/** What a callback returns: for each output an ndarray, a typed array that fills its shape, or nested arrays. */
+/** Outputs of a callback: for each output an ndarray, a typed array that fills its shape, or nested arrays. */
 export type OutputsOf<O extends readonly TensorSpec[]> = {
   readonly [N in O[number]["name"]]: TensorValue<Named<O[number], N>["dtype"]>;
 };
 
-/** The same as a list, in the order of the model's outputs. */
+/** Outputs of a callback as a list, in the order of the model's outputs. */
 export type OutputList<O extends readonly TensorSpec[]> = {
   readonly [P in keyof O]: TensorValue<O[P]["dtype"]>;
 };
 
-/** Inputs that clients send: those that are made of others are not among them. */
+/** Inputs that clients send. Computed inputs are left out. */
 type Sent<S extends TensorSpec> = S extends { readonly batchInput: object } ? never : S;
 
-/** What a caller gives: for each input an ndarray, a typed array that fills its shape, or nested arrays. */
+/** Inputs of a call: for each input an ndarray, a typed array that fills its shape, or nested arrays. */
 export type InputValuesOf<I extends readonly TensorSpec[]> = {
   readonly [N in Required<Sent<I[number]>>]: TensorValue<Named<I[number], N>["dtype"]>;
 } & {
   readonly [N in Optional<Sent<I[number]>>]?: TensorValue<Named<I[number], N>["dtype"]>;
 };
 
-/** What a caller gets: one ndarray for each output. */
+/** Result of a call: one ndarray for each output. */
 export type ResultOf<O extends readonly TensorSpec[]> = {
   readonly [N in O[number]["name"]]: NdArrayOf<Named<O[number], N>>;
 };

@@ -1,14 +1,14 @@
 import { TritonError } from "../errors/triton-error.js";
 
 /*
- * The BYTES codec. On the wire an element is its length as a little-endian uint32, then that many bytes;
- * elements follow each other in row-major order without padding.
+ * The BYTES codec. On the wire an element is its length as a little-endian uint32, followed by that many bytes.
+ * Elements follow each other in row-major order without padding.
  */
 
 const LENGTH_BYTES = 4;
 const MAX_ELEMENT_BYTES = 0xffff_ffff;
 
-/** Bytes that {@link encodeBytes} will need. */
+/** Number of bytes that {@link encodeBytes} writes. */
 export function encodedByteLength(elements: readonly Uint8Array[]): number {
   let total = elements.length * LENGTH_BYTES;
   for (const element of elements) total += element.byteLength;
@@ -16,7 +16,7 @@ export function encodedByteLength(elements: readonly Uint8Array[]): number {
 }
 
 /**
- * Writes elements one after the other, each behind its length.
+ * Writes elements one after the other, each preceded by its length.
  *
  * @throws TritonError INVALID_ARG for an element of 4 GiB or more.
  */
@@ -40,7 +40,7 @@ export function encodeBytes(elements: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * Reads elements as views of `raw`: nothing is copied.
+ * Reads elements as views of `raw`, without copying.
  *
  * @throws TritonError INVALID_ARG when `raw` ends inside an element.
  */
@@ -64,17 +64,17 @@ export function decodeBytes(raw: Uint8Array): Uint8Array[] {
   return elements;
 }
 
-/** What a walk over serialized elements found, without making them. */
+/** Result of scanning serialized elements without making them. */
 export interface BytesScan {
-  /** Elements begun, at most `limit` + 1. */
+  /** Number of elements that were begun, at most `limit` + 1. */
   readonly elements: number;
-  /** Set when fewer than four bytes were left for a length. */
+  /** Set if fewer than four bytes were left for a length. */
   readonly lengthBytesLeft?: number;
-  /** Set when an element is longer than what is left. */
+  /** Set if an element is longer than the rest of the bytes. */
   readonly truncated?: { readonly expected: number; readonly available: number };
 }
 
-/** Walks over serialized elements and stops at the first fault, or at the first element past `limit`. */
+/** Scans serialized elements. Stops at the first fault, or at the first element past `limit`. */
 export function scanBytes(raw: Uint8Array, limit: number): BytesScan {
   let offset = 0;
   let elements = 0;

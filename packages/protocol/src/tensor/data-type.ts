@@ -16,8 +16,8 @@ export type DataType =
   | "BYTES";
 
 /**
- * What holds the elements of a tensor of data type `D` in JavaScript. `BOOL` is one byte of 0 or 1, `FP16` and
- * `BF16` are their 16 raw bits (see `float32ToFloat16` and its siblings), `BYTES` one byte array an element.
+ * The JavaScript container for the elements of a tensor of data type `D`. `BOOL` is one byte of 0 or 1. `FP16` and
+ * `BF16` are their 16 raw bits (see `float32ToFloat16` and its siblings). `BYTES` is one byte array per element.
  */
 export type ElementsOf<D extends DataType> = D extends keyof FixedElements ? FixedElements[D] : Uint8Array[];
 
@@ -43,7 +43,7 @@ export type TypedArray = FixedElements[keyof FixedElements];
 /** Any container of tensor elements. */
 export type Elements = TypedArray | Uint8Array[];
 
-/** Constructor of a typed array, as far as the tensor code needs it. */
+/** Constructor of a typed array, reduced to the members that the tensor code uses. */
 export interface TypedArrayConstructor {
   new (length: number): TypedArray;
   new (elements: TypedArray): TypedArray;
@@ -71,12 +71,12 @@ const constructors: Record<Exclude<DataType, "BYTES">, TypedArrayConstructor> = 
 /** All data types, in the order of Triton's documentation. */
 export const DATA_TYPES: readonly DataType[] = [...(Object.keys(constructors) as DataType[]), "BYTES"];
 
-/** True when `value` names a data type of the v2 protocol. */
+/** True if `value` names a data type of the v2 protocol. */
 export function isDataType(value: unknown): value is DataType {
   return value === "BYTES" || (typeof value === "string" && Object.hasOwn(constructors, value));
 }
 
-/** Bytes of one element; 0 for `BYTES`, whose elements differ in size. */
+/** Size of one element in bytes; 0 for `BYTES`, whose elements differ in size. */
 export function elementByteSize(datatype: DataType): number {
   return datatype === "BYTES" ? 0 : constructors[datatype].BYTES_PER_ELEMENT;
 }
@@ -86,7 +86,7 @@ export function typedArrayFor(datatype: Exclude<DataType, "BYTES">): TypedArrayC
   return constructors[datatype];
 }
 
-/** Triton's name of a data type in a model configuration: `TYPE_FP32`, `TYPE_STRING` for `BYTES`. */
+/** Triton's name of a data type in a model configuration, such as `TYPE_FP32`. `BYTES` is `TYPE_STRING`. */
 export function toConfigDataType(datatype: DataType): string {
   return datatype === "BYTES" ? "TYPE_STRING" : `TYPE_${datatype}`;
 }
@@ -94,7 +94,7 @@ export function toConfigDataType(datatype: DataType): string {
 const byConfigName = new Map<string, DataType>();
 for (const datatype of DATA_TYPES) byConfigName.set(toConfigDataType(datatype), datatype);
 
-/** The data type behind a name of the model configuration; `undefined` for an unknown one. */
+/** The data type for a name of the model configuration. `undefined` for an unknown one. */
 export function fromConfigDataType(name: string): DataType | undefined {
   const known = byConfigName.get(name);
   if (known !== undefined) return known;

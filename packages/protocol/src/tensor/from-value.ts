@@ -25,23 +25,23 @@ export type ScalarOf<D extends DataType> = D extends "BOOL"
 export type Nested<T> = T | readonly Nested<T>[];
 
 /**
- * What may be given as a tensor of data type `D`: an ndarray, a typed array (its shape is that of the
- * specification, at most one dimension of which is then deduced), or nested arrays of scalars.
+ * Any value that can become a tensor of data type `D`: an ndarray, a typed array, or nested arrays of scalars. A typed
+ * array gets the shape of the specification, in which at most one dimension is deduced.
  */
 export type TensorValue<D extends DataType> = NdArray<ElementsOf<D>> | ElementsOf<D> | Nested<ScalarOf<D>>;
 
-/** Where a value comes from, for its error messages: `input 'x' of model 'm'`. */
+/** Where a value belongs. `what` is used in error messages: `input 'x' of model 'm'`. */
 export interface ValueTarget {
   readonly what: string;
   readonly datatype: DataType;
-  /** Expected shape, -1 for any size. Used to give flat typed arrays a shape. */
+  /** Expected shape, -1 for any size. It gives flat typed arrays their shape. */
   readonly shape: Shape;
 }
 
 /**
- * Makes a tensor of what a program handed over. Typed arrays and ndarrays are viewed, not copied.
+ * Makes a tensor from a value of a program. Typed arrays and ndarrays are viewed, not copied.
  *
- * @throws TritonError INVALID_ARG naming the tensor, what was expected and what came.
+ * @throws TritonError INVALID_ARG that names the tensor, the expected value and the actual one.
  */
 export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
   if (isNdArray(value)) {
@@ -61,7 +61,7 @@ export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
   return Tensor.fromElements(target.datatype, shape, toElements(scalars, target));
 }
 
-/** A list of byte arrays, which is to `BYTES` what a typed array is to other data types. */
+/** True for a list of byte arrays, which corresponds to a typed array of other data types. */
 function isFlatBytes(value: unknown): value is Uint8Array[] {
   return Array.isArray(value) && value.every((element) => element instanceof Uint8Array);
 }
@@ -86,7 +86,10 @@ function checkedElements(elements: Elements, target: ValueTarget): Elements {
   throw mismatch(target, expected.name, elements.constructor.name);
 }
 
-/** The target's own shape where that has no variable dimension. */
+/**
+ * Returns the shape of the target, with its variable dimension deduced from the length. Without one, it returns the
+ * target's own array.
+ */
 function deduceShape(target: ValueTarget, length: number): Shape {
   let unknown = 0;
   let product = 1;

@@ -1,6 +1,6 @@
 /*
- * FP16 and BF16 travel as their raw 16 bits. Reading is one table look-up; writing rounds to the nearest
- * value, ties to even, as IEEE 754 asks.
+ * FP16 and BF16 are transferred as their raw 16 bits. Reading is one table look-up. Writing rounds to the nearest
+ * value, ties to even, as IEEE 754 demands.
  */
 
 const float32 = new Float32Array(1);
@@ -26,15 +26,15 @@ function makeFloat16Table(): Float32Array {
   return new Float32Array(table.buffer);
 }
 
-/** The number behind 16 bits of FP16. */
+/** The number represented by 16 bits of FP16. */
 export function fromFloat16(half: number): number {
   float16Table ??= makeFloat16Table();
   return float16Table[half & 0xffff]!;
 }
 
 /**
- * The bits of a number as FP32, where what an FP32 cannot hold makes the last bit odd: rounding them further gives
- * the same as rounding the number itself, which rounding twice to the nearest would not.
+ * The bits of a number as FP32. If the number is not an exact FP32, the last bit is set to odd. Rounding the result
+ * further then equals rounding the number itself, whereas rounding twice to the nearest would not.
  */
 function float32Bits(value: number): number {
   float32[0] = value;
@@ -44,7 +44,7 @@ function float32Bits(value: number): number {
   return ((Math.abs(nearest) > Math.abs(value) ? x - 1 : x) | 1) >>> 0;
 }
 
-/** The nearest FP16 of a number, as its 16 bits; too large becomes infinity. */
+/** The nearest FP16 of a number, as its 16 bits. A number that is too large becomes infinity. */
 export function toFloat16(value: number): number {
   const x = float32Bits(value);
   const sign = (x >>> 16) & 0x8000;
@@ -62,7 +62,7 @@ export function toFloat16(value: number): number {
   return sign | ((rounded - 0x3800_0000) >>> 13);
 }
 
-/** The number behind 16 bits of BF16, the upper half of an FP32. */
+/** The number represented by 16 bits of BF16, the upper half of an FP32. */
 export function fromBfloat16(half: number): number {
   bits[0] = (half & 0xffff) << 16;
   return float32[0]!;

@@ -5,11 +5,11 @@ import { isNdArray } from "./nd-array.js";
 import { elementCount, type Shape, shapeToString } from "./shape.js";
 import { Tensor } from "./tensor.js";
 
-/** An input with what is to be known of it. */
+/** An input with its data type and shape. */
 export interface TensorInput {
-  /** @default the data type of the typed array; nested arrays of numbers have none */
+  /** Data type of the input. @default the data type of the typed array; nested arrays of numbers have none */
   readonly datatype?: DataType;
-  /** @default that of the ndarray or of the nested arrays; a typed array is one-dimensional */
+  /** Shape of the input. @default that of the ndarray or of the nested arrays; a typed array is one-dimensional */
   readonly shape?: Shape;
   readonly data: TensorValue<DataType>;
 }
@@ -29,9 +29,9 @@ const typedArrays: readonly (readonly [new () => object, DataType])[] = [
 ];
 
 /**
- * An input in any form as a tensor.
+ * Converts an input in any form to a tensor.
  *
- * @throws TritonError INVALID_ARG that names the input, when its data type is not known or its data does not fit.
+ * @throws TritonError INVALID_ARG that names the input, if its data type is not known or its data does not fit.
  */
 export function inputTensor(name: string, input: TensorInput | Tensor | TensorValue<DataType>): Tensor {
   if (input instanceof Tensor) return input;
@@ -44,7 +44,7 @@ export function inputTensor(name: string, input: TensorInput | Tensor | TensorVa
   return withShape(what, tensor, described.shape);
 }
 
-/** True for an input with what is to be known of it, as opposed to bare data. */
+/** True for an input with its data type and shape, as opposed to bare data. */
 export function isDescribed(input: object | string | number | bigint | boolean): input is TensorInput {
   return (
     typeof input === "object" &&
@@ -63,7 +63,7 @@ function withShape(what: string, tensor: Tensor, shape: Shape | undefined): Tens
   );
 }
 
-/** The data type that a value has by itself. Numbers could be any. */
+/** The data type that follows from a value. Numbers could have any. */
 function datatypeOf(value: unknown): DataType | undefined {
   if (isNdArray(value)) return datatypeOf(value.data);
   if (ArrayBuffer.isView(value)) return typedArrays.find(([type]) => value instanceof type)?.[1];

@@ -4,8 +4,8 @@ import type { Elements } from "./data-type.js";
 type Index = number | null | undefined;
 
 /**
- * An ndarray without generated code. The `ndarray` package compiles a class for each number of dimensions, which runtimes at the edge and
- * pages with a strict content security policy forbid. This class has the same members, and is slower.
+ * An ndarray without generated code. The `ndarray` package compiles a class for each number of dimensions. Edge
+ * runtimes and pages with a strict content security policy forbid that. This class has the same members, and is slower.
  */
 export class InterpretedView {
   constructor(
@@ -46,7 +46,7 @@ export class InterpretedView {
     return value;
   }
 
-  /** The elements from these indices on. */
+  /** The elements starting at these indices. */
   lo(...from: Index[]): InterpretedView {
     const starts = this.shape.map((_, axis) => (isIndex(from[axis]) ? from[axis] : 0));
     const shape = this.shape.map((dim, axis) => dim - starts[axis]!);
@@ -59,7 +59,7 @@ export class InterpretedView {
     return new InterpretedView(this.data, shape, [...this.stride], this.offset);
   }
 
-  /** Each so-many-th element; negative numbers turn an axis around. */
+  /** Every n-th element along each axis. Negative numbers reverse an axis. */
   step(...steps: Index[]): InterpretedView {
     const by = this.shape.map((_, axis) => steps[axis] ?? 1);
     const last = this.shape.map((dim, axis) => (by[axis]! < 0 ? dim - 1 : 0));
@@ -75,7 +75,7 @@ export class InterpretedView {
     return new InterpretedView(this.data, shape, stride, this.offset);
   }
 
-  /** The elements that have these indices, without the axes of the indices. */
+  /** The elements at these indices, without the axes of the indices. */
   pick(...indices: Index[]): InterpretedView {
     const kept = [...this.shape.keys()].filter((axis) => !isIndex(indices[axis]));
     const at = this.shape.map((_, axis) => (isIndex(indices[axis]) ? indices[axis] : 0));

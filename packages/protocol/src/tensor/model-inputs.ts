@@ -8,27 +8,28 @@ import type { Tensor } from "./tensor.js";
 export interface SignatureInput {
   readonly name: string;
   readonly datatype: DataType;
-  /** Without the batch axis; -1 for any size. */
+  /** Dimensions without the batch axis; -1 for any size. */
   readonly dims: readonly number[];
   readonly optional: boolean;
 }
 
-/** What a client needs to know of a model to check its inputs. */
+/** The description of a model that a client needs to check its inputs. */
 export interface ModelSignature {
   readonly modelName: string;
-  /** 0 for a model without a batch axis. */
+  /** Largest number of rows in a batch; 0 for a model without a batch axis. */
   readonly maxBatchSize: number;
   readonly decoupled: boolean;
   readonly inputs: ReadonlyMap<string, SignatureInput>;
 }
 
-/** How the batch axis is meant: given with the values, or added for one sample and taken off its results. */
+/** Meaning of the batch axis: "given" with the values, or "added" to one sample and removed from its results. */
 export type BatchAxis = "given" | "added";
 
 /**
- * Values by input name as the tensors of a request, checked against the model before anything is sent.
+ * Converts values by input name to the tensors of a request. They are checked against the model before anything is
+ * sent.
  *
- * @throws TritonError INVALID_ARG that names what does not fit.
+ * @throws TritonError INVALID_ARG that names the faulty input.
  */
 export function modelInputs(
   signature: ModelSignature,

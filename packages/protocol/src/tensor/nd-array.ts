@@ -4,12 +4,12 @@ import type { Elements } from "./data-type.js";
 import type { Tensor } from "./tensor.js";
 import { viewOf } from "./view-classes.js";
 
-/** The ndarray that callbacks and callers see: a view of the tensor's elements. */
+/** Makes the ndarray that callbacks and callers see: a view of the tensor's elements. */
 export function toNdArray(tensor: Tensor): NdArray<Elements> {
   return viewOf(tensor.elements, tensor.shape);
 }
 
-/** True for anything made by the `ndarray` package, whichever copy of it. */
+/** True for any object made by the `ndarray` package, also by another copy of it. */
 export function isNdArray(value: unknown): value is NdArray<Elements> {
   if (typeof value !== "object" || value === null) return false;
   const candidate = value as Partial<NdArray>;
@@ -21,7 +21,7 @@ export function isNdArray(value: unknown): value is NdArray<Elements> {
   );
 }
 
-/** The elements of an ndarray in row-major order: a view when they already lie so, else a copy. */
+/** The elements of an ndarray in row-major order: a view if they are already stored in that order, else a copy. */
 export function contiguousElements(array: NdArray<Elements>): Elements {
   const { data, shape, stride, offset } = array;
   const size = shape.reduce((product, dim) => product * dim, 1);
@@ -44,7 +44,7 @@ function isRowMajor(shape: readonly number[], stride: readonly number[]): boolea
   return true;
 }
 
-/** Strides of the user's making may reach beyond the elements. */
+/** Checks that strides stay within the elements, because users can set any strides. */
 function assertInside(
   length: number,
   shape: readonly number[],
@@ -66,7 +66,7 @@ function assertInside(
   );
 }
 
-/** Walks the axes like an odometer: the last turns fastest. */
+/** Walks the axes like an odometer: the last one changes fastest. */
 function gather(
   data: Float32Array,
   shape: readonly number[],
@@ -75,7 +75,7 @@ function gather(
   size: number,
 ): Elements {
   assertInside(data.length, shape, stride, offset);
-  // A subclass of Uint8Array, as Buffer is one, may not be made with `new`.
+  // A subclass of Uint8Array, such as Buffer, may not support `new`.
   const like = (data as unknown) instanceof Uint8Array ? Uint8Array : data.constructor;
   const out = Array.isArray(data) ? new Array(size) : new (like as Float32ArrayConstructor)(size);
   const index = new Array<number>(shape.length).fill(0);

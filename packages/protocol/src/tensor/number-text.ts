@@ -1,6 +1,6 @@
 /**
- * A double as Triton prints it: whole numbers end in `.0`, the exponent has no plus, and `NaN`, `Infinity` and
- * `-Infinity` stand as they are.
+ * Formats a double as Triton does: whole numbers end in `.0`, the exponent has no plus, and `NaN`, `Infinity` and
+ * `-Infinity` are written as such.
  */
 export function doubleText(value: number): string {
   if (Number.isInteger(value)) {
@@ -12,7 +12,7 @@ export function doubleText(value: number): string {
   return text.includes("+") ? text.replace("+", "") : text;
 }
 
-/** A number of which only the value is known: whole numbers are integers. */
+/** Formats a number without a known type: whole numbers are integers. */
 export function numberText(value: number | bigint): string {
   return typeof value === "bigint" || Number.isSafeInteger(value) ? String(value) : doubleText(value);
 }

@@ -1,4 +1,4 @@
-/** Names of request parameters to which the protocol gives a meaning, beside those that begin with `triton_`. */
+/** Names of request parameters that have a meaning in the protocol, besides those that begin with `triton_`. */
 const RESERVED: ReadonlySet<string> = new Set([
   "sequence_id",
   "sequence_start",
@@ -9,7 +9,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   "binary_data_output",
 ]);
 
-/** True for a name that no parameter of a user's own may have. */
+/** True for a name that the protocol reserves, so that users cannot give it to their parameters. */
 export function isReservedParameter(name: string): boolean {
   return RESERVED.has(name) || name.startsWith("triton_");
 }

@@ -1,16 +1,16 @@
 import { TritonError } from "../errors/triton-error.js";
 
-/** Dimensions of a tensor, outermost first. In a specification -1 stands for any size. */
+/** Dimensions of a tensor, outermost first. In a specification -1 means any size. */
 export type Shape = readonly number[];
 
-/** `[-1,16]`: the form that Triton's error texts use. */
+/** Formats a shape as `[-1,16]`, the form of Triton's error texts. */
 export function shapeToString(shape: Shape): string {
   return `[${shape.join(",")}]`;
 }
 
 /**
- * Dimensions off the wire as a shape. A dimension beyond 2^53 stays a bigint in it, so that texts name it with all of
- * its digits. No tensor can have it: {@link elementCount} refuses it.
+ * Converts dimensions from the wire to a shape. A dimension beyond 2^53 stays a bigint, so that error texts show all of
+ * its digits. No tensor can have such a dimension: {@link elementCount} refuses it.
  */
 export function wireShape(dims: readonly (number | bigint)[]): Shape {
   return (dims.some((dim) => typeof dim === "bigint") ? dims.map(narrow) : dims) as Shape;
@@ -32,8 +32,8 @@ export function wrappedElementCount(shape: Shape): bigint {
 /**
  * Number of elements of a tensor of this shape; 1 for a scalar `[]`.
  *
- * @throws TritonError INVALID_ARG when a dimension is not a non-negative integer, or when the product is
- * more than a number can count exactly.
+ * @throws TritonError INVALID_ARG if a dimension is not a non-negative integer, or the product is too large for an
+ * exact number.
  */
 export function elementCount(shape: Shape): number {
   let count = 1;
@@ -55,7 +55,7 @@ export function elementCount(shape: Shape): number {
   return count;
 }
 
-/** True when both shapes have the same dimensions, from axis `from` on. */
+/** True if both shapes have the same dimensions, starting at axis `from`. */
 export function sameShape(a: Shape, b: Shape, from = 0): boolean {
   if (a.length !== b.length) return false;
   for (let i = from; i < a.length; i++) if (a[i] !== b[i]) return false;
@@ -63,9 +63,9 @@ export function sameShape(a: Shape, b: Shape, from = 0): boolean {
 }
 
 /**
- * True when `shape` is one of those that `spec` describes, -1 in `spec` standing for any size.
+ * True if `shape` matches `spec`, in which -1 means any size.
  *
- * @param from axis of `shape` that the first of `spec` is compared with
+ * @param from axis of `shape` to which the first axis of `spec` corresponds
  */
 export function matchesShape(spec: Shape, shape: Shape, from = 0): boolean {
   if (spec.length + from !== shape.length) return false;

@@ -10,9 +10,9 @@ import {
 import type { Shape } from "./shape.js";
 
 /**
- * A tensor inside the library: contiguous, row-major, little-endian. It is made from what is at hand (bytes
- * off a socket, or elements from a program) and turned into the other form when that is first asked for.
- * Making one checks nothing and copies nothing; the request validation and the output checks do the checking.
+ * A tensor inside the library: contiguous, row-major, little-endian. It is made from bytes off a socket, or from
+ * elements of a program. It is converted to the other form at the first access. Making one checks and copies nothing:
+ * the request validation and the output checks do the checking.
  */
 export class Tensor {
   #bytes: Uint8Array | undefined;
@@ -38,7 +38,7 @@ export class Tensor {
     return new Tensor(datatype, shape, undefined, elements);
   }
 
-  /** Same memory, another shape. The caller sees to it that the number of elements is the same. */
+  /** A tensor over the same memory with another shape. The caller ensures that the number of elements is the same. */
   reshaped(shape: Shape): Tensor {
     return new Tensor(this.datatype, shape, this.#bytes, this.#elements);
   }
@@ -54,15 +54,15 @@ export class Tensor {
     return this.#bytes;
   }
 
-  /** True when the elements are at hand as such, so that asking for them costs nothing. */
+  /** True if the elements are already present, so that reading them costs nothing. */
   get hasElements(): boolean {
     return this.#elements !== undefined;
   }
 
   /**
-   * The elements: a view of the bytes where their alignment allows it, a copy otherwise.
+   * The elements: a view of the bytes if their alignment allows it, otherwise a copy.
    *
-   * @throws TritonError INVALID_ARG when the bytes are not whole elements.
+   * @throws TritonError INVALID_ARG if the bytes do not make up whole elements.
    */
   get elements(): Elements {
     this.#elements ??=
@@ -70,7 +70,7 @@ export class Tensor {
     return this.#elements;
   }
 
-  /** Bytes that this tensor holds on to, in whichever form it has. */
+  /** Size in bytes of the memory that this tensor holds, in either form. */
   get byteLength(): number {
     if (this.#bytes !== undefined) return this.#bytes.byteLength;
     const elements = this.#elements!;
@@ -89,7 +89,7 @@ function alignedView(datatype: Exclude<DataType, "BYTES">, bytes: Uint8Array): T
       },
     );
   }
-  // `slice` of a Buffer would be another view: a new array is a copy whatever `bytes` is.
+  // `slice` of a Buffer would be another view. A new array is a copy, whatever the class of `bytes`.
   const aligned = bytes.byteOffset % size === 0 ? bytes : new Uint8Array(bytes);
   return new (typedArrayFor(datatype))(aligned.buffer, aligned.byteOffset, aligned.byteLength / size);
 }

@@ -7,8 +7,9 @@ import type { Shape } from "./shape.js";
 type ViewClass = new (elements: Elements, ...numbers: number[]) => NdArray<Elements>;
 
 /**
- * The classes by the constructor of their elements, then by number of dimensions; null where one is not made as expected.
- * `ndarray()` finds out each time what kind of elements it was given, which takes ten times as long as making the array.
+ * The classes by the constructor of their elements, then by number of dimensions; null if the class does not make the
+ * expected array. `ndarray()` determines the kind of its elements at each call, which takes ten times as long as making
+ * the array.
  */
 const classes = new Map<unknown, (ViewClass | null)[]>();
 for (const name of ["Int8", "Int16", "Int32", "Uint8", "Uint16", "Uint32", "Float32", "Float64"] as const) {
@@ -28,7 +29,7 @@ export function viewOf(elements: Elements, shape: Shape): NdArray<Elements> {
   return view;
 }
 
-/** The package generates code; where that is forbidden, an array without generated code takes its place. */
+/** Makes an ndarray with the package. Where generated code is forbidden, makes an array without it. */
 function byPackage(elements: Elements, shape: Shape): NdArray<Elements> {
   try {
     return ndarray<Elements>(elements, shape as number[]);
@@ -50,7 +51,7 @@ function make(View: ViewClass, elements: Elements, shape: Shape): NdArray<Elemen
   return new View(elements, ...shape, ...strides, 0);
 }
 
-/** The class of an ndarray, if that makes another one like it. */
+/** The class of an ndarray, if it makes another ndarray with equal members. */
 function classOf(view: NdArray<Elements>): ViewClass | null {
   const View = view.constructor as ViewClass;
   const { data, shape, stride, offset } = view;

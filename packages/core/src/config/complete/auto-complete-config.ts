@@ -10,12 +10,12 @@ import {
 import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "../schema/defaults.js";
 import { keyList } from "../schema/key-list.js";
 
-/** A tensor as `autoCompleteConfig` of a model adds it. */
+/** A tensor that the `autoCompleteConfig` of a model adds. */
 export interface AutoCompleteTensor {
   readonly name: string;
-  /** Of the v2 protocol (`FP32`), or as in a configuration (`TYPE_FP32`). */
+  /** Data type of the v2 protocol (`FP32`), or as in a configuration (`TYPE_FP32`). */
   readonly dataType: string;
-  /** Without the batch axis when the model batches; -1 for any size. */
+  /** Dimensions without the batch axis if the model batches; -1 for any size. */
   readonly dims: readonly number[];
   /** Whether requests may leave the tensor out. Inputs only. */
   readonly optional?: boolean;
@@ -25,8 +25,8 @@ const INPUT_KEYS = keyList<AutoCompleteTensor>({ name: true, dataType: true, dim
 const OUTPUT_KEYS = INPUT_KEYS.filter((key) => key !== "optional");
 
 /**
- * The configuration of a model while the model completes it: what is written stands, and what contradicts it is an
- * error. Every error is a TritonError INTERNAL, with the words of Triton's Python backend.
+ * The configuration of a model while the model completes it. Written fields stay as they are, and contradicting them is
+ * an error. Every error is a TritonError INTERNAL, with the text of Triton's Python backend.
  *
  * @example
  * ```ts
@@ -45,13 +45,13 @@ export class AutoCompleteConfig {
     this.#config = structuredClone(prepared);
   }
 
-  /** What has become of the configuration. */
+  /** The configuration as completed so far. */
   get config(): ModelConfig {
     return structuredClone(this.#config);
   }
 
   /**
-   * Sets the most rows of a batch.
+   * Sets the largest number of rows in a batch.
    *
    * @throws TritonError when a larger one is written
    */
@@ -67,7 +67,7 @@ export class AutoCompleteConfig {
   }
 
   /**
-   * Batches dynamically, with what is written about that.
+   * Enables dynamic batching, with the written settings if there are any.
    *
    * @throws TritonError when another scheduler is written
    */
@@ -82,7 +82,7 @@ export class AutoCompleteConfig {
     this.#config.dynamicBatching ??= defaultDynamicBatching();
   }
 
-  /** Adds an input, or what is missing of one that is written. @throws TritonError when it contradicts that one */
+  /** Adds an input, or fills the missing fields of a written one. @throws TritonError when it contradicts that one */
   addInput(tensor: AutoCompleteTensor): void {
     this.#check(tensor, "input", INPUT_KEYS);
     const { name, optional } = tensor;
@@ -98,13 +98,13 @@ export class AutoCompleteConfig {
     input.optional = optional;
   }
 
-  /** Adds an output, or what is missing of one that is written. @throws TritonError when it contradicts that one */
+  /** Adds an output, or fills the missing fields of a written one. @throws TritonError when it contradicts that one */
   addOutput(tensor: Omit<AutoCompleteTensor, "optional">): void {
     this.#check(tensor, "output", OUTPUT_KEYS);
     this.#complete(this.#config.output, tensor, "output", emptyModelOutput);
   }
 
-  /** Says whether a request may have any number of responses. @throws TritonError when the opposite is written */
+  /** Sets whether a request may have any number of responses. @throws TritonError when the opposite is written */
   setModelTransactionPolicy(policy: { readonly decoupled?: boolean }): void {
     const { modelTransactionPolicy: written, name } = this.#config;
     if (Object.keys(policy).some((key) => key !== "decoupled")) {
@@ -181,7 +181,7 @@ export const COMPLETION_METHODS = keyList<Pick<AutoCompleteConfig, CompletionMet
 });
 
 /**
- * Calls a method with an argument that comes from a model, whatever it is.
+ * Calls a method with an argument from a model. The argument may be any value.
  *
  * @throws TritonError INTERNAL, as the method itself
  */
@@ -190,7 +190,7 @@ export function completeBy(config: AutoCompleteConfig, method: CompletionMethod,
   Reflect.apply(complete, config, [argument]);
 }
 
-/** A truth value as Triton's Python backend writes it. */
+/** Writes a boolean as Triton's Python backend does. */
 function python(value: boolean): string {
   return value ? "True" : "False";
 }

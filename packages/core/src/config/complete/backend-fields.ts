@@ -2,7 +2,9 @@ import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 
 import { ENSEMBLE_PLATFORM } from "../validation/validate-ensemble.js";
 
-/** A kind of model file: its backend, its platform, its name, and whether that is of a file or a directory. */
+/**
+ * A kind of model file: its backend, its platform, its name, and whether that name belongs to a file or a directory.
+ */
 interface FileKind {
   readonly backend: string;
   readonly platform: string;
@@ -10,7 +12,7 @@ interface FileKind {
   readonly only?: "file" | "directory";
 }
 
-/** In the order in which Triton looks: the first that matches decides. */
+/** The kinds in Triton's order. The first one that matches decides. */
 const FILE_KINDS: readonly FileKind[] = [
   { backend: "tensorflow", platform: "tensorflow_graphdef", filename: "model.graphdef", only: "file" },
   {
@@ -24,7 +26,7 @@ const FILE_KINDS: readonly FileKind[] = [
   { backend: "openvino", platform: "", filename: "model.xml" },
   { backend: "pytorch", platform: "pytorch_libtorch", filename: "model.pt", only: "file" },
   { backend: "python", platform: "", filename: "model.py" },
-  // Ours: Triton has none of these.
+  // Kinds of this library, which Triton does not have.
   { backend: "tensorflow", platform: "tensorflow_tfjs", filename: "model.json", only: "file" },
   { backend: "javascript", platform: "", filename: "model.js", only: "file" },
   { backend: "javascript", platform: "", filename: "model.mjs", only: "file" },
@@ -35,8 +37,8 @@ const FILE_KINDS: readonly FileKind[] = [
  * Fills `backend`, `platform` and `default_model_filename` from each other, from the names of the files in the first
  * version directory, or from a model name of the form `model.<backend>`.
  *
- * @param files names in the version directory; those of directories may end in `/`
- * @throws TritonError INVALID_ARG when nothing tells which backend runs the model
+ * @param files names in the version directory; names of directories may end in `/`
+ * @throws TritonError INVALID_ARG when the backend of the model cannot be determined
  */
 export function fillBackendFields(config: ModelConfig, files: readonly string[]): ModelConfig {
   const { backend, platform, defaultModelFilename, name } = config;
@@ -76,7 +78,7 @@ function tells(kind: FileKind, config: ModelConfig, files: readonly string[]): b
 
 function kindOfBackend(config: ModelConfig, files: readonly string[]): FileKind | undefined {
   const kinds = FILE_KINDS.filter(({ backend }) => backend === config.backend);
-  // Only some have more than one.
+  // Only some backends have more than one kind of file.
   return kinds.length < 2 ? kinds[0] : kinds.find((kind) => tells(kind, config, files));
 }
 
@@ -86,13 +88,13 @@ function isThere({ filename, only }: FileKind, files: readonly string[]): boolea
   return isFile || (isDirectory && only !== "file");
 }
 
-/** What is wrong with the backend and the platform of a configuration, with Triton's texts. */
+/** Lists problems with the backend and the platform of a configuration, with Triton's texts. */
 export function backendProblems({ name, backend, platform }: ModelConfig): string[] {
   if (backend === "" && platform !== ENSEMBLE_PLATFORM) {
     return [`unexpected platform type '${platform}' for ${name}`];
   }
   const platforms = FILE_KINDS.filter((kind) => kind.backend === backend && kind.platform !== "");
-  // A backend that Triton does not know takes any platform, and an ensemble's faults are told elsewhere.
+  // A backend unknown to Triton accepts any platform. Problems of an ensemble are reported elsewhere.
   return platforms.length === 0 ||
     platform === ENSEMBLE_PLATFORM ||
     platforms.some((kind) => kind.platform === platform)

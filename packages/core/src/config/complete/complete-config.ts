@@ -12,27 +12,27 @@ import { completeInstanceGroups } from "./instance-groups.js";
 import { checkOnnxTensors, completeFromFile, type FileDescription } from "./onnx.js";
 import { withDefaults } from "./prepare-config.js";
 
-/** What the server says about completion. */
+/** Settings of the server that affect completion. */
 export interface CompleteOptions {
   /** Whether the model may complete its configuration. */
   readonly autoComplete: boolean;
-  /** Largest batch of a model that can batch and does not say how much. @default 4, as Triton's */
+  /** Largest batch of a model that can batch but gives no size. @default 4, as Triton's */
   readonly defaultMaxBatchSize?: number;
-  /** Whether somebody wrote a configuration at all. @default true */
+  /** Whether a configuration was written at all. @default true */
   readonly isWritten?: boolean;
-  /** @default those of the machine */
+  /** GPUs that instance groups may name. @default the GPUs of the machine */
   readonly gpus?: Gpus;
-  /** Told what was filled in and may surprise. */
+  /** Called with a text for each filled-in value that may be unexpected. */
   readonly warn?: (text: string) => void;
 }
 
 /**
- * Completes a prepared configuration with what the model itself says, and checks all of it: what Triton does when it
- * creates the model.
+ * Completes a prepared configuration from the model itself, and checks the result, as Triton does when it creates the
+ * model.
  *
- * @param model what the model file says, or what `autoCompleteConfig` of a JavaScript model made of the prepared
- * configuration; undefined for a model that says nothing
- * @throws TritonError with one line for each thing that is wrong, Triton's text of the first one first
+ * @param model description from the model file, or the result of `autoCompleteConfig` of a JavaScript model for the
+ * prepared configuration; undefined for a model that does not describe itself
+ * @throws TritonError with one line for each problem, in Triton's order: the first line is the one that Triton reports
  */
 export function completeConfig(
   prepared: ModelConfig,

@@ -3,12 +3,10 @@ import type { Gpus } from "../placement/gpus.js";
 import { normalizeInstanceGroups } from "../placement/instance-groups.js";
 import { defaultInstanceGroup } from "../schema/defaults.js";
 
-/** Backends of which Triton runs two instances on the CPU unless told otherwise. */
+/** Backends of which Triton runs two instances on the CPU by default. */
 const TWO_INSTANCES: ReadonlySet<string> = new Set(["onnxruntime", "tensorflow"]);
 
-/**
- * Gives each instance group its name, kind and count, and makes one where there is none.
- */
+/** Gives each instance group its name, kind and count. Makes one group if there is none. */
 export function completeInstanceGroups(config: ModelConfig, gpus: Gpus): ModelConfig {
   if (config.ensembleScheduling !== undefined) return config;
   const written =

@@ -20,20 +20,20 @@ export interface FileDescription {
   readonly outputs: readonly DescribedTensor[];
 }
 
-/** What completion from a file depends on beside the file. */
+/** Inputs of the completion from a file, besides the file. */
 export interface FileCompletionOptions {
   readonly defaultMaxBatchSize?: number;
   readonly warn?: (text: string) => void;
 }
 
-/** Largest batch of a model whose configuration does not say: Triton's. */
+/** Triton's largest batch of a model whose configuration gives none. */
 const TRITON_DEFAULT_MAX_BATCH_SIZE = 4;
 
 /**
- * Completes a configuration from a model file by the rules of Triton's onnxruntime backend. With inputs and outputs
- * written nothing is. Otherwise, if the first dimension of every tensor is variable, the model batches: by the
- * default size when none is written, and dynamically unless another scheduler is. What is missing of inputs and
- * outputs comes from the file; scalars and tensors of unknown rank have dims [1].
+ * Completes a configuration from a model file by the rules of Triton's onnxruntime backend. If both inputs and outputs
+ * are written, nothing is completed. Otherwise the model batches if the first dimension of every tensor is variable:
+ * with the default size unless one is written, and dynamically unless another scheduler is written. Missing inputs and
+ * outputs are taken from the file. Scalars and tensors of unknown rank get dims [1].
  *
  * @throws TritonError INVALID_ARG when a batch size is written for a model that cannot batch
  */
@@ -78,7 +78,7 @@ export function completeFromFile(
     return configDims(spec, completed.maxBatchSize);
   };
   if (!hasInputs) {
-    // Tensors that the sequence batcher makes are no inputs of requests.
+    // Tensors that the sequence batcher makes are not inputs of requests.
     const own = new Set(sequenceTensors(config.sequenceBatching).inputs);
     completed.input = file.inputs
       .filter(({ name }) => !own.has(name))
@@ -93,7 +93,7 @@ export function completeFromFile(
   return completed;
 }
 
-/** A configuration has no tensor without dims: one that has none beside the batch axis is shown as [1]. */
+/** A configuration has no tensor without dims. A tensor that has no dims besides the batch axis is shown as [1]. */
 function configDims({ name, dtype, shape }: TensorSpec, maxBatchSize: number) {
   const dims = configurable(maxBatchSize > 0 ? shape.slice(1) : shape);
   const dataType = toConfigDataType(dtype);
@@ -103,16 +103,21 @@ function configDims({ name, dtype, shape }: TensorSpec, maxBatchSize: number) {
     : { name, dataType, dims: [1] };
 }
 
-/** A configuration has no dimensions of 0, which a tensor that is always empty has in its file. */
+/**
+ * Removes dimensions of 0, which a configuration cannot express. The file has them for tensors that are always empty.
+ */
 function configurable(shape: Shape): number[] {
   return shape.map((dim) => (dim === 0 ? -1 : dim));
 }
 
-/** What in a completed configuration contradicts the model file, with the texts of Triton's onnxruntime backend. */
+/**
+ * Lists contradictions between a completed configuration and the model file, with the texts of Triton's onnxruntime
+ * backend.
+ */
 export function checkOnnxTensors(config: ModelConfig, file: FileDescription): string[] {
   const model = config.name;
   const own = sequenceTensors(config.sequenceBatching);
-  // An optional input stands for an initializer, which a session does not count as an input.
+  // An optional input replaces an initializer, which a session does not count as an input.
   const expected =
     config.input.filter(({ optional }) => !optional).length +
     config.batchInput.flatMap(({ targetName }) => targetName).length +
@@ -178,14 +183,16 @@ function tensorProblems(
             `input '${name}', model provides ${shapeToString(shape)}`,
         ];
   }
-  // Whatever is configured of a tensor of unknown rank may be what the model takes.
+  // The model may accept any configured dims of a tensor of unknown rank.
   if (spec.rankUnknown) return [];
   const dims = tensor.reshape?.shape ?? tensor.dims;
   if (shape.length === 0 && maxBatchSize === 0) return scalarProblems(model, name, dims);
   return shapeProblems(`model '${model}', tensor '${name}'`, shape, dims, maxBatchSize, kind === "output");
 }
 
-/** A configuration has no tensors without dims: ones stand for those of a scalar. */
+/**
+ * Checks that the dims of a scalar are ones. A configuration has no tensor without dims, so ones represent a scalar.
+ */
 function scalarProblems(model: string, name: string, dims: readonly number[]): string[] {
   if (dims.every((dim) => dim === 1)) return [];
   return [
@@ -194,7 +201,10 @@ function scalarProblems(model: string, name: string, dims: readonly number[]): s
   ];
 }
 
-/** An input may be narrower than the file allows; an output must say what the file says. */
+/**
+ * Checks dims against the file. An input may be narrower than the file allows. An output must have the shape of the
+ * file.
+ */
 function shapeProblems(
   label: string,
   shape: Shape,

@@ -5,25 +5,29 @@ import { validateModelConfig } from "../validation/validate-model-config.js";
 import { validateModelIo } from "../validation/validate-model-io.js";
 import { fillBackendFields } from "./backend-fields.js";
 
-/** What a model's directory says about its configuration. */
+/** Facts about a model's directory that its configuration depends on. */
 export interface ConfigSource {
-  /** Name of the directory, which is the model's name. */
+  /** Name of the directory, which is the name of the model. */
   readonly modelName: string;
-  /** Names of what is in the first version directory; those of directories may end in `/`. Empty without one. */
+  /**
+   * Names of the entries in the first version directory. Names of directories may end in `/`. Empty without such a
+   * directory.
+   */
   readonly versionFiles: readonly string[];
-  /** Whether the model may complete its configuration; without that its tensors must be complete as written. */
+  /** Whether the model may complete its configuration. If not, its tensors must be complete as written. */
   readonly autoComplete: boolean;
-  /** Names of the repository agents that there are. @default none */
+  /** Names of the registered repository agents. @default none */
   readonly agents?: readonly string[];
 }
 
 /**
- * Completes a configuration as far as that goes without opening the model, and checks it: what Triton does while it
- * reads a repository. Name, backend, platform, file name, version policy, preferred batch sizes and the like are
- * filled in; instance groups and tensors are not.
+ * Completes a configuration as far as possible without opening the model, and checks it, as Triton does while it reads
+ * a repository. It fills name, backend, platform, file name, version policy, preferred batch sizes and the like. It
+ * does not fill instance groups and tensors.
  *
- * @param written what config.pbtxt or the load request says; undefined without either
- * @throws TritonError INVALID_ARG with one line for each thing that is wrong, Triton's text of the first one first
+ * @param written configuration from config.pbtxt or the load request; undefined without either
+ * @throws TritonError INVALID_ARG with one line for each problem, in Triton's order: the first line is the one that
+ * Triton reports
  */
 export function prepareConfig(written: ModelConfig | undefined, source: ConfigSource): ModelConfig {
   const config = structuredClone(written ?? emptyConfig());
@@ -44,14 +48,14 @@ export function prepareConfig(written: ModelConfig | undefined, source: ConfigSo
   return prepared;
 }
 
-/** Fills what follows from other fields, and what Triton shows of fields that nobody wrote. */
+/** Fills fields that follow from others, and fields that Triton shows with a default. */
 export function withDefaults(config: ModelConfig): ModelConfig {
   const normal: ModelConfig = {
     ...normalizeConfig(config),
     versionPolicy: config.versionPolicy ?? { latest: { numVersions: 1 } },
   };
   if (config.ensembleScheduling !== undefined) {
-    // Its members decide whether it is decoupled, whatever is written.
+    // Its members decide whether an ensemble is decoupled, whatever is written.
     return { ...normal, modelTransactionPolicy: { decoupled: false } };
   }
   const defaults = defaultOptimization();
@@ -60,7 +64,7 @@ export function withDefaults(config: ModelConfig): ModelConfig {
   return normal;
 }
 
-/** What is wrong with the repository agents that a configuration names. */
+/** Lists repository agents that a configuration names but that are not registered. */
 export function agentProblems(
   { modelRepositoryAgents }: ModelConfig,
   known: readonly string[] = [],

@@ -8,7 +8,10 @@ import {
 
 type BatchTensors = Pick<ModelConfig, "batchInput" | "batchOutput">;
 
-/** Those of the specifications that are Triton's, as its configuration has them. */
+/**
+ * Batch inputs and batch outputs of the specifications, as Triton's configuration has them. Kinds of this library are
+ * left out.
+ */
 export function batchTensorsOf(inputs: readonly TensorSpec[], outputs: readonly TensorSpec[]): BatchTensors {
   return {
     batchInput: inputs.flatMap(({ name, dtype, batchInput }) =>
@@ -31,7 +34,7 @@ export function batchTensorsOf(inputs: readonly TensorSpec[], outputs: readonly 
   };
 }
 
-/** What is wrong with the batch inputs and outputs of a configuration, in Triton's words. */
+/** Lists problems with the batch inputs and outputs of a configuration, in Triton's words. */
 export function batchTensorProblems(config: ModelConfig): string[] {
   const inputs = new Set(config.input.map(({ name }) => name));
   const outputs = new Set(config.output.map(({ name }) => name));

@@ -1,12 +1,12 @@
 import { keyList } from "../schema/key-list.js";
-/** One model of an ensemble, as `bindEnsemble` takes it. */
+/** One step of an ensemble: a model and its connections. Part of the options of `bindEnsemble`. */
 export interface EnsembleStep {
   readonly modelName: string;
-  /** @default the highest version that is ready */
+  /** Version of the model. @default the highest version that is ready */
   readonly modelVersion?: number;
-  /** For each input of the model the tensor of the ensemble that it gets. */
+  /** Tensor of the ensemble that each input of the model gets, by input name. */
   readonly inputMap: Readonly<Record<string, string>>;
-  /** For outputs of the model the tensor of the ensemble that each becomes. */
+  /** Tensor of the ensemble that each output of the model becomes, by output name. */
   readonly outputMap: Readonly<Record<string, string>>;
 }
 
@@ -14,20 +14,20 @@ export interface EnsembleStep {
 export interface EnsembleOptions {
   /** Whether tensors have a leading batch axis. @default true */
   readonly batching?: boolean;
-  /** Most rows in one request; no more than any of its members takes. @default 4 */
+  /** Largest number of rows in one request, at most that of any member. @default 4 */
   readonly maxBatchSize?: number;
   /** Whether equal requests are answered from the cache of `new Triton({ responseCache })`. @default false */
   readonly responseCache?: boolean;
   /**
-   * Most requests that one step may have under way, over all requests of the ensemble. A decoupled model waits
-   * while a step after it has that many. 0 for any number. @default 0
+   * Largest number of requests in flight in one step, over all requests of the ensemble. A decoupled model pauses while
+   * a step after it has reached the limit. 0 for no limit. @default 0
    */
   readonly maxInflightRequests?: number;
   /** Free text, shown in the configuration. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-/** Names of the options, to tell a misspelt one from a known one. */
+/** Names of the options, to detect misspelt ones. */
 export const ENSEMBLE_OPTION_KEYS = keyList<EnsembleOptions>({
   batching: true,
   maxBatchSize: true,

@@ -14,19 +14,19 @@ import type { ReadDataFile } from "../../files/data-file.js";
 
 import { stateProblems } from "../validation/validate-sequence-states.js";
 
-/** What sequences start with. */
+/** Initial states of sequences. */
 export interface InitialStates {
-  /** By name of the state's input, with the batch axis when the model has one. */
+  /** States by the name of the state's input, with the batch axis if the model has one. */
   readonly states: ReadonlyMap<string, Tensor>;
-  /** What is wrong with the data, with Triton's texts. */
+  /** Problems with the data, with Triton's texts. */
   readonly problems: readonly TritonError[];
 }
 
 /**
- * The states that a model's sequences start with: zeros (or empty strings) unless the configuration names a file.
- * Where Triton would leave memory as it is, because there is no `initial_state`, there are zeros too.
+ * Makes the initial states of a model's sequences: zeros (or empty strings) unless the configuration names a file. A
+ * state without `initial_state` starts with zeros too, where Triton would leave its memory uninitialized.
  *
- * @param readFile reads a `data_file`: a model repository has them in the model's folder `initial_state/`
+ * @param readFile reads a `data_file`; a model repository has these files in the model's folder `initial_state/`
  */
 export function initialStates(config: ModelConfig, readFile: ReadDataFile): InitialStates {
   const states = new Map<string, Tensor>();

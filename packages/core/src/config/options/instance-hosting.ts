@@ -13,17 +13,17 @@ export const HOSTING_OPTION_KEYS = keyList<InstanceHosting>({
   recycle: true,
 });
 
-/** What a place is started with. */
+/** Limits with which a worker or process is started. */
 export interface InstanceLimits {
   readonly heapLimitMb?: number | undefined;
-  /** Priority of a process, from -20 to 19; above 0 for less than others. */
+  /** Priority of a process, from -20 to 19. Above 0 it is lower than that of other processes. */
   readonly nice?: number | undefined;
 }
 
 /** Names of the options of recycling. */
 export const RECYCLE_OPTION_KEYS = keyList<RecycleOptions>({ afterRequests: true, aboveMemoryMb: true });
 
-/** What is wrong with the hosting of a group, given where it may run; `where` names it. */
+/** Lists problems with the hosting of a group, given its possible isolations. `where` names the group in the texts. */
 export function hostingProblems(
   where: string,
   hosting: InstanceHosting,

@@ -24,7 +24,7 @@ import { withTargetLatency } from "./target-latency.js";
 
 import { warmupData } from "./warmup-data.js";
 
-/** What `bind` knows about a model besides its options. */
+/** Inputs of `resolveConfig`: the options of `bind`, and what it knows about the model besides them. */
 export interface ResolveInput {
   readonly modelName: string;
   readonly inputs: readonly TensorSpec[];
@@ -32,18 +32,18 @@ export interface ResolveInput {
   readonly options: ModelOptions;
   readonly backend: string;
   readonly platform: string;
-  /** Whether batching is on when the options do not say. */
+  /** Whether batching is on by default. */
   readonly batchingByDefault: boolean;
   readonly decoupledByDefault: boolean;
-  /** Instances when the options do not say. */
+  /** Default number of instances. */
   readonly defaultInstanceCount: number;
-  /** GPUs that there are. @default those of the machine */
+  /** GPUs that instance groups may name. @default the GPUs of the machine */
   readonly gpus?: Gpus;
-  /** Fields of Triton's message that the options have no word for; they win. */
+  /** Fields of Triton's message that the options do not cover. They override the options. */
   readonly overrides?: Partial<ModelConfig>;
 }
 
-/** Turns specifications and options into the one form of a configuration. Checks nothing. */
+/** Turns specifications and options into a configuration. Checks nothing. */
 export function resolveConfig(source: ResolveInput): ModelConfig {
   const { modelName, options } = source;
   const batching = options.batching ?? source.batchingByDefault;
@@ -113,7 +113,7 @@ function warmup({ name, batchSize = 1, count = 1, inputs }: WarmupOptions): Mode
 
 function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
   const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...given } = options;
-  // Functions are no configuration: they stay with the batcher.
+  // Functions are not part of a configuration: they stay with the batcher.
   const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...triton } = given;
   const { targetLatencyMs: _targetLatencyMs, ...rest } = triton;
   const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
@@ -128,7 +128,7 @@ function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
   };
 }
 
-/** Fills what follows from other fields, as Triton does before it shows a configuration. */
+/** Fills fields that follow from others, as Triton does before it shows a configuration. */
 export function normalizeConfig(config: ModelConfig): ModelConfig {
   const batching = config.dynamicBatching;
   if (batching !== undefined && batching.preferredBatchSize.length === 0 && config.maxBatchSize > 0) {

@@ -8,18 +8,18 @@ import {
 import { ENSEMBLE_PLATFORM } from "../validation/validate-ensemble.js";
 import type { EnsembleOptions, EnsembleStep } from "./ensemble-options.js";
 
-/** What `bindEnsemble` knows about an ensemble. */
+/** Inputs of `resolveEnsemble`: the options of `bindEnsemble`. */
 export interface ResolveEnsembleInput {
   readonly modelName: string;
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
   readonly steps: readonly EnsembleStep[];
   readonly options: EnsembleOptions;
-  /** Fields of Triton's message; they win. */
+  /** Fields of Triton's message. They override the options. */
   readonly overrides?: Partial<ModelConfig>;
 }
 
-/** Turns specifications, steps and options into the one form of a configuration. Checks nothing. */
+/** Turns specifications, steps and options into a configuration. Checks nothing. */
 export function resolveEnsemble(source: ResolveEnsembleInput): ModelConfig {
   const { modelName: name, options } = source;
   const { optimization: _, ...empty } = emptyModelConfig();
@@ -54,14 +54,14 @@ export function resolveEnsemble(source: ResolveEnsembleInput): ModelConfig {
     parameters: Object.fromEntries(
       Object.entries(options.parameters ?? {}).map(([key, value]) => [key, { stringValue: value }]),
     ),
-    // Filled in once its members are there: an ensemble with a decoupled member is decoupled.
+    // Set once its members are known: an ensemble with a decoupled member is decoupled.
     modelTransactionPolicy: { decoupled: false },
   };
   if (options.responseCache) config.responseCache = { enable: true };
   return withoutDefaultLimit({ ...config, ...source.overrides });
 }
 
-/** A limit of 0 is none, and is not shown. */
+/** Removes a limit of 0, which means no limit and is not shown. */
 function withoutDefaultLimit(config: ModelConfig): ModelConfig {
   if (config.ensembleScheduling?.maxInflightRequests !== 0) return config;
   const { maxInflightRequests: _, ...ensembling } = config.ensembleScheduling;

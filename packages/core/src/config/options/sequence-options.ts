@@ -9,13 +9,13 @@ import { keyList } from "../schema/key-list.js";
 
 import { type SequenceStateOption, sequenceStateConfig } from "./sequence-state-options.js";
 
-/** A control tensor: its name, or name and data type. It is 0 for false and 1 for true. */
+/** A control tensor: its name, or its name and data type. 0 means false and 1 means true. */
 export type FlagControlOption =
   | string
   | { readonly name: string /** @default "INT32" */; readonly dtype?: "INT32" | "FP32" | "BOOL" };
 
 /**
- * How requests of one sequence (those with the same correlation id) are scheduled: all to one instance, one after
+ * How requests of one sequence (requests with the same correlation id) are scheduled: all to one instance, one after
  * the other.
  *
  * @example
@@ -25,26 +25,29 @@ export type FlagControlOption =
  */
 export interface SequenceOptions {
   /**
-   * `oldest`: the next requests of all sequences join in batches, in the order in which they came. `direct`: every
-   * sequence has a row of the batch for itself, and rows without a request are filled with null requests.
+   * `oldest`: the next requests of all sequences join in batches, in order of arrival. `direct`: every sequence has its
+   * own row of the batch, and rows without a request are filled with null requests.
    * @default "oldest", which needs no null requests
    */
   readonly strategy?: "oldest" | "direct";
-  /** Longest time between two requests of a sequence, in microseconds; then it is over. @default 1000000 */
+  /** Longest time between two requests of a sequence, in microseconds. Then the sequence ends. @default 1000000 */
   readonly maxSequenceIdleMicroseconds?: number;
-  /** Sequences that an instance works on at a time, `oldest` only; others wait. @default maxBatchSize */
+  /** Number of sequences that are active in an instance at a time, `oldest` only. Others wait. @default maxBatchSize */
   readonly maxCandidateSequences?: number;
-  /** Batch sizes worth cutting a batch for, `oldest` only. @default [maxBatchSize] */
+  /** Batch sizes at which a batch is cut before the delay ends, `oldest` only. @default [maxBatchSize] */
   readonly preferredBatchSize?: readonly number[];
-  /** Answer in the order in which requests reached the instance, `oldest` only. @default false */
+  /** Whether responses keep the order in which requests reached the instance, `oldest` only. @default false */
   readonly preserveOrdering?: boolean;
-  /** Longest time that a request waits for those of other sequences, in microseconds. @default 0 */
+  /** Longest time that a request waits for requests of other sequences, in microseconds. @default 0 */
   readonly maxQueueDelayMicroseconds?: number;
-  /** Part of the slots, from 0 to 1, worth running before the delay ends, `direct` only. @default 0: any */
+  /**
+   * Share of the slots, from 0 to 1, that must be filled for a batch to run before the delay ends, `direct` only.
+   * @default 0: any share
+   */
   readonly minimumSlotUtilization?: number;
   /** Whether the callback may return `RESCHEDULE` for a request, which then runs again. @default false */
   readonly iterative?: boolean;
-  /** Tensors that tell the model where in its sequence a request stands. @default none */
+  /** Tensors that tell the model about the position of a request in its sequence. @default none */
   readonly controls?: {
     readonly start?: FlagControlOption;
     readonly end?: FlagControlOption;
@@ -52,19 +55,19 @@ export interface SequenceOptions {
     readonly ready?: FlagControlOption;
     readonly correlationId?: {
       readonly name: string;
-      /** BYTES for ids that are strings. @default "UINT64" */
+      /** Data type of the correlation id; BYTES for ids that are strings. @default "UINT64" */
       readonly dtype?: Extract<DataType, "UINT64" | "INT64" | "UINT32" | "INT32" | "BYTES">;
     };
   };
   /**
-   * Tensors that the model gets back with the next request of the sequence, for models that cannot keep anything by
-   * themselves: ONNX files. A callback keeps what it likes with `sequenceStateConfig` instead.
+   * Tensors that the model gets back with the next request of the sequence, for models that cannot keep state by
+   * themselves, such as ONNX files. A callback keeps its state with `sequenceState` instead.
    * @default none
    */
   readonly states?: readonly SequenceStateOption[];
 }
 
-/** Names of the options, to tell a misspelt one from a known one. */
+/** Names of the options, to detect misspelt ones. */
 export const SEQUENCE_OPTION_KEYS = keyList<SequenceOptions>({
   strategy: true,
   maxSequenceIdleMicroseconds: true,

@@ -13,8 +13,8 @@ import { readFileNow } from "../../files/read-small-file.js";
 import { keyList } from "../schema/key-list.js";
 
 /**
- * A tensor that is kept between the requests of a sequence: what the model gives as `output` it gets as `input` with
- * the next request. Clients do not send it, and get it only when it is among the model's outputs too.
+ * A tensor that is kept between the requests of a sequence. The model's `output` becomes its `input` with the next
+ * request. Clients do not send the tensor. They receive it only if it is among the model's outputs too.
  *
  * @example
  * ```ts
@@ -24,23 +24,23 @@ import { keyList } from "../schema/key-list.js";
 export interface SequenceStateOption {
   /** Name of the model's input. */
   readonly input: string;
-  /** Name of the model's output. A response without it leaves the state as it was. */
+  /** Name of the model's output. A response without it leaves the state unchanged. */
   readonly output: string;
   readonly dtype: DataType;
-  /** Without the batch axis; -1 for a dimension that changes from request to request. */
+  /** Shape without the batch axis; -1 for a dimension that changes from request to request. */
   readonly shape: readonly number[];
   /**
-   * What a sequence starts with: an ndarray, a typed array or nested arrays.
-   * @default zeros, or empty strings, 1 long where `shape` has -1
+   * Initial state of a sequence: an ndarray, a typed array or nested arrays.
+   * @default zeros, or empty strings; dimensions of -1 become 1
    */
   readonly initial?: unknown;
-  /** The same from a file: the tensor in its wire form. */
+  /** File with the initial state in its wire form, instead of `initial`. */
   readonly initialFile?: { readonly path: string | URL; readonly shape: readonly number[] };
-  /** Triton's `use_same_buffer_for_input_output`; shown in the configuration, and of no consequence here. */
+  /** Triton's `use_same_buffer_for_input_output`. It is shown in the configuration, but has no effect here. */
   readonly useSameBufferForStateInputOutput?: boolean;
 }
 
-/** Names of the options, to tell a misspelt one from a known one. */
+/** Names of the options, to detect misspelt ones. */
 export const SEQUENCE_STATE_OPTION_KEYS = keyList<SequenceStateOption>({
   input: true,
   output: true,
@@ -51,7 +51,7 @@ export const SEQUENCE_STATE_OPTION_KEYS = keyList<SequenceStateOption>({
   useSameBufferForStateInputOutput: true,
 });
 
-/** Turns an option into Triton's message. A value is what a file would be, under the name of the input. */
+/** Turns an option into Triton's message. A value is treated like a file named after the input. */
 export function sequenceStateConfig(option: SequenceStateOption): SequenceStateTensor {
   const { input, output, dtype, shape, initial, initialFile } = option;
   const dataType = toConfigDataType(dtype);
@@ -70,7 +70,7 @@ export function sequenceStateConfig(option: SequenceStateOption): SequenceStateT
   };
 }
 
-/** What is wrong with the options themselves. */
+/** Lists problems with the options themselves. */
 export function sequenceStateProblems(options: readonly SequenceStateOption[]): string[] {
   return options.flatMap((option) => {
     if (option.initial === undefined) return [];
@@ -84,7 +84,7 @@ export function sequenceStateProblems(options: readonly SequenceStateOption[]): 
   });
 }
 
-/** Reads the initial states of options: values as they were given, files from their paths. */
+/** Reads the initial states of options: values as given, and files from their paths. */
 export function stateFilesOf(options: readonly SequenceStateOption[]): ReadDataFile {
   const values = options.filter(({ initial, initialFile }) => initial !== undefined && !initialFile);
   return (file) => {
@@ -99,7 +99,10 @@ function fileOf({ input, initialFile }: SequenceStateOption): string {
   return initialFile.path instanceof URL ? fileURLToPath(initialFile.path) : initialFile.path;
 }
 
-/** The value as a tensor, or why it is none. An error has the shape of the specification, to be checked further. */
+/**
+ * The value as a tensor, or the reason why it cannot become one. An error value has the shape of the specification, for
+ * further checks.
+ */
 function givenState({ input, dtype, shape, initial }: SequenceStateOption): Tensor | StateError {
   try {
     return tensorFromValue(initial, { what: `initial state '${input}'`, datatype: dtype, shape });

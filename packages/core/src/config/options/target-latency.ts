@@ -1,22 +1,22 @@
 import { isDecoupled, type ModelConfig } from "@tritonjs/protocol";
 
-/** Name of the parameter by which a model configuration asks for adaptive batching: Triton has no field for it. */
+/** Parameter of a model configuration that enables adaptive batching. Triton has no field for it. */
 const TARGET_LATENCY = "target_latency_ms";
 
-/** The latency that the batcher aims for, in milliseconds; undefined when it is not asked to. */
+/** Latency target of the batcher, in milliseconds. Undefined without a target. */
 export function targetLatencyMs(config: Pick<ModelConfig, "parameters">): number | undefined {
   const text = config.parameters[TARGET_LATENCY]?.stringValue;
   return text === undefined ? undefined : Number(text);
 }
 
-/** The configuration with a target, where there is one. */
+/** The configuration with its target, if there is one. */
 export function withTargetLatency(config: ModelConfig, milliseconds: number | undefined): ModelConfig {
   if (milliseconds === undefined) return config;
   const parameters = { ...config.parameters, [TARGET_LATENCY]: { stringValue: String(milliseconds) } };
   return { ...config, parameters };
 }
 
-/** What is wrong with the target of a configuration. */
+/** Lists problems with the target of a configuration. */
 export function targetLatencyProblems(config: ModelConfig): string[] {
   const target = targetLatencyMs(config);
   if (target === undefined) return [];

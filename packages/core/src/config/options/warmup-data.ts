@@ -2,7 +2,10 @@ import { sameShape, shapeToString, TritonError, tensorFromValue } from "@tritonj
 
 import type { WarmupInputOptions, WarmupOptions } from "./model-options.js";
 
-/** The data that a warmup sample gives an input, in its wire form; a text when it does not fit; undefined without any. */
+/**
+ * Data of a warm-up sample for an input, in its wire form. A text with the problem if it does not fit. Undefined
+ * without data.
+ */
 export function warmupData(
   sample: string,
   name: string,
@@ -16,14 +19,14 @@ export function warmupData(
     if (!sameShape(tensor.shape, shape)) {
       return `${what}: expected shape ${shapeToString(shape)}, got ${shapeToString(tensor.shape)}`;
     }
-    // What the caller does to it later changes nothing.
+    // A copy, so that later changes by the caller have no effect.
     return new Uint8Array(tensor.bytes);
   } catch (error) {
     return TritonError.from(error).message;
   }
 }
 
-/** What is wrong with the data of warmup samples. */
+/** Lists problems with the data of warm-up samples. */
 export function warmupDataProblems(samples: readonly WarmupOptions[] = []): string[] {
   return samples.flatMap(({ name, inputs }) =>
     Object.entries(inputs ?? {})

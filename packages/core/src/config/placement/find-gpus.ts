@@ -3,17 +3,17 @@ import { readdirSync } from "node:fs";
 
 /** GPUs that this process may use, or the reason why there are none. */
 export interface FoundGpus {
-  /** Undefined where there is no driver, empty where it has no GPU for this process. */
+  /** Undefined without a driver, empty if the driver has no GPU for this process. */
   readonly numbers: readonly number[] | undefined;
-  /** Absent when there are some. */
+  /** Why there are no GPUs. Absent if there are some. */
   readonly reason?: string;
 }
 
 const TIMEOUT_MS = 15_000;
 
 /**
- * Asks NVIDIA's `nvidia-smi` for the GPUs of this machine, and obeys `CUDA_VISIBLE_DEVICES`, as CUDA does. Where a Linux
- * machine has the driver's device files and no such program, as in small containers, the files tell.
+ * Lists the GPUs of this machine with NVIDIA's `nvidia-smi`, and obeys `CUDA_VISIBLE_DEVICES`, as CUDA does. In small
+ * Linux containers without that program, the driver's device files are counted instead.
  */
 export function findGpus(): FoundGpus {
   const { gpus, reason } = askDriver();
@@ -48,7 +48,7 @@ function askDriver(): Answer {
   return { gpus: undefined, reason: `nvidia-smi exited with ${status}: ${said || "no output"}` };
 }
 
-/** The lines `0, GPU-5a3f...`; undefined for anything else. */
+/** Parses lines of the form `0, GPU-5a3f...`. Undefined for any other text. */
 function readGpus(text: string): DriverGpu[] | undefined {
   const gpus: DriverGpu[] = [];
   for (const line of text.split("\n").filter((one) => one.trim() !== "")) {
@@ -81,18 +81,18 @@ function firstLine(text: string): string {
   );
 }
 
-/** A GPU as the driver tells of it. */
+/** A GPU as the driver reports it. */
 interface DriverGpu {
   readonly number: number;
-  /** `GPU-` and a UUID; empty where it is not known. */
+  /** `GPU-` and a UUID; empty if unknown. */
   readonly uuid: string;
 }
 
 /**
- * Numbers of the GPUs that CUDA shows a program: it counts those that `CUDA_VISIBLE_DEVICES` chooses anew, from 0, up to
- * the first entry that is none.
+ * Numbers of the GPUs that CUDA shows to a program. CUDA renumbers from 0 the GPUs that `CUDA_VISIBLE_DEVICES` selects,
+ * up to the first invalid entry.
  *
- * @param chosen numbers, or UUIDs and beginnings of them, with commas between
+ * @param chosen comma-separated numbers, UUIDs or prefixes of UUIDs
  */
 export function visibleGpus(all: readonly DriverGpu[], chosen: string | undefined): readonly number[] {
   if (chosen === undefined) return all.map(({ number }) => number);

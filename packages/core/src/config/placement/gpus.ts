@@ -1,28 +1,28 @@
 import { findGpus } from "./find-gpus.js";
 
-/** The GPUs that instances may be placed on. */
+/** The GPUs on which instances may be placed. */
 export interface Gpus {
-  /** Their numbers; undefined where nothing can run on any. */
+  /** Numbers of the GPUs. Undefined if no instance can run on a GPU. */
   readonly numbers: readonly number[] | undefined;
 }
 
-/** The GPUs that a program names; none for an empty list. */
+/** The GPUs that a program lists. An empty list means no GPU. */
 export function listedGpus(numbers: readonly number[]): Gpus {
   return { numbers: numbers.length === 0 ? undefined : numbers };
 }
 
-/** Takes what there is to say about the GPUs of a machine. */
+/** Receives messages about the GPUs of a machine. */
 export interface GpuLog {
   info(message: string): void;
   warning(message: string): void;
 }
 
-/** The GPUs of this machine, looked for when they are first asked for: that starts a program of the driver. */
+/** The GPUs of this machine. They are looked up at the first access, which starts a program of the driver. */
 export class MachineGpus implements Gpus {
   readonly #log: GpuLog | undefined;
   #found: { readonly numbers: readonly number[] | undefined } | undefined;
 
-  /** @param log is told once what was found, or why nothing was */
+  /** @param log gets one message: the GPUs that were found, or why none was found */
   constructor(log?: GpuLog) {
     this.#log = log;
   }

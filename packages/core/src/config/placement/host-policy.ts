@@ -1,19 +1,19 @@
 import type { PlannedInstance } from "./instances.js";
 
-/** What Triton's `--host-policy` sets for the instances that name it, as far as Node can. */
+/** Settings of Triton's `--host-policy` for the instances that name it, as far as Node can apply them. */
 export interface HostPolicy {
-  /** Priority of the instance's process: 1 to 19 for less than others. For isolation `process`. @default 0 */
+  /** Priority of the instance's process: 1 to 19 for less than others. For isolation `process` only. @default 0 */
   readonly nice?: number;
-  /** Triton's `numa-node`: accepted and not applied, because Node cannot bind memory. */
+  /** Triton's `numa-node`. Accepted but not applied, because Node cannot bind memory. */
   readonly numaNode?: number;
-  /** Triton's `cpu-cores`, `a-b`: accepted and not applied, because Node cannot bind threads to cores. */
+  /** Triton's `cpu-cores`, `a-b`. Accepted but not applied, because Node cannot bind threads to cores. */
   readonly cpuCores?: string;
 }
 
 /** Host policies by name. */
 export type HostPolicies = Readonly<Record<string, HostPolicy>>;
 
-/** The policy of an instance: the one that its group names, or that of its device. */
+/** The policy of an instance: the one that its group names, or the one of its device. */
 export function hostPolicyOf(
   { kind, deviceId, group }: PlannedInstance,
   policies: HostPolicies,
@@ -22,7 +22,7 @@ export function hostPolicyOf(
   return policies[group.hostPolicy === "" ? ofDevice : group.hostPolicy];
 }
 
-/** What of the policies cannot be applied, a line each, and how it can be had all the same. */
+/** Lists settings of the policies that cannot be applied, one per line, each with an alternative. */
 export function hostPolicyWarnings(policies: HostPolicies): string[] {
   return Object.entries(policies).flatMap(([name, { numaNode, cpuCores }]) => [
     ...(numaNode === undefined

@@ -4,7 +4,7 @@ import type { InstanceGroupOptions, ModelOptions } from "../options/model-option
 import { defaultInstanceGroup } from "../schema/defaults.js";
 import type { Gpus } from "./gpus.js";
 
-/** The groups that options ask for; one of `defaultCount` instances on the CPU when they say nothing. */
+/** The groups that options ask for. Without any, one group of `defaultCount` instances on the CPU. */
 export function instanceGroups(
   modelName: string,
   groups: ModelOptions["instanceGroup"],
@@ -49,8 +49,8 @@ function hostingOf(group: InstanceGroupOptions): InstanceHosting | undefined {
 }
 
 /**
- * Fills what a group leaves to Triton: its name, how many, on which GPUs. `KIND_AUTO` runs on the GPUs that it lists
- * when all of them exist, and else on the CPU: no callback and no session moves to a GPU that nobody named.
+ * Fills the fields that a group leaves to Triton: its name, count and GPUs. `KIND_AUTO` runs on the GPUs that it lists
+ * if all of them exist, and else on the CPU. No callback and no session moves to a GPU that was not named.
  */
 export function normalizeInstanceGroups(
   { name, instanceGroup }: Pick<ModelConfig, "name" | "instanceGroup">,
@@ -70,7 +70,7 @@ export function normalizeInstanceGroups(
   });
 }
 
-/** What is impossible about instance groups, in Triton's words where it has some. */
+/** Lists problems with instance groups, in Triton's words where it has some. */
 export function instanceGroupProblems(
   { name: model, platform, instanceGroup }: Pick<ModelConfig, "name" | "platform" | "instanceGroup">,
   gpus: Gpus,

@@ -2,9 +2,12 @@ import type { InstanceKind, ModelConfig, ModelInstanceGroup } from "@tritonjs/pr
 
 /** One instance that a configuration asks for. */
 export interface InstancePlacement {
-  /** Triton's instance name, that of the group with a number: `m_0`, or `m_0_0` in a group that is listed. */
+  /**
+   * Triton's instance name: the name of the group with a number, such as `m_0`, or `m_0_0` for a group that the
+   * configuration lists.
+   */
   readonly name: string;
-  /** Position among all instances of the model. */
+  /** Index among all instances of the model. */
   readonly index: number;
   readonly kind: Exclude<InstanceKind, "KIND_AUTO">;
   /** Number of the GPU; 0 for other kinds. */
@@ -17,8 +20,8 @@ export interface PlannedInstance extends InstancePlacement {
 }
 
 /**
- * All instances that a configuration asks for, group by group. `KIND_GPU` counts for each listed GPU, and the
- * instances of one number on several GPUs have one name, as in Triton.
+ * Lists all instances that a configuration asks for, group by group. The count of `KIND_GPU` applies to each listed
+ * GPU. As in Triton, instances of one number on several GPUs share one name.
  */
 export function planInstances(config: Pick<ModelConfig, "instanceGroup">): PlannedInstance[] {
   const planned: PlannedInstance[] = [];
@@ -35,7 +38,7 @@ export function planInstances(config: Pick<ModelConfig, "instanceGroup">): Plann
   return planned;
 }
 
-/** Tells whether an instance can serve as another: all that its group says of it, but for its name and number. */
+/** Key of the instances that can replace each other: all properties of the group except its name and count. */
 export function instanceSignature({ kind, deviceId, group }: PlannedInstance): string {
   const { rateLimiter, secondaryDevices, profile, passive, hostPolicy, hosting } = group;
   return JSON.stringify([

@@ -17,16 +17,20 @@ import { modelConfigSchema } from "../schema/model-config-schema.js";
 import type { TextError } from "./text-error.js";
 import { TokenReader, Unreadable } from "./token-reader.js";
 
-/** Longest text that is read: no configuration comes near it, and what is read is a few times as large. */
+/**
+ * Largest text that is read, in bytes. No real configuration comes near it, and the parsed form is a few times as
+ * large.
+ */
 export const MAX_PROTOTXT_BYTES = 2 * 1024 * 1024;
 
 /**
- * Reads a `config.pbtxt`: protobuf's text format of `ModelConfig`. What the text leaves out has the default of its
- * field; nothing is completed or checked beyond the format.
+ * Reads a `config.pbtxt`: protobuf's text format of `ModelConfig`. Missing fields have their defaults. Only the format
+ * is checked, and nothing is completed.
  *
  * @param source path of the file, for the error
- * @throws TritonError INVALID_ARG with one line for each error, in protobuf's words, with line and column:
- * `Error parsing text-format inference.ModelConfig: 2:10: Message type "inference.ModelConfig" has no field named "max_batch".`
+ * @throws TritonError INVALID_ARG with one line for each error, in protobuf's words, with line and column: `Error
+ * parsing text-format inference.ModelConfig: 2:10: Message type "inference.ModelConfig" has no field named
+ * "max_batch".`
  *
  * @example
  * ```ts
@@ -44,13 +48,13 @@ export function readPrototxt(text: string | Uint8Array, source?: string): ModelC
   );
 }
 
-/** Reads a text as far as it can be read, and says all that is wrong with it. */
+/** Reads a text as far as possible, and lists all its errors. */
 export function parsePrototxt(text: string | Uint8Array): {
   readonly config: ModelConfig;
   readonly errors: readonly TextError[];
 } {
   const config = emptyMessage(modelConfigSchema);
-  // The length in bytes is at least the one in characters.
+  // The length in bytes is at least the length in characters.
   if (text.length > MAX_PROTOTXT_BYTES) {
     const tooLong = `cannot parse the text: expected at most ${MAX_PROTOTXT_BYTES} bytes, got more`;
     return { config, errors: [{ line: 1, column: 1, text: tooLong, field: "" }] };
@@ -109,7 +113,10 @@ function readFieldName(reader: TokenReader, schema: MessageSchema): FieldSchema 
   return field;
 }
 
-/** A field that is no list may be given once, and one member of a oneof; a scalar that was given its default, again. */
+/**
+ * Rejects a second value of a field that is not a list, and a second member of a oneof. A scalar that was set to its
+ * default may be set again.
+ */
 function checkNotSet(
   reader: TokenReader,
   schema: MessageSchema,
@@ -151,7 +158,7 @@ function readElement(
   }
 }
 
-/** An entry of a map is a message of its own, with the fields `key` and `value`. */
+/** Reads an entry of a map: a message of its own, with the fields `key` and `value`. */
 function readEntry(reader: TokenReader, schema: MessageSchema, field: FieldSchema, into: PlainMessage): void {
   const name = field.key.charAt(0).toUpperCase() + field.key.slice(1);
   const entrySchema = message(`${schema.name}.${name}Entry`, [
@@ -160,7 +167,7 @@ function readEntry(reader: TokenReader, schema: MessageSchema, field: FieldSchem
   ]);
   const entry = readMessage(reader, entrySchema);
   const value = entry.value ?? emptyMessage(field.type as MessageSchema);
-  // Any name may be a key, also one that means something to objects.
+  // Any name may be a key, even a property name with a meaning in JavaScript.
   Object.defineProperty(into, String(entry.key), {
     value,
     enumerable: true,
@@ -204,7 +211,7 @@ function readBool(reader: TokenReader, name: string): boolean {
   return reader.fail(`Invalid value for boolean field "${name}". Value: "${value}".`);
 }
 
-/** The name of the value; a number that has none stands for itself, as digits. */
+/** The name of the enumeration value. A number without a name is kept as digits. */
 function readEnum(reader: TokenReader, values: Readonly<Record<string, number>>, name: string): string {
   if (reader.looksAt("-") || reader.isAt("integer")) {
     const number = Number(reader.takeSigned(MAX.int32!));

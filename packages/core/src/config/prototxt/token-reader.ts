@@ -1,10 +1,10 @@
 import type { TextError } from "./text-error.js";
 import { Tokenizer, type TokenKind } from "./tokenizer.js";
 
-/** Thrown to leave the reader at the first place where it cannot go on. */
+/** Thrown to leave the reader at the first place where it cannot continue. */
 export class Unreadable extends Error {}
 
-/** Takes tokens one after the other and knows what protobuf says when another one was expected. */
+/** Reads tokens one after the other, and reports unexpected ones with protobuf's texts. */
 export class TokenReader {
   /** Path of the field that is being read. */
   readonly path: (string | number)[] = [];
@@ -20,7 +20,7 @@ export class TokenReader {
     return this.#tokenizer.errors;
   }
 
-  /** Reports `text` at the current token and gives up. */
+  /** Reports `text` at the current token and throws. */
   fail(text: string): never {
     const { line, column } = this.#tokenizer.current;
     this.#tokenizer.errors.push({ line, column, text, field: shownPath(this.path) });
@@ -55,7 +55,7 @@ export class TokenReader {
     return this.#takeText();
   }
 
-  /** One string, which may be written as several in a row. */
+  /** Reads one string, which may be written as several in a row. */
   takeString(): string {
     if (!this.isAt("string")) this.fail(`Expected string, got: ${this.shown}`);
     const parts: string[] = [];
@@ -63,7 +63,7 @@ export class TokenReader {
     return Buffer.from(parts.join(""), "latin1").toString("utf8");
   }
 
-  /** An integer in [0, max], decimal, hexadecimal or octal. */
+  /** Reads an integer in [0, max], decimal, hexadecimal or octal. */
   takeUnsigned(max: bigint): bigint {
     if (!this.isAt("integer")) this.fail(`Expected integer, got: ${this.shown}`);
     const value = parseInteger(this.#tokenizer.current.text);
@@ -72,7 +72,7 @@ export class TokenReader {
     return value;
   }
 
-  /** An integer in [-max - 1, max]. */
+  /** Reads an integer in [-max - 1, max]. */
   takeSigned(max: bigint): bigint {
     return this.tryTake("-") ? -this.takeUnsigned(max + 1n) : this.takeUnsigned(max);
   }
@@ -104,16 +104,16 @@ export class TokenReader {
   }
 }
 
-/** Names and positions in lists, as one writes them: `input[0].dims`. */
+/** Formats names and list indices as `input[0].dims`. */
 function shownPath(path: readonly (string | number)[]): string {
   return path
     .map((part, i) => (typeof part === "number" ? `[${part}]` : i === 0 ? part : `.${part}`))
     .join("");
 }
 
-/** Longest number that is looked at: more digits are out of every range. */
+/** Longest number that is parsed, in digits. More digits exceed every range. */
 const MAX_DIGITS = 64;
-/** Most that an error shows of a token. */
+/** Largest part of a token that an error shows, in characters. */
 const MAX_SHOWN = 200;
 
 function parseInteger(text: string): bigint | undefined {
@@ -144,9 +144,9 @@ const ESCAPE =
   /\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\s\S]?))/g;
 
 /**
- * The bytes that a string literal stands for, one character each.
+ * Decodes a string literal to its bytes, one character each.
  *
- * @param literal with its quotes, its bytes one character each
+ * @param literal the literal with its quotes, its bytes one character each
  */
 function unescapeLiteral(literal: string): string {
   const isClosed = literal.length > 1 && literal.endsWith(literal.charAt(0));

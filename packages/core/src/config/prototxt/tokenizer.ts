@@ -1,12 +1,12 @@
 import type { TextError } from "./text-error.js";
 
-/** Kind of a token: protobuf's kinds, which decide what a value may be. */
+/** Kind of a token. These are protobuf's kinds, which decide which values are allowed. */
 export type TokenKind = "start" | "end" | "identifier" | "integer" | "float" | "string" | "symbol";
 
-/** A stretch of the text. */
+/** A token: a range of the text. */
 export interface Token {
   readonly kind: TokenKind;
-  /** Bytes as they stand in the text, one character each; strings with their quotes. */
+  /** Bytes of the token as written, one character each; strings with their quotes. */
   readonly text: string;
   readonly line: number;
   readonly column: number;
@@ -15,16 +15,16 @@ export interface Token {
 const TAB_WIDTH = 8;
 const WORD = /[A-Za-z0-9_]+/y;
 const DIGITS = /[0-9]+/y;
-/** What a string may hold without a second look. */
+/** Characters of a string that need no special handling. */
 const PLAIN = /[^"'\\\n\t\0]+/y;
 /** The rest of a line. */
 const COMMENT = /[^\n]+/y;
-/** Errors that are kept: the first ones tell what is wrong. */
+/** Largest number of errors that are kept. The first ones show the cause. */
 const MAX_ERRORS = 20;
 
 /**
- * Splits a text in protobuf's text format into tokens, one at a time, by the rules of protobuf's own tokenizer, so
- * that errors come at the same places. An error does not stop it: what can still be read is.
+ * Splits a text in protobuf's text format into tokens, one at a time. It follows the rules of protobuf's own tokenizer,
+ * so that errors are reported at the same places. It continues after an error.
  */
 export class Tokenizer {
   current: Token = { kind: "start", text: "", line: 1, column: 1 };
@@ -89,7 +89,7 @@ export class Tokenizer {
     }
   }
 
-  /** The rest of a number, of which the first character is consumed. */
+  /** Reads the rest of a number, after its first character. */
   #number(startsWithZero: boolean, startsWithDot: boolean): TokenKind {
     let isFloat = startsWithDot;
     if (startsWithZero && this.#take("xX")) {
@@ -124,7 +124,7 @@ export class Tokenizer {
     return isFloat ? "float" : "integer";
   }
 
-  /** The rest of a string, of which the first quote is consumed. */
+  /** Reads the rest of a string, after its first quote. */
   #string(quote: string): void {
     for (;;) {
       this.#run(PLAIN);
@@ -176,7 +176,10 @@ export class Tokenizer {
     return true;
   }
 
-  /** Takes all that the pattern matches here: no line ends, and tabs only where the column does not matter. */
+  /**
+   * Consumes everything that the pattern matches here. The match must not contain line ends, and tabs only where the
+   * column does not matter.
+   */
   #run(pattern: RegExp): void {
     pattern.lastIndex = this.#position;
     const length = pattern.exec(this.text)?.[0].length ?? 0;

@@ -13,8 +13,8 @@ import {
 import { modelConfigSchema } from "../schema/model-config-schema.js";
 
 /**
- * Writes a configuration as a `config.pbtxt`: reading it gives the same configuration. Fields that have their
- * default are left out.
+ * Writes a configuration as a `config.pbtxt`. Reading it gives the same configuration. Fields with their default are
+ * left out.
  */
 export function writePrototxt(config: ModelConfig): string {
   return lines(fieldsOf(config), modelConfigSchema, "").join("");
@@ -69,7 +69,7 @@ function floating(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-/** Numbers next to the ends of 64 bits are no doubles: the nearest double may be past the end. */
+/** Formats a 64-bit integer. The limits of 64 bits are not doubles, and the nearest double may exceed them. */
 function integer(value: number, type: string): string {
   if (Number.isSafeInteger(value)) return String(value === 0 ? 0 : value);
   const max = type === "uint64" ? 2n ** 64n - 1n : 2n ** 63n - 1n;
@@ -86,9 +86,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 function quote(text: string): string {
-  // Half a surrogate pair has no bytes: it becomes what it is decoded to.
+  // An unpaired surrogate has no bytes. It becomes the character to which it is decoded.
   const wellFormed = Buffer.from(text, "utf8").toString("utf8");
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what cannot stand in a text
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters cannot appear in a text
   const escaped = wellFormed.replace(/["\\\x00-\x1f\x7f]/g, (c) => {
     return ESCAPES[c] ?? `\\${c.charCodeAt(0).toString(8).padStart(3, "0")}`;
   });

@@ -12,17 +12,17 @@ import {
 import { modelConfigSchema } from "./model-config-schema.js";
 import { parseProtoJson } from "./proto-json.js";
 
-/** Most errors that are named. */
+/** Largest number of errors that are listed. */
 const MAX_PROBLEMS = 20;
 
 /**
- * Reads the JSON form of a configuration, as the `config` parameter of a load request brings it: names as in the
- * proto file or in camelCase, with or without quotes, numbers also as strings, enumerations by name in any case or by number. Nothing is
- * completed or checked beyond the form.
+ * Reads the JSON form of a configuration, as the `config` parameter of a load request has it. Names may be written as
+ * in the proto file or in camelCase, with or without quotes. Numbers may be strings. Enumerations are given by name in
+ * any case, or by number. Only the format is checked, and nothing is completed.
  *
- * @param json the text, or what it stands for
- * @throws TritonError INVALID_ARG with one line for each error, in protobuf's words:
- * `(max_batch_size): invalid value "x" for type TYPE_INT32`.
+ * @param json the text, or the object parsed from it
+ * @throws TritonError INVALID_ARG with one line for each error, in protobuf's words: `(max_batch_size): invalid value
+ * "x" for type TYPE_INT32`.
  */
 export function configFromJson(json: string | Readonly<Record<string, unknown>>): ModelConfig {
   const reader = new JsonReader();
@@ -122,7 +122,7 @@ class JsonReader {
     const number = this.#number(value);
     if (number === undefined || !Number.isInteger(number)) return this.#wrong(value, type, path);
     const bits = type.endsWith("64") ? 64 : 32;
-    // The ends of 64 bits are no doubles: the one next to them stands for them.
+    // The limits of 64 bits are not doubles: the nearest doubles represent them.
     const [min, max] = type.startsWith("u") ? [0, 2 ** bits] : [-(2 ** (bits - 1)), 2 ** (bits - 1)];
     const isInside = number >= min && (bits === 64 ? number <= max : number < max);
     return isInside ? (number === 0 ? 0 : number) : this.#wrong(value, type, path);

@@ -10,9 +10,9 @@ import {
 import { modelConfigSchema } from "./model-config-schema.js";
 
 /**
- * The configuration as the object that `GET v2/models/M/config` prints: snake_case names in the order of the
- * message's definition, scalars, lists and maps always, sub-messages and members of a oneof only when set, 64-bit
- * integers as plain numbers, and what JSON has no number for as a string.
+ * Makes the object that `GET v2/models/M/config` prints. Names are in snake_case, in the order of the message's
+ * definition. Scalars, lists and maps are always present; sub-messages and members of a oneof only if they are set.
+ * 64-bit integers are plain numbers. Values that JSON cannot express as numbers are strings.
  */
 export function toConfigJson(config: ModelConfig): Record<string, unknown> {
   return toJson(fieldsOf(config), modelConfigSchema);
@@ -44,12 +44,12 @@ function toJsonValue(type: FieldType, value: unknown): unknown {
   return type === "float" ? shortFloat(value) : value;
 }
 
-/** Numbers that have no name in the enumeration stand for themselves. */
+/** Numbers without a name in the enumeration stay numbers. */
 function enumNumber(value: unknown): unknown {
   return /^-?[0-9]+$/.test(String(value)) ? Number(value) : value;
 }
 
-/** A float with as many digits as it takes to read the same float again: six, or else nine. */
+/** Formats a float with as many digits as are needed to read the same float again: six, or else nine. */
 function shortFloat(value: number): number {
   const six = Number(value.toPrecision(6));
   return Math.fround(six) === Math.fround(value) ? six : Number(value.toPrecision(9));

@@ -11,17 +11,17 @@ import { emptyMessage } from "./field-schema.js";
 import { modelConfigSchema } from "./model-config-schema.js";
 
 /*
- * Default values of the configuration message, each as Triton's normalisation leaves it. A function each, so
+ * Default values of the configuration message, each as Triton's normalisation leaves it. Each default is a function, so
  * that no two configurations share an object.
  */
 
-/** Most rows in a batch when nobody said: PyTriton's choice. */
+/** Largest number of rows in a batch by default. It is PyTriton's default. */
 export const DEFAULT_MAX_BATCH_SIZE = 4;
 
-/** A configuration in which nothing is written: each field as protobuf leaves it. */
+/** A configuration in which nothing is written. Each field has protobuf's default. */
 export const emptyConfig = (): ModelConfig => emptyMessage(modelConfigSchema);
 
-/** A configuration with nothing in it but what Triton's normalisation fills in. */
+/** A configuration that has only the fields filled by Triton's normalisation. */
 export const emptyModelConfig = (): ModelConfig => ({
   name: "",
   platform: "",
@@ -42,7 +42,7 @@ export const emptyModelConfig = (): ModelConfig => ({
   modelWarmup: [],
 });
 
-/** Pinned memory on, as Triton prints it: it says nothing on a machine without a GPU. */
+/** Pinned memory is on, as Triton prints it. It has no effect on a machine without a GPU. */
 export const defaultOptimization = (): ModelOptimizationPolicy => ({
   priority: "PRIORITY_DEFAULT",
   inputPinnedMemory: { enable: true },
@@ -71,7 +71,7 @@ export const emptyModelOutput = (): ModelOutput => ({
   isNonLinearFormatIo: false,
 });
 
-/** Delay 0: batches form while the instances are busy, which gives nearly all the throughput for no latency. */
+/** Delay 0: batches form while the instances are busy, which gives nearly all the throughput without added latency. */
 export const defaultDynamicBatching = (): ModelDynamicBatching => ({
   preferredBatchSize: [],
   maxQueueDelayMicroseconds: 0,

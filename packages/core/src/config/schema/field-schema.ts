@@ -1,25 +1,25 @@
-/** A scalar type of protobuf, as far as the configuration uses them. */
+/** A scalar type of protobuf. Only the types of the configuration are listed. */
 export type ScalarType = "string" | "bool" | "int32" | "int64" | "uint32" | "uint64" | "float" | "double";
 
 /** An enumeration: its values by name. */
 export interface EnumSchema {
   readonly kind: "enum";
-  /** Name without the package: `ModelInput.Format`. */
+  /** Name without the package, such as `ModelInput.Format`. */
   readonly name: string;
   readonly values: Readonly<Record<string, number>>;
 }
 
-/** A message: its fields in the order in which they are defined, which is the order of the JSON form. */
+/** A message: its fields in the order of their definition, which is also the order of the JSON form. */
 export interface MessageSchema<T extends object = object> {
   readonly kind: "message";
-  /** The type of such a message; there is no value. */
+  /** The type of such a message. The member never has a value. */
   readonly messageType?: T;
-  /** Name without the package: `ModelVersionPolicy.Latest`. */
+  /** Name without the package, such as `ModelVersionPolicy.Latest`. */
   readonly name: string;
   readonly fields: readonly FieldSchema[];
 }
 
-/** What a field, or an element of it, is. */
+/** Type of a field, or of an element of it. */
 export type FieldType = ScalarType | EnumSchema | MessageSchema;
 
 /** One field of a message. */
@@ -33,13 +33,13 @@ export interface FieldSchema {
   readonly shape: "one" | "repeated" | "map";
   /** Type of a map's keys. */
   readonly mapKey?: "string" | "uint64";
-  /** The oneof that the field is a member of: one member at most is set, and a set one may have any value. */
+  /** The oneof of which the field is a member: at most one member is set, and a set one may have any value. */
   readonly oneof?: string;
-  /** Absent, rather than 0, when not set: a field that Triton's releases up to 2.59 do not know and print. */
+  /** Absent, rather than 0, when not set: a field that Triton up to release 2.59 does not know or print. */
   readonly hidden?: true;
 }
 
-/** A field as it stands in the table: name, type, and what is special about it. */
+/** A row of the table: name of the field, type, and special properties. */
 export type FieldRow = readonly [name: string, type: FieldType, special?: Special];
 type Special = "repeated" | "map<string>" | "map<uint64>" | "hidden" | { readonly oneof: string };
 
@@ -48,12 +48,12 @@ type KeyOf<Name extends string> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<KeyOf<Rest>>}`
   : Name;
 
-/** Keys that rows have and the type lacks, and the other way round. */
+/** Keys that rows have and the type lacks, and vice versa. */
 type Mismatch<T, R extends readonly FieldRow[]> =
   | Exclude<KeyOf<R[number][0]>, keyof T>
   | Exclude<keyof T, KeyOf<R[number][0]>>;
 
-/** Makes a message of its rows. */
+/** Makes a message from its rows. */
 export function message<T extends object>(name: string, rows: readonly FieldRow[]): MessageSchema<T> {
   return { kind: "message", name, fields: rows.map(toField) };
 }
@@ -70,7 +70,7 @@ export function messageOf<T extends object>() {
   ): MessageSchema<T> => message<T>(name, rows);
 }
 
-/** Makes an enumeration of its names; their numbers count up from 0. */
+/** Makes an enumeration from its names. Their numbers count up from 0. */
 export function enumeration(name: string, names: readonly string[]): EnumSchema {
   return { kind: "enum", name, values: Object.fromEntries(names.map((value, number) => [value, number])) };
 }
@@ -86,7 +86,7 @@ function toField([name, type, special]: FieldRow): FieldSchema {
   return { ...field, oneof: special.oneof };
 }
 
-/** True for a field that is absent unless it is set: messages, members of a oneof. */
+/** True for a field that is absent unless it is set: messages and members of a oneof. */
 export function hasPresence({ type, shape, oneof, hidden }: FieldSchema): boolean {
   return shape === "one" && (oneof !== undefined || hidden === true || isMessage(type));
 }
@@ -102,12 +102,12 @@ export function isEnum(type: FieldType): type is EnumSchema {
 /** Any message as a plain object, by the keys of its fields. */
 export type PlainMessage = Record<string, unknown>;
 
-/** A message, to read and write its fields by their keys. */
+/** The message as a plain object, to read and write its fields by their keys. */
 export function fieldsOf(message: object): PlainMessage {
   return message as PlainMessage;
 }
 
-/** The value of a field that nobody set; undefined for one that is then absent. */
+/** The value of a field that is not set. Undefined for a field that is then absent. */
 export function defaultValue(field: FieldSchema): unknown {
   if (field.shape === "repeated") return [];
   if (field.shape === "map") return {};

@@ -1,14 +1,14 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 
-/** What becomes of a field. A row counts for the fields of its message that have none of their own. */
+/** Effect of a field. A row applies to all fields of its message that have no row of their own. */
 export interface FieldSupport {
-  /** What the field does. */
+  /** Effect of the field. */
   readonly honoured?: string;
-  /** Why the field is accepted and changes nothing. */
+  /** Why the field is accepted but has no effect. */
   readonly noEffect?: string;
-  /** What to do about a field that cannot be honoured; undefined for a configuration in which it can stand. */
+  /** What to do about a field that cannot be honoured. Undefined for a configuration in which it is accepted. */
   readonly refused?: (config: ModelConfig) => string | undefined;
-  /** When the field is refused, in words; with `refused`. */
+  /** When the field is refused, in words. Given together with `refused`. */
   readonly refusedWhen?: string;
 }
 
@@ -17,7 +17,7 @@ const noEffect = (why: string): FieldSupport => ({ noEffect: why });
 
 /**
  * Every field of `ModelConfig`, in the order of model_config.proto: honoured, accepted without an effect, or refused.
- * The loader refuses and warns by this table, and docs/model-configuration.md is made of it.
+ * The loader refuses and warns by this table, and docs/model-configuration.md is generated from it.
  */
 export const FIELD_SUPPORT: Readonly<Record<string, FieldSupport>> = {
   name: honoured("the name of the model, which is that of its directory"),

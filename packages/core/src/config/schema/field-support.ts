@@ -10,7 +10,7 @@ import {
 import { FIELD_SUPPORT, type FieldSupport } from "./field-support-table.js";
 import { modelConfigSchema } from "./model-config-schema.js";
 
-/** One line for each field that is set and cannot be honoured, with what to do about it. */
+/** Lists set fields that cannot be honoured, one per line, each with what to do about it. */
 export function fieldProblems(config: ModelConfig): string[] {
   return setFields(config).flatMap(([path, support]) => {
     const message = support.refused?.(config);
@@ -18,7 +18,7 @@ export function fieldProblems(config: ModelConfig): string[] {
   });
 }
 
-/** One line for each field that is set, accepted, and of no effect here, with the reason: to be logged. */
+/** Lists set fields that are accepted without an effect, one per line, each with the reason. The lines are logged. */
 export function fieldNotes(config: ModelConfig): string[] {
   return setFields(config).flatMap(([path, { noEffect, refused }]) =>
     noEffect === undefined || refused?.(config) !== undefined
@@ -34,7 +34,7 @@ function setFields(config: ModelConfig): (readonly [path: string, support: Field
   return Object.entries(FIELD_SUPPORT).filter(([path]) => paths.has(path));
 }
 
-/** The paths of all fields that differ from what they are when nobody sets them. */
+/** Collects the paths of all fields that differ from their unset value. */
 function collect(message: PlainMessage, { fields }: MessageSchema, prefix: string, paths: Set<string>): void {
   for (const field of fields) {
     const path = `${prefix}${field.name}`;
@@ -53,7 +53,7 @@ function valuesOf({ type, shape, oneof }: FieldSchema, value: unknown): readonly
   return isDefault ? [] : [value];
 }
 
-/** Paths of all fields of the message, those of sub-messages after their own: `input.reshape.shape`. */
+/** Paths of all fields of the message, followed by the fields of sub-messages: `input.reshape.shape`. */
 export function fieldPaths(schema: MessageSchema = modelConfigSchema, prefix = ""): string[] {
   return schema.fields.flatMap(({ name, type }) => {
     const path = `${prefix}${name}`;
@@ -61,7 +61,7 @@ export function fieldPaths(schema: MessageSchema = modelConfigSchema, prefix = "
   });
 }
 
-/** What stands in the table for a field: its own row, or that of the nearest message around it. */
+/** The table entry of a field: its own row, or the row of the nearest enclosing message. */
 export function supportOf(path: string): FieldSupport | undefined {
   for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf(".")))) {
     const support = FIELD_SUPPORT[at];

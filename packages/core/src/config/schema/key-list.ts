@@ -1,6 +1,6 @@
 /**
- * Lists the keys of a type, in the order of `keys`. The compiler reports a key that is missing in `keys` and one that the
- * type does not have.
+ * Lists the keys of a type, in the order of `keys`. The compiler reports a key that is missing in `keys`, and a key
+ * that the type lacks.
  *
  * @example `const OPTION_KEYS = keyList<Options>({ rate: true, count: true })`
  */

@@ -7,7 +7,7 @@ import {
   type TensorMetadata,
 } from "@tritonjs/protocol";
 
-/** The v2 metadata of a model of which `versions` are served. */
+/** The v2 metadata of a model whose `versions` are served. */
 export function modelMetadata(config: ModelConfig, versions: readonly number[]): ModelMetadata {
   const tensor = ({ name, dataType, dims }: ModelInput | ModelOutput): TensorMetadata => ({
     name,

@@ -25,8 +25,8 @@ import { optimization } from "./optimization-schema.js";
 import { sequenceBatchingSchema } from "./sequence-batching-schema.js";
 
 /*
- * The whole of model_config.proto as one table. The reader and the writer of config.pbtxt, the JSON form in both
- * directions, defaults and the table of supported fields all walk it. Fields stand in the order of the proto file.
+ * The whole of model_config.proto as one table, with fields in the order of the proto file. The reader and the writer
+ * of config.pbtxt, the JSON form in both directions, the defaults and the table of supported fields all walk it.
  */
 
 const reshape = message("ModelTensorReshape", [["shape", "int64", "repeated"]]);

@@ -1,11 +1,11 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** Characters that an error shows on either side of the place where the text goes wrong. */
+/** Characters that an error shows on either side of the faulty place. */
 const CONTEXT = 20;
 
 const TOKEN = "Unexpected token.";
 
-/** Deepest nesting, which is protobuf's. */
+/** Deepest nesting; protobuf's limit. */
 const MAX_DEPTH = 100;
 
 const SPACE = /[\t\n\v\f\r ]*/y;
@@ -19,9 +19,9 @@ const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r
 
 /**
  * Reads JSON as protobuf does for messages. Names need no quotes, quotes may be single, a comma may follow the last
- * element or member, and strings may hold line breaks.
+ * element or member, and strings may contain line breaks.
  *
- * @throws TritonError INVALID_ARG with protobuf's text: the reason, a piece of the text and a mark below it.
+ * @throws TritonError INVALID_ARG with protobuf's text: the reason, an excerpt of the text and a mark below it.
  */
 export function parseProtoJson(text: string): unknown {
   return new ProtoJsonReader(text).document();
@@ -113,7 +113,7 @@ class ProtoJsonReader {
     }
   }
 
-  /** Reads what follows a backslash; a character without a meaning of its own stands for itself. */
+  /** Reads the character after a backslash. A character without a special meaning is kept as it is. */
   #escape(): string {
     const character = this.text[this.#at++] ?? "";
     if (character !== "u") return ESCAPES[character] ?? character;

@@ -1,9 +1,9 @@
 import type { ModelSequenceBatching } from "@tritonjs/protocol";
 
-/** How long a sequence may be without a request unless the configuration says so: Triton's second. */
+/** Default time that a sequence may be idle, in microseconds: Triton's second. */
 const DEFAULT_SEQUENCE_IDLE_MICROSECONDS = 1_000_000;
 
-/** Fills what follows from other fields. */
+/** Fills fields that follow from others. */
 export function normalizeSequenceBatching(
   sequences: ModelSequenceBatching,
   maxBatchSize: number,
@@ -16,7 +16,7 @@ export function normalizeSequenceBatching(
   return normal;
 }
 
-/** Names of the tensors that the sequence batcher exchanges with the model, and no client sends or gets. */
+/** Names of the tensors that the sequence batcher exchanges with the model. Clients neither send nor receive them. */
 export function sequenceTensors(sequences: ModelSequenceBatching | undefined) {
   const { controlInput = [], state = [] } = sequences ?? {};
   return {
@@ -25,7 +25,7 @@ export function sequenceTensors(sequences: ModelSequenceBatching | undefined) {
   };
 }
 
-/** Sequences that an instance takes at a time. */
+/** Number of sequences that an instance takes at a time. */
 export function sequenceSlots({
   sequenceBatching,
   maxBatchSize,

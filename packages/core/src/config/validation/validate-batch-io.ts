@@ -1,7 +1,7 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 import { batchInputKind, batchOutputKind } from "../schema/enums.js";
 
-/** What is wrong with batch inputs and batch outputs, with Triton's texts. */
+/** Lists problems with batch inputs and batch outputs, with Triton's texts. */
 export function batchIoProblems({ input, output, batchInput, batchOutput }: ModelConfig): string[] {
   const inputs = input.map(({ name }) => name);
   const outputs = output.map(({ name }) => name);
@@ -37,7 +37,7 @@ export function batchIoProblems({ input, output, batchInput, batchOutput }: Mode
   return problems;
 }
 
-/** What Triton's backends say of batch inputs before anything else is looked at. */
+/** Lists the problems with batch inputs that Triton's backends report before all others. */
 export function batchInputTypeProblems({ batchInput }: ModelConfig): string[] {
   return batchInput
     .filter(({ dataType }) => dataType === "TYPE_INVALID")

@@ -16,8 +16,8 @@ import { responseCacheProblems } from "./validate-response-cache.js";
 import { validateSequenceBatching } from "./validate-sequence-batching.js";
 
 /**
- * Everything that is wrong with a configuration, each in one line; empty for a good one. Where Triton has a
- * text for the fault, it is that text.
+ * Lists all problems with a configuration, one per line. Empty for a valid one. Where Triton has a text for the
+ * problem, it is used.
  */
 export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus()): string[] {
   const problems: string[] = [];

@@ -1,6 +1,6 @@
 import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@tritonjs/protocol";
 
-/** Everything that is wrong with the dynamic batching of a configuration, with Triton's texts. */
+/** Lists all problems with the dynamic batching of a configuration, with Triton's texts. */
 export function dynamicBatchingProblems(
   { name, maxBatchSize }: ModelConfig,
   batching: ModelDynamicBatching,
@@ -27,7 +27,7 @@ function priorityProblems(model: string, batching: ModelDynamicBatching): string
   if (levels > 0 && !isLevel(defaultPriorityLevel)) {
     problems.push(`default priority level must be in range [1, ${levels}] for ${model}`);
   }
-  // Without priority levels there is one queue, and the policies of levels mean nothing.
+  // Without priority levels there is one queue, and the policies of levels have no effect.
   if (levels > 0 && !Object.keys(priorityQueuePolicy).every((level) => isLevel(Number(level)))) {
     problems.push(`priority queue policy must have priority level in range [1, ${levels}] for ${model}`);
   }
@@ -43,7 +43,7 @@ function priorityProblems(model: string, batching: ModelDynamicBatching): string
   return problems;
 }
 
-/** Whether requests may be put behind others: without a timeout none ever is. */
+/** Whether requests may be moved behind others. That never happens without a timeout. */
 function delays(policy: ModelQueuePolicy | undefined): boolean {
   return policy?.timeoutAction === "DELAY" && policy.defaultTimeoutMicroseconds !== 0;
 }

@@ -6,19 +6,19 @@ export const ENSEMBLE_PLATFORM = "ensemble";
 /** A tensor of an ensemble as its steps use it. */
 interface TensorNode {
   readonly name: string;
-  /** Inputs of the steps that write the tensor: it exists once these do. */
+  /** Inputs of the steps that write the tensor. The tensor exists once these inputs exist. */
   readonly from: Set<string>;
-  /** A step writes the tensor. */
+  /** Whether a step writes the tensor. */
   written: boolean;
-  /** A step reads the tensor. */
+  /** Whether a step reads the tensor. */
   read: boolean;
-  /** Nothing keeps the tensor from being written. */
+  /** Whether the tensor can be produced from the inputs of the ensemble. */
   reachable: boolean;
 }
 
 /**
- * Everything that is wrong with an ensemble as far as its own configuration tells, with Triton's texts; empty for
- * a good one, and for a model that is no ensemble. What its members must be like is up to `memberProblems`.
+ * Lists all problems of an ensemble that its own configuration shows, with Triton's texts. Empty for a valid ensemble,
+ * and for a model that is not an ensemble. `checkMembers` checks its members.
  */
 export function ensembleProblems(config: ModelConfig): string[] {
   const { name, platform, ensembleScheduling: ensembling } = config;
@@ -60,7 +60,7 @@ export function ensembleProblems(config: ModelConfig): string[] {
 function graphProblems(config: ModelConfig, steps: readonly ModelEnsembleStep[]): string[] {
   const nodes = new Map<string, TensorNode>();
   const problems = steps.flatMap((step, index) => linkStep(config.name, step, index, nodes));
-  // Triton does not look at these, so they come after what it says.
+  // Triton does not check these, so they follow the problems that it reports.
   const rewritten: string[] = [];
   for (const { name } of config.input) {
     const node = nodes.get(name);
@@ -84,7 +84,7 @@ function graphProblems(config: ModelConfig, steps: readonly ModelEnsembleStep[])
       );
     }
   }
-  // Tensors that nothing writes have been named above, if an output hangs on them.
+  // Unwritten tensors on which an output depends have been named above.
   for (const node of nodes.values()) {
     if (!outputs.has(node.name) && (!node.read || (node.written && !node.reachable))) {
       problems.push(`ensemble tensor '${node.name}' is unused in ensemble '${config.name}'`);
@@ -131,7 +131,9 @@ function nodeOf(name: string, nodes: Map<string, TensorNode>): TensorNode {
   return node;
 }
 
-/** A tensor is reachable when a step writes it and all that the step reads is. */
+/**
+ * Marks tensors as reachable. A tensor is reachable when a step writes it and all inputs of that step are reachable.
+ */
 function markReachable(nodes: ReadonlyMap<string, TensorNode>): void {
   for (let changed = true; changed; ) {
     changed = false;
@@ -144,7 +146,7 @@ function markReachable(nodes: ReadonlyMap<string, TensorNode>): void {
   }
 }
 
-/** Follows what is missing back to where it begins. */
+/** Follows a missing tensor back to its origin. */
 function missingSource(output: TensorNode, nodes: ReadonlyMap<string, TensorNode>): string {
   const seen = new Set([output.name]);
   let last = output;

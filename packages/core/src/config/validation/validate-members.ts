@@ -1,28 +1,28 @@
 import { isDecoupled, type ModelConfig, type ModelEnsembleStep, shapeToString } from "@tritonjs/protocol";
 
-/** What one of the models of an ensemble says about a tensor. */
+/** A tensor of an ensemble as one of its models describes it. */
 interface TensorNode {
-  /** The model that said it first. */
+  /** The model that described it first. */
   readonly model: string;
   readonly dataType: string;
   readonly dims: readonly number[];
-  /** `dims` with the batch axis, when the model has one. */
+  /** `dims` with the batch axis if the model has one. */
   readonly fullDims: readonly number[];
 }
 
-/** What the members of an ensemble make of it. */
+/** Result of the check of an ensemble against its members. */
 export interface MemberReport {
-  /** Everything that does not fit, with Triton's texts; empty for a good ensemble. */
+  /** All mismatches, with Triton's texts. Empty for a valid ensemble. */
   readonly problems: readonly string[];
   /** Whether a request of the ensemble may have any number of responses. */
   readonly decoupled: boolean;
 }
 
 /**
- * Checks an ensemble against the models of its steps: batch sizes, names, data types and shapes of tensors, and
- * that no step joins responses of different decoupled models.
+ * Checks an ensemble against the models of its steps: batch sizes, names, data types and shapes of tensors. It also
+ * checks that no step joins responses of different decoupled models.
  *
- * @param memberOf configuration of the model of a step; undefined for one that is not there
+ * @param memberOf returns the configuration of the model of a step; undefined if the model is missing
  */
 export function checkMembers(
   config: ModelConfig,
@@ -98,7 +98,10 @@ function mappingProblems(
   return problems;
 }
 
-/** Shapes agree with or without their batch axes: a tensor may go from a model with one to a model without. */
+/**
+ * Compares shapes with or without their batch axes: a tensor may pass from a model with a batch axis to a model without
+ * one.
+ */
 function inconsistencies(where: string, a: TensorNode, b: TensorNode): string[] {
   if (a.dataType !== b.dataType) {
     return [
@@ -118,8 +121,8 @@ function alike(a: readonly number[], b: readonly number[]): boolean {
 }
 
 /**
- * Gives each tensor the number of the decoupled step whose responses it belongs to, 0 for those that exist once.
- * Tensors that meet, in a step or among the outputs, must have the same.
+ * Assigns each tensor the number of the decoupled step whose responses it belongs to, or 0 for a tensor that exists
+ * once. Tensors that meet, in a step or among the outputs, must have the same number.
  */
 function decoupledFlow(
   config: ModelConfig,

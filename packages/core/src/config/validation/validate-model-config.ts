@@ -6,8 +6,8 @@ import { responseCacheProblems } from "./validate-response-cache.js";
 import { sequenceSchedulingProblems } from "./validate-sequence-batching.js";
 
 /**
- * What Triton finds wrong with a configuration before it looks at the model itself, with its texts and in its order:
- * backend, batching, sequences, ensemble, cache, metrics. Empty for a good one.
+ * Lists the problems that Triton finds in a configuration before it looks at the model, with its texts and in its
+ * order: backend, batching, sequences, ensemble, cache, metrics. Empty for a valid configuration.
  */
 export function validateModelConfig(config: ModelConfig): string[] {
   const { name, maxBatchSize, dynamicBatching, sequenceBatching } = config;

@@ -3,8 +3,8 @@ import { fromConfigDataType, type ModelConfig, type ModelInput, type ModelOutput
 import { batchIoProblems } from "./validate-batch-io.js";
 
 /**
- * What is wrong with the tensors of a configuration, with Triton's texts: names, data types, dims, reshapes,
- * formats, batch inputs and batch outputs. Empty for a good one.
+ * Lists problems with the tensors of a configuration, with Triton's texts: names, data types, dims, reshapes, formats,
+ * batch inputs and batch outputs. Empty for a valid configuration.
  */
 export function validateModelIo(config: ModelConfig): string[] {
   const problems = [
@@ -83,7 +83,10 @@ function reshapeProblems(
     : [`${label} has different size for dims and reshape`];
 }
 
-/** Elements between variable dimensions: they must agree one by one, since nothing can cross a variable one. */
+/**
+ * Element counts between variable dimensions. They must agree one by one, because elements cannot move across a
+ * variable dimension.
+ */
 function stretches(dims: readonly number[]): bigint[] {
   const counts = [1n];
   for (const dim of dims) {
@@ -95,7 +98,7 @@ function stretches(dims: readonly number[]): bigint[] {
 
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** Whether there are more elements than an int64 counts. A variable dimension ends the count, as in Triton. */
+/** Whether the number of elements exceeds an int64. A variable dimension ends the count, as in Triton. */
 function exceedsInt64(dims: readonly number[]): boolean {
   let count = 1n;
   for (const [axis, dim] of dims.entries()) {

@@ -18,7 +18,7 @@ import { SEQUENCE_STATE_OPTION_KEYS, sequenceStateProblems } from "../options/se
 import { warmupDataProblems } from "../options/warmup-data.js";
 import { groupList } from "../placement/instance-groups.js";
 
-/** What is wrong with the options themselves, before they are resolved: unknown names and contradictions. */
+/** Lists problems with the options before they are resolved: unknown names and contradictions. */
 export function validateOptions(options: ModelOptions): string[] {
   const problems = unknownKeys("config", options, MODEL_OPTION_KEYS);
   if (options.batching === false) {
@@ -48,7 +48,7 @@ export function validateOptions(options: ModelOptions): string[] {
   return problems;
 }
 
-/** Adaptive batching decides by itself what these would say. */
+/** Lists options that contradict adaptive batching, which decides them by itself. */
 function targetProblems(batcher: BatcherOptions): string[] {
   if (batcher.targetLatencyMs === undefined) return [];
   return (["maxQueueDelayMicroseconds", "preferredBatchSize"] as const)
@@ -66,7 +66,7 @@ function instanceGroupProblems(group: InstanceGroupOptions): string[] {
     ...unknownKeys(where, group, INSTANCE_GROUP_OPTION_KEYS),
     ...unknownKeys(`${where}.rateLimiter`, rateLimiter, RATE_LIMITER_OPTION_KEYS),
     ...unknownKeys(`${where}.recycle`, recycle, RECYCLE_OPTION_KEYS),
-    // Triton takes it for "not given".
+    // Triton treats 0 as "not given".
     ...(count === 0 ? [`${where}.count: expected at least 1, got 0`] : []),
   ];
 }
@@ -100,7 +100,7 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
   return problems;
 }
 
-/** One line for each key of `value` that is not among `known`. */
+/** One line for each key of `value` that is not in `known`. */
 export function unknownKeys(where: string, value: object, known: readonly string[]): string[] {
   return Object.keys(value)
     .filter((key) => !known.includes(key))

@@ -1,6 +1,9 @@
 import { isDecoupled, type ModelConfig } from "@tritonjs/protocol";
 
-/** What keeps a model from having its responses cached, with Triton's text; sequences have theirs with them. */
+/**
+ * Lists reasons why a model's responses cannot be cached, with Triton's text. Those about sequences are checked with
+ * the sequences.
+ */
 export function responseCacheProblems(config: ModelConfig): string[] {
   if (!config.responseCache?.enable || !isDecoupled(config)) return [];
   return [

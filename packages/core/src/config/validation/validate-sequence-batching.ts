@@ -15,12 +15,12 @@ const FLAG_KINDS = keyList<Record<Exclude<SequenceControlKind, "CONTROL_SEQUENCE
 });
 const ID_DATA_TYPES = ["TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING"];
 
-/** Everything that is wrong with the sequence batching of a configuration, with Triton's texts. */
+/** Lists all problems with the sequence batching of a configuration, with Triton's texts. */
 export function validateSequenceBatching(config: ModelConfig, sequences: ModelSequenceBatching): string[] {
   return [...sequenceSchedulingProblems(config, sequences), ...validateSequenceStates(config, sequences)];
 }
 
-/** The same without the states, which Triton looks at only when it makes the model. */
+/** Lists the same problems without those of states, which Triton checks only when it makes the model. */
 export function sequenceSchedulingProblems(config: ModelConfig, sequences: ModelSequenceBatching): string[] {
   const model = config.name;
   const problems: string[] = [];

@@ -7,8 +7,8 @@ import {
 } from "@tritonjs/protocol";
 
 /**
- * Everything that is wrong with the states of a sequence model, with Triton's texts. `use_growable_memory` is no
- * fault on any kind of instance: it is a hint for memory of GPUs, and the state here grows with what the model gives.
+ * Lists all problems with the states of a sequence model, with Triton's texts. `use_growable_memory` is accepted on
+ * every kind of instance. It is a hint for GPU memory, and the state here grows with the tensors of the model.
  */
 export function validateSequenceStates(config: ModelConfig, { state, controlInput }: ModelSequenceBatching) {
   const problems = state.flatMap((one) => stateProblems(config, one));
@@ -38,7 +38,7 @@ export function validateSequenceStates(config: ModelConfig, { state, controlInpu
   return problems;
 }
 
-/** What is wrong with one state. */
+/** Lists problems with one state. */
 export function stateProblems(config: ModelConfig, state: SequenceStateTensor): string[] {
   const { inputName, outputName, dataType, dims, initialState } = state;
   const problems: string[] = [];
@@ -113,7 +113,7 @@ function countable(dims: readonly number[]): boolean {
     elementCount(dims.filter((dim) => dim !== -1));
     return true;
   } catch {
-    // A dimension that is impossible has been told already.
+    // An impossible dimension has already been reported.
     return dims.some((dim) => !Number.isSafeInteger(dim) || dim < -1);
   }
 }

@@ -1,4 +1,4 @@
-/** A set of characters of header names, which are ASCII: element `code` tells whether the character is in it. */
+/** A set of characters of header names, which are ASCII. Element `code` is true if the character is in the set. */
 export type AsciiSet = readonly boolean[];
 
 const SIZE = 128;
@@ -27,13 +27,13 @@ export function folded(set: AsciiSet): AsciiSet {
   return setOf((code) => set[code]! || (isLetter(code) && set[code ^ CASE_BIT]!));
 }
 
-/** The set as a class of a JavaScript expression. */
+/** The set as a character class of a JavaScript expression. */
 export function classText(set: AsciiSet): string {
   const members = set.flatMap((isIn, code) => (isIn ? [`\\x${code.toString(16).padStart(2, "0")}`] : []));
   return `[${members.join("")}]`;
 }
 
-/** The set that an expression for single characters describes. */
+/** The set that an expression for single characters matches. */
 export function matching(expression: RegExp): AsciiSet {
   return setOf((code) => expression.test(String.fromCharCode(code)));
 }

@@ -1,14 +1,14 @@
 import { TritonError } from "@tritonjs/protocol";
 import { translatePattern } from "./translate-pattern.js";
 
-/** Case does not count unless the pattern says so, as tritonserver puts it before each pattern. */
+/** Prefix that makes patterns case-insensitive by default. tritonserver puts it before each pattern. */
 const PREFIX = "(?i)";
 
 /**
- * Reads the pattern of headers that are forwarded to models. A string is in the syntax of RE2, as for tritonserver.
- * Upper and lower case are one in either form; the pattern may be found anywhere in the name of a header.
+ * Reads the pattern of headers that are forwarded to models. A string has the syntax of RE2, as for tritonserver.
+ * Strings and expressions are case-insensitive. The pattern may match anywhere in the name of a header.
  *
- * @returns an expression without state, or undefined for no pattern and an empty one
+ * @returns a stateless expression; undefined without a pattern, or with an empty one
  * @throws TritonError INVALID_ARG with RE2's reason for a string that is not a pattern.
  */
 export function headerPattern(pattern: string | RegExp | undefined): RegExp | undefined {

@@ -1,6 +1,6 @@
 import { type AsciiSet, complement, matching } from "./ascii-set.js";
 
-/** POSIX classes, which stand inside of brackets: `[[:alpha:]]`. */
+/** POSIX classes, which are used inside brackets: `[[:alpha:]]`. */
 const POSIX: Readonly<Record<string, RegExp>> = {
   alnum: /[0-9A-Za-z]/,
   alpha: /[A-Za-z]/,
@@ -19,7 +19,7 @@ const POSIX: Readonly<Record<string, RegExp>> = {
   xdigit: /[0-9A-Fa-f]/,
 };
 
-/** Perl classes by their letter; the capital letter is the complement. `\s` does not include the vertical tab. */
+/** Perl classes by their letter. The capital letter is the complement. `\s` does not include the vertical tab. */
 const PERL: Readonly<Record<string, RegExp>> = { d: /[0-9]/, s: /[\t\n\f\r ]/, w: /[0-9A-Za-z_]/ };
 
 /** The POSIX class of a name such as `alpha` or `^alpha`; undefined for an unknown one. */
@@ -43,7 +43,7 @@ export function unicodeSet(name: string): AsciiSet | undefined {
       try {
         return matching(new RegExp(`\\p{${property}}`, "u"));
       } catch {
-        // It is not a property of this kind.
+        // The name is not a property of this kind.
       }
     }
     return undefined;

@@ -1,11 +1,11 @@
-/** What is wrong with a pattern, in the words of RE2. */
+/** A fault of a pattern, in the words of RE2. */
 export class PatternFault extends Error {
   override readonly name = "PatternFault";
 }
 
 const MAX_CODE = 0x10ffff;
 
-/** Escapes of characters that have a letter. */
+/** Escapes of characters by their letter. */
 const LETTERS: Readonly<Record<string, number>> = { a: 7, f: 12, n: 10, r: 13, t: 9, v: 11 };
 
 /** Reads a pattern from its start to its end. */
@@ -18,19 +18,19 @@ export class PatternReader {
     return this.at >= this.text.length;
   }
 
-  /** True when the text goes on with `token`. */
+  /** True if the text continues with `token`. */
   sees(token: string): boolean {
     return this.text.startsWith(token, this.at);
   }
 
-  /** Skips `token`; false when the text does not go on with it. */
+  /** Skips `token`. Returns false if the text does not continue with it. */
   skip(token: string): boolean {
     if (!this.sees(token)) return false;
     this.at += token.length;
     return true;
   }
 
-  /** Skips what `expression`, which is sticky, matches here. */
+  /** Skips the match of `expression` at this place. The expression must be sticky. */
   match(expression: RegExp): RegExpExecArray | undefined {
     expression.lastIndex = this.at;
     const found = expression.exec(this.text);
@@ -39,7 +39,7 @@ export class PatternReader {
     return found;
   }
 
-  /** Reads one character, which is no escape. */
+  /** Reads one character that is not an escape. */
   character(): number {
     const code = this.text.codePointAt(this.at)!;
     this.at += code > 0xffff ? 2 : 1;

@@ -2,7 +2,7 @@ import { type AsciiSet, complement, folded, rangeSet, union } from "./ascii-set.
 import { perlSet, posixSet, unicodeSet } from "./named-sets.js";
 import { PatternFault, type PatternReader } from "./pattern-reader.js";
 
-/** Reads a class in brackets. @param fold whether case counts for nothing */
+/** Reads a class in brackets. @param fold whether matching is case-insensitive */
 export function readClass(reader: PatternReader, fold: boolean): AsciiSet {
   const start = reader.at;
   reader.skip("[");
@@ -17,7 +17,7 @@ export function readClass(reader: PatternReader, fold: boolean): AsciiSet {
   return negated ? complement(set) : set;
 }
 
-/** Reads `\d`, `\pL`, `\p{Greek}` and their kin; undefined when something else comes next. */
+/** Reads `\d`, `\pL`, `\p{Greek}` and similar sets. Undefined if the text continues with anything else. */
 export function readNamedSet(reader: PatternReader): AsciiSet | undefined {
   const perl = reader.match(/\\([dswDSW])/y);
   if (perl !== undefined) return perlSet(perl[1]!);

@@ -5,7 +5,7 @@ import { readClass, readNamedSet } from "./read-class.js";
 const MAX_REPEAT = 1000;
 const ANY = "[^]";
 
-/** Assertions without a width; in a group of their own, because RE2 lets them be repeated. */
+/** Assertions without a width. Each gets a group of its own, because RE2 allows repeating them. */
 const ASSERTIONS: readonly (readonly [token: string, text: string])[] = [
   ["^", "(?:^)"],
   ["$", "(?:$)"],
@@ -16,8 +16,8 @@ const ASSERTIONS: readonly (readonly [token: string, text: string])[] = [
 ];
 
 /**
- * Writes a pattern of RE2 as the source of a JavaScript expression without flags, for names of headers: ASCII
- * without line breaks. The flags `m`, `s` and `U` change nothing there; `i` is written out.
+ * Translates a pattern of RE2 to the source of a JavaScript expression without flags. It serves names of headers: ASCII
+ * without line breaks. There the flags `m`, `s` and `U` have no effect, and `i` is written out.
  *
  * @throws PatternFault for a pattern that RE2 refuses.
  */
@@ -27,14 +27,14 @@ export function translatePattern(pattern: string): string {
 
 class Translator {
   readonly #reader: PatternReader;
-  /** Of each group that is open, whether case counted for nothing before it. */
+  /** For each open group, whether matching was case-insensitive before it. */
   readonly #open: boolean[] = [];
   readonly #groups = new Set<string>();
   #source = "";
   #fold = false;
-  /** Something that an operator can repeat comes right before. */
+  /** Whether the last item can be repeated by an operator. */
   #repeatable = false;
-  /** Where the repetition right before begins. */
+  /** Index at which the preceding repetition begins. */
   #repeatedAt: number | undefined;
 
   constructor(pattern: string) {
@@ -74,13 +74,13 @@ class Translator {
 
   #atom(text: string): void {
     this.#source += text;
-    // An empty quotation leaves what was before it.
+    // An empty quotation leaves the item before it repeatable.
     if (text === "") return;
     this.#repeatable = true;
     this.#repeatedAt = undefined;
   }
 
-  /** Adds what nothing can be repeated after. */
+  /** Adds text that cannot be repeated. */
   #separator(text: string): void {
     this.#source += text;
     this.#repeatable = false;
@@ -93,7 +93,7 @@ class Translator {
     const found = reader.match(/[*+?]|\{(0|[1-9]\d*)(?:(,)(|0|[1-9]\d*))?\}/y);
     if (found === undefined) return false;
     const [operator, least, comma, most] = found;
-    // Whether a repetition is greedy does not change what is found.
+    // Greediness does not change whether the pattern matches.
     reader.skip("?");
     const upTo = comma === undefined ? least : most;
     if (Number(least ?? 0) > MAX_REPEAT || Number(upTo ?? 0) > MAX_REPEAT || isBackwards(least, upTo)) {
@@ -128,7 +128,7 @@ class Translator {
     }
   }
 
-  /** Reads the start of a group with a name. */
+  /** Reads the start of a named group. */
   #namesGroup(): boolean {
     const reader = this.#reader;
     const name = reader.match(/\(\?P?<(\w+)>/y)?.[1];

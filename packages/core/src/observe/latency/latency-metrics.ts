@@ -4,7 +4,7 @@ import type { ComputeTimes, ExecutionTimes } from "../duration.js";
 import { promClient } from "../prom-client.js";
 import type { ResolvedMetricsConfig } from "./metrics-config.js";
 
-/** The summaries by the end of their names, in Triton's order. */
+/** The summaries by the last part of their names, in Triton's order. */
 export const SUMMARIES = {
   request: [
     "nv_inference_request_summary_us",
@@ -38,15 +38,15 @@ export const SUMMARIES = {
 
 type SummaryName = keyof typeof SUMMARIES;
 
-/** What a summary looks back on, as in tritonserver. */
+/** Time window of a summary, as in tritonserver. */
 const WINDOW = { maxAgeSeconds: 60, ageBuckets: 5 };
 
 /** Upper bounds of the histogram of first responses, in milliseconds. */
 const FIRST_RESPONSE_BOUNDS = [100, 500, 2000, 5000];
 
 /**
- * Distributions of the latencies of one model, for servers that ask for them. Each observation costs far more than
- * a counter, which is why there are none by default.
+ * Distributions of the latencies of one model, for servers that enable them. Each observation costs far more than a
+ * counter, so they are off by default.
  */
 export class LatencyMetrics {
   /** Time to the first response, in milliseconds. */
@@ -54,8 +54,8 @@ export class LatencyMetrics {
   readonly summaries = new Map<SummaryName, Summary>();
 
   /**
-   * @param cached whether the model has a response cache: it then has summaries of that, and none of the request
-   * @param bounds the bounds of the histogram, if the model's configuration has some
+   * @param cached whether the model has a response cache; it then has cache summaries, but no request summary
+   * @param bounds bounds of the histogram, if the model's configuration gives any
    */
   constructor(config: ResolvedMetricsConfig, cached: boolean, bounds: readonly number[] | undefined) {
     if (config.histogramLatencies) this.firstResponse = new LatencyHistogram(bounds ?? FIRST_RESPONSE_BOUNDS);
@@ -70,7 +70,7 @@ export class LatencyMetrics {
     }
   }
 
-  /** A request that a model answered. Its first response is observed by whoever sends it. */
+  /** Observes a request that a model answered. The sender of the first response observes its time. */
   success(queueStart: number, times: ExecutionTimes): void {
     this.#observe("request", times.end - queueStart);
     this.#observe("queue", times.start - queueStart);
@@ -79,7 +79,7 @@ export class LatencyMetrics {
     this.#observe("computeOutput", times.end - times.inferEnd);
   }
 
-  /** A request that an ensemble answered. */
+  /** Observes a request that an ensemble answered. */
   ensemble(queueMs: number, totalMs: number, { inputMs, inferMs, outputMs }: ComputeTimes): void {
     this.firstResponse?.observe(totalMs);
     this.#observe("request", totalMs);
@@ -89,7 +89,7 @@ export class LatencyMetrics {
     this.#observe("computeOutput", outputMs);
   }
 
-  /** A request that the cache answered. */
+  /** Observes a request that the cache answered. */
   cacheHit(lookupMs: number, totalMs: number): void {
     this.firstResponse?.observe(totalMs);
     this.#observe("queue", totalMs - lookupMs);
@@ -112,7 +112,7 @@ class LatencyHistogram {
   readonly bounds: readonly number[];
   readonly #counts: number[];
 
-  /** @param bounds ascending */
+  /** @param bounds upper bounds, ascending */
   constructor(bounds: readonly number[]) {
     this.bounds = bounds;
     this.#counts = bounds.map(() => 0);
@@ -125,7 +125,7 @@ class LatencyHistogram {
     if (index >= 0) this.#counts[index]!++;
   }
 
-  /** Observations up to each bound. */
+  /** Numbers of observations up to each bound. */
   cumulative(): number[] {
     let total = 0;
     return this.#counts.map((count) => {
@@ -135,7 +135,7 @@ class LatencyHistogram {
   }
 }
 
-/** Distributions of a model's latencies; undefined on a server that keeps none. */
+/** Makes the distributions of a model's latencies. Undefined on a server that keeps none. */
 export function createLatencies(
   config: ModelConfig,
   settings: ResolvedMetricsConfig,

@@ -8,7 +8,7 @@ export interface LabelledLatencies {
 
 const FIRST_RESPONSE = "nv_inference_first_response_histogram_ms";
 
-/** The families of all models' latencies in Prometheus' text format, those of one name together. */
+/** Metric families of all models' latencies in Prometheus' text format. Series of one family are adjacent. */
 export async function latencyPage(models: readonly LabelledLatencies[]): Promise<string> {
   const families = new Map<string, string[]>();
   const linesOf = (name: string, help: string, type: string): string[] => {

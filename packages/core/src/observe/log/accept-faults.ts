@@ -5,10 +5,10 @@ import type { Log } from "./log.js";
 const WARN_EVERY_MS = 60_000;
 
 /**
- * Makes a listener for errors of a server that listens, as when a connection cannot be accepted for want of a file
- * descriptor: without a listener such an error ends the process. It warns once a minute.
+ * Makes a listener for errors of a listening server, such as a connection that cannot be accepted because no file
+ * descriptor is free. Without a listener, such an error ends the process. It logs a warning at most once a minute.
  *
- * @param name what the frontend is called in messages
+ * @param name name of the frontend in messages
  */
 export function acceptFaults(log: Log, name: string, clock: Clock = realClock): (error: Error) => void {
   let warnedAt = Number.NEGATIVE_INFINITY;

@@ -6,34 +6,34 @@ import { DEFAULT_LOG_SETTINGS, Log, type LogFormat, type Logger } from "./log.js
 /** Options of the log, named after those of PyTriton's `TritonConfig`. */
 export interface LogOptions {
   /**
-   * Takes the messages: `console`, a pino or fastify logger, or one of your own.
-   * @default warnings and errors become warnings of the process, the rest is dropped
+   * Receives the messages: `console`, a pino or fastify logger, or a custom one.
+   * @default warnings and errors become warnings of the process; other messages are dropped
    */
   readonly logger?: Logger;
-  /** Writes the log to this file, in Triton's lines, instead of to a logger. */
+  /** File for the log, in Triton's line format. Replaces the logger. */
   readonly logFile?: string;
-  /** @default true */
+  /** Whether informational messages are written. @default true */
   readonly logInfo?: boolean;
-  /** @default true */
+  /** Whether warnings are written. @default true */
   readonly logWarning?: boolean;
-  /** @default true */
+  /** Whether errors are written. @default true */
   readonly logError?: boolean;
   /** Verbose messages up to this level are written. @default 0 */
   readonly logVerbose?: number;
-  /** The look of the lines in `logFile`. @default "default" */
+  /** Format of the lines in `logFile`. @default "default" */
   readonly logFormat?: LogFormat;
 }
 
-/** A log, and how to let go of its file. */
+/** A log, and a function that closes its file. */
 export interface OpenLog {
   readonly log: Log;
   close(): void;
 }
 
 /**
- * The log that the options ask for.
+ * Makes the log that the options ask for.
  *
- * @throws TritonError INVALID_ARG for a file that cannot be opened, or a logger beside one.
+ * @throws TritonError INVALID_ARG for a file that cannot be opened, or for a logger together with a file.
  */
 export function createLog(options: LogOptions): OpenLog {
   const settings = {

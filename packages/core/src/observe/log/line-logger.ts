@@ -1,17 +1,17 @@
 import type { LogFormat, Logger } from "./log.js";
 
 /**
- * A logger that writes lines as tritonserver does:
+ * Makes a logger that writes lines as tritonserver does:
  *
  * ```
  * I1121 12:00:00.000123 4711 tritonjs] "loading: resnet:1"
  * 2026-11-21T12:00:00Z I 4711 tritonjs] "loading: resnet:1"
  * ```
  *
- * A message that begins with a line feed is a table or another text of several lines, and is written as it is.
+ * A message that begins with a line feed is a table or another text of several lines. It is written unchanged.
  *
  * @param write gets each line with its line feed
- * @param format asked for each line, because it can change
+ * @param format called for each line, because the format can change
  */
 export function lineLogger(
   write: (line: string) => void,

@@ -1,4 +1,4 @@
-/** What writes messages down: `console`, pino's and fastify's loggers fit. */
+/** Destination of messages. `console` and the loggers of pino and fastify fit. */
 export interface Logger {
   error(message: string): void;
   warn(message: string): void;
@@ -6,12 +6,12 @@ export interface Logger {
   debug(message: string): void;
 }
 
-/** How lines of the log look: Triton's own `I0520 12:00:00.000001`, or `2026-05-20T12:00:00Z I`. */
+/** Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, or `2026-05-20T12:00:00Z I`. */
 export type LogFormat = "default" | "ISO8601";
 
-/** What the log lets through; clients can read and change it with the logging extension. */
+/** Which messages the log writes. Clients can read and change the settings with the logging extension. */
 export interface LogSettings {
-  /** Where the log goes, when that is a file; otherwise empty. */
+  /** File of the log; empty if the log goes elsewhere. */
   readonly file: string;
   readonly info: boolean;
   readonly warning: boolean;
@@ -34,7 +34,7 @@ export const DEFAULT_LOG_SETTINGS: LogSettings = {
 };
 
 /**
- * The log of a server: lets through what its settings say.
+ * The log of a server. It writes the messages that its settings allow.
  *
  * @example
  * ```ts
@@ -56,7 +56,7 @@ export class Log {
     return this.#settings;
   }
 
-  /** Changes the given settings and leaves the others. */
+  /** Changes the given settings and keeps the others. */
   update(changes: LogChanges): void {
     this.#settings = { ...this.#settings, ...changes };
   }

@@ -5,10 +5,10 @@ const INT_MAX = 2 ** 31 - 1;
 const UINT_MAX = 2 ** 32 - 1;
 
 /**
- * The levels that a client names; undefined when it names none that there is, which changes nothing. Unknown ones
- * are passed over, as by Triton.
+ * Reads the levels that a client names. Undefined if none of them exists, which changes nothing. Like Triton, it
+ * ignores unknown levels.
  *
- * @throws TritonError INVALID_ARG for OFF beside others.
+ * @throws TritonError INVALID_ARG for OFF together with other levels.
  */
 export function readTraceLevels(names: readonly string[]): readonly TraceLevel[] | undefined {
   if (names.includes("OFF")) {
@@ -21,15 +21,15 @@ export function readTraceLevels(names: readonly string[]): readonly TraceLevel[]
   return levels.length > 0 ? levels : undefined;
 }
 
-/** A rate or a frequency as clients write it: negative ones wrap around, as Triton's do. */
+/** Reads a rate or a frequency as clients write it. Negative ones wrap around, as in Triton. */
 export function readTraceNumber(name: "trace_rate" | "log_frequency", text: string): number {
   return readInteger(name, text, 0, UINT_MAX) >>> 0;
 }
 
 /**
- * The number of traces as clients write it.
+ * Reads the number of traces as clients write it.
  *
- * @param got how the text goes on before what came: Triton's two protocols differ
+ * @param got text before the rejected value; Triton's two protocols differ
  */
 export function readTraceCount(text: string, got = "got: "): number {
   const count = readInteger("trace_count", text, -1, INT_MAX);
@@ -41,7 +41,7 @@ export function readTraceCount(text: string, got = "got: "): number {
   );
 }
 
-/** The settings as clients see them, by Triton's names: nothing but texts. */
+/** The settings as clients see them, by Triton's names. All values are texts. */
 export function traceSettingTexts(settings: TraceSettings): Record<string, string | readonly string[]> {
   const { levels, rate, count, logFrequency, file, mode, ofMode } = settings;
   return {
@@ -54,7 +54,7 @@ export function traceSettingTexts(settings: TraceSettings): Record<string, strin
   };
 }
 
-/** Reads as C++ `stoi` does: as many digits as there are, the rest is not looked at. */
+/** Reads an integer as C++ `stoi` does: it takes the leading digits and ignores the rest. */
 function readInteger(name: string, text: string, least: number, most: number): number {
   const match = /^[ \t\n\v\f\r]*([+-]?\d+)/.exec(text);
   if (match === null)

@@ -4,7 +4,7 @@ import type { ExecutionTimes } from "../duration.js";
 import { TensorActivity, type TensorStage } from "./tensor-activity.js";
 import type { Trace, TraceEntry } from "./trace.js";
 
-/** What a trace says about its request. */
+/** The parts of a request that its trace records. */
 export interface TracedRequest {
   readonly id: string;
   readonly inputs: ReadonlyMap<string, Tensor>;
@@ -12,16 +12,16 @@ export interface TracedRequest {
 
 /** The batch in which a request runs. */
 export interface TracedBatch {
-  /** Rows. */
+  /** Rows of the batch. */
   readonly batchSize: number;
   readonly requestCount: number;
-  /** Why it was cut, where a batcher made it. */
+  /** Why the batch was cut, if a batcher made it. */
   readonly cut: CutReason | undefined;
-  /** Name of the instance that took it. */
+  /** Name of the instance that took the batch. */
   readonly instance: string;
 }
 
-/** No entries: what a trace has that is over. */
+/** Empty entries of a trace that is over. */
 const NOTHING: TraceEntry[] = [];
 
 /**
@@ -34,7 +34,7 @@ const NOTHING: TraceEntry[] = [];
 export class RequestTrace {
   readonly id: number;
   readonly #trace: Trace;
-  /** 0 for a request that no other led to. */
+  /** 0 for a request that no other request has caused. */
   readonly #parentId: number;
   readonly #list: TraceEntry[];
   #state: "new" | "begun" | "ended" = "new";
@@ -46,17 +46,17 @@ export class RequestTrace {
     this.#list = trace.over ? NOTHING : trace.open();
   }
 
-  /** The trace of a request that this one leads to. */
+  /** Makes the trace of a request that this one causes. */
   child(): RequestTrace {
     return new RequestTrace(this.#trace, this.id);
   }
 
-  /** Something happened. */
+  /** Records an event. */
   mark(name: string, atMs: number): void {
     if (this.#trace.timestamps) this.#add({ id: this.id, timestamps: [{ name, ns: nanoseconds(atMs) }] });
   }
 
-  /** A model has accepted the request, which waits from now on. */
+  /** Records that a model has accepted the request, which is in the queue from now on. */
   begin(modelName: string, modelVersion: number, request: TracedRequest, atMs: number): void {
     if (this.#state !== "new" || this.#trace.over) return;
     this.#state = "begun";
@@ -73,14 +73,14 @@ export class RequestTrace {
     this.#addTensors("TENSOR_QUEUE_INPUT", request.inputs);
   }
 
-  /** An instance has taken the request. */
+  /** Records that an instance has taken the request. */
   batch({ batchSize, requestCount, cut, instance }: TracedBatch): void {
     if (!this.#trace.timestamps) return;
     const reason = cut === undefined ? {} : { cut };
     this.#add({ id: this.id, batch: { size: batchSize, requests: requestCount, ...reason, instance } });
   }
 
-  /** The times of the execution that answered the request. */
+  /** Records the times of the execution that answered the request. */
   compute({ start, inputEnd, inferEnd, end }: ExecutionTimes): void {
     this.mark("COMPUTE_START", start);
     this.mark("COMPUTE_INPUT_END", inputEnd);
@@ -88,12 +88,12 @@ export class RequestTrace {
     this.mark("COMPUTE_END", end);
   }
 
-  /** A response. */
+  /** Records a response. */
   outputs(tensors: ReadonlyMap<string, Tensor>): void {
     this.#addTensors("TENSOR_BACKEND_OUTPUT", tensors);
   }
 
-  /** The request is over. */
+  /** Records the end of the request. */
   end(atMs: number): void {
     if (this.#state !== "begun") return;
     this.#state = "ended";
@@ -101,7 +101,7 @@ export class RequestTrace {
     this.#trace.release();
   }
 
-  /** Whoever sampled the trace adds nothing more. To be called once. */
+  /** Releases the trace for its sampler, which adds nothing more. Must be called once. */
   release(): void {
     this.#trace.release();
   }

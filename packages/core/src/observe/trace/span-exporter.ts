@@ -3,17 +3,20 @@ import type { Clock, Timer } from "../../clock/clock.js";
 import type { Log } from "../log/log.js";
 import { type Span, textValue } from "./trace-spans.js";
 
-/** Where spans go, and how many at a time: settings of `--trace-config opentelemetry,<setting>=<value>`. */
+/** Where and in which amounts spans are sent: settings of `--trace-config opentelemetry,<setting>=<value>`. */
 export interface OpenTelemetryOptions {
-  /** A collector that speaks OTLP over HTTP; `http://` may be left out. @default "http://localhost:4318/v1/traces" */
+  /**
+   * URL of a collector that accepts OTLP over HTTP; `http://` may be left out. @default
+   * "http://localhost:4318/v1/traces"
+   */
   readonly url?: string;
   /** Attributes of the service. @default { "service.name": "triton-inference-server" } */
   readonly resource?: Readonly<Record<string, string>>;
-  /** Spans that may wait to be sent; more are lost. @default 2048 */
+  /** Largest number of spans that wait to be sent. Further ones are lost. @default 2048 */
   readonly maxQueueSize?: number;
-  /** How long a span waits for others at most. @default 5000 */
+  /** Longest time that a span waits for others, in milliseconds. @default 5000 */
   readonly scheduleDelayMs?: number;
-  /** Most spans of one message. @default 512 */
+  /** Largest number of spans in one message. @default 512 */
   readonly maxExportBatchSize?: number;
 }
 
@@ -25,15 +28,15 @@ export const DEFAULT_OPEN_TELEMETRY: Required<OpenTelemetryOptions> = {
   maxExportBatchSize: 512,
 };
 
-/** How long a collector may take to answer. */
+/** Time limit for the answer of a collector, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
-/** The URL of a collector. Without a scheme it is `http`, as the C++ exporter of OpenTelemetry reads it. */
+/** Completes the URL of a collector. Without a scheme it is `http`, as for the C++ exporter of OpenTelemetry. */
 export function collectorUrl(url: string): string {
   return url.includes("://") ? url : `http://${url}`;
 }
 
-/** Sends spans to a collector, one message at a time. A collector that is not there is a line of the log. */
+/** Sends spans to a collector, one message at a time. If the collector cannot be reached, a line is logged. */
 export class SpanExporter {
   readonly #options: Required<OpenTelemetryOptions>;
   readonly #url: string;
@@ -65,7 +68,7 @@ export class SpanExporter {
     }
   }
 
-  /** Sends what waits; resolves when that is done. */
+  /** Sends the waiting spans. Resolves when they are sent. */
   async close(): Promise<void> {
     await this.#flush();
   }

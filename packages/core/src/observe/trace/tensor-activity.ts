@@ -1,12 +1,12 @@
 import { fromBfloat16, fromFloat16, Tensor } from "@tritonjs/protocol";
 
-/** Where in its life a request is when its tensors are recorded. */
+/** Stage of a request at which its tensors are recorded. */
 export type TensorStage = "TENSOR_QUEUE_INPUT" | "TENSOR_BACKEND_OUTPUT";
 
-/** Elements that become text at a time. */
+/** Number of elements that are converted to text at a time. */
 const SLICE = 4096;
 
-/** A tensor of a trace: a copy of it, which becomes text when it is written. */
+/** A tensor of a trace: a copy, which is converted to text when it is written. */
 export class TensorActivity {
   readonly #tensor: Tensor;
   readonly #opening: string;
@@ -20,7 +20,7 @@ export class TensorActivity {
     return this.#tensor.byteLength;
   }
 
-  /** The JSON, piece by piece, so that a large tensor does not keep the event loop. */
+  /** The JSON, piece by piece, so that a large tensor does not block the event loop. */
   *pieces(): Generator<string> {
     const { datatype, shape } = this.#tensor;
     const elements = elementsOf(this.#tensor);
@@ -36,7 +36,9 @@ export class TensorActivity {
   }
 }
 
-/** None for bytes that are no tensor: whoever looks at a trace of a faulty model shall find one. */
+/**
+ * Returns no elements if the bytes are not a valid tensor, so that the trace of a faulty model can still be written.
+ */
 function elementsOf(tensor: Tensor): Tensor["elements"] {
   try {
     return tensor.elements;
@@ -47,7 +49,9 @@ function elementsOf(tensor: Tensor): Tensor["elements"] {
 
 type Element = Tensor["elements"][number];
 
-/** How an element of a data type is written. Texts are quoted as in CSV, in which Triton's tools read them. */
+/**
+ * Makes the text of an element of a data type. Strings are quoted as in CSV, because Triton's tools read them that way.
+ */
 function textOf(datatype: Tensor["datatype"]): (element: Element) => string {
   switch (datatype) {
     case "BYTES":
@@ -66,7 +70,7 @@ function textOf(datatype: Tensor["datatype"]): (element: Element) => string {
   }
 }
 
-/** A float of 32 bits with as few digits as say which it is. */
+/** Formats a 32-bit float with as few digits as identify it. */
 function short(value: number): string {
   for (const digits of [7, 8]) {
     const rounded = Number(value.toPrecision(digits));
@@ -75,7 +79,7 @@ function short(value: number): string {
   return String(Number(value.toPrecision(9)));
 }
 
-/** A text as it stands within a JSON string. */
+/** Escapes a text for use within a JSON string. */
 function inString(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }

@@ -4,19 +4,22 @@ import type { Log } from "../log/log.js";
 import { TensorActivity } from "./tensor-activity.js";
 import type { Trace } from "./trace.js";
 
-/** Characters that are written at a time. */
+/** Number of characters in one write. */
 const CHUNK = 64 * 1024;
-/** What may wait to be written: a disk that is slower than the requests loses traces, not the server's memory. */
+/**
+ * Largest number of bytes that wait to be written. If the disk is too slow, traces are lost, and the server's memory
+ * stays bounded.
+ */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
-/** A file of traces, one JSON array, written piece by piece. */
+/** A file of traces: one JSON array, written piece by piece. */
 export interface TraceOutput {
   write(traces: readonly Trace[]): void;
-  /** Nothing more comes. */
+  /** Ends the array. No traces follow. */
   end(): void;
 }
 
-/** The file, or the numbered files, of a server's traces. Nothing here waits for the disk but `close`. */
+/** The file, or the numbered files, of a server's traces. Only `close` waits for the disk. */
 export class TraceFiles {
   readonly #path: string;
   readonly #log: Pick<Log, "error">;
@@ -25,7 +28,7 @@ export class TraceFiles {
   #index = 0;
   #closed = false;
   #plain: Output | undefined;
-  /** Everything is written in turn. */
+  /** The end of a chain of writes: each starts after the one before. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(path: string, log: Pick<Log, "error">) {
@@ -33,18 +36,18 @@ export class TraceFiles {
     this.#log = log;
   }
 
-  /** The file itself, which ends with `close`. */
+  /** The file without a number, which `close` ends. */
   get plain(): TraceOutput {
     this.#plain ??= this.#open(this.#path);
     return this.#plain;
   }
 
-  /** Another numbered file. */
+  /** Opens another numbered file. */
   numbered(): TraceOutput {
     return this.#open(`${this.#path}.${this.#index++}`);
   }
 
-  /** Ends the file; resolves when everything is written. */
+  /** Ends the file. Resolves when everything is written. */
   async close(): Promise<void> {
     this.#plain?.end();
     this.#closed = true;
@@ -82,14 +85,14 @@ export class TraceFiles {
   }
 }
 
-/** What an output needs of those that share the disk with it. */
+/** Operations that coordinate outputs which share the disk. */
 interface Turns {
   accepts(byteSize: number, traces: number): boolean;
   enqueue(byteSize: number, work: () => Promise<void>): void;
 }
 
 class Output implements TraceOutput {
-  /** True once something of it is on disk. */
+  /** True once a part of the output is on disk. */
   #begun = false;
   #any = false;
   #broken = false;
@@ -137,7 +140,7 @@ function* jsonOf(traces: readonly Trace[], opening: string): Generator<string> {
   }
 }
 
-/** Joins pieces to chunks that are worth a write each. */
+/** Joins pieces into chunks that are large enough for a write each. */
 function* chunksOf(pieces: Iterable<string>): Generator<string> {
   let chunk = "";
   for (const piece of pieces) {

@@ -12,21 +12,24 @@ import {
 /** A level as options name it. MIN and MAX are old names of TIMESTAMPS. */
 export type TraceLevelOption = TraceLevel | "OFF" | "MIN" | "MAX";
 
-/** Which requests are traced, and where the traces go. Clients can change all but the file. */
+/** Which requests are traced, and where the traces go. Clients can change all settings except the file. */
 export interface TraceOptions {
-  /** What is recorded; several levels as a list. @default "OFF" */
+  /** The recorded levels; several as a list. @default "OFF" */
   readonly level?: TraceLevelOption | readonly TraceLevelOption[];
-  /** One request of how many is traced. @default 1000 */
+  /** Sampling interval: one of `rate` requests is traced. @default 1000 */
   readonly rate?: number;
-  /** Traces to record; -1 for any number. @default -1 */
+  /** Number of traces to record; -1 for no limit. @default -1 */
   readonly count?: number;
-  /** Traces to a file, whose names get numbers: `<file>.0`, `<file>.1`. @default 0: one file, written by `close()` */
+  /**
+   * Number of traces per file; the names of the files get numbers: `<file>.0`, `<file>.1`. @default 0: one file,
+   * written by `close()`
+   */
   readonly logFrequency?: number;
-  /** Where traces are written, as JSON, in mode "triton". Nothing is recorded without it. */
+  /** File to which traces are written, as JSON, in mode "triton". Nothing is recorded without it. */
   readonly file?: string;
-  /** Where traces go: into files in Triton's format, or as spans to a collector. @default "triton" */
+  /** Destination of traces: files in Triton's format, or spans sent to a collector. @default "triton" */
   readonly mode?: TraceMode;
-  /** The collector, in mode "opentelemetry". */
+  /** Settings of the collector, in mode "opentelemetry". */
   readonly openTelemetry?: OpenTelemetryOptions;
 }
 
@@ -39,9 +42,9 @@ const LEVELS: Readonly<Record<TraceLevelOption, TraceLevel | undefined>> = {
 };
 
 /**
- * The settings that options ask for.
+ * Makes the settings that the options ask for.
  *
- * @throws TritonError INVALID_ARG with everything that is wrong with them.
+ * @throws TritonError INVALID_ARG that lists every problem of the options.
  */
 export function resolveTraceOptions(options: TraceOptions): TraceSettings {
   const problems: string[] = [];
@@ -91,7 +94,7 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
   return settings;
 }
 
-/** The collector that options ask for. */
+/** Settings of the collector, with defaults. */
 export function resolveOpenTelemetry({ openTelemetry }: TraceOptions): Required<OpenTelemetryOptions> {
   return { ...DEFAULT_OPEN_TELEMETRY, ...openTelemetry };
 }

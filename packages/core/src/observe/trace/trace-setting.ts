@@ -8,48 +8,48 @@ import {
   whyInvalid,
 } from "./trace-settings.js";
 
-/** Traces that are over wait for company until they are this much together. */
+/** Number of bytes of finished traces that are collected before they are written. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 const MAX_WAITING_TRACES = 1024;
 
-/** What a setting has in common with all others of its server. */
+/** Parts that all trace settings of a server share. */
 export interface TraceSettingOwner {
   readonly files: TraceFiles;
-  /** Takes the traces in mode "opentelemetry". */
+  /** Receives the traces in mode "opentelemetry". */
   readonly exportTrace: ((trace: Trace) => void) | undefined;
   wallOffsetMs(): number;
   nextId(): number;
-  /** A setting that was replaced has written its last trace. */
+  /** Called when a replaced setting has written its last trace. */
   forget(setting: TraceSetting): void;
 }
 
 /**
- * One setting of traces: decides which requests are traced, and takes their traces to the file. It is never changed but
- * replaced, so that a trace ends with the setting with which it began.
+ * One trace setting: decides which requests are traced, and passes their traces to the file. It is replaced instead of
+ * changed, so that a trace ends with the setting with which it began.
  */
 export class TraceSetting implements TraceCollector {
   readonly levels: readonly TraceLevel[];
-  /** Why nothing is recorded; empty when something is. */
+  /** Why nothing is recorded; empty if recording works. */
   readonly invalidReason: string;
-  /** Traces that are still to be recorded; -1 for any number. */
+  /** Number of traces that remain to be recorded; -1 for no limit. */
   #count: number;
   #seen = 0;
-  /** Traces that count against a number of them, and how many of all are over. */
+  /** Traces that used up the count. The next counter has all finished traces. */
   #counted = 0;
   #collected = 0;
-  /** Traces that are not over. */
+  /** Traces that are not finished. */
   #open = 0;
   #replaced = false;
   #waiting: Trace[] = [];
   #waitingBytes = 0;
   /** Traces since the last file was complete. */
   #inFile = 0;
-  /** The file that is begun. */
+  /** The file that is being written. */
   #output: TraceOutput | undefined;
 
   /**
-   * @param specified what is not just taken over from the setting above: that of the server for a model's, that of its
-   * start for the server's
+   * @param specified names of the values that are set here instead of inherited; a model inherits from the server, and
+   * the server from its start options
    */
   constructor(
     private readonly values: TraceSettings,
@@ -61,7 +61,7 @@ export class TraceSetting implements TraceCollector {
     this.invalidReason = whyInvalid(values);
   }
 
-  /** The settings; the count is what is left of it. */
+  /** The settings, with the remaining count. */
   get settings(): TraceSettings {
     return { ...this.values, count: this.#count };
   }
@@ -75,7 +75,7 @@ export class TraceSetting implements TraceCollector {
     return this.owner.nextId();
   }
 
-  /** Spans have no place for them. */
+  /** Whether tensors are recorded. Spans cannot contain them. */
   get takesTensors(): boolean {
     return this.owner.exportTrace === undefined;
   }
@@ -84,7 +84,7 @@ export class TraceSetting implements TraceCollector {
     return this.owner.wallOffsetMs();
   }
 
-  /** A trace for every so many requests, and for each that is part of a trace of other services. */
+  /** Starts a trace for one of `rate` requests, and for each request that belongs to a trace of other services. */
   sample(context?: TraceContext): Trace | undefined {
     const isPart = context !== undefined && this.levels.length > 0;
     if (!this.#isTurn(isPart) && !isPart) return undefined;
@@ -123,19 +123,19 @@ export class TraceSetting implements TraceCollector {
       this.#write(this.#isNumbered);
   }
 
-  /** Another setting stands in its place: what is under way is still recorded. */
+  /** Marks the setting as replaced. Its traces in progress are still recorded. */
   replace(): void {
     this.#replaced = true;
     if (this.#open === 0) this.save();
   }
 
-  /** Has everything written that is over. */
+  /** Writes all finished traces. */
   save(): void {
     if (this.#waiting.length > 0 || this.#output !== undefined) this.#save(this.values.logFrequency !== 0);
     if (this.#replaced) this.owner.forget(this);
   }
 
-  /** Whether a file that has to be begun early will be a numbered one. */
+  /** Whether a file that must be started early will be a numbered one. */
   get #isNumbered(): boolean {
     return this.values.logFrequency !== 0 || this.#count !== -1;
   }
@@ -143,7 +143,7 @@ export class TraceSetting implements TraceCollector {
   #save(numbered: boolean): void {
     this.#inFile = 0;
     this.#write(numbered);
-    // The file without a number goes on until the server ends.
+    // The file without a number stays open until the server ends.
     if (this.#output !== this.owner.files.plain) this.#output?.end();
     this.#output = undefined;
   }

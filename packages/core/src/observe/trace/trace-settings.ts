@@ -1,29 +1,29 @@
 import { keyList } from "../../config/schema/key-list.js";
 
-/** What of a request is recorded: when what happened to it, and the tensors that went in and came out. */
+/** The recorded parts of a request: the times of its events, or its input and output tensors. */
 export type TraceLevel = "TIMESTAMPS" | "TENSORS";
 
 export const TRACE_LEVELS = keyList<Record<TraceLevel, unknown>>({ TIMESTAMPS: true, TENSORS: true });
 
 /** The settings of traces, of a server or of one of its models. */
 export interface TraceSettings {
-  /** Nothing is recorded while there are none. */
+  /** Recorded levels. Without any, nothing is recorded. */
   readonly levels: readonly TraceLevel[];
-  /** One request of how many is traced. */
+  /** Sampling interval: one of `rate` requests is traced. */
   readonly rate: number;
-  /** Traces that are still to be recorded; -1 for any number. */
+  /** Number of traces that remain to be recorded; -1 for no limit. */
   readonly count: number;
-  /** Traces to a file, which are then numbered; 0 for one file, written when the server ends. */
+  /** Number of traces per file, with numbered files; 0 for one file, written when the server ends. */
   readonly logFrequency: number;
-  /** Where traces are written, or what the names of numbered files begin with. */
+  /** File of the traces, or prefix of the numbered files. */
   readonly file: string;
-  /** Whether traces go to files, or as spans to a collector of OpenTelemetry. */
+  /** Whether traces go to files, or as spans to an OpenTelemetry collector. */
   readonly mode: TraceMode;
-  /** What else clients are told of the mode, by Triton's names. */
+  /** Further settings of the mode that clients can read, by Triton's names. */
   readonly ofMode: Readonly<Record<string, string>>;
 }
 
-/** Who takes the traces. */
+/** Destination of the traces. */
 export type TraceMode = "triton" | "opentelemetry";
 
 export const TRACE_MODES = keyList<Record<TraceMode, unknown>>({ triton: true, opentelemetry: true });
@@ -38,7 +38,7 @@ export const CHANGEABLE_TRACE_SETTINGS = keyList<Record<ChangeableTraceSetting, 
   logFrequency: true,
 });
 
-/** New settings: null takes a change back, so that the setting is again what it was without it. */
+/** New settings. null removes a setting, so that its inherited value applies again. */
 export type TraceChanges = {
   -readonly [Name in ChangeableTraceSetting]?: TraceSettings[Name] | null;
 };
@@ -53,7 +53,7 @@ export const DEFAULT_TRACE_SETTINGS: TraceSettings = {
   ofMode: {},
 };
 
-/** Why nothing is recorded with such settings, in Triton's words; empty when something is. */
+/** Why nothing is recorded with these settings, in Triton's words; empty if recording works. */
 export function whyInvalid({ levels, rate, file, mode }: TraceSettings): string {
   if (levels.length === 0) return "tracing is disabled";
   if (rate === 0) return "sample rate must be non-zero";

@@ -2,13 +2,13 @@ import { TensorActivity } from "./tensor-activity.js";
 import type { Trace, TraceEntry, TracePart } from "./trace.js";
 import { newSpanId, newTraceContext } from "./trace-context.js";
 
-/** A span of OTLP in JSON, as far as it is used. */
+/** A span of OTLP in JSON, with the fields used here. */
 export interface Span {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentSpanId?: string | undefined;
   readonly name: string;
-  /** 1 is internal, 2 a server's. */
+  /** Kind of the span: 1 is internal, 2 is a server. */
   readonly kind: 1 | 2;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
@@ -28,8 +28,8 @@ interface Moment {
 }
 
 /**
- * The spans of a trace, as Triton makes them: `InferRequest` for all of it, below it one for each request, named after
- * its model, and below that `compute`. What happened are their events.
+ * Makes the spans of a trace, as Triton does: `InferRequest` for the whole trace, below it one span for each request,
+ * named after its model, and below that `compute`. The recorded events are their events.
  */
 export function spansOf(trace: Trace): Span[] {
   const { traceId, parentSpanId } = trace.context ?? newTraceContext();
@@ -73,7 +73,7 @@ export function spansOf(trace: Trace): Span[] {
   return spans;
 }
 
-/** Moments may be too many for the arguments of a call: a stream has one for each response. */
+/** Earliest and latest moment. It loops, because a stream may have too many moments for the arguments of one call. */
 function reachOf(moments: readonly Moment[]): { readonly first: number; readonly last: number } {
   let first = Number.POSITIVE_INFINITY;
   let last = Number.NEGATIVE_INFINITY;

@@ -23,45 +23,45 @@ export type TracePart = { readonly id: number } & (
   | { readonly truncated: true }
 );
 
-/** A part of a trace, or a tensor, which becomes one when it is written. */
+/** A part of a trace, or a tensor, which becomes a part when it is written. */
 export type TraceEntry = TracePart | TensorActivity;
 
-/** About what a part takes. */
+/** Approximate size of a part, in bytes. */
 const PART_BYTES = 128;
 
-/** Takes traces that are over. */
+/** Receives finished traces. */
 export interface TraceCollector {
   readonly levels: readonly TraceLevel[];
   readonly takesTensors: boolean;
-  /** A number for the trace of another request. */
+  /** Returns the number for the trace of another request. */
   nextId(): number;
-  /** Wall time less the time on the clock, in milliseconds. */
+  /** Difference between wall time and the time on the clock, in milliseconds. */
   wallOffsetMs(): number;
   collect(trace: Trace): void;
 }
 
-/** What one trace may hold: a stream may have any number of responses. */
+/** Largest size of one trace, in bytes, because a stream may have any number of responses. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * The traces of a request and of those that it led to: the steps of an ensemble, and calls from models. It is over when
- * all of them are, and whoever asked for it has let go of it.
+ * The traces of a request and of the requests that it causes: the steps of an ensemble, and calls from models. It is
+ * over when all of them have ended and the sampler has released it.
  */
 export class Trace {
   readonly timestamps: boolean;
   readonly tensors: boolean;
-  /** About what it holds. */
+  /** Approximate size, in bytes. */
   byteSize = 0;
   #isFull = false;
-  /** One list for each request, in the order of their beginnings. */
+  /** One list for each request, in the order in which they began. */
   readonly #lists: TraceEntry[][] = [];
   #holders = 1;
   readonly #collector: TraceCollector;
 
-  /** Wall time less the time on the clock, in milliseconds, when the trace began. */
+  /** Difference between wall time and the time on the clock, in milliseconds, when the trace began. */
   readonly wallOffsetMs: number;
 
-  /** @param context the trace of other services that this one is part of */
+  /** @param context the trace of other services to which this one belongs */
   constructor(
     collector: TraceCollector,
     readonly context?: TraceContext,
@@ -81,7 +81,7 @@ export class Trace {
     return this.#lists;
   }
 
-  /** All entries, those of one request together. */
+  /** All entries, grouped by request. */
   get entries(): readonly TraceEntry[] {
     return this.#lists.flat();
   }
@@ -90,14 +90,14 @@ export class Trace {
     return this.#collector.nextId();
   }
 
-  /** Another request. What is added for it goes into the list. */
+  /** Adds another request. Its entries go into the returned list. */
   open(): TraceEntry[] {
     const list: TraceEntry[] = [];
     this.#lists.push(list);
     return list;
   }
 
-  /** Adds an entry, unless the trace is over or has grown too large; then it says so once. */
+  /** Adds an entry, unless the trace is over or full. When the trace becomes full, a last entry says so. */
   add(list: TraceEntry[], id: number, entry: TraceEntry): void {
     if (this.over || this.#isFull) return;
     this.byteSize += entry instanceof TensorActivity ? entry.byteSize : PART_BYTES;

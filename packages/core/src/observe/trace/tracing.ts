@@ -18,8 +18,8 @@ import { spansOf } from "./trace-spans.js";
 const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
 
 /**
- * The traces of a server: who asks for one, by which settings it is given, and where it goes. A model has the settings of
- * the server but for those of its own.
+ * The traces of a server: decides which requests are traced, with which settings, and where the traces go. A model has
+ * the settings of the server, except for its own ones.
  *
  * @example
  * ```ts
@@ -31,15 +31,15 @@ export class Tracing {
   readonly #files: TraceFiles;
   readonly #exporter: SpanExporter | undefined;
   readonly #owner: TraceSettingOwner;
-  /** What the server was started with. */
+  /** The settings with which the server was started. */
   readonly #initial: TraceSettings;
   #server: TraceSetting;
   readonly #models = new Map<string, TraceSetting>();
-  /** Settings that were replaced, and still have traces under way. */
+  /** Replaced settings that still have traces in progress. */
   readonly #replaced = new Set<TraceSetting>();
   #lastId = 0;
 
-  /** @throws TritonError INVALID_ARG with everything that is wrong with the options. */
+  /** @throws TritonError INVALID_ARG that lists every problem of the options. */
   constructor(options: TraceOptions, clock: Clock, log: Log) {
     this.#initial = resolveTraceOptions(options);
     this.#clock = clock;
@@ -61,19 +61,19 @@ export class Tracing {
     if (levels.includes("TENSORS") && exporter !== undefined) {
       log.warning("trace level TENSORS has no effect in trace mode opentelemetry: use mode triton");
     }
-    // With a rate of 0, traces of clients still go on here.
+    // With a rate of 0, traces that clients began are still continued.
     if (levels.length > 0 && invalidReason !== "" && exporter === undefined)
       log.warning(`tracing is off: ${invalidReason}`);
   }
 
-  /** The settings for the requests of a model, or those of the server for an empty name. */
+  /** The settings for requests to a model, or those of the server for an empty name. */
   settings(modelName = ""): TraceSettings {
     return this.#settingOf(modelName).settings;
   }
 
   /**
-   * Changes settings of a model, or of the server for an empty name; those of models follow where they have none of their
-   * own. Traces that are over are written.
+   * Changes settings of a model, or of the server for an empty name. Models follow the server in settings that they do
+   * not have themselves. Finished traces are written.
    *
    * @throws TritonError INVALID_ARG for settings with which nothing could be recorded, unless tracing is off.
    */
@@ -84,9 +84,10 @@ export class Tracing {
   }
 
   /**
-   * The trace of a request to a model that is about to come, if this is one to be traced. Whoever asks releases it.
+   * Samples a request that is about to be sent to a model. Returns its trace, or undefined if it is not traced. The
+   * caller must release the trace.
    *
-   * @param traceparent the header of that name, where the traces of a client go on here
+   * @param traceparent header `traceparent` of the request, whose trace is continued if the server supports it
    */
   sample(modelName: string, traceparent?: string): RequestTrace | undefined {
     const context = this.continuesTraces ? readTraceparent(traceparent) : undefined;
@@ -94,17 +95,17 @@ export class Tracing {
     return trace && new RequestTrace(trace);
   }
 
-  /** True when traces of clients go on here: W3C's `traceparent` is looked at. */
+  /** True if traces that clients began are continued: W3C's `traceparent` is then read. */
   get continuesTraces(): boolean {
     return this.#exporter !== undefined;
   }
 
-  /** Milliseconds on the clock by which the times of traces are taken. */
+  /** Milliseconds on the clock that times traces. */
   now(): number {
     return this.#clock.now();
   }
 
-  /** Has all traces written that are over; resolves when they are. */
+  /** Writes all finished traces. Resolves when they are written. */
   async close(): Promise<void> {
     for (const setting of [this.#server, ...this.#models.values(), ...this.#replaced]) setting.save();
     await Promise.all([this.#files.close(), this.#exporter?.close()]);
