@@ -1,5 +1,4 @@
 import type { Payload } from "../batch/payload.js";
-import type { InstanceGroup } from "./instance-group.js";
 import type { ModelInstance } from "./model-instance.js";
 
 /** What a scheduler hears from the instances it feeds. */
@@ -14,12 +13,4 @@ export interface InstanceGroupListener {
 export interface ExecutionObserver {
   started(instance: ModelInstance, payload: Payload, now: number): void;
   ended(instance: ModelInstance, payload: Payload, now: number): void;
-}
-
-/** A scheduler that chooses instances itself, and has a group for each. */
-export interface PartsOwner {
-  /** There is one more instance. */
-  joined(part: InstanceGroup): void;
-  /** An instance is to go; resolves when the scheduler has nothing for it any more. */
-  left(part: InstanceGroup): Promise<void>;
 }

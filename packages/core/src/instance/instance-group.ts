@@ -2,12 +2,20 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../clock/clock.js";
 import { chooseInstance } from "./choose-instance.js";
-import type { ExecutionObserver, InstanceGroupListener, PartsOwner } from "./instance-group-listener.js";
+import type { ExecutionObserver, InstanceGroupListener } from "./instance-group-listener.js";
 import { InstanceLoader } from "./instance-loader.js";
 import type { ModelInstance } from "./model-instance.js";
 import { PayloadQueue } from "./payload-queue.js";
 import type { RateLimiter } from "./rate-limiter/rate-limiter.js";
 import { StagedInstances } from "./rate-limiter/staged-instances.js";
+
+/** A scheduler that chooses instances itself, and has a group for each. */
+export interface PartsOwner {
+  /** There is one more instance. */
+  joined(part: InstanceGroup): void;
+  /** An instance is to go; resolves when the scheduler has nothing for it any more. */
+  left(part: InstanceGroup): Promise<void>;
+}
 
 /**
  * All instances of a model version and the queue of payloads in front of them. An idle instance takes the

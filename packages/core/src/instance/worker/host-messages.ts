@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import { keyList } from "../../config/schema/key-list.js";
 import { type FromWorker, packError, type ToWorker } from "./messages.js";
-import type { WorkerContext } from "./worker-program.js";
+import type { WorkerContext } from "./worker-context.js";
 
 /** What a model says that is no answer: warnings, lines for the log, changes of metrics, what it wants of the server. */
 export type HostMessage = Extract<FromWorker, { type: "warning" | "log" | "metrics" | "ask" }>;

@@ -1,10 +1,7 @@
 import type { Channel, ChannelListener } from "./channel.js";
 import { openProcess } from "./process-channel.js";
 import { openThread, prepareThreads } from "./thread-channel.js";
-import type { WorkerContext, WorkerProgram } from "./worker-program.js";
-
-/** What decides where a worker runs. */
-type WorkerPlace = Pick<WorkerContext, "hosting" | "nice">;
+import type { WorkerPlace, WorkerProgram } from "./worker-program.js";
 
 export function isolationOf({ hosting }: WorkerPlace): "process" | "worker" {
   return hosting?.isolation === "process" ? "process" : "worker";

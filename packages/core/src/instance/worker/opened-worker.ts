@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Channel, ChannelListener } from "./channel.js";
 import { unpackError } from "./messages.js";
 import { openWorker } from "./open-worker.js";
-import type { WorkerContext, WorkerProgram } from "./worker-program.js";
+import type { WorkerPlace, WorkerProgram } from "./worker-program.js";
 
 /**
  * A worker that opens a model before its configuration is complete, because the open model says what is missing. The
@@ -28,7 +28,7 @@ export class OpenedWorker {
   constructor(
     modelName: string,
     program: WorkerProgram,
-    place: Pick<WorkerContext, "hosting">,
+    place: Pick<WorkerPlace, "hosting">,
     warn: (message: string) => void,
   ) {
     this.description = new Promise((resolve, reject) => {

@@ -13,7 +13,8 @@ import { readAnswer, type WorkerAnswer } from "./read-answer.js";
 import { Restarts } from "./restarts.js";
 import { BatchesOfWorker, type BatchOfWorker } from "./worker-batches.js";
 import { CallsOfWorker } from "./worker-call-host.js";
-import type { WorkerContext, WorkerProgram } from "./worker-program.js";
+import type { WorkerContext } from "./worker-context.js";
+import type { WorkerProgram } from "./worker-program.js";
 
 /** How long a model may take to close before it is ended. */
 const CLOSE_WITHIN_MS = 30_000;

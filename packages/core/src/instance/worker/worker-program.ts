@@ -1,9 +1,4 @@
 import type { InstanceHosting } from "@tritonjs/protocol";
-import type { InstanceInfo } from "../../callable/infer-context.js";
-import type { Clock } from "../../clock/clock.js";
-import type { OutputChecker } from "../../response/check-outputs.js";
-import type { ModuleHost } from "../import-callable.js";
-import type { OpenedWorker } from "./opened-worker.js";
 
 /** What a worker runs, and how it may be ended. */
 export interface WorkerProgram {
@@ -29,19 +24,10 @@ export interface WorkerProgram {
   readonly loadTimeoutMs?: number | undefined;
 }
 
-/** What a worker executor needs from outside. */
-export interface WorkerContext {
-  readonly info: InstanceInfo;
-  readonly checker: OutputChecker;
-  readonly clock: Clock;
+/** Where a worker runs. */
+export interface WorkerPlace {
   /** `isolation` "process" for a child process, anything else for a thread. */
   readonly hosting?: InstanceHosting;
   /** Priority of a child process. */
   readonly nice?: number | undefined;
-  /** Shows a warning that comes from the worker. */
-  readonly warn: (message: string) => void;
-  /** Takes what a module writes to the log, and changes of its metrics. */
-  readonly host?: ModuleHost;
-  /** A worker that has the model open already, for the first start. */
-  readonly opened?: OpenedWorker | undefined;
 }

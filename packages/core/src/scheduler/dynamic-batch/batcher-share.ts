@@ -1,5 +1,4 @@
 import type { QueueTotals } from "../request-queue.js";
-import type { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
 import type { OrderedResponses } from "./ordered-responses.js";
 
 /** What a batcher is told besides its configuration, when it is one of several or knows of lengths. */
@@ -14,6 +13,6 @@ export interface BatcherShare {
   readonly ordered?: OrderedResponses | undefined;
   /** Requests by priority level, over all of the batchers: what a level's size limit counts. */
   readonly levels?: Map<number, QueueTotals> | undefined;
-  /** Told when what the batcher needs may have changed: `needsSlot`, `waitsBehindPayload`. */
-  readonly onChange?: ((batcher: DynamicBatchScheduler) => void) | undefined;
+  /** Called when `needsSlot` or `waitsBehindPayload` of the batcher may have changed. */
+  readonly onChange?: (() => void) | undefined;
 }

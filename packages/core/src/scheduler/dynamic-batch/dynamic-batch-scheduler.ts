@@ -128,7 +128,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     if (this.#lookDeferred) return;
     if (!this.hasSlot) {
       this.#needsSlot = true;
-      this.#onChange?.(this);
+      this.#onChange?.();
       return;
     }
     // While the queue waits for more rows, a request below that number cannot change the decision.
@@ -207,7 +207,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
       this.#looking = false;
       // A model that has nothing to do must not keep the last batch that it had.
       if (this.#payload.state === "taken") this.#payload = NO_PAYLOAD;
-      this.#onChange?.(this);
+      this.#onChange?.();
     }
   }
 

@@ -142,10 +142,17 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     this.#sweep();
     const { config, instances, clock, deadlines, padded } = this;
     const { maxBatchCost } = this.grouping;
-    const onChange = (changed: DynamicBatchScheduler) => this.#changed(changed);
+    const onChange = () => this.#changed(group);
     const share = { maxBatchCost, padded, levels: this.#levels, ordered: this.#ordered, onChange };
     const held = this.#hold.isOver ? 0 : Number.POSITIVE_INFINITY;
-    const group = new DynamicBatchScheduler(config, instances, clock, deadlines, held, share);
+    const group: DynamicBatchScheduler = new DynamicBatchScheduler(
+      config,
+      instances,
+      clock,
+      deadlines,
+      held,
+      share,
+    );
     // Each batcher thinks that it is the only one.
     instances.listener = this;
     if (this.#stopped) group.stop();

@@ -9,7 +9,7 @@ import type { InstanceGroupListener } from "../../instance/instance-group-listen
 import type { ControlInputs } from "./control-inputs.js";
 import { type DirectRules, formDirectBatch } from "./form-direct-batch.js";
 import { nullInputs, nullRequest } from "./null-request.js";
-import { SlotBatcher, type SlotOwner } from "./slot.js";
+import { SlotBatcher, type SlotOwner } from "./slot-batcher.js";
 
 /**
  * The direct strategy at one instance: the slot of a sequence is its row of the batch. One batch at a time; the next

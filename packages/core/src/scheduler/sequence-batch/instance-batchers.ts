@@ -1,6 +1,7 @@
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { Places } from "./places.js";
-import type { SlotBatcher } from "./slot.js";
+import type { SlotHost } from "./sequence.js";
+import type { SlotBatcher } from "./slot-batcher.js";
 
 /** Slots are given away by number, and those of one number by instance: no model has had as many as this. */
 const MOST_INSTANCES = 2 ** 32;
@@ -46,6 +47,6 @@ export class InstanceBatchers {
 }
 
 /** Tells that an instance may go, once it has no sequence and no request. */
-export function checkEmpty({ onEmpty, atWork, slots }: SlotBatcher): void {
+export function checkEmpty({ onEmpty, atWork, slots }: SlotHost): void {
   if (onEmpty !== undefined && atWork === 0 && slots.every((slot) => slot.sequence === undefined)) onEmpty();
 }

@@ -5,7 +5,8 @@ import { defaultDynamicBatching } from "../../config/schema/defaults.js";
 
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import { DynamicBatchScheduler } from "../dynamic-batch/dynamic-batch-scheduler.js";
-import { type Slot, SlotBatcher, type SlotOwner } from "./slot.js";
+import type { Slot } from "./sequence.js";
+import { SlotBatcher, type SlotOwner } from "./slot-batcher.js";
 
 /**
  * The oldest strategy at one instance: of every sequence in a slot one request at a time is handed to a dynamic

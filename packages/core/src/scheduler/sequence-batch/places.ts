@@ -1,6 +1,5 @@
 import { Heap } from "../heap.js";
-import type { Sequence } from "./sequence.js";
-import type { Slot, SlotBatcher } from "./slot.js";
+import type { Sequence, Slot, SlotHost } from "./sequence.js";
 
 /**
  * Who has which slot, and who waits for one. A sequence gets the lowest free slot, of an instance that is up if there
@@ -12,7 +11,7 @@ export class Places {
   readonly #free = new Heap<Slot>((a, b) => a.rank - b.rank);
   /** Free slots at instances that were down when they were looked at. */
   #aside: Slot[] = [];
-  readonly #closed = new WeakSet<SlotBatcher>();
+  readonly #closed = new WeakSet<SlotHost>();
   readonly #backlog = new Set<Sequence>();
   readonly #onAssigned: (sequence: Sequence) => void;
 
@@ -22,12 +21,12 @@ export class Places {
   }
 
   /** There is an instance more: those who wait get its slots. */
-  open({ slots }: SlotBatcher): void {
+  open({ slots }: SlotHost): void {
     for (const slot of slots) this.#give(slot);
   }
 
   /** The slots of an instance are given away no more; who has one keeps it. */
-  close(batcher: SlotBatcher): void {
+  close(batcher: SlotHost): void {
     this.#closed.add(batcher);
   }
 

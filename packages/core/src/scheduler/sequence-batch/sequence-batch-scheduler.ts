@@ -3,8 +3,7 @@ import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import { sequenceSlots } from "../../config/schema/sequence-batching.js";
 
-import type { InstanceGroup } from "../../instance/instance-group.js";
-import type { PartsOwner } from "../../instance/instance-group-listener.js";
+import type { InstanceGroup, PartsOwner } from "../../instance/instance-group.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
 
@@ -19,10 +18,10 @@ import { ImplicitStates, type WaitingRequest } from "./implicit-states.js";
 import { checkEmpty, InstanceBatchers } from "./instance-batchers.js";
 import { OldestBatcher } from "./oldest-batcher.js";
 import { Places } from "./places.js";
-import { Sequence, type SequenceOwner } from "./sequence.js";
+import { Sequence, type SequenceOwner, type Slot } from "./sequence.js";
 import { SequenceTimeouts } from "./sequence-timeouts.js";
 import { SequenceTurn, type TurnOwner } from "./sequence-turn.js";
-import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
+import type { SlotBatcher, SlotOwner } from "./slot-batcher.js";
 
 /** What the scheduler of sequences is told besides the configuration. */
 export interface SequenceSchedulerOptions {

@@ -4,8 +4,7 @@ import type { RequestObserver } from "../../request/request-observer.js";
 import type { SequenceInfo } from "../../request/sequence-info.js";
 import type { ImplicitStates } from "./implicit-states.js";
 import { checkEmpty } from "./instance-batchers.js";
-import type { Sequence } from "./sequence.js";
-import type { Slot } from "./slot.js";
+import type { Sequence, Slot } from "./sequence.js";
 
 /** What a turn needs of the scheduler. */
 export interface TurnOwner {

@@ -4,7 +4,35 @@ import type { PendingRequest } from "../../request/pending-request.js";
 import type { RequestHolder } from "../../request/request-observer.js";
 import type { EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
 import { type QueueTotals, RequestQueue } from "../request-queue.js";
-import type { Slot } from "./slot.js";
+
+/** A place for one sequence at one instance. */
+export interface Slot {
+  readonly batcher: SlotHost;
+  /** Position among the slots of the instance; in the direct strategy the row of the batch. */
+  readonly number: number;
+  /** Order in which free slots are assigned, lowest first: by number, then by instance. */
+  readonly rank: number;
+  sequence: Sequence | undefined;
+}
+
+/** The slots of one instance and the requests in flight there: how sequences see a batcher. */
+export interface SlotHost {
+  readonly slots: readonly Slot[];
+  /** False while the instance is down. */
+  readonly healthy: boolean;
+  /** Requests that have left their sequence and are not done. */
+  readonly atWork: number;
+  /** Set when the instance is to be removed: called when no sequence and no request is left. */
+  readonly onEmpty: (() => void) | undefined;
+  /** Looks at a slot that has a new request or another sequence. */
+  changed(slot: Slot): void;
+  /** Counts a request of a slot that leaves its sequence. */
+  left(slot: Slot): void;
+  /** Counts a request of a slot that its instance has finished. */
+  released(slot: Slot): void;
+  /** Continues with the next request of a slot, after the scheduler has handled the release. */
+  goOn(slot: Slot): void;
+}
 
 /** What a sequence tells the scheduler. */
 export interface SequenceOwner {
