@@ -5,7 +5,7 @@ import type { PendingRequest } from "../../request/pending-request.js";
 import type { WaitingRequest } from "./implicit-states.js";
 import type { Slot, SlotHost } from "./sequence.js";
 
-/** Makes batches of what waits in the slots of one instance. */
+/** Makes batches of the requests in the slots of one instance. */
 export abstract class SlotBatcher implements SlotHost {
   readonly slots: Slot[] = [];
   #atWork = 0;
@@ -36,22 +36,22 @@ export abstract class SlotBatcher implements SlotHost {
 
   goOn(_slot: Slot): void {}
 
-  /** Requests that have left their sequence and no instance has taken. */
+  /** Requests that have left their sequence, and that no instance has taken. */
   abstract get queuedCount(): number;
   abstract changed(slot: Slot): void;
-  /** Nobody else will come: nothing waits for others any more. */
+  /** Ends all waiting for further requests, because no more will arrive. */
   abstract hurry(): void;
   abstract failQueued(error: TritonError): void;
 }
 
-/** What a batcher asks of the scheduler. */
+/** Callbacks from a batcher to the scheduler. */
 export interface SlotOwner {
-  /** True while nothing may run: a hold for tests. */
+  /** True during a hold for tests: nothing may run. */
   readonly held: boolean;
-  /** The request whose turn is next in a slot, with the states that it would get. */
+  /** The next request of a slot, with the states that it would get. */
   head(slot: Slot): WaitingRequest | undefined;
-  /** The first request of a slot's sequence leaves for the instance, with its controls and states. */
+  /** Takes the first request of a slot's sequence for the instance, with its controls and states. */
   take(slot: Slot): PendingRequest;
-  /** The instance broke down, and what it knew about its sequences is lost. */
+  /** The instance failed, and the state of its sequences is lost. */
   lost(batcher: SlotBatcher): void;
 }
