@@ -5,15 +5,15 @@ import type { ModuleHost } from "../import-callable.js";
 import type { OpenedWorker } from "./opened-worker.js";
 import type { WorkerPlace } from "./worker-program.js";
 
-/** What a worker executor needs from outside. */
+/** External dependencies of a worker executor. */
 export interface WorkerContext extends WorkerPlace {
   readonly info: InstanceInfo;
   readonly checker: OutputChecker;
   readonly clock: Clock;
-  /** Shows a warning that comes from the worker. */
+  /** Shows a warning of the worker. */
   readonly warn: (message: string) => void;
-  /** Takes what a module writes to the log, and changes of its metrics. */
+  /** Receives a module's lines for the log, and changes of its metrics. */
   readonly host?: ModuleHost;
-  /** A worker that has the model open already, for the first start. */
+  /** A worker that already has the model open, for the first start. */
   readonly opened?: OpenedWorker | undefined;
 }
