@@ -40,7 +40,10 @@ export interface Execution {
   readonly clock: Clock;
   /** True if requests get any number of responses, through the methods below. */
   readonly decoupled: boolean;
-  /** Reports that the inputs are ready for the model, or that the model has its outputs. */
+  /**
+   * Record the moments at which the inputs are ready for the model, and at which the model has its outputs. The
+   * executor calls them.
+   */
   inputsReady(): void;
   outputsReady(): void;
   /** Reports that the inputs were ready earlier, but the model was busy with another batch until now. */

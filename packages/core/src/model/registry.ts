@@ -143,10 +143,10 @@ export class ModelRegistry {
   }
 
   /**
-   * Finds the version that a request means: the one it names, or the highest that is ready.
+   * Finds the version that a request means: the version that it names, or the highest that is ready.
    *
-   * @throws TritonError NOT_FOUND for an unknown model or version, UNAVAILABLE for one that is not ready, INVALID_ARG
-   * for a version that is not a number, and for a name that several repositories have.
+   * @throws TritonError NOT_FOUND for an unknown model or version; UNAVAILABLE for a version that is not ready;
+   * INVALID_ARG for a version that is not a number, and for a name that several repositories have.
    */
   find(name: string, requested: string): ModelVersion {
     const version = parseVersion(requested);

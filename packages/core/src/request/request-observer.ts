@@ -46,7 +46,7 @@ export interface RequestObserver<R> {
   released?(request: R, again: boolean): void;
 }
 
-/** Stands between a request and its handler, and holds answers back until it is their turn. */
+/** Gate between a request and its handler, which holds answers back until it is their turn. */
 export interface ResponseGate {
   pass(deliver: () => void, final: boolean): void;
   /** The request was cancelled, so no other request needs to wait for it. */

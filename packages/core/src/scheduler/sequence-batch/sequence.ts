@@ -157,7 +157,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
     this.idleDeadline?.cancel();
   }
 
-  /** Takes the first request for an instance. A START begins a new sequence, whatever came before it. */
+  /** Takes the first request for an instance. A START begins a new sequence, even if the old one is not over. */
   take(request: PendingRequest, slot: Slot): SequenceInfo {
     this.#waiting.remove(request);
     if (request.sequenceStart && this.#info !== undefined) this.#owner.evicted(this.#info, "restarted");

@@ -51,10 +51,10 @@ export interface BatchPlan {
  *                                     |-- who comes now waits for it --|---- the next batch ----|
  * ```
  *
- * Waiting as long as the fixed time of a batch costs nothing, because a batch of its own for the requests that join
- * meanwhile would take as long. Longer waits need room: requests that arrive while the batch runs must also be answered
- * in time. No wait is longer than the first request can afford. A wait begins only if it is expected to save enough
- * machine time.
+ * Waiting as long as the fixed time of a batch costs nothing: a separate batch for the requests that join meanwhile
+ * would take as long. Longer waits need room: requests that arrive while the batch runs must also be answered in time.
+ * No wait is longer than the first request can afford. A wait begins only if it is expected to save enough machine
+ * time.
  */
 export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
   const { curve, rows, waitedMs, patience, arrivals } = work;
