@@ -53,7 +53,7 @@ const ORDER = {
   ],
   grpc: ["status-from-code.ts", "transport", "decode", "encode", "handlers"],
   "grpc-messages": ["generated"],
-  client: ["call", "options", "infer", "model", "http", "grpc"],
+  client: ["options", "call", "infer", "model", "http", "grpc"],
   cli: [
     "descriptor-fault.ts",
     "extensions.ts",

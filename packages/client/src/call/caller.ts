@@ -3,11 +3,10 @@ import {
   type CommonCallOptions,
   type CommonClientOptions,
   DEFAULT_TIMEOUT_MS,
-  retryPolicy,
 } from "../options/client-options.js";
 import type { Carrier, OutgoingCall } from "./carrier.js";
 import { CallDeadline, pause } from "./deadline.js";
-import { type RetryPolicy, retryDelay } from "./retry.js";
+import { type RetryPolicy, retryDelay, retryPolicy } from "./retry.js";
 
 /** Makes calls with one carrier: time limits, aborts, retries, and the end of all calls when the client is closed. */
 export class Caller<Request extends OutgoingCall, Answer> {

@@ -1,3 +1,5 @@
+import type { CommonClientOptions } from "../options/client-options.js";
+
 /** How an attempt failed: before anything was sent, without an answer, or with the answer that the server is not available. */
 export type Failure = "not-sent" | "lost" | "unavailable";
 
@@ -22,6 +24,21 @@ const MAX_DELAY_MS = 5_000;
 
 /** Timers cannot wait longer. */
 const LONGEST_MS = 2 ** 31 - 1;
+
+/** Enough for a server that restarts or a closed connection, and too few to add to an overload. */
+const DEFAULT_RETRIES = 2;
+
+/** Long enough for a listening socket to come back, short enough not to be felt. */
+const DEFAULT_RETRY_DELAY_MS = 100;
+
+/** The retry policy of a client with these options. */
+export function retryPolicy({ retries, retryDelayMs, retryUnavailable }: CommonClientOptions): RetryPolicy {
+  return {
+    retries: retries ?? DEFAULT_RETRIES,
+    delayMs: retryDelayMs ?? DEFAULT_RETRY_DELAY_MS,
+    unavailable: retryUnavailable ?? false,
+  };
+}
 
 /**
  * How long to wait before the next attempt; undefined when there is to be none.

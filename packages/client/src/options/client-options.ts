@@ -1,5 +1,4 @@
 import { type InferOptions, TritonError } from "@tritonjs/protocol";
-import type { RetryPolicy } from "../call/retry.js";
 
 /** Options of a client whatever carries its calls: they hold for all its calls, unless a call says otherwise. */
 export interface CommonClientOptions {
@@ -38,21 +37,6 @@ export interface VersionOption {
 
 /** tritonclient's limit for a call. */
 export const DEFAULT_TIMEOUT_MS = 60_000;
-
-/** Enough for a server that restarts or a connection that was just closed, too few to add to an overload. */
-const DEFAULT_RETRIES = 2;
-
-/** Long enough for a listening socket to come back, short enough not to be felt. */
-const DEFAULT_RETRY_DELAY_MS = 100;
-
-/** When a client with these options tries again. */
-export function retryPolicy({ retries, retryDelayMs, retryUnavailable }: CommonClientOptions): RetryPolicy {
-  return {
-    retries: retries ?? DEFAULT_RETRIES,
-    delayMs: retryDelayMs ?? DEFAULT_RETRY_DELAY_MS,
-    unavailable: retryUnavailable ?? false,
-  };
-}
 
 /** The headers that a client sends with every call. */
 export function clientHeaders(

@@ -1,8 +1,8 @@
 import { elementCount, type Shape, Tensor, TritonError } from "@tritonjs/protocol";
 
 /**
- * Makes a batch input: Triton's tensors that tell a model where one request ends and the next begins. See
- * `BatchInputSpec` for the kinds.
+ * Makes a batch input: a tensor by which Triton tells a model where one request ends and the next begins.
+ * `BatchInputSpec` lists the kinds.
  *
  * @param shapes shape of the source input in each request, with the batch axis, in batch order
  */

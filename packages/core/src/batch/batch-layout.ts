@@ -26,7 +26,7 @@ interface MadeInput {
 }
 
 /**
- * How the requests of a batch lie in the tensors that a model sees, for models that take the batch as a whole:
+ * Position of each request of a batch in the model's tensors, for models that take the batch as a whole:
  *
  * | input | in the batch |
  * |---|---|
@@ -35,12 +35,12 @@ interface MadeInput {
  * | ragged (`allowRaggedBatch`) | the elements of all requests in one dimension |
  * | shape tensor | that of the first request: all have the same content |
  *
- * To these come batch inputs and masks, which are made of the shapes of the others.
+ * Batch inputs and masks, computed from the shapes of the others, are added to them.
  */
 export class BatchLayout {
-  /** How inputs are padded, as far as another thread can be told. */
+  /** Padding of the inputs, in the form that other threads can get. */
   readonly padding: PaddingRules | undefined;
-  /** True when rows below one another are all there is to it. */
+  /** True if the batch only puts rows below one another. */
   readonly isPlain: boolean;
   readonly #joins = new Map<string, Join>();
   readonly #made: readonly MadeInput[];
@@ -68,9 +68,10 @@ export class BatchLayout {
   }
 
   /**
-   * The inputs of a batch. A single request's tensors are passed on as they are where nothing is made of them.
+   * Makes the inputs of a batch. The tensors of a single request are passed on as they are if nothing is computed from
+   * them.
    *
-   * @throws TritonError when a padding function fails, or an input is missing that another is made of.
+   * @throws TritonError if a padding function fails, or the source of a computed input is missing.
    */
   merge(requests: readonly Tensors[]): Tensors {
     if (this.isPlain) return mergeInputs(requests);
@@ -87,9 +88,9 @@ export class BatchLayout {
   }
 
   /**
-   * Cuts the outputs of a batch into those of each request: `rows[i]` rows for request i, in order.
+   * Splits the outputs of a batch into those of each request: `rows[i]` rows for request i, in order.
    *
-   * @param requests the inputs of each request, as they came
+   * @param requests inputs of each request, before padding
    */
   split(outputs: Tensors, requests: readonly Tensors[], rows: readonly number[]): Tensors[] {
     return this.#outputs.split(outputs, requests, rows);

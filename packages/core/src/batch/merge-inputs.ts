@@ -5,11 +5,11 @@ import { concatRows } from "../tensor/concat.js";
 export type Tensors = ReadonlyMap<string, Tensor>;
 
 /**
- * Joins the inputs of several requests along the batch axis, into new buffers: what the model does to them
- * touches no request. A single request's inputs are passed on as they are. All have the same inputs with the
- * same dimensions; the batcher sees to that.
+ * Joins the inputs of several requests along the batch axis into new buffers, so the model cannot change a request's
+ * tensors. The inputs of a single request are passed on as they are. The batcher ensures that all requests have the
+ * same inputs and dimensions.
  *
- * @throws TritonError INTERNAL for requests with other inputs, which a callback may ask for and has to group then
+ * @throws TritonError INTERNAL for requests with different inputs; a callback that accepts them has to group them
  */
 export function mergeInputs(requests: readonly Tensors[]): Tensors {
   const first = requests[0]!;

@@ -16,19 +16,19 @@ import type { Tensors } from "./merge-inputs.js";
 import type { PaddingRules } from "./padding-rules.js";
 import { splitOutputs } from "./split-outputs.js";
 
-/** One request, as far as its part of an output depends on it. */
+/** One request: the properties that its part of an output depends on. */
 interface Part {
   readonly rows: number;
-  /** Row of the batch at which it begins. */
+  /** First row of the request in the batch. */
   readonly start: number;
   readonly inputs: Tensors;
 }
 
 type Divide = (output: Tensor, parts: readonly Part[]) => readonly Tensor[];
 
-/** How the outputs of a batch are handed out to its requests. */
+/** Splits the outputs of a batch among its requests. */
 export class OutputLayout {
-  /** True when each request gets its rows. */
+  /** True if each request gets its rows. */
   readonly isPlain: boolean;
   readonly #model: string;
   readonly #divides = new Map<string, Divide>();
@@ -71,7 +71,7 @@ export class OutputLayout {
     return split;
   }
 
-  /** Elements one after another, each request's in the shape of its own input. */
+  /** Splits elements that follow each other; those of each request get the shape of its own input. */
   #scatter(name: string, dims: Shape, input: string, output: Tensor, parts: readonly Part[]): Tensor[] {
     const shapes = parts.map(({ inputs }) => this.#likeInput(name, dims, input, inputs));
     const counts = shapes.map((shape) => elementCount(shape));
@@ -92,7 +92,7 @@ export class OutputLayout {
     });
   }
 
-  /** Rows, without what was filled up. */
+  /** Splits rows, and removes the padding. */
   #cut(name: string, dims: Shape, input: string, output: Tensor, parts: readonly Part[]): Tensor[] {
     return parts.map(({ inputs, start, rows }) => {
       const mine = sliceRows(output, start, rows);
@@ -107,7 +107,7 @@ export class OutputLayout {
     });
   }
 
-  /** The output's dimensions, the variable ones as the same dimensions of the input are. */
+  /** The output's dimensions; variable ones are taken from the same dimensions of the input. */
   #likeInput(name: string, dims: Shape, input: string, inputs: Tensors): Shape {
     const tensor = inputs.get(input);
     if (tensor === undefined)

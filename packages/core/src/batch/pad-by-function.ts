@@ -14,10 +14,10 @@ import type { BatchPadFunction } from "../config/options/variable-length-options
 import type { Tensors } from "./merge-inputs.js";
 
 /**
- * Has a model's own function pad the requests of a batch, and checks what it returns: as many requests, each with the
- * inputs and the rows that it had, all of one shape.
+ * Pads the requests of a batch with the model's own function, and checks its result. It must return the same number of
+ * requests, each with its inputs and rows, and all of one shape.
  *
- * @throws TritonError INTERNAL for a function that throws or returns something else.
+ * @throws TritonError INTERNAL if the function throws or returns something else.
  */
 export function padByFunction(
   config: ModelConfig,

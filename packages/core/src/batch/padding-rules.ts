@@ -1,24 +1,24 @@
 import type { DataType } from "@tritonjs/protocol";
 import type { BatchPadFunction, PadValue } from "../config/options/variable-length-options.js";
 
-/** An input that says which elements of a padded input are its own: 1 there, 0 where it was filled up. */
+/** A mask input for a padded input: 1 for elements of the request, 0 for padding. */
 export interface MaskInput {
   readonly name: string;
   readonly datatype: DataType;
   readonly sourceInput: string;
 }
 
-/** An output whose variable dimensions are cut back to those that an input had before it was padded. */
+/** An output whose variable dimensions are cut back to those that an input had before padding. */
 export interface CutOutput {
   readonly name: string;
   readonly sourceInput: string;
 }
 
-/** How the requests of a batch are brought to one shape, and their answers back to their own. */
+/** Rules that pad the requests of a batch to one shape, and cut their answers back. */
 export interface PaddingRules {
-  /** What each input is filled up with. */
+  /** Fill value of each input. */
   readonly values: Readonly<Record<string, PadValue>>;
-  /** Does it instead of `values`. Cannot go to another thread. */
+  /** Pads instead of `values`. It cannot be sent to another thread. */
   readonly pad?: BatchPadFunction | undefined;
   readonly masks: readonly MaskInput[];
   readonly cuts: readonly CutOutput[];

@@ -15,29 +15,29 @@ import type { RequiredEqualInputs } from "./required-equal-inputs.js";
  */
 export class Payload implements RequestHolder<PendingRequest> {
   state: "forming" | "queued" | "taken" = "forming";
-  /** Nothing more joins it: an instance may have it while it is still at work. */
+  /** True if no more requests join it, so that an instance may take it while it is still busy. */
   complete = false;
-  /** The requests behind it do not fit: no instance may join another payload to it. */
+  /** True if the requests behind it do not fit, so no other payload may be merged into it. */
   saturated = false;
-  /** When the oldest of its requests came, in milliseconds on the model's clock. */
+  /** Arrival of its oldest request, in milliseconds on the model's clock. */
   oldestQueueStart = Number.POSITIVE_INFINITY;
-  /** What all requests of the payload must have in common; undefined when nothing need be compared. */
+  /** Inputs in which all its requests must agree; undefined if none are compared. */
   requiredEqual: RequiredEqualInputs | undefined;
-  /** Why it has these requests and not more, as far as a batcher made it. */
+  /** Reason why it has no more requests, if a batcher formed it. */
   cut: CutReason | undefined;
-  /** Most that its requests may cost together. */
+  /** Largest total cost of its requests. */
   maxCost = Number.POSITIVE_INFINITY;
-  /** Called when the last request is given up while the payload waits. */
+  /** Called when its last request is cancelled while the payload waits. */
   onEmpty: ((payload: Payload) => void) | undefined;
   /** Neighbours in the queue of payloads. */
   next: Payload | undefined;
   previous: Payload | undefined;
-  /** A set keeps the order, and lets any number of requests leave in one step each. */
+  /** A set, because it keeps the order and removes a request in one step. */
   readonly #requests = new Set<PendingRequest>();
   #batchSize = 0;
   #cost = 0;
 
-  /** Requests in batch order. A new list each time. */
+  /** Requests in batch order, as a new list. */
   get requests(): readonly PendingRequest[] {
     return [...this.#requests];
   }
@@ -51,7 +51,7 @@ export class Payload implements RequestHolder<PendingRequest> {
     return this.#batchSize;
   }
 
-  /** What its requests cost together. */
+  /** Total cost of its requests. */
   get cost(): number {
     return this.#cost;
   }
@@ -64,7 +64,7 @@ export class Payload implements RequestHolder<PendingRequest> {
     request.holder = this;
   }
 
-  /** A waiting request was given up: it leaves, and its rows are free for others. */
+  /** Removes a waiting request that was cancelled, which makes its rows available. */
   remove(request: PendingRequest): void {
     this.#requests.delete(request);
     this.#batchSize -= request.rows;
@@ -72,14 +72,14 @@ export class Payload implements RequestHolder<PendingRequest> {
     if (this.#requests.size === 0) this.onEmpty?.(this);
   }
 
-  /** True when the requests of another payload could run in this one. */
+  /** True if this payload can take the requests of another one. */
   accepts(other: Payload): boolean {
     const first = other.#first!;
     if (this.#key !== other.#key || this.#cost + other.#cost > this.maxCost) return false;
     return this.requiredEqual === undefined || this.requiredEqual.holdsFor(first.inputs);
   }
 
-  /** Takes over the requests of another payload. */
+  /** Takes all requests of another payload. */
   absorb(other: Payload): void {
     for (const request of other.#requests) this.add(request);
     this.cut = other.cut;
@@ -96,12 +96,12 @@ export class Payload implements RequestHolder<PendingRequest> {
     return this.#first?.batchKey;
   }
 
-  /** Ends every request that is left. */
+  /** Fails all remaining requests. */
   fail(error: TritonError): void {
     for (const request of [...this.#requests]) request.cancel(error);
   }
 }
 
-/** Stands for a payload that is gone. */
+/** Placeholder for no payload. */
 export const NO_PAYLOAD = new Payload();
 NO_PAYLOAD.state = "taken";

@@ -3,9 +3,9 @@ import { type ModelConfig, type Shape, sameShape, type Tensor } from "@tritonjs/
 import type { Tensors } from "./merge-inputs.js";
 
 /**
- * Which inputs of a model must agree between the requests of one batch. Fixed dimensions agree already, by
- * validation: what is compared are inputs with a variable dimension (unless ragged batching is allowed), shape
- * tensors by content, and with optional inputs the set of inputs that are there.
+ * Determines the inputs of a model that must agree between the requests of one batch. Validation already ensures that
+ * fixed dimensions agree. Compared are inputs with a variable dimension (unless ragged batching is allowed), the
+ * content of shape tensors, and, with optional inputs, the set of inputs.
  */
 export class EqualInputsRule {
   readonly #shapes = new Set<string>();
@@ -13,8 +13,8 @@ export class EqualInputsRule {
   readonly #comparesNames: boolean;
 
   /**
-   * @param padded inputs that are brought to one shape when the batch is made
-   * @param mixed whether requests with other optional inputs may share a batch
+   * @param padded inputs that are padded to one shape when the batch is made
+   * @param mixed true if requests with different optional inputs may share a batch
    */
   constructor(config: ModelConfig, padded?: ReadonlySet<string>, mixed = false) {
     for (const input of config.input) {
@@ -34,12 +34,12 @@ export class EqualInputsRule {
     return this.comparesShapes || this.#comparesNames;
   }
 
-  /** True when shapes are compared: a new request can then end a batch at any time. */
+  /** True if shapes are compared: then any new request may end a batch. */
   get comparesShapes(): boolean {
     return this.#shapes.size > 0 || this.#contents.size > 0;
   }
 
-  /** What a batch opened by a request with these inputs requires of the others. */
+  /** Requirements for a batch whose first request has these inputs. */
   startWith(first: Tensors): RequiredEqualInputs | undefined {
     return this.compares
       ? new RequiredEqualInputs(first, this.#shapes, this.#contents, this.#comparesNames)
@@ -47,7 +47,7 @@ export class EqualInputsRule {
   }
 }
 
-/** What the first request of a batch requires of the others. Keeps shapes, not the tensors that have them. */
+/** Requirements of the first request of a batch for the others. Holds shapes, not the tensors. */
 export class RequiredEqualInputs {
   readonly #names: ReadonlySet<string> | undefined;
   readonly #rowShapes = new Map<string, Shape>();

@@ -3,8 +3,8 @@ import { RowSlices } from "../tensor/slice.js";
 import type { Tensors } from "./merge-inputs.js";
 
 /**
- * Cuts the outputs of a batch into those of each request, as views: `rows[i]` rows for request i, in order. The
- * first axis of every output has as many rows as all requests together.
+ * Splits the outputs of a batch into those of each request, as views: `rows[i]` rows for request i, in order. The first
+ * axis of every output has as many rows as all requests together.
  */
 export function splitOutputs(outputs: Tensors, rows: readonly number[]): Tensors[] {
   if (rows.length === 1) return [outputs];

@@ -6,10 +6,10 @@ import type { VariableLengthOptions } from "../config/options/variable-length-op
 import { elementOf } from "../tensor/pad.js";
 import type { CutOutput, MaskInput, PaddingRules } from "./padding-rules.js";
 
-/** Which requests share a batch, and how many: the model's own functions. */
+/** The model's own functions that decide which requests share a batch, and how many. */
 export type BatchGrouping = Pick<VariableLengthOptions, "batchBy" | "cost" | "maxBatchCost">;
 
-/** What a model does with requests whose lengths differ. */
+/** A model's rules for requests whose lengths differ. */
 export interface VariableLength {
   readonly grouping: BatchGrouping;
   /** Inputs whose shapes may differ within a batch. */
@@ -17,7 +17,7 @@ export interface VariableLength {
   readonly padding: PaddingRules | undefined;
 }
 
-/** Reads the options, and everything that is wrong with them. Undefined when none of them is given. */
+/** Reads the options and checks them. Undefined if none of them is given. */
 export function planVariableLength(
   options: VariableLengthOptions,
   inputs: readonly TensorSpec[],

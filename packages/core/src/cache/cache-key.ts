@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import type { PendingRequest } from "../request/pending-request.js";
 
 /**
- * The key of a request in the response cache: a digest of everything that the answer depends on. Triton's leaves
- * shapes, data types, requested outputs and parameters out, so that requests which differ in them share answers.
+ * Computes the key of a request in the response cache: a digest of everything that the answer depends on. Triton's key
+ * omits shapes, data types, requested outputs and parameters, so requests that differ in them share answers.
  *
- * @param outputs all outputs of the model: a request that names none is answered with all of them
+ * @param outputs names of all outputs of the model, which answer a request that names none
  */
 export function cacheKey(
   model: string,
@@ -29,7 +29,7 @@ export function cacheKey(
   return hash.digest("base64");
 }
 
-/** Names of the answered outputs; empty for all of them, however they were asked for. */
+/** Names of the answered outputs; empty for all of them, even if all are named. */
 function answered(requested: readonly string[], all: readonly string[]): string[] {
   const named = new Set(requested);
   return named.size === all.length ? [] : [...named].sort();

@@ -10,7 +10,7 @@ import { cacheKey } from "./cache-key.js";
 import { CachedRun, LOOKUP, type RunsOwner, WaitingRequests } from "./requests-under-way.js";
 import type { CachedOutputs, ResponseCache } from "./response-cache.js";
 
-/** What the cache needs of the model in front of which it stands. */
+/** Callbacks from the cache to the model behind it. */
 export interface CacheOwner {
   readonly name: string;
   readonly version: number;
@@ -19,13 +19,13 @@ export interface CacheOwner {
   readonly clock: Clock;
   readonly deadlines: DeadlineQueue;
   readonly statistics: ModelStatistics;
-  /** Queues a request. Throws when it is refused. */
+  /** Queues a request. Throws if the request is refused. */
   enqueue(request: PendingRequest): void;
 }
 
 /**
- * The response cache in front of one model: a request whose answer is known is answered at once, and of equal
- * requests that come while the first one runs, only that one runs. Where the cache fails, requests run.
+ * The response cache in front of one model. A request with a known answer is answered at once. Of equal requests that
+ * arrive while the first one runs, only the first runs. If the cache fails, requests run.
  *
  * ```
  * known     -> answer
@@ -33,10 +33,10 @@ export interface CacheOwner {
  * new       -> run, keep the outputs
  * ```
  *
- * With a cache that answers later, a request is under way from its lookup on.
+ * With an asynchronous cache, a request is in flight from its lookup on.
  */
 export class CachedModel implements RunsOwner {
-  /** Requests that wait for an equal one under way, by key. */
+  /** Requests that wait for an equal one in flight, by key. */
   readonly #underWay = new Map<string, WaitingRequests>();
   readonly #failures: CacheFailures;
 
@@ -47,7 +47,7 @@ export class CachedModel implements RunsOwner {
     this.#failures = new CacheFailures(`${owner.name}/${owner.version}`, owner.clock, owner.statistics);
   }
 
-  /** Answers, parks or queues a request. Throws when it is refused. */
+  /** Answers, parks or queues a request. Throws if the request is refused. */
   infer(request: PendingRequest): void {
     const { name, version, outputs, clock } = this.owner;
     const start = clock.now();
@@ -72,7 +72,7 @@ export class CachedModel implements RunsOwner {
     }
   }
 
-  /** Holds the request, and equal ones, until the cache has answered or taken too long. */
+  /** Holds the request, and equal ones, until the cache has answered or its time limit has passed. */
   #lookUpLater(
     request: PendingRequest,
     key: string,
@@ -121,7 +121,7 @@ export class CachedModel implements RunsOwner {
     }
   }
 
-  /** Runs a request whose sender has long been told that it is accepted: when it is refused, it ends with the error. */
+  /** Runs a request that was already accepted. If the model refuses it, the request ends with the error. */
   #runLate(request: PendingRequest, key: string, lookupMs: number): void {
     try {
       this.#run(request, key, lookupMs);
@@ -157,7 +157,7 @@ export class CachedModel implements RunsOwner {
     this.#runNext(key);
   }
 
-  /** The request under way failed: one of those that wait takes its place. */
+  /** Runs the next of the waiting requests after the one in flight has failed. */
   #runNext(key: string): void {
     const waiting = this.#underWay.get(key);
     const next = waiting?.takeFirst();
@@ -168,7 +168,7 @@ export class CachedModel implements RunsOwner {
     this.#runLate(next, key, 0);
   }
 
-  /** Answers those that wait for an equal request. */
+  /** Answers the requests that wait for an equal one. */
   #answerAll(key: string, outputs: CachedOutputs): void {
     const waiting = this.#underWay.get(key);
     this.#underWay.delete(key);
@@ -191,10 +191,10 @@ export class CachedModel implements RunsOwner {
   }
 }
 
-/** Warnings come no more often than this: a cache that is down fails every request's lookup. */
+/** Shortest interval between warnings: a cache that is down fails the lookup of every request. */
 const WARN_EVERY_MS = 60_000;
 
-/** Counts what went wrong in a cache, and says so now and then. */
+/** Counts failures of a cache, and reports them at intervals. */
 class CacheFailures {
   #warnedAt = Number.NEGATIVE_INFINITY;
 

@@ -10,7 +10,7 @@ import {
 import type { CachedOutputs } from "./response-cache.js";
 
 /*
- * Outputs as bytes, for a cache outside of this process:
+ * Binary format of outputs, for a cache outside of this process:
  *
  *   "TJC1" | length of the header, 4 bytes, little endian | header | bytes of each tensor, one after the other
  *
@@ -22,7 +22,7 @@ const START = MAGIC.length + 4;
 
 type Entry = readonly [name: string, datatype: DataType, shape: readonly number[], byteLength: number];
 
-/** Outputs as one piece of bytes. */
+/** Encodes outputs in one buffer. */
 export function encodeOutputs(outputs: CachedOutputs): Buffer {
   const entries = [...outputs].map(
     ([name, { datatype, shape, bytes }]): Entry => [name, datatype, shape, bytes.byteLength],
@@ -34,7 +34,7 @@ export function encodeOutputs(outputs: CachedOutputs): Buffer {
 }
 
 /**
- * Reads what {@link encodeOutputs} wrote; tensors are views of `bytes`.
+ * Decodes the format of {@link encodeOutputs}; tensors are views of `bytes`.
  *
  * @throws TritonError INTERNAL for anything else.
  */

@@ -3,10 +3,10 @@ import type { Clock } from "../clock/clock.js";
 import type { CacheUsage } from "../observe/cache-metrics.js";
 import type { CachedOutputs, ResponseCache } from "./response-cache.js";
 
-/** Bytes that an entry takes besides its tensors: key, map, shapes. */
+/** Bytes of an entry besides its tensors: key, map, shapes. */
 const ENTRY_OVERHEAD_BYTES = 256;
 
-/** A cache in memory: the least recently used entries go when the byte size is reached. */
+/** A cache in memory, with eviction of the least recently used entries at its byte size. */
 export class MemoryCache implements ResponseCache {
   readonly #byteSize: number;
   readonly #clock: Clock;

@@ -3,10 +3,10 @@ import type { PendingRequest } from "../request/pending-request.js";
 import type { RequestHolder, RequestObserver } from "../request/request-observer.js";
 import type { CachedOutputs } from "./response-cache.js";
 
-/** Holds a request while the cache looks for its answer: one that is given up is noticed when the lookup is over. */
+/** Holds a request during the lookup of its answer. A cancelled request is noticed when the lookup is over. */
 export const LOOKUP: RequestHolder<PendingRequest> = { remove() {} };
 
-/** Requests that wait for an equal one under way. */
+/** Requests that wait for an equal one in flight. */
 export class WaitingRequests implements RequestHolder<PendingRequest> {
   readonly #requests = new Set<PendingRequest>();
 
@@ -24,14 +24,14 @@ export class WaitingRequests implements RequestHolder<PendingRequest> {
     request.holder = undefined;
   }
 
-  /** Takes the request that has waited longest; undefined when none waits. */
+  /** Takes the request that has waited longest; undefined if none waits. */
   takeFirst(): PendingRequest | undefined {
     const first = this.#requests.values().next().value;
     if (first !== undefined) this.remove(first);
     return first;
   }
 
-  /** Takes all of them, in the order in which they came. */
+  /** Takes all requests, in order of arrival. */
   takeAll(): readonly PendingRequest[] {
     const all = [...this.#requests];
     for (const request of all) this.remove(request);
@@ -39,22 +39,22 @@ export class WaitingRequests implements RequestHolder<PendingRequest> {
   }
 }
 
-/** Hears what comes of requests whose answers are to be kept. */
+/** Is notified of the results of requests whose answers are to be cached. */
 export interface RunsOwner {
-  /** The model has made outputs, of which the request may want only some. */
+  /** The model has produced outputs; the request may want only some of them. */
   computed(request: PendingRequest, run: CachedRun, outputs: CachedOutputs): void;
   /** The request has ended with an error. */
   failed(run: CachedRun): void;
 }
 
-/** A request whose answer is to be kept, and for which equal ones wait. */
+/** A request in flight whose answer is to be cached, and which equal requests wait for. */
 export class CachedRun implements RequestObserver<PendingRequest> {
   readonly #owner: RunsOwner;
 
   constructor(
     owner: RunsOwner,
     readonly key: string,
-    /** How long it took to find that the answer is unknown. */
+    /** Milliseconds of the lookup that found no answer. */
     readonly lookupMs: number,
   ) {
     this.#owner = owner;

@@ -5,18 +5,18 @@ import type { CacheUsage } from "../observe/cache-metrics.js";
 export type CachedOutputs = ReadonlyMap<string, Tensor>;
 
 /**
- * Keeps the outputs of requests by key. One cache serves all models of a Triton that ask for it. It may answer at once or
- * later. Whatever goes wrong in it, no request fails: one that cannot be looked up runs, outputs that cannot be kept are
- * not.
+ * Keeps the outputs of requests by key. One cache serves all models of a Triton that ask for it, synchronously or not.
+ * A failing cache fails no request: a failed lookup makes the request run, and outputs that cannot be stored are
+ * dropped.
  */
 export interface ResponseCache {
   get(key: string): CachedOutputs | undefined | Promise<CachedOutputs | undefined>;
-  /** @param byteSize bytes that the outputs hold */
+  /** @param byteSize bytes of the outputs */
   set(key: string, outputs: CachedOutputs, byteSize: number): void | Promise<void>;
-  /** What the metrics page says of the whole cache. @default nothing */
+  /** Size of the whole cache for the metrics page. @default nothing */
   usage?(): CacheUsage;
-  /** A lookup that takes longer counts as failed; the request runs. @default any time */
+  /** Longest lookup in milliseconds. After it the lookup counts as failed, and the request runs. @default any time */
   readonly lookupTimeoutMs?: number;
-  /** Lets go of what the cache holds. Called by `close()` of its Triton. */
+  /** Releases all resources of the cache. Called by `close()` of its Triton. */
   close?(): void | Promise<void>;
 }

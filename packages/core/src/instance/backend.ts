@@ -9,24 +9,26 @@ import type { Log } from "../observe/log/log.js";
 import type { OutputChecker } from "../response/check-outputs.js";
 import type { Executor } from "./executor.js";
 
-/** What a backend found out about a model by reading its file. */
+/** Description of a model that a backend read from the model's file. */
 export interface ModelDescription {
-  /** Tensors with all their dimensions, the batch axis included, as the file declares them. */
+  /** Tensors with all their dimensions as the file declares them, including the batch axis. */
   readonly inputs: readonly DescribedTensor[];
   readonly outputs: readonly DescribedTensor[];
-  /** Most rows of a batch, 0 for a model without a batch axis; undefined where the model does not say. */
+  /**
+   * Largest number of rows of a batch, 0 for a model without a batch axis; undefined if the model does not declare it.
+   */
   readonly maxBatchSize?: number;
-  /** Whether requests get any number of responses; undefined where the model does not say. */
+  /** True if requests get any number of responses; undefined if the model does not declare it. */
   readonly decoupled?: boolean;
-  /** True for tensors as in a configuration: without the batch axis, and perhaps not all of them. */
+  /** True if the tensors are as in a configuration: without the batch axis, and perhaps incomplete. */
   readonly asInConfig?: boolean;
 }
 
-/** Brings models of the repository into service and takes them out of it, where models are loaded explicitly. */
+/** Loads and unloads models of the repository, for servers whose models are loaded explicitly. */
 export interface ModelControl {
   /**
-   * @param given a configuration in JSON, and files by their paths, to be used instead of those in the repository
-   * @throws TritonError as `Triton.loadModel`
+   * @param given a configuration in JSON, and files by path, which replace those in the repository
+   * @throws TritonError like `Triton.loadModel`
    */
   load(
     name: string,
@@ -35,38 +37,39 @@ export interface ModelControl {
       readonly files?: ReadonlyMap<string, Uint8Array> | undefined;
     },
   ): Promise<void>;
-  /** @throws TritonError as `Triton.unloadModel` */
+  /** @throws TritonError like `Triton.unloadModel` */
   unload(name: string, given: { readonly unloadDependents?: boolean | undefined }): Promise<void>;
-  /** Whether a model is in service and says itself that it can be used. @param version empty for the latest */
+  /** True if a model is in service and reports that it can be used. @param version empty for the latest */
   isReady(name: string, version: string): Promise<boolean>;
 }
 
-/** What an executor is made with. */
+/** Everything that an executor is created from. */
 export interface ExecutorContext {
   readonly placement: InstancePlacement;
   readonly info: InstanceInfo;
   readonly checker: OutputChecker;
   readonly clock: Clock;
-  /** Instances of the model altogether. */
+  /** Total number of instances of the model. */
   readonly instanceCount: number;
-  /** What the group of the instance asks for beyond Triton's own fields. */
+  /** Settings of the instance's group beyond Triton's own fields. */
   readonly hosting: InstanceHosting;
-  /** Priority of a process, by the host policy. */
+  /** Priority of a process, from the host policy. */
   readonly nice?: number | undefined;
   /** The server's log. */
   readonly log: Log;
-  /** Metrics beside those of the library: `triton.metrics`. */
+  /** Registry of further metrics besides those of the library: `triton.metrics`. */
   readonly metrics: () => Registry;
   /** The models of the repository; undefined for an executor that is not part of a server. */
   readonly control?: ModelControl | undefined;
 }
 
 /**
- * A way to run models of one kind. `onnxruntime({ model })` makes one for `bind`; for a model of a repository, the
- * {@link BackendFactory} of its `backend` does.
+ * Runs models of one kind. `onnxruntime({ model })` creates a backend for `bind`. For a model of a repository, the
+ * {@link BackendFactory} of its `backend` creates it.
  *
- * A version of a repository goes through its backend in this order: `checkConfig`, `completeConfig`, `open` or
- * `describe`, then `createExecutor` for each instance. What any of them throws is the reason why the version is not loaded.
+ * A version of a repository calls its backend in this order: `checkConfig`, `completeConfig`, `open` or `describe`,
+ * then `createExecutor` for each instance. If any of them throws, the version is not loaded, and the error is the
+ * reason.
  */
 export interface Backend {
   /** Triton's name of the backend: `onnxruntime`. */
@@ -74,33 +77,33 @@ export interface Backend {
   /** Triton's platform string: `onnxruntime_onnx`. */
   readonly platform: string;
   /**
-   * Reads the model's own description, with which a configuration is completed; undefined when the files say nothing.
-   * Throws `TritonError` for a missing or broken file.
+   * Reads the model's own description, which completes a configuration; undefined if the files contain none.
+   * @throws TritonError for a missing or broken file.
    */
   describe(): ModelDescription | undefined;
   /**
-   * Opens the model of a repository where its first instance will run, and describes it with what only the open model
-   * shows; called instead of `describe`. The executor of the first instance takes over what is open.
+   * Opens the model of a repository where its first instance will run, and describes it, including properties that only
+   * an open model has. Called instead of `describe`. The executor of the first instance takes over the open model.
    *
-   * @param config the instance groups are complete, the tensors perhaps not
+   * @param config configuration with complete instance groups, but perhaps incomplete tensors
    */
   open?(config: ModelConfig): Promise<ModelDescription>;
-  /** Closes what `open` has opened and no instance took over. */
+  /** Closes an open model that no instance took over. */
   close?(): Promise<void>;
-  /** Refuses, by throwing, configurations of a repository that the backend cannot serve. */
+  /** Throws for configurations of a repository that the backend cannot serve. */
   checkConfig?(config: ModelConfig): void;
-  /** Completes a configuration of a repository in a way of its own, instead of from `describe`. */
+  /** Completes a configuration of a repository in the backend's own way, instead of from `describe`. */
   completeConfig?(config: AutoCompleteConfig): void | Promise<void>;
   /**
-   * Where it can run instances, its own choice first: it looks at `hosting.isolation`.
-   * @default wherever it likes, and groups cannot choose
+   * Where it can run instances, its default first. A backend with this list reads `hosting.isolation`.
+   * @default chosen by the backend, and groups cannot choose
    */
   readonly isolations?: readonly Isolation[];
-  /** Makes the executor of one instance. */
+  /** Creates the executor of one instance. */
   createExecutor(context: ExecutorContext): Executor;
 }
 
-/** A version of a model in a repository, as its backend is told of it. */
+/** A version of a model in a repository: the argument of its backend's factory. */
 export interface ModelSource {
   readonly name: string;
   readonly version: number;
@@ -108,9 +111,9 @@ export interface ModelSource {
   readonly directory: string;
   /** Directory of the version. */
   readonly versionDirectory: string;
-  /** The configuration as far as it is known before the model's file is read. */
+  /** The configuration, as known before the model's file is read. */
   readonly config: ModelConfig;
-  /** Whether the model may complete its configuration. */
+  /** True if the model may complete its configuration. */
   readonly autoComplete: boolean;
   /** Settings of the backend: `backendConfig` of the server. */
   readonly settings: Readonly<Record<string, string>>;
@@ -119,7 +122,7 @@ export interface ModelSource {
 }
 
 /**
- * Makes the backend of one version of a model. What it throws is the reason why the version is not loaded.
+ * Creates the backend of one version of a model. If it throws, the version is not loaded, and the error is the reason.
  *
  * @example
  * ```ts

@@ -6,20 +6,20 @@ import type { CallbackExecution, ExecutableRequest } from "./executor.js";
 import { toRequestInfo } from "./request-view.js";
 import { withSignal } from "./signal-source.js";
 
-/** Tensors as a callback sees them: ndarrays by name. */
+/** Converts tensors to callback arguments: ndarrays by name. */
 export function toCallbackArrays(inputs: Tensors): Record<never, never> {
   const arrays: Record<string, unknown> = {};
   for (const [name, tensor] of inputs) arrays[name] = toNdArray(tensor);
   return arrays;
 }
 
-/** A request as a plain callback sees it. */
+/** Converts a request to the argument of a plain callback. */
 export function toInferRequest(request: ExecutableRequest) {
   const inputs = toCallbackArrays(request.inputs);
   return withSignal({ ...toRequestInfo(request), inputs }, request);
 }
 
-/** What a callback is told besides its tensors. */
+/** Context of a callback: its arguments besides the tensors. */
 export function contextOf(info: InstanceInfo, execution: CallbackExecution): InferContext {
   return new CallbackContext(info, execution);
 }

@@ -3,7 +3,10 @@ import type { InferContext, InstanceDevice, InstanceInfo } from "../callable/inf
 import type { CallbackExecution } from "./executor.js";
 import { toRequestInfo } from "./request-view.js";
 
-/** What a callback is told besides its tensors. Made for each batch: what a callback seldom asks for is made when it does. */
+/**
+ * Context of a callback: its arguments besides the tensors. Created for each batch; rarely used properties are created
+ * on first access.
+ */
 export class CallbackContext implements InferContext {
   readonly modelName: string;
   readonly modelVersion: number;
@@ -33,7 +36,7 @@ export class CallbackContext implements InferContext {
     return this.#execution.signal;
   }
 
-  /** A function of its own, which needs no `this`. */
+  /** A separate function, which needs no `this`. */
   get infer(): InferContext["infer"] {
     return (...call) => this.#execution.models.infer(...call);
   }

@@ -4,7 +4,7 @@ import type { Executor } from "./executor.js";
 import { InlineExecutor } from "./inline-executor.js";
 
 /**
- * The executor of a callback on this thread, for backends that are written as one.
+ * Creates an executor that runs a callback on this thread, for backends that are written as a callback.
  *
  * @param fn a callback as `bind` takes it: plain, or wrapped in `batch` or `sample`
  * @example

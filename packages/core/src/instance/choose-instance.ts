@@ -2,11 +2,11 @@ import type { Payload } from "../batch/payload.js";
 import type { ModelInstance } from "./model-instance.js";
 
 /**
- * The instance that takes the next payload: the first of those with the most room. When none has any, and there is no
- * more than one, it may have a payload that does not grow any more, and begins with it as soon as it is done with the one
- * at hand: until this thread hears of that, it would stand idle.
+ * Chooses the instance for the next payload: the first of those with the most room. If none has room and there is at
+ * most one instance, a busy one may get a payload that cannot grow any more. It starts this payload directly after its
+ * current one, so it is not idle until this thread learns that it has finished.
  *
- * @returns undefined when the payload has to wait
+ * @returns undefined if the payload has to wait
  */
 export function chooseInstance(
   serving: readonly ModelInstance[],

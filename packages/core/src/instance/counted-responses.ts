@@ -1,13 +1,13 @@
 import type { Clock } from "../clock/clock.js";
 import type { ResponseLog } from "../observe/response-statistics.js";
 
-/** What has been counted of one request. */
+/** Counters of one request. */
 interface Counted {
   /** Index of the next response. */
   next: number;
-  /** When the response before it was sent. */
+  /** Time at which the previous response was sent. */
   since: number | undefined;
-  /** True when nothing more is to be counted. */
+  /** True if no more responses are counted. */
   over: boolean;
 }
 
@@ -24,10 +24,10 @@ export class CountedResponses {
   }
 
   /**
-   * A response was sent.
+   * Counts a response that was sent.
    *
-   * @param start when the model had its inputs
-   * @param handedOver when it had the response
+   * @param start time at which the model had its inputs
+   * @param handedOver time at which the model returned the response
    */
   sent(request: number, start: number, handedOver: number, final: boolean): void {
     const counted = this.#requests[request]!;
@@ -37,7 +37,7 @@ export class CountedResponses {
     this.#step(counted, now, final);
   }
 
-  /** An error was sent. */
+  /** Counts an error that was sent. */
   failed(request: number, start: number, final: boolean): void {
     const counted = this.#requests[request]!;
     if (counted.over) return;
@@ -46,14 +46,14 @@ export class CountedResponses {
     this.#step(counted, now, final);
   }
 
-  /** The model is done with the request. */
+  /** Records that the model has finished the request. */
   finished(request: number, start: number): void {
     const counted = this.#requests[request]!;
     if (!counted.over && counted.next === 0) this.log.empty(0, this.clock.now() - start);
     counted.over = true;
   }
 
-  /** The model had another response to a request, or its end, but nobody waits for that any longer. */
+  /** Counts a response or an end that the model produced after its request was cancelled. */
   unwanted(request: number, start: number): void {
     const counted = this.#requests[request]!;
     if (counted.over) return;

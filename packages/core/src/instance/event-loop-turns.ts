@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../clock/clock.js";
 
-/** Longest time without a turn of the event loop. */
+/** Longest time in milliseconds without a turn of the event loop. */
 const MAX_MS = 5;
 
 /**
- * Gives timers and sockets their turn while a loop waits for nothing but promises. Without it, a generator that never
- * ends could not be cancelled.
+ * Gives timers and sockets their turn while a loop waits only for promises. Otherwise, a generator that never ends
+ * could not be cancelled.
  */
 export class EventLoopTurns {
   #last: number;
@@ -15,7 +15,7 @@ export class EventLoopTurns {
     this.#last = clock.now();
   }
 
-  /** True when the event loop should have a turn. */
+  /** True if the event loop should have a turn. */
   get overdue(): boolean {
     return this.clock.now() - this.#last > MAX_MS;
   }

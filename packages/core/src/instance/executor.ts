@@ -8,100 +8,110 @@ import type { Clock } from "../clock/clock.js";
 
 import type { RequestInfo } from "../request/request-info.js";
 
-/** A request as an executor sees it: nothing can be done to the request through it. */
+/** A request as an executor sees it, read-only. */
 export interface ExecutableRequest extends RequestInfo, RequestScope {
   readonly inputs: Tensors;
   /** Rows that count towards the batch: at least 1. */
   readonly rows: number;
-  /** Aborted when the request is given up. */
+  /** Aborted when the request is cancelled. */
   readonly signal: AbortSignal;
 }
 
-/** Hears what becomes of the requests of a batch while they run, for an executor that works elsewhere. */
+/** Is notified of cancellations in a running batch, for an executor that works on another thread or process. */
 export interface ExecutionWatcher {
-  /** The request at `index` was given up. Called once at most. */
+  /** The request at `index` was cancelled. Called at most once. */
   givenUp(index: number): void;
-  /** No more answers to the request at `index` are wanted. What the model sends all the same is delivered. */
+  /** No more answers to the request at `index` are wanted. Answers that the model still sends are delivered. */
   askedToStop?(index: number): void;
 }
 
 /** One batch on its way through an executor. */
 export interface Execution {
   readonly requests: readonly ExecutableRequest[];
-  /** The inputs of all requests, where they are joined already. */
+  /** The inputs of all requests, if they are already joined. */
   readonly mergedInputs?: Tensors;
-  /** How they are joined, and the outputs divided again; undefined where that is by rows. */
+  /** Rules that join the inputs and split the outputs; undefined if both are done by rows. */
   readonly layout?: BatchLayout | undefined;
-  /** Aborted when every request of the batch has been given up. Made when first asked for. */
+  /** Aborted when every request of the batch has been cancelled. Created on first use. */
   readonly signal: AbortSignal;
-  /** Calls other models on behalf of the batch; with tensors as they are on the main thread alone. */
+  /** Calls other models on behalf of the batch. Calls with tensors exist only on the main thread. */
   readonly models: ModelCaller & Partial<TensorCaller>;
   /** Clock of the model: the real one in a worker. */
   readonly clock: Clock;
-  /** Whether requests are answered by any number of responses, through the methods below. */
+  /** True if requests get any number of responses, through the methods below. */
   readonly decoupled: boolean;
-  /** The executor says when the inputs are ready for the model, and when the model has its outputs. */
+  /**
+   * Record the moments at which the inputs are ready for the model, and at which the model has its outputs. The
+   * executor calls them.
+   */
   inputsReady(): void;
   outputsReady(): void;
-  /** The inputs were ready earlier, but the model has been at another batch until now. */
+  /** Reports that the inputs were ready earlier, but the model was busy with another batch until now. */
   postponed?(): void;
-  /** Tells the watcher from now on; there is one. It hears nothing of requests that are over already. */
+  /** Sets the one watcher, which is notified from now on. It is not told of requests that are already over. */
   watch(watcher: ExecutionWatcher): void;
-  /** False once the request at `index` is over: nothing need be computed for it any more. */
+  /** False once the request at `index` is over, so that nothing needs to be computed for it. */
   isOpen(index: number): boolean;
-  /** Undefined while the consumer of the request at `index` keeps up, else a promise of when it does. */
+  /**
+   * Undefined while the consumer of the request at `index` keeps up, else a promise that resolves when it does again.
+   */
   writable(index: number): Promise<void> | undefined;
   /** Sends a response to the request at `index`. */
   send(index: number, outputs: Tensors, final?: boolean): void;
-  /** Sends an error to the request at `index`; it goes on unless the error is final. */
+  /** Sends an error to the request at `index`, which continues unless the error is final. */
   sendError(index: number, error: TritonError, final?: boolean): void;
   /** Ends the request at `index` without another response. */
   finish(index: number): void;
-  /** The model wants to see the request at `index` again, in the next batch; for iterative sequences alone. */
+  /** Schedules the request at `index` for the next batch again; only for iterative sequences. */
   reschedule(index: number): void;
 }
 
-/** A batch as callbacks are run with it. */
+/** A batch as callback runners see it. */
 export type CallbackExecution = Omit<Execution, "watch">;
 
-/** What became of one request: its outputs, an error of its own, or that the model wants to see it again. */
+/** Result of one request: its outputs, its error, or that the model wants to run it again. */
 export type ExecutionResult = Tensors | TritonError | typeof RESCHEDULE;
 
 /**
- * Runs batches somewhere: on this thread, in a worker, in a process. It runs one at a time, unless it has `capacity`
- * for more, and knows neither queues nor statistics.
+ * Runs batches on this thread, in a worker or in a process. It runs one batch at a time, unless it has `capacity` for
+ * more. It knows neither queues nor statistics.
  */
 export interface Executor {
-  /** Where it runs; absent for a backend that does not say. */
+  /** Where it runs; absent if the backend does not tell. */
   readonly isolation?: Isolation;
-  /** Memory that it held after its last batch, where that is watched. */
+  /** Memory in use after its last batch, if it is measured. */
   readonly memoryBytes?: number | undefined;
-  /** What there is to say about the loaded model: `executionProvider`, for instance. */
+  /** Properties of the loaded model, for instance `executionProvider`. */
   readonly details: Readonly<Record<string, string>>;
-  /** Batches that it takes at a time. @default 1 */
+  /** Number of batches that it takes at a time. @default 1 */
   readonly capacity?: number;
-  /** Whether it may be given its next batch while it runs one, to begin with it at once afterwards. @default false */
+  /**
+   * True if it may get its next batch while it runs one, and then starts that batch directly afterwards. @default false
+   */
   readonly takesAhead?: boolean;
-  /** Whether it runs a batch above the maximum batch size, which only a warm-up sample can make. @default false */
+  /** True if it runs batches above the maximum batch size, which only a warm-up sample can have. @default false */
   readonly takesAnyBatchSize?: boolean;
-  /** Gets ready to run; rejects when the model cannot be loaded. */
+  /** Prepares to run; rejects if the model cannot be loaded. */
   start(): Promise<void>;
   /**
-   * One result for each request, in order; undefined when the executor answers through `execution`, as it must
-   * for a decoupled model. Rejects to fail all requests of the batch that are still open.
+   * Runs a batch, and returns one result for each request, in order. Undefined if the executor answers through
+   * `execution`, as it must for a decoupled model. A rejection fails all open requests of the batch.
    */
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined>;
-  /** Asks the model whether it can be used now; rejects with why not. Absent where models cannot say. */
+  /** Asks the model whether it can be used now; rejects with the reason if not. Absent if models cannot tell. */
   checkReady?(): Promise<void>;
-  /** Resolves when no request is being answered that it has returned from: absent where that cannot be. */
+  /**
+   * Resolves when all requests whose `execute` has returned are answered. Absent if `execute` returns only after the
+   * answers.
+   */
   drained?(): Promise<void>;
-  /** Releases what the executor holds, after the batch at hand. */
+  /** Releases all resources, after the current batch. */
   stop(): Promise<void>;
-  /** True for native code, which cannot be cut off: whoever stops the executor waits for its batch. */
+  /** True for native code, which cannot be interrupted, so stopping waits for its batch. */
   readonly mustFinish: boolean;
   /**
-   * Called when the executor breaks down or comes back by itself, with a reason once it could not come back.
-   * Set by the instance group.
+   * Called when the executor fails or recovers by itself, with a reason once it cannot recover. Set by the instance
+   * group.
    */
   onHealth?: ((healthy: boolean, reason?: TritonError) => void) | undefined;
 }

@@ -14,38 +14,38 @@ import { modelMetrics } from "./module/model-metrics.js";
 import { readModule } from "./module/read-module.js";
 import type { Callable } from "./run-callable.js";
 
-/** A user's module, and how it is run. */
+/** A user's module and its settings. */
 export interface ModuleOptions {
   /** URL of the module. */
   readonly module: string;
-  /** Whether its callback has to return ndarrays. */
+  /** True if its callback has to return ndarrays. */
   readonly strict?: boolean | undefined;
-  /** Whether its requests run step by step, as a callback made with `stepwise` wants, and no other. */
+  /** True if its requests run step by step, as a callback made with `stepwise` requires, and no other accepts. */
   readonly stepwise?: boolean | undefined;
-  /** Directory of the model. @default that of the module */
+  /** Directory of the model. @default the directory of the module */
   readonly directory?: string | undefined;
 }
 
-/** Takes what a model says beside its answers. */
+/** Receives the output of a model besides its answers. */
 export interface ModuleHost {
   log(line: LogLine): void;
   changeMetrics(changes: readonly MetricChange[]): void;
-  /** Does what a model asks of the server's repository. */
+  /** Handles a model's request to the server's repository. */
   control(ask: ControlAsk): Promise<unknown>;
 }
 
-/** A model of a module that is ready to run. */
+/** A model of a module, ready to run. */
 export interface ImportedModel {
   readonly callable: Callable;
-  /** Lets go of what the model holds, and logs what fails; absent when it does not ask for that. */
+  /** Releases the model's resources, and logs failures; absent if the model defines no `finalize`. */
   readonly finalize: (() => Promise<void>) | undefined;
 }
 
 /**
- * Imports a user's module, makes an instance of its model and initializes it.
+ * Imports a user's module, creates an instance of its model and initializes it.
  *
- * @throws TritonError INVALID_ARG for one that exports no model, what its constructor and `initialize` throw as
- * INTERNAL, unless that is a TritonError
+ * @throws TritonError INVALID_ARG if the module exports no model; INTERNAL for errors of its constructor and
+ * `initialize`, unless they are TritonErrors
  */
 export async function importCallable(
   { module, strict, stepwise = false, directory }: ModuleOptions,
@@ -94,7 +94,7 @@ export async function importCallable(
   };
 }
 
-/** `execute` of a model, with what `batch`, `sample`, `stepwise` and decorators have written on it. */
+/** `execute` of a model, with the marks that `batch`, `sample`, `stepwise` and decorators have set on it. */
 function callbackOf(model: JsModel, modelName: string): AnyInferFunc {
   const { execute } = model;
   if (typeof execute !== "function") {
@@ -111,7 +111,7 @@ function callbackOf(model: JsModel, modelName: string): AnyInferFunc {
   return bound as AnyInferFunc;
 }
 
-/** Does a part of starting or ending a model, and says of which part an error is. */
+/** Runs one stage of starting or ending a model, and names the stage in its error. */
 async function stage<T>(modelName: string, what: string, run: () => T | Promise<T>): Promise<T> {
   try {
     return await run();

@@ -5,7 +5,7 @@ import { releaseHeld } from "./instance-holdings.js";
 import { type Callable, runCallable } from "./run-callable.js";
 import { runDecoupled } from "./run-decoupled.js";
 
-/** Runs a callback on this thread: for closures, which cannot go anywhere else, and for modules that may stay here. */
+/** Runs a callback on this thread: for closures, which cannot run anywhere else, and for modules that may run here. */
 export class InlineExecutor implements Executor {
   readonly isolation = "inline";
   readonly mustFinish = false;
@@ -14,7 +14,7 @@ export class InlineExecutor implements Executor {
   readonly #asyncContext = new AsyncResource("TritonInstance");
   #model: ImportedModel | undefined;
 
-  /** @param callable the callback, or what imports its module */
+  /** @param callable the callback, or a function that imports its module */
   constructor(callable: Callable | (() => Promise<ImportedModel>)) {
     this.#load = typeof callable === "function" ? callable : async () => ({ callable, finalize: undefined });
   }
@@ -24,7 +24,7 @@ export class InlineExecutor implements Executor {
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
-    // Not in the context of whichever request made the batch start.
+    // Not in the context of the request that started the batch.
     return this.#asyncContext.runInAsyncScope(() => this.#run(execution));
   }
 

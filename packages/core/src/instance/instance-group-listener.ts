@@ -1,25 +1,16 @@
 import type { Payload } from "../batch/payload.js";
-import type { InstanceGroup } from "./instance-group.js";
 import type { ModelInstance } from "./model-instance.js";
 
-/** What a scheduler hears from the instances it feeds. */
+/** Callbacks from instances to their scheduler. */
 export interface InstanceGroupListener {
-  /** A queued payload was taken or given up, or an execution ended: there may be room for another payload. */
+  /** There may be room for another payload: a queued payload was taken or cancelled, or an execution ended. */
   slotFreed(): void;
-  /** An instance broke down, or came back. */
+  /** An instance failed, or recovered. */
   healthChanged?(healthy: boolean): void;
 }
 
-/** Hears when each execution starts and ends. */
+/** Is notified when each execution starts and ends. */
 export interface ExecutionObserver {
   started(instance: ModelInstance, payload: Payload, now: number): void;
   ended(instance: ModelInstance, payload: Payload, now: number): void;
-}
-
-/** A scheduler that chooses instances itself, and has a group for each. */
-export interface PartsOwner {
-  /** There is one more instance. */
-  joined(part: InstanceGroup): void;
-  /** An instance is to go; resolves when the scheduler has nothing for it any more. */
-  left(part: InstanceGroup): Promise<void>;
 }

@@ -2,16 +2,24 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../clock/clock.js";
 import { chooseInstance } from "./choose-instance.js";
-import type { ExecutionObserver, InstanceGroupListener, PartsOwner } from "./instance-group-listener.js";
+import type { ExecutionObserver, InstanceGroupListener } from "./instance-group-listener.js";
 import { InstanceLoader } from "./instance-loader.js";
 import type { ModelInstance } from "./model-instance.js";
 import { PayloadQueue } from "./payload-queue.js";
 import type { RateLimiter } from "./rate-limiter/rate-limiter.js";
 import { StagedInstances } from "./rate-limiter/staged-instances.js";
 
+/** A scheduler that chooses instances itself, with a group for each instance. */
+export interface PartsOwner {
+  /** An instance was added. */
+  joined(part: InstanceGroup): void;
+  /** An instance is to be removed. Resolves when the scheduler has no work for it any more. */
+  left(part: InstanceGroup): Promise<void>;
+}
+
 /**
- * All instances of a model version and the queue of payloads in front of them. An idle instance takes the
- * oldest payload; nothing is handed to a busy one. Instances come and go while it works.
+ * All instances of a model version and the queue of payloads in front of them. An idle instance takes the oldest
+ * payload; a busy one normally gets none. Instances may be added and removed while it works.
  *
  * ```
  * scheduler --enqueue--> [payload, payload, ...] <--take-- idle instance, when the rate limiter lets it
@@ -21,7 +29,7 @@ export class InstanceGroup {
   listener: InstanceGroupListener | undefined;
   /** Set by a scheduler that learns how long executions take. */
   observer: ExecutionObserver | undefined;
-  /** Called for an instance that has worked long enough, until it is replaced. */
+  /** Called for an instance that has reached its recycling limits, until it is replaced. */
   onWorn: ((instance: ModelInstance) => void) | undefined;
 
   /** Loads instances before they join, and releases them. */
@@ -31,7 +39,7 @@ export class InstanceGroup {
   readonly #limiter: RateLimiter | undefined;
   readonly #queue = new PayloadQueue();
   readonly #instances: ModelInstance[];
-  /** Those that take payloads: neither passive nor about to go. */
+  /** Instances that take payloads: neither passive nor about to be removed. */
   #serving: ModelInstance[];
   readonly #staged: StagedInstances | undefined;
   #idleWaiters: (() => void)[] = [];
@@ -54,7 +62,7 @@ export class InstanceGroup {
     for (const instance of instances) this.#watch(instance);
   }
 
-  /** All instances, also those that take no payloads. */
+  /** All instances, including those that take no payloads. */
   get instances(): readonly ModelInstance[] {
     return this.#instances;
   }
@@ -64,7 +72,7 @@ export class InstanceGroup {
     return this.#serving;
   }
 
-  /** How long a payload must have waited before an instance may join the next one to it; 0 for never. */
+  /** Milliseconds that a payload must have waited before an instance may merge the next one into it; 0 for never. */
   set mergeAfterMs(value: number) {
     this.#queue.mergeAfterMs = value;
   }
@@ -74,15 +82,15 @@ export class InstanceGroup {
   }
 
   /**
-   * A group for each instance, with a queue of its own: for a scheduler that chooses the instance itself, and that
-   * gives this group no payloads from then on.
+   * Creates a group with its own queue for each instance. For a scheduler that chooses instances itself, and no longer
+   * enqueues payloads here.
    */
   split(owner?: PartsOwner): readonly InstanceGroup[] {
     this.#partsOwner = owner;
     return this.#serving.map((instance) => this.#part(instance));
   }
 
-  /** Loads every instance; rejects with the first failure, after the others have been stopped. */
+  /** Loads every instance. Rejects with the first failure, after the others have been stopped. */
   async start(): Promise<void> {
     const results = await Promise.allSettled(this.#instances.map((one) => this.loader.load(one)));
     const failed = results.find((result) => result.status === "rejected");
@@ -94,7 +102,7 @@ export class InstanceGroup {
     this.dispatch();
   }
 
-  /** Takes in an instance that is loaded, in the place of another or at the end. */
+  /** Adds a loaded instance, in place of another or at the end. */
   join(instance: ModelInstance, replaced?: ModelInstance): void {
     const at = replaced === undefined ? -1 : this.#instances.indexOf(replaced);
     this.#instances.splice(at < 0 ? this.#instances.length : at, 0, instance);
@@ -108,7 +116,7 @@ export class InstanceGroup {
     this.dispatch();
   }
 
-  /** Gives an instance no more payloads. Resolves when what it had is done and it has been stopped. */
+  /** Stops giving payloads to an instance. Resolves when its work is done and it has been stopped. */
   async retire(instance: ModelInstance): Promise<void> {
     const part = this.#parts.get(instance);
     if (part !== undefined) await this.#partsOwner?.left(part);
@@ -126,32 +134,35 @@ export class InstanceGroup {
     return this.loader.stop();
   }
 
-  /** Payloads that wait for an instance. */
+  /** Number of payloads that wait for an instance. */
   get queuedPayloads(): number {
     return this.#queue.size;
   }
 
-  /** The payloads that wait for any of the instances, the next one first. */
+  /** The payloads that wait for any of the instances, next one first. */
   get waiting(): readonly Payload[] {
     return this.#queue.all;
   }
 
-  /** Those that wait for one instance alone, once the group has been split. */
+  /** The payloads that wait for one instance alone, once the group has been split. */
   waitingFor(instance: ModelInstance): readonly Payload[] {
     return this.#parts.get(instance)?.waiting ?? [];
   }
 
-  /** Whether a rate limiter says when instances may run. */
+  /** True if a rate limiter decides when instances may run. */
   get limited(): boolean {
     return this.#limiter !== undefined;
   }
 
-  /** Payloads that the instances could take now: one for each idle instance, unless one takes several at a time. */
+  /**
+   * Number of payloads that the instances could take now: one for each idle instance, or more for instances that take
+   * several at a time.
+   */
   get idleInstances(): number {
     return this.#serving.reduce((sum, instance) => sum + instance.room, 0);
   }
 
-  /** Why no instance can run anything; undefined while one can. */
+  /** Why no instance can run; undefined while at least one can. */
   get unhealthyReason(): TritonError | undefined {
     let reason: TritonError | undefined;
     for (const instance of this.#serving) {
@@ -168,7 +179,7 @@ export class InstanceGroup {
     );
   }
 
-  /** Asks the models of all instances whether they can be used now; rejects with why one of them cannot. */
+  /** Asks the models of all instances whether they can be used now. Rejects with the reason of one that cannot. */
   async checkReady(): Promise<void> {
     await Promise.all(this.#instances.map(({ executor }) => executor.checkReady?.()));
   }
@@ -193,12 +204,12 @@ export class InstanceGroup {
     }
   }
 
-  /** Fails the requests of all payloads that wait. */
+  /** Fails the requests of all waiting payloads. */
   failQueued(error: TritonError): void {
     this.#queue.fail(error);
   }
 
-  /** Resolves when nothing runs any more, or nothing that must be waited for. */
+  /** Resolves when no payload is running, or only ones that need not finish. */
   async idle(mustFinishOnly = false): Promise<void> {
     await Promise.all([...this.#parts.values()].map((part) => part.idle(mustFinishOnly)));
     if (this.#parts.size === 0) await this.#idleOf((one) => one.executor.mustFinish || !mustFinishOnly);

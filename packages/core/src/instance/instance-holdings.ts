@@ -1,20 +1,20 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { InstanceDevice, InstanceInfo } from "../callable/infer-context.js";
 
-/** Something that is open, and what closes it. */
+/** An open resource and the function that closes it. */
 interface Held {
   readonly opened: Promise<unknown>;
   readonly close: () => Promise<void>;
 }
 
-/** By the device of the instance, of which there is one object for each instance. */
+/** Resources by the device of the instance; each instance has a device object of its own. */
 const heldThings = new WeakMap<InstanceDevice, Map<string, Held>>();
 
 /**
- * Opens something for an instance when it is first asked for, and gives the same thing from then on. It is closed when
- * the instance ends; in a worker it ends with the worker.
+ * Opens a resource for an instance on first use, and returns the same one from then on. It is closed when the instance
+ * ends; in a worker it ends with the worker.
  *
- * @param key tells apart what one instance holds; what could not be opened is tried again
+ * @param key distinguishes the resources of one instance; if opening fails, the next call tries again
  */
 export function heldByInstance<T>(
   { device }: Pick<InstanceInfo, "device">,
@@ -32,7 +32,7 @@ export function heldByInstance<T>(
   return opened;
 }
 
-/** Closes what an instance holds. What fails is told as a warning, and keeps nothing else open. */
+/** Closes the resources of an instance. A failure is reported as a warning, and the others are closed all the same. */
 export async function releaseHeld({ device }: Pick<InstanceInfo, "device">): Promise<void> {
   const things = heldThings.get(device);
   if (things === undefined) return;

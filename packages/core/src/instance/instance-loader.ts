@@ -2,10 +2,10 @@ import { TritonError } from "@tritonjs/protocol";
 import type { ModelInstance } from "./model-instance.js";
 import type { RateLimiter } from "./rate-limiter/rate-limiter.js";
 
-/** Loads instances and releases them, with their place at the rate limiter. */
+/** Loads and releases instances, including their registration at the rate limiter. */
 export class InstanceLoader {
   readonly #limiter: RateLimiter | undefined;
-  /** Those that load or have been loaded, until they are released. */
+  /** Instances that are loading or loaded, until they are released. */
   readonly #held = new Set<ModelInstance>();
   #stopped = false;
 
@@ -18,7 +18,7 @@ export class InstanceLoader {
     return this.#stopped;
   }
 
-  /** Loads an instance; releases what it has when that fails. */
+  /** Loads an instance; releases its resources if loading fails. */
   async load(instance: ModelInstance): Promise<void> {
     this.#assertOpen();
     this.#held.add(instance);
@@ -34,7 +34,7 @@ export class InstanceLoader {
     }
   }
 
-  /** Stops an instance, and gives back what it had of the rate limiter. */
+  /** Stops an instance, and ends its registration at the rate limiter. */
   async release(instance: ModelInstance): Promise<void> {
     if (instance.lease !== undefined) this.#limiter?.unregister(instance.lease);
     instance.lease = undefined;
@@ -42,7 +42,7 @@ export class InstanceLoader {
     this.#held.delete(instance);
   }
 
-  /** Releases all instances that load or are loaded, and lets none be loaded any more. */
+  /** Releases all instances that are loading or loaded, and allows no more loading. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all([...this.#held].map((instance) => this.release(instance)));

@@ -3,14 +3,14 @@ import { splitOutputs } from "../batch/split-outputs.js";
 import { divideParameters } from "../response/response-parameters.js";
 import type { CallbackExecution } from "./executor.js";
 
-/** The inputs of an execution for a model that takes the batch as a whole. */
+/** Joins the inputs of an execution, for a model that takes the batch as a whole. */
 export function joinInputs({ requests, mergedInputs, layout }: CallbackExecution): Tensors {
   if (mergedInputs !== undefined) return mergedInputs;
   const inputs = requests.map((request) => request.inputs);
   return layout === undefined ? mergeInputs(inputs) : layout.merge(inputs);
 }
 
-/** The outputs of such a model for each request. */
+/** Splits the outputs of such a model among the requests. */
 export function divideOutputs(
   { requests, layout }: Pick<CallbackExecution, "requests" | "layout">,
   outputs: Tensors,

@@ -7,21 +7,21 @@ import type { ExecutionResult, Executor } from "./executor.js";
 import type { RateLimitedInstance } from "./rate-limiter/rate-limiter.js";
 import { type InstanceOwner, RequestExecution } from "./request-execution.js";
 
-/** One instance of a model: takes a payload, has its executor run it, and sees to it that each request is answered. */
+/** One instance of a model: takes a payload, runs it with its executor, and ensures that each request is answered. */
 export class ModelInstance {
   /** True while the executor can take a batch. */
   healthy = false;
-  /** Why it cannot. */
+  /** Why the executor cannot take a batch. */
   unhealthyReason: TritonError | undefined;
-  /** Payloads at work. */
+  /** Payloads that are running. */
   readonly atWork: Payload[] = [];
-  /** Its place with the rate limiter, while it is loaded and there is one. */
+  /** Its registration at the rate limiter, while it is loaded and there is a rate limiter. */
   lease: RateLimitedInstance | undefined;
-  /** True while another is made to take its place. */
+  /** True while its replacement is being created. */
   beingReplaced = false;
-  /** No other takes its place before this time, on the model's clock. */
+  /** Earliest time of its replacement, on the model's clock. */
   staysUntil = Number.NEGATIVE_INFINITY;
-  /** Requests that it has run. */
+  /** Number of requests that it has run. */
   #served = 0;
   readonly #owner: InstanceOwner;
 
@@ -33,27 +33,27 @@ export class ModelInstance {
     this.#owner = owner;
   }
 
-  /** True while a payload is at work. */
+  /** True while a payload is running. */
   get busy(): boolean {
     return this.atWork.length > 0;
   }
 
-  /** Payloads that it could take besides those at work. */
+  /** Number of payloads that it could take besides the running ones. */
   get room(): number {
     return this.healthy ? Math.max(0, (this.executor.capacity ?? 1) - this.atWork.length) : 0;
   }
 
-  /** Whether it could be given its next payload while it is at work. */
+  /** True if it may get its next payload while it is busy. */
   get takesAhead(): boolean {
     return this.healthy && this.executor.takesAhead === true && this.atWork.length === 1;
   }
 
-  /** True for an instance that is loaded, but takes no payloads. */
+  /** True for an instance that is loaded but takes no payloads. */
   get passive(): boolean {
     return this.placement.group.passive;
   }
 
-  /** True when it is time for another to take its place. */
+  /** True if it is time to replace it. */
   get worn(): boolean {
     const recycle = this.placement.group.hosting?.recycle;
     if (recycle === undefined || this.beingReplaced || this.#owner.clock.now() < this.staysUntil)
@@ -97,7 +97,7 @@ export class ModelInstance {
     trace.batch({ batchSize, requestCount, cut, instance: this.placement.name });
   }
 
-  /** The results, or undefined when the executor answers by itself. */
+  /** Runs the executor. Returns its results, or undefined if the executor answers by itself. */
   async #execute(execution: RequestExecution): Promise<readonly ExecutionResult[] | undefined> {
     try {
       return await this.executor.execute(execution);

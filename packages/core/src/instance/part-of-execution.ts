@@ -5,19 +5,19 @@ import type { ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import type { CallbackExecution, ExecutableRequest } from "./executor.js";
 
-/** Which part of an execution comes first, and which last: the times of the whole are taken there. */
+/** Marks the first and the last part of an execution: the times of the whole are taken there. */
 export interface PartPosition {
   readonly first: boolean;
   readonly last: boolean;
 }
 
-/** Some of the requests of an execution, as an execution of their own. */
+/** A subset of the requests of an execution, as an execution of its own. */
 export class PartOfExecution implements CallbackExecution {
   readonly requests: readonly ExecutableRequest[];
 
   /**
    * @param indices positions in the whole, in the order of the part
-   * @param requests what is seen of them; the requests of the whole unless given
+   * @param requests views of these requests; by default those of the whole
    */
   constructor(
     private readonly whole: CallbackExecution,

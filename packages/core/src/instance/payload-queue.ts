@@ -1,12 +1,12 @@
 import type { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 
-/** Payloads that wait for an instance, in the order of their arrival. */
+/** Payloads that wait for an instance, in order of arrival. */
 export class PayloadQueue {
-  /** How long a payload must have waited before the next one may be joined to it; 0 for never. */
+  /** Milliseconds that a payload must have waited before the next one may be merged into it; 0 for never. */
   mergeAfterMs = 0;
   maxBatchSize = 0;
-  /** A list through the payloads, so that one leaves from any place in O(1), and nothing of it stays. */
+  /** A list through the payloads, so that a payload leaves from any position in O(1) without a trace. */
   #head: Payload | undefined;
   #tail: Payload | undefined;
   #size = 0;
@@ -15,7 +15,7 @@ export class PayloadQueue {
     return this.#size;
   }
 
-  /** Those that wait, the next one first. */
+  /** The waiting payloads, next one first. */
   get all(): readonly Payload[] {
     const all: Payload[] = [];
     for (let one = this.#head; one !== undefined; one = one.next) all.push(one);
@@ -27,7 +27,7 @@ export class PayloadQueue {
     return this.#head;
   }
 
-  /** @param onLeft called when the payload leaves because its last request was given up */
+  /** @param onLeft called when the payload leaves because its last request was cancelled */
   add(payload: Payload, onLeft: () => void): void {
     payload.state = "queued";
     payload.onEmpty = (empty) => {
@@ -41,7 +41,7 @@ export class PayloadQueue {
     this.#size++;
   }
 
-  /** The oldest payload, joined by those that waited too long to stay small. */
+  /** Takes the oldest payload, and merges payloads into it that waited longer than `mergeAfterMs`. */
   take(now: number): Payload | undefined {
     const payload = this.head;
     if (payload === undefined) return undefined;
@@ -50,7 +50,7 @@ export class PayloadQueue {
     return payload;
   }
 
-  /** Ends the requests of all payloads. */
+  /** Fails the requests of all payloads. */
   fail(error: TritonError): void {
     for (const payload of this.all) payload.fail(error);
   }

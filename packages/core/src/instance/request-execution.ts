@@ -14,24 +14,27 @@ import { CountedResponses } from "./counted-responses.js";
 import type { ExecutableRequest, Execution, ExecutionWatcher } from "./executor.js";
 import { RequestView } from "./request-view.js";
 
-/** What all instances of one model version share. */
+/** State that all instances of one model version share. */
 export interface InstanceOwner {
   readonly modelName: string;
   readonly modelVersion: string;
-  /** Whether a request is answered by any number of responses. */
+  /** True if requests get any number of responses. */
   readonly decoupled: boolean;
-  /** Whether the model may ask to see a request again. */
+  /** True if the model may reschedule a request. */
   readonly iterative: boolean;
   readonly clock: Clock;
   readonly statistics: ModelStatistics;
   /** Names of all outputs, in the model's order. */
   readonly outputNames: readonly string[];
   readonly callModels: CallModels;
-  /** How requests are joined to a batch; undefined where that is by rows. */
+  /** Rules that join requests to a batch; undefined if they are joined by rows. */
   readonly layout?: BatchLayout | undefined;
 }
 
-/** The execution of a payload's requests: takes the times, answers the requests, counts. Executors see views of them. */
+/**
+ * The execution of a payload's requests: takes the times, answers the requests, and updates the statistics. Executors
+ * see views of the requests.
+ */
 export class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRequest> {
   #start: number;
   #inputEnd: number | undefined;
@@ -39,10 +42,13 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
   #ended: ExecutionTimes | undefined;
   #controller: AbortController | undefined;
   #watcher: ExecutionWatcher | undefined;
-  /** Requests, by position, whose first response was sent, where that is measured, and those that the model wants to see again. */
+  /**
+   * Positions of requests whose first response was sent (if that is measured), and of requests that the model
+   * rescheduled.
+   */
   #responded: Set<number> | undefined;
   #rescheduled: Set<number> | undefined;
-  /** Of a decoupled model. */
+  /** Set for a decoupled model. */
   readonly #responses: CountedResponses | undefined;
 
   readonly requests: readonly ExecutableRequest[];
@@ -71,7 +77,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
     return this.owner.callModels(this);
   }
 
-  /** Models that are at work on any of the requests, the longest chain of calls last, and this one. */
+  /** Models that work on any of the requests, from the longest chain of calls, followed by this model. */
   get callers(): readonly string[] {
     const chains = this.#pending.map(({ callers }) => callers);
     const longest = chains.reduce((one, other) => (other.length > one.length ? other : one));
@@ -80,7 +86,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
     return [...others, ...longest, `${this.owner.modelName}/${this.owner.modelVersion}`];
   }
 
-  /** When the last of the requests runs out of time; undefined when one never does. */
+  /** Latest deadline of the requests; undefined if one has none. */
   get deadline(): number | undefined {
     const deadlines = this.#pending.map((request) => request.deadline ?? Number.POSITIVE_INFINITY);
     const last = Math.max(...deadlines);
@@ -133,7 +139,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
     this.#inferEnd = this.owner.clock.now();
   }
 
-  /** The times of the batch, as if what has not happened yet happened now. */
+  /** Times of the batch. Events that have not happened yet count as happening now. */
   get times(): ExecutionTimes {
     if (this.#ended !== undefined) return this.#ended;
     const end = this.owner.clock.now();
@@ -141,9 +147,9 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
   }
 
   /**
-   * The batch is through.
+   * Ends the batch.
    *
-   * @param hasResults whether the executor is done with the requests, too: it need not know what becomes of them
+   * @param hasResults true if the executor has finished with the requests, and needs no notice of cancellations
    */
   end(hasResults: boolean): void {
     this.#ended = this.times;
@@ -198,7 +204,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
     this.#countSuccess(request);
   }
 
-  /** True when the model wants to see the request at `index` again. */
+  /** True if the model rescheduled the request at `index`. */
   isRescheduled(index: number): boolean {
     return this.#rescheduled?.has(index) === true && !this.#pending[index]!.answered;
   }
@@ -220,7 +226,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
     else this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
   }
 
-  /** When the model began to compute. */
+  /** Time at which the model began to compute. */
   get #computeStart(): number {
     return this.#inputEnd ?? this.#start;
   }

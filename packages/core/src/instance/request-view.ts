@@ -7,8 +7,8 @@ import type { ExecutableRequest } from "./executor.js";
 import type { SignalSource } from "./signal-source.js";
 
 /**
- * A request as executors see it. Where it comes from is out of reach. A class with getters: few executors ask for more than the
- * tensors, so that a view costs next to nothing, and views keep one shape (see `withSignal`).
+ * A request as executors see it, without access to its source. A class with getters, because few executors need more
+ * than the tensors: a view costs next to nothing, and views keep one shape (see `withSignal`).
  */
 export class RequestView implements ExecutableRequest {
   readonly inputs: Tensors;
@@ -77,7 +77,10 @@ export class RequestView implements ExecutableRequest {
   }
 }
 
-/** What any callback is told of a request: the same in its list of requests and in its context, on this thread and in workers. */
+/**
+ * Properties of a request for callbacks. They are the same in the list of requests and in the context, on this thread
+ * and in workers.
+ */
 export function toRequestInfo(request: ExecutableRequest): RequestInfo & RequestScope {
   return { ...requestInfo(request), runInContext: (fn) => request.runInContext(fn) };
 }

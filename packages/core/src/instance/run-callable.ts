@@ -10,14 +10,14 @@ import type { CallbackExecution, ExecutableRequest, ExecutionResult } from "./ex
 import { divideOutputs, joinInputs } from "./join-batch.js";
 import { runDecorated } from "./run-decorated.js";
 
-/** A callback with what it takes to run it. */
+/** A callback with everything needed to run it. */
 export interface Callable {
   readonly fn: AnyInferFunc;
   readonly info: InstanceInfo;
   readonly checker: OutputChecker;
 }
 
-/** Runs a callback over a batch in the way it wants its requests. Rejects with what the callback throws. */
+/** Runs a callback over a batch in the callback's calling style. Rejects with the error that the callback throws. */
 export async function runCallable(
   callable: Callable,
   execution: CallbackExecution,
@@ -62,7 +62,7 @@ export function totalRows(requests: readonly ExecutableRequest[]): number {
   return requests.reduce((sum, request) => sum + request.rows, 0);
 }
 
-/** Outputs that somebody in the batch wants; empty when one wants all. */
+/** Outputs that any request of the batch wants; empty if one wants all. */
 function requestedBy(requests: readonly ExecutableRequest[]): readonly string[] {
   if (requests.some((request) => request.requestedOutputs.length === 0)) return [];
   return [...new Set(requests.flatMap((request) => request.requestedOutputs))];
@@ -82,7 +82,7 @@ async function runSample(
 }
 
 /**
- * The results of a plain callback.
+ * Checks the results of a plain callback.
  *
  * @throws TritonError INTERNAL unless there is one for each request.
  */

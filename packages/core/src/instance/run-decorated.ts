@@ -11,10 +11,10 @@ type Results = readonly ExecutionResult[] | undefined;
 type Run = (execution: CallbackExecution) => Promise<Results>;
 
 /**
- * Runs a batch through the decorators that see its requests, outermost first, and hands what comes out to `run`: once,
- * or once for each group that a decorator makes.
+ * Runs a batch through the decorators that see its requests, outermost first, and passes their result to `run`. It
+ * calls `run` once, or once for each group that a decorator makes.
  *
- * @returns a result for each request of the batch, or undefined when the execution is answered as it goes
+ * @returns a result for each request of the batch, or undefined if the execution is answered as it runs
  */
 export async function runDecorated(
   decorators: readonly RequestDecorator[],
@@ -40,7 +40,7 @@ async function runGroups(execution: CallbackExecution, run: Run): Promise<Result
       const own = await run(part);
       for (const [at, index] of indices.entries()) if (own !== undefined) results[index] = own[at]!;
     } catch (thrown) {
-      // What is wrong with one group is not wrong with the others.
+      // An error of one group does not affect the others.
       const error = TritonError.from(thrown);
       for (const [at, index] of indices.entries()) {
         if (execution.decoupled) part.sendError(at, error, true);
@@ -51,7 +51,7 @@ async function runGroups(execution: CallbackExecution, run: Run): Promise<Result
   return execution.decoupled ? undefined : results;
 }
 
-/** Positions of the requests that have the same inputs, groups and positions in order. */
+/** Groups the positions of requests with the same inputs; groups and positions are in order. */
 function groupsOf(requests: readonly ExecutableRequest[]): number[][] {
   const groups = new Map<string, number[]>();
   for (const [index, { inputs }] of requests.entries()) {

@@ -17,11 +17,11 @@ import { runDecorated } from "./run-decorated.js";
 import { runStepwise } from "./stepwise/run-stepwise.js";
 
 /**
- * Runs a callback of a decoupled model, whose requests are answered by any number of responses: those that a
- * generator yields, until it ends, or those that a plain callback sends through each request's `responseSender`.
+ * Runs a callback of a decoupled model, whose requests get any number of responses. A generator yields them until it
+ * ends; a plain callback sends them through each request's `responseSender`.
  *
- * A generator is asked for the next responses when every consumer keeps up, and is ended early (`return()`) when
- * all requests of the batch have been given up.
+ * A generator is asked for the next responses when every consumer keeps up. It is ended early (`return()`) when all
+ * requests of the batch have been cancelled.
  */
 export async function runDecoupled(callable: Callable, execution: CallbackExecution): Promise<void> {
   const decorators = requestDecoratorsOf(callable.fn);
@@ -81,7 +81,7 @@ async function runRequests(callable: Callable, execution: CallbackExecution): Pr
   execution.inputsReady();
   const value: unknown = (fn as unknown as PlainInferFunc<[], []>)(seen as never, contextOf(info, execution));
   if ((await value) === undefined) {
-    // The senders answer, also after this.
+    // The senders answer, even after this.
     execution.outputsReady();
     return;
   }
@@ -95,9 +95,9 @@ async function runRequests(callable: Callable, execution: CallbackExecution): Pr
 const HERE: RequestScope = { runInContext: (fn) => fn() };
 
 /**
- * Hands each step of a callback's answer to `send`: what it yields, or the one value that it returns.
+ * Passes each step of a callback's result to `send`: the values that it yields, or the one that it returns.
  *
- * @param scope whose context a generator runs in; each of its steps does
+ * @param scope request in whose context a generator runs, with each of its steps
  */
 async function forEachStep(
   value: unknown,
@@ -160,7 +160,7 @@ function senderFor(callable: Callable, execution: CallbackExecution, index: numb
       try {
         sendResult(callable, execution, index, result, final);
       } catch (error) {
-        // Thrown here it could go unheard: nobody need wait for a response to be sent.
+        // Thrown here, the error could go unnoticed: callers need not await the sending of a response.
         execution.sendError(index, TritonError.from(error), true);
       }
       await execution.writable(index);

@@ -1,4 +1,4 @@
-/** Where a signal comes from, made when it is first asked for. */
+/** Source of a signal, which is created on first use. */
 export interface SignalSource {
   readonly signal: AbortSignal;
 }
@@ -16,9 +16,9 @@ class LazySignal {
 }
 
 /**
- * An object of these fields that asks its source for the `signal`. The getter is that of a class: an object literal with a
- * getter gets a hidden class of its own, which V8 keeps until the next full collection, and with it the getter, the batch
- * that it knows, and all tensors of that.
+ * Creates an object of these fields that gets its `signal` from the source on access. The getter belongs to a class. An
+ * object literal with a getter has a hidden class of its own, which V8 keeps until the next full collection. It would
+ * keep the getter alive, with its batch and all tensors.
  */
 export function withSignal<T extends object>(fields: T, source: SignalSource): T & SignalSource {
   return Object.assign(new LazySignal(source), fields);

@@ -1,34 +1,34 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** A model as a callee. */
+/** A model that is called by another. */
 export interface Callee {
   /** `name/version`. */
   readonly key: string;
-  /** False while the call would have to wait for other work of the model. */
+  /** False if the call would have to wait for other work of the model. */
   readonly hasRoom: boolean;
-  /** False when an instance at work holds more than itself, which the call would wait for. */
+  /** False if a busy instance holds a resource that the call would wait for. */
   readonly mayCallItself: boolean;
 }
 
-/** How often a model may stand in one chain of calls: none goes on without an end. */
+/** Most occurrences of one model in a chain of calls, which stops endless recursion. */
 const MAX_LEVELS = 32;
 
 /**
- * Which models wait for which. An instance that waits for another model does nothing else: models that wait for each
- * other in a circle would wait forever, so the call that would close the circle is refused, unless another instance is
- * idle.
+ * Graph of the models that wait for each other. An instance that waits for another model does nothing else, so models
+ * that wait for each other in a circle would wait forever. A call that would close such a circle is refused, unless
+ * another instance is idle.
  */
 export class CallGraph {
-  /** Calls under way: caller, then callee. */
+  /** Calls in flight: caller, then callee. */
   readonly #underWay = new Map<string, Map<string, number>>();
 
   /**
-   * Notes a call.
+   * Records a call.
    *
-   * @param callers models that are at work on the request, outermost first
-   * @returns what to call when the call is over
-   * @throws TritonError INTERNAL when the model is at work on the request already and has no room, UNAVAILABLE when it
-   * has no room and waits for the caller itself.
+   * @param callers models that work on the request, outermost first
+   * @returns function to call when the call is over
+   * @throws TritonError INTERNAL if the model already works on the request and has no room, UNAVAILABLE if it has no
+   * room and waits for the caller itself.
    */
   enter(callers: readonly string[], { key, hasRoom, mayCallItself }: Callee): () => void {
     const levels = callers.filter((caller) => caller === key).length;

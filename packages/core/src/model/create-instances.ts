@@ -17,7 +17,7 @@ import { LiveInstances, type MakeInstance } from "./live-instances.js";
 /** Makes the executor of one instance. */
 export type ExecutorFactory = (context: ExecutorContext) => Executor;
 
-/** What the instances of a model are made of. */
+/** Everything that the instances of a model are made from. */
 export interface InstancesInit {
   readonly name: string;
   readonly version: number;
@@ -26,21 +26,21 @@ export interface InstancesInit {
   readonly statistics: ModelStatistics;
   readonly createExecutor: ExecutorFactory;
   readonly callModels: CallModels;
-  /** Decides whose turn it is, over all models; undefined when any idle instance may run. */
+  /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
   readonly rateLimiter?: RateLimiter | undefined;
   readonly hostPolicies?: HostPolicies | undefined;
-  /** Whether callbacks have to return ndarrays of which nothing is converted. */
+  /** True if callbacks have to return ndarrays, without any conversion. */
   readonly strict?: boolean | undefined;
-  /** Batches of requests whose lengths differ. */
+  /** Rules for batches of requests whose lengths differ. */
   readonly variableLength?: VariableLength | undefined;
-  /** Where models write to, and the metrics that they may have. */
+  /** Log that models write to, and registry of their own metrics. */
   readonly log: Log;
   readonly metrics: () => Registry;
   /** The models of the repository, for models that load others. */
   readonly control?: ModelControl | undefined;
 }
 
-/** All instances that the configuration asks for; an ensemble has none. */
+/** Creates all instances that the configuration asks for; an ensemble has none. */
 export function createInstances(init: InstancesInit): LiveInstances {
   const { name, version, config, clock, statistics, createExecutor, callModels } = init;
   const checker = new OutputChecker(config, init.strict);

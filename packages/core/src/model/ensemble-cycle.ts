@@ -2,9 +2,10 @@ import type { ModelConfig } from "@tritonjs/protocol";
 import type { MemberOf } from "./ensemble-members.js";
 
 /**
- * The way from an ensemble over its members back to itself, which no request could ever leave; undefined for none.
+ * Finds the path from an ensemble over its members back to itself, which requests would follow forever; undefined if
+ * there is none.
  *
- * @param memberOf knows the ensemble itself too
+ * @param memberOf looks members up, and the ensemble itself too
  */
 export function ensembleCycle(config: ModelConfig, memberOf: MemberOf): readonly string[] | undefined {
   const seen = new Set<ModelConfig>();

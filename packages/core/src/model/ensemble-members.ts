@@ -4,7 +4,7 @@ import { checkMembers } from "../config/validation/validate-members.js";
 
 import type { ModelState } from "./registered-version.js";
 
-/** A model as the ensembles that it is part of see it. */
+/** A model as seen by the ensembles that it is part of. */
 export interface MemberView {
   readonly name: string;
   readonly version: number;
@@ -13,29 +13,32 @@ export interface MemberView {
   readonly reason: string;
 }
 
-/** The model of a step: one that is ready before one that is loading, before any other; undefined for none. */
+/**
+ * Looks up the model of a step. A ready version comes before a loading one, and that before any other; undefined if
+ * there is none.
+ */
 export type MemberOf = (
   step: Pick<ModelEnsembleStep, "modelName" | "modelVersion"> & Partial<ModelEnsembleStep>,
 ) => MemberView | undefined;
 
-/** What the members of an ensemble make of its state. */
+/** State of an ensemble that follows from its members. */
 export interface EnsembleState {
   readonly state: ModelState;
   readonly reason: string;
 }
 
-/** Follows the members of an ensemble: it is ready while all of them are, and they fit. */
+/** Follows the members of an ensemble, which is ready while all of them are ready and fit. */
 export class EnsembleMembers {
   #ready = new Pending();
 
   constructor(private readonly config: ModelConfig) {}
 
-  /** Resolves when all members are ready; rejects when one failed to load, or does not fit. */
+  /** Resolves when all members are ready. Rejects if one failed to load or does not fit. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** Looks at the members again. */
+  /** Checks the members again. */
   look(memberOf: MemberOf): EnsembleState {
     const { config } = this;
     const steps = config.ensembleScheduling!.step;
@@ -53,7 +56,7 @@ export class EnsembleMembers {
     return { state: "READY", reason: "" };
   }
 
-  /** The ensemble is unloaded: nobody need wait for it. */
+  /** Ends all waiting, because the ensemble is unloaded. */
   close(): void {
     this.#ready.reject(
       new TritonError("UNAVAILABLE", `ensemble '${this.config.name}' was unloaded`, {
@@ -75,7 +78,7 @@ export class EnsembleMembers {
     const text = [...new Set(problems)].join("; ");
     const state = this.#waiting("UNAVAILABLE", text);
     const reason = code === "UNAVAILABLE" ? "ENSEMBLE_MEMBER_NOT_READY" : "INVALID_CONFIG";
-    // A member that is missing may still come.
+    // A missing member may still be added.
     if (failed) this.#ready.reject(new TritonError(code, text, { reason }));
     return state;
   }
@@ -94,7 +97,7 @@ function missingMember(ensemble: string, step: ModelEnsembleStep, member: Member
     : [`${depends} whose required version ${step.modelVersion} is not loaded`];
 }
 
-/** A promise to be settled from outside. */
+/** A promise that is settled from outside. */
 class Pending {
   readonly promise: Promise<void>;
   settled = false;

@@ -2,9 +2,9 @@ import type { TritonError } from "@tritonjs/protocol";
 import type { PendingRequest } from "../request/pending-request.js";
 
 /**
- * The requests that a model has accepted and not answered yet: a list through the requests themselves. A `Set` that lives as
- * long as the model keeps what has long left it: each table that V8 outgrows holds its entries and the next table, and one of
- * old age is collected seldom.
+ * The requests that a model has accepted and not yet answered: a list linked through the requests themselves. A `Set`
+ * that lives as long as the model would keep removed entries. Each table that V8 outgrows holds its entries and the
+ * next table, and an old table is seldom collected.
  */
 export class InflightRequests {
   #first: PendingRequest | undefined;
@@ -23,7 +23,7 @@ export class InflightRequests {
     this.#size++;
   }
 
-  /** Does nothing for a request that is not there. */
+  /** Removes a request; has no effect if it is not in the list. */
   delete(request: PendingRequest): void {
     const { previousInflight: previous, nextInflight: next } = request;
     if (previous !== undefined) previous.nextInflight = next;
@@ -36,7 +36,7 @@ export class InflightRequests {
     if (this.#size === 0) this.#emptied?.();
   }
 
-  /** Resolves when there is none. */
+  /** Resolves when the list is empty. */
   async empty(): Promise<void> {
     if (this.#size === 0) return;
     await new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ export class InflightRequests {
     });
   }
 
-  /** Ends all of them, those that came first first. */
+  /** Cancels all requests, oldest first. */
   cancel(error: TritonError): void {
     const all: PendingRequest[] = [];
     for (let one = this.#first; one !== undefined; one = one.nextInflight) all.push(one);

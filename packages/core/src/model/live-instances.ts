@@ -6,31 +6,31 @@ import { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
 
-/** Makes an instance of a model of this configuration, one of `count`. */
+/** Makes an instance of a model of this configuration: one of `count`. */
 export type MakeInstance = (planned: PlannedInstance, config: ModelConfig, count: number) => ModelInstance;
 
-/** What a change of instance groups came to. */
+/** Result of a change of instance groups. */
 export interface InstanceUpdate {
-  /** Resolves when the instances that were taken away are released. */
+  /** Resolves when the removed instances are released. */
   readonly removed: Promise<void>;
 }
 
-/** After a replacement that failed, the worn instance works on for so long before another is tried. */
+/** Milliseconds that a worn instance keeps working after a failed replacement, before the next attempt. */
 const RETRY_REPLACEMENT_MS = 30_000;
 
 /**
- * The instances of a model version while it serves: their number changes, and worn ones are replaced. The new ones are
- * loaded and warm before old ones get nothing more to do, and these end when what they have is done.
+ * The instances of a model version while it serves. Their number may change, and worn ones are replaced. New instances
+ * are loaded and warm before old ones get no more requests. Old instances end when their work is done.
  */
 export class LiveInstances {
   readonly group: InstanceGroup;
   readonly #clock: Clock;
   readonly #make: MakeInstance;
   #config: ModelConfig;
-  /** Changes are made one after the other. */
+  /** The last change; changes are made one at a time. */
   #changes: Promise<unknown> = Promise.resolve();
   #leaving = new Set<ModelInstance>();
-  /** Warms an instance up; set by whoever knows how. */
+  /** Warms an instance up; set by the owner. */
   warmUp: (instance: ModelInstance) => Promise<void> = async () => {};
 
   constructor(config: ModelConfig, clock: Clock, make: MakeInstance, limiter: RateLimiter | undefined) {
@@ -53,10 +53,11 @@ export class LiveInstances {
   }
 
   /**
-   * Changes to the instance groups of another configuration, which is like this one in all else. Instances that it
-   * has a use for stay; resolves when the others are ready. Those that are too many end when they are done.
+   * Changes to the instance groups of another configuration, which must be equal in everything else. Instances that it
+   * can use stay. Resolves when the new ones are ready. Surplus instances end when their work is done.
    *
-   * @returns when the latter are released; those of a sequence model keep their sequences and are not waited for
+   * @returns promise of the release of surplus instances; those of a sequence model keep their sequences and are not
+   * waited for
    * @throws TritonError of an instance that cannot be loaded: then nothing has changed
    */
   update(config: ModelConfig): Promise<InstanceUpdate> {

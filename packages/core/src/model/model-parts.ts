@@ -14,7 +14,7 @@ import { ModelRequests } from "./model-requests.js";
 import type { ModelVersionInit } from "./model-version-init.js";
 import { warmUp } from "./warm-up.js";
 
-/** The parts of one model version that work on its requests. */
+/** The parts of one model version that process its requests. */
 export interface ModelParts {
   readonly live: LiveInstances;
   readonly scheduler: Scheduler;

@@ -13,7 +13,7 @@ import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Callee, CallGraph } from "./call-graph.js";
 import { InflightRequests } from "./inflight-requests.js";
 
-/** What the requests of a model need of it. */
+/** Callbacks from the requests of a model to the model. */
 export interface RequestsOwner {
   readonly name: string;
   readonly version: number;
@@ -24,16 +24,16 @@ export interface RequestsOwner {
   readonly validator: RequestValidator;
   readonly scheduler: Scheduler;
   readonly statistics: ModelStatistics;
-  /** Which models wait for which. */
+  /** Graph of the models that wait for each other. */
   readonly calls: CallGraph;
-  /** The model as one that others call. */
+  /** The model as a callee. */
   readonly callee: Callee;
   readonly instances: InstanceGroup;
-  /** Set for a model whose responses are kept. */
+  /** Set for a model whose responses are cached. */
   readonly responseCache?: ResponseCache | undefined;
 }
 
-/** The requests of one model from the check until they are settled: their deadlines, and how they count. */
+/** The requests of one model from validation until they settle: their deadlines and statistics. */
 export class ModelRequests implements RequestObserver<PendingRequest> {
   readonly #owner: RequestsOwner;
   readonly #cached: CachedModel | undefined;
@@ -46,17 +46,17 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     this.#cached = responseCache && new CachedModel(responseCache, { ...owner, enqueue });
   }
 
-  /** Requests accepted and not yet answered. */
+  /** Number of requests accepted and not yet answered. */
   get count(): number {
     return this.#inflight.size;
   }
 
-  /** Resolves when there is none. */
+  /** Resolves when no request is in flight. */
   empty(): Promise<void> {
     return this.#inflight.empty();
   }
 
-  /** Ends all of them. */
+  /** Cancels all requests in flight. */
   cancel(error: TritonError): void {
     this.#inflight.cancel(error);
   }
@@ -64,7 +64,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   /**
    * Checks a request and queues it.
    *
-   * @throws TritonError when the request is refused: it is then untouched, and its handler never called.
+   * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
    */
   infer(request: PendingRequest): void {
     const { validator, instances, clock, calls, callee, statistics, deadlines } = this.#owner;
@@ -99,7 +99,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     }
   }
 
-  /** For the requests alone: one of them is over. */
+  /** Called by the requests when one of them is over. */
   settled(request: PendingRequest, error: TritonError | undefined): void {
     this.#inflight.delete(request);
     request.deadlineTimer?.cancel();
@@ -109,17 +109,17 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   }
 
   /**
-   * Whether a request would be refused whatever it holds, because the queue is full. A model with a response cache
-   * answers some requests without its queue.
+   * True if the queue is full, so that any request would be refused. A model with a response cache answers some
+   * requests without its queue.
    */
   get isFull(): boolean {
     return this.#cached === undefined && this.#owner.scheduler.isFull?.() === true;
   }
 
   /**
-   * Counts the refusal of a request that finds the model full, and gives its error; undefined when there is room.
+   * Counts the refusal of a request that finds the model full, and returns its error; undefined if there is room.
    *
-   * @param id what the client calls the request; empty for none
+   * @param id id that the client gave the request; empty for none
    */
   refusal(id: string): TritonError | undefined {
     if (!this.isFull) return undefined;
@@ -128,8 +128,8 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   }
 
   /**
-   * Triton counts no refusals, so that they have a counter of their own. Requests that would be too late are our
-   * invention: they count as rejected, and say themselves when to come again.
+   * Counts a refusal. Triton counts none, so refusals have a counter of their own. A request that would be answered too
+   * late, which only this library refuses, counts as rejected, and its error carries a retry time.
    */
   #refused(request: PendingRequest, error: unknown): unknown {
     if (!TritonError.is(error) || error.code !== "UNAVAILABLE") return error;
@@ -158,12 +158,12 @@ function reasonOf(error: TritonError): FailureReason {
   return error.code === "UNAVAILABLE" ? "REJECTED" : "OTHER";
 }
 
-/** What a model that has answered nothing yet is thought to need. */
+/** Assumed milliseconds for a request of a model that has answered none yet. */
 const UNKNOWN_MS = 1000;
 
 /**
- * About how many milliseconds the instances need for the requests that wait, by what executions took so far: the time
- * after which a refused request is worth sending again.
+ * Estimates the milliseconds that the instances need for the waiting requests, from the executions so far. After that
+ * time, retrying a refused request is worthwhile.
  */
 function drainTimeMs(
   { computeInput, computeInfer, computeOutput, executionCount }: ModelStatistics,

@@ -16,7 +16,7 @@ import type { FindMember } from "../scheduler/ensemble/member.js";
 import type { CallGraph } from "./call-graph.js";
 import type { ExecutorFactory } from "./create-instances.js";
 
-/** What a model version is made of. */
+/** Everything that a model version is made from. */
 export interface ModelVersionInit {
   readonly name: string;
   readonly version: number;
@@ -29,40 +29,40 @@ export interface ModelVersionInit {
   readonly findMember: FindMember;
   /** Calls other models for callbacks. */
   readonly callModels: CallModels;
-  /** Decides whose turn it is, over all models; undefined when any idle instance may run. */
+  /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
   readonly rateLimiter?: RateLimiter | undefined;
   readonly hostPolicies?: HostPolicies | undefined;
-  /** Which models wait for which. */
+  /** Graph of the models that wait for each other. */
   readonly calls: CallGraph;
-  /** Keeps responses, for models that ask for it. */
+  /** Cache of responses, for models that ask for it. */
   readonly responseCache?: ResponseCache | undefined;
-  /** Requests that the dynamic batcher waits for before its first batch: a hold for tests. */
+  /** Number of requests before the first batch of the dynamic batcher: a hold for tests. */
   readonly holdUntil: number;
-  /** Requests that the sequence batcher waits for in its backlog in addition. */
+  /** Number of requests in the sequence batcher's backlog to wait for in addition. */
   readonly backlogHoldUntil: number;
-  /** Whether the model takes requests with other optional inputs in one batch. */
+  /** True if one batch may combine requests with different optional inputs. */
   readonly mixedInputs?: boolean | undefined;
-  /** Whether callbacks have to return ndarrays of which nothing is converted. */
+  /** True if callbacks have to return ndarrays, without any conversion. */
   readonly strict?: boolean | undefined;
-  /** Where models write to, and the metrics that they may have of their own. */
+  /** Log that models write to, and registry of their own metrics. */
   readonly log: Log;
   readonly metrics: () => Registry;
   /** The models of the repository, for models that load others. */
   readonly control?: ModelControl | undefined;
   /** Decides which requests of this process are traced. */
   readonly tracing?: Tracing | undefined;
-  /** Which metrics of latency there are. */
+  /** Metrics of latency to record. */
   readonly metricsConfig: ResolvedMetricsConfig;
-  /** Told of sequences that are over without an END. */
+  /** Called for sequences that ended without an END. */
   readonly onSequenceEvict?: EvictionListener | undefined;
-  /** Batches of requests whose lengths differ. */
+  /** Rules for batches of requests whose lengths differ. */
   readonly variableLength?: VariableLength | undefined;
-  /** What the sequences of a model with implicit state start with: see `initialStates`. */
+  /** Initial states of sequences, for a model with implicit state: see `initialStates`. */
   readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
-  /** Tells models of one name apart; empty unless namespaces are on. */
+  /** Distinguishes models of the same name; empty unless namespaces are on. */
   readonly namespace?: string;
-  /** Directory of the model, when it comes from a repository. */
+  /** Directory of the model, if it is from a repository. */
   readonly directory?: string | undefined;
-  /** When true, the version stays LOADING once it is loaded, until `publish`. */
+  /** If true, the version stays LOADING after loading, until `publish`. */
   readonly held?: boolean;
 }

@@ -19,7 +19,7 @@ import { type QueueSnapshot, queueSnapshot } from "./queue-snapshot.js";
 import type { ModelState, RegisteredVersion } from "./registered-version.js";
 
 /**
- * One version of a model: its configuration, scheduler, instances and statistics, and the state it is in.
+ * One version of a model: its configuration, scheduler, instances, statistics and state.
  *
  * ```
  * LOADING --> READY --unload--> UNLOADING --> UNAVAILABLE (unloaded)
@@ -36,9 +36,9 @@ export class ModelVersion implements RegisteredVersion {
   readonly instances: InstanceGroup;
   /** Decides which requests of this process are traced. */
   readonly tracing: Tracing | undefined;
-  /** Why the version is UNAVAILABLE, or what failed since it is READY. */
+  /** Why the version is UNAVAILABLE, or the latest failure since it became READY. */
   reason = "";
-  /** Told when the state has changed. */
+  /** Called when the state has changed. */
   onStateChange: (() => void) | undefined;
 
   #config: ModelConfig;
@@ -85,23 +85,23 @@ export class ModelVersion implements RegisteredVersion {
     return this.#state;
   }
 
-  /** Resolves when the version is READY, rejects when loading failed. An ensemble waits for its members. */
+  /** Resolves when the version is READY; rejects if loading failed. An ensemble waits for its members. */
   get ready(): Promise<void> {
     return this.#members?.ready ?? this.#loaded;
   }
 
-  /** Resolves when the instances of the version are loaded and warm, rejects when that failed. */
+  /** Resolves when the instances of the version are loaded and warm; rejects if that failed. */
   get loaded(): Promise<void> {
     return this.#loaded;
   }
 
-  /** Lets a version that was held back serve, once it is loaded. */
+  /** Puts a version that was held back into service, once it is loaded. */
   publish(): void {
     this.#held = false;
     if (this.#state === "LOADING" && !this.isEnsemble) this.#enter("READY");
   }
 
-  /** Says of a version in service what went wrong since; nothing for an empty text. */
+  /** Records a failure of a version in service; has no effect for an empty text. */
   note(reason: string): void {
     this.reason = reason;
   }
@@ -110,42 +110,42 @@ export class ModelVersion implements RegisteredVersion {
     return this.#members !== undefined;
   }
 
-  /** The model as a caller of others. */
+  /** Key of the model as a caller of others. */
   get key(): string {
     return `${this.name}/${this.version}`;
   }
 
-  /** False while a request would have to wait for others. */
+  /** False if a request would have to wait for others. */
   get hasRoom(): boolean {
     return this.isEnsemble || this.instances.idleInstances > this.instances.queuedPayloads;
   }
 
-  /** False for work that holds a sequence's slot, or what the rate limiter gave it. */
+  /** False for work that holds the slot of a sequence, or resources of the rate limiter. */
   get mayCallItself(): boolean {
     return !this.instances.limited && this.config.sequenceBatching === undefined;
   }
 
-  /** For an ensemble: models have come, gone, or changed their state. */
+  /** Checks the members of an ensemble again, after models were added, removed or changed their state. */
   followMembers(memberOf: MemberOf): void {
     if (this.#members === undefined || this.#unloading !== undefined) return;
     const { state, reason } = this.#members.look(memberOf);
     if (state !== this.#state || reason !== this.reason) this.#enter(state, reason);
   }
 
-  /** What the requests are waiting for. */
+  /** Snapshot of the requests and batches that wait or run. */
   queue(): QueueSnapshot {
     return queueSnapshot(this.#scheduler, this.instances, this.statistics, this.#clock.now());
   }
 
-  /** Requests accepted and not yet answered. */
+  /** Number of requests accepted and not yet answered. */
   get inflightCount(): number {
     return this.#requests.count;
   }
 
   /**
-   * Makes a request of what its sender asks, checks it and queues it.
+   * Constructs a request, checks it and queues it.
    *
-   * @throws TritonError when the request is refused: its handler is then never called.
+   * @throws TritonError if the request is refused. Its handler is never called then.
    */
   send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
     const request = new PendingRequest(init, this.name, onResponse);
@@ -156,28 +156,28 @@ export class ModelVersion implements RegisteredVersion {
   /**
    * Checks a request and queues it.
    *
-   * @throws TritonError when the request is refused: it is then untouched, and its handler never called.
+   * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
    */
   infer(request: PendingRequest): void {
     this.#requests.infer(request);
   }
 
-  /** Whether a request would be refused whatever it holds, because the queue is full. */
+  /** True if the queue is full, so that any request would be refused. */
   get isFull(): boolean {
     return this.#requests.isFull;
   }
 
-  /** Counts the refusal of a request that finds the model full, and gives its error; undefined when there is room. */
+  /** Counts the refusal of a request that finds the model full, and returns its error; undefined if there is room. */
   refusal(id: string): TritonError | undefined {
     return this.#requests.refusal(id);
   }
 
   /**
-   * Goes over to other instance groups while it serves: instances that fit stay, missing ones are loaded first, and
-   * those that are too many end when they, and the sequences that they hold, are done.
+   * Changes to other instance groups while the version serves. Instances that fit stay, and missing ones are loaded
+   * first. Surplus instances end when their work, and the sequences that they hold, are done.
    *
-   * @throws TritonError UNAVAILABLE unless the version is READY, and what loading an instance throws; then nothing
-   * has changed.
+   * @throws TritonError UNAVAILABLE unless the version is READY, and errors of loading an instance; then nothing has
+   * changed.
    */
   async updateInstances(instanceGroup: readonly ModelInstanceGroup[]): Promise<InstanceUpdate> {
     if (this.state !== "READY" || this.isEnsemble) {
@@ -193,7 +193,7 @@ export class ModelVersion implements RegisteredVersion {
     return update;
   }
 
-  /** Refuses new requests, but for those that are part of work at hand. Resolves when there is none at hand. */
+  /** Refuses new requests, except those that are part of work in flight. Resolves when no work is in flight. */
   async finish(): Promise<void> {
     if (this.state !== "READY") return;
     this.#scheduler.stop();
@@ -201,9 +201,9 @@ export class ModelVersion implements RegisteredVersion {
   }
 
   /**
-   * Refuses new requests, lets those at hand finish, and releases the instances. Requests that are not done
-   * after `drainTimeoutMs` end with UNAVAILABLE; a batch that is running is waited for all the same, because a
-   * model inside native code cannot be stopped.
+   * Refuses new requests, drains those in flight, and releases the instances. Requests that are not done after
+   * `drainTimeoutMs` end with UNAVAILABLE. A running batch is always waited for, because a model inside native code
+   * cannot be stopped.
    */
   async unload(drainTimeoutMs: number): Promise<void> {
     if (this.#unloading === undefined) this.#unloading = this.#unload(drainTimeoutMs);
@@ -244,7 +244,7 @@ export class ModelVersion implements RegisteredVersion {
     this.#enter("UNAVAILABLE", "unloaded");
   }
 
-  /** Ends the requests at hand. */
+  /** Cancels the requests in flight. */
   #cutOff(): void {
     const text = `model '${this.name}' was stopped before the request finished`;
     this.#requests.cancel(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));

@@ -3,10 +3,10 @@ import { TritonError } from "@tritonjs/protocol";
 const MAX_VERSION = 2n ** 63n - 1n;
 
 /**
- * Reads a version as C++ `stol` does: leading space and sign, then as many digits as there are; the rest is not
- * looked at. Undefined for an empty string.
+ * Reads a version like C++ `stol`: leading space and sign, then digits; the rest is ignored. Undefined for an empty
+ * string.
  *
- * @throws TritonError INVALID_ARG when there is no 64-bit number, or a negative one.
+ * @throws TritonError INVALID_ARG if there is no 64-bit number, or a negative one.
  */
 export function parseVersion(text: string): bigint | undefined {
   if (text === "") return undefined;

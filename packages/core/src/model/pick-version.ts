@@ -6,9 +6,9 @@ import type { RegisteredVersion } from "./registered-version.js";
 export type Versions = Map<number, RegisteredVersion>;
 
 /**
- * The version that a request means: the one it names, or the highest that is ready.
+ * Picks the version that a request means: the one it names, or the highest that is ready.
  *
- * @throws TritonError NOT_FOUND for a version that there is not, or when none is ready, UNAVAILABLE for one that is not
+ * @throws TritonError NOT_FOUND for a missing version, or if none is ready; UNAVAILABLE for a version that is not
  * ready.
  */
 export function pickVersion(name: string, versions: Versions, version: bigint | undefined): ModelVersion {
@@ -40,7 +40,7 @@ function latestReady(versions: Versions): ModelVersion | undefined {
   return latest;
 }
 
-/** What keeps a bound ensemble from being ready. */
+/** Reason why a bound ensemble is not ready. */
 function whyNot(versions: readonly RegisteredVersion[]): string {
   return versions
     .filter(({ isEnsemble, reason }) => isEnsemble && reason !== "" && reason !== "unloaded")

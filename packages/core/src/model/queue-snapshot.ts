@@ -10,48 +10,48 @@ export interface QueueLevelSnapshot {
   readonly priorityLevel: number;
   /** Waiting requests, delayed ones included. */
   readonly queued: number;
-  /** Those whose timeout passed under the DELAY action. */
+  /** Requests whose timeout passed under the DELAY action. */
   readonly delayed: number;
   readonly rows: number;
-  /** How long the oldest of them has waited. */
+  /** Time that the oldest request has waited. */
   readonly oldestAgeMicroseconds: number;
 }
 
-/** A batch that was formed: it waits for an instance, or is at work. */
+/** A formed batch that waits for an instance or runs. */
 export interface PayloadSnapshot {
   readonly requests: number;
   readonly rows: number;
-  /** How long ago its oldest request came. */
+  /** Time since its oldest request arrived. */
   readonly ageMicroseconds: number;
-  /** Why it was cut where it was; undefined for a model without a batcher. One that waits may still grow. */
+  /** Reason for its size; undefined for a model without a batcher. A waiting batch may still grow. */
   readonly cut: CutReason | undefined;
 }
 
-/** What one instance has. */
+/** Batches of one instance. */
 export interface InstanceQueueSnapshot {
   readonly name: string;
-  /** The batch that it runs, and one that it begins with afterwards, where it takes batches ahead. */
+  /** The batch that it runs, and the one that it starts next, if it takes batches ahead. */
   readonly running: readonly PayloadSnapshot[];
-  /** Batches that wait for this instance alone, as those of sequences do. */
+  /** Batches that wait for this instance alone, like those of sequences. */
   readonly waiting: readonly PayloadSnapshot[];
 }
 
-/** What a model's requests are waiting for, at one moment. */
+/** Snapshot of a model's waiting and running requests. */
 export interface QueueSnapshot {
   /** Requests that wait and are in no batch yet. */
   readonly queued: number;
-  /** The same by priority level, for models with a dynamic batcher; levels that nobody waits at are left out. */
+  /** Waiting requests by priority level, for models with a dynamic batcher; only levels that have requests. */
   readonly levels: readonly QueueLevelSnapshot[];
-  /** Batches that wait for any instance, the next one first. */
+  /** Batches that wait for any instance, next one first. */
   readonly payloads: readonly PayloadSnapshot[];
   readonly instances: readonly InstanceQueueSnapshot[];
-  /** Batches that instances have taken, by the reason for which they were cut. */
+  /** Batches that instances have taken, by the reason for their size. */
   readonly cuts: Readonly<Record<CutReason, number>>;
-  /** The last of them, the latest first: 16 at most. */
+  /** The most recent of these batches, latest first; at most 16. */
   readonly recentCuts: readonly Cut[];
 }
 
-/** Reads the queue of a model. Changes nothing; costs as much as there are levels, payloads and instances. */
+/** Reads the queue of a model without changing it. The cost grows with the number of levels, payloads and instances. */
 export function queueSnapshot(
   scheduler: Scheduler,
   group: InstanceGroup,

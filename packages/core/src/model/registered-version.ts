@@ -4,16 +4,16 @@ export type ModelState = "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLO
 /** A version of a model as look-ups and the repository index see it. */
 export interface RegisteredVersion {
   readonly name: string;
-  /** Tells models of one name apart: the path of the repository, where namespaces are on; otherwise empty. */
+  /** Distinguishes models of the same name: the path of the repository if namespaces are on, otherwise empty. */
   readonly namespace: string;
   readonly version: number;
   readonly state: ModelState;
-  /** Why the version is not READY, or what failed since it is. */
+  /** Why the version is not READY, or the latest failure since it became READY. */
   readonly reason: string;
   readonly isEnsemble: boolean;
 }
 
-/** A version that nothing serves: it is on its way, or could not be made at all. */
+/** A version that cannot serve: it is still loading, or could not be created. */
 export class AbsentVersion implements RegisteredVersion {
   readonly isEnsemble = false;
 

@@ -7,20 +7,20 @@ import type { RegisteredVersion } from "./registered-version.js";
 
 /** All model versions by name, and the look-ups of the protocol with Triton's texts. */
 export class ModelRegistry {
-  /** By name, then by namespace. */
+  /** Versions by name, then by namespace. */
   readonly #models = new Map<string, Map<string, Versions>>();
-  /** Models that keep their place without versions. */
+  /** Models that stay known without versions. */
   readonly #announced = new WeakSet<Versions>();
   readonly #ensembles = new Set<ModelVersion>();
-  /** Versions that were replaced and still have requests to answer. */
+  /** Replaced versions with requests in flight. */
   readonly #retired = new Set<ModelVersion>();
   readonly #listeners = new Set<() => void>();
   #following = false;
 
-  /** @param namespacing true when models of several repositories may have one name */
+  /** @param namespacing true if models of several repositories may have one name */
   constructor(readonly namespacing = false) {}
 
-  /** Takes a version in; one of the same number gives its place up. */
+  /** Adds a version, which replaces one of the same number. */
   add(version: RegisteredVersion): void {
     const versions = this.#versionsOf(version.name, version.namespace);
     const previous = versions.get(version.version);
@@ -33,12 +33,14 @@ export class ModelRegistry {
     this.#changed();
   }
 
-  /** Names a model that may have no versions: look-ups then say that none is available, not that it is unknown. */
+  /**
+   * Makes a model known that may have no versions: look-ups then report that none is available, not that it is unknown.
+   */
   announce(name: string, namespace: string): void {
     this.#announced.add(this.#versionsOf(name, namespace));
   }
 
-  /** Forgets a model that has no versions. */
+  /** Removes a model that has no versions. */
   forget(name: string, namespace: string): void {
     const spaces = this.#models.get(name);
     if (spaces?.get(namespace)?.size === 0) spaces.delete(namespace);
@@ -54,13 +56,16 @@ export class ModelRegistry {
     this.#changed();
   }
 
-  /** Keeps a version that is out of look-ups in sight until it is unloaded, for `models`. */
+  /** Keeps a version that look-ups no longer find in `models` until it is unloaded. */
   retire(model: ModelVersion, unloaded: Promise<void>): void {
     this.#retired.add(model);
     void unloaded.finally(() => this.#retired.delete(model));
   }
 
-  /** Calls back whenever a version comes, goes or changes its state. @returns what ends that */
+  /**
+   * Calls back whenever a version is added, removed or changes its state.
+   * @returns function that ends the subscription
+   */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -70,7 +75,7 @@ export class ModelRegistry {
     return this.#models.get(name)?.get("")?.has(version) ?? false;
   }
 
-  /** All versions of all models, by name and then by version. */
+  /** All versions of all models, ordered by name and then by version. */
   all(): RegisteredVersion[] {
     return [...this.#models.keys()].sort().flatMap((name) => this.versions(name));
   }
@@ -85,17 +90,17 @@ export class ModelRegistry {
     return this.versions(name, "").some((one) => one instanceof ModelVersion && one.directory === undefined);
   }
 
-  /** Every model that there is, also those that are about to end. */
+  /** All models, including those that are being unloaded. */
   models(): ModelVersion[] {
     return [...this.all().filter((one) => one instanceof ModelVersion), ...this.#retired];
   }
 
-  /** Versions that are ready, by name and then by version; of all models, or of the named one. */
+  /** Ready versions of all models or of the named one, ordered by name and then by version. */
   ready(name?: string): ModelVersion[] {
     return (name === undefined ? this.all() : this.versions(name)).filter(isReady);
   }
 
-  /** All versions of one model, ascending; of one namespace, or of all. */
+  /** All versions of one model in ascending order, of one namespace or of all. */
   versions(name: string, namespace?: string): RegisteredVersion[] {
     const spaces = this.#models.get(name);
     if (spaces === undefined) return [];
@@ -108,7 +113,7 @@ export class ModelRegistry {
     return this.versions(name).some((one) => one.state === "LOADING");
   }
 
-  /** Resolves when no version of a model is loading any more; does not care how loading went. */
+  /** Resolves when no version of a model is loading any more, whether loading succeeded or failed. */
   async loading(name: string): Promise<void> {
     for (const one of this.versions(name)) {
       if (one.state === "LOADING" && one instanceof ModelVersion) await one.ready.catch(() => {});
@@ -118,8 +123,8 @@ export class ModelRegistry {
   /**
    * Resolves when every bound model is ready.
    *
-   * @throws TritonError UNAVAILABLE that names every model that failed to load, and why, and every ensemble that
-   * lacks a member.
+   * @throws TritonError UNAVAILABLE that names every model that failed to load, with the reason, and every ensemble
+   * that lacks a member.
    */
   async allReady(): Promise<void> {
     const failures: string[] = [];
@@ -138,9 +143,9 @@ export class ModelRegistry {
   }
 
   /**
-   * The version that a request means: the one it names, or the highest that is ready.
+   * Finds the version that a request means: the version that it names, or the highest that is ready.
    *
-   * @throws TritonError NOT_FOUND for an unknown model or version, UNAVAILABLE for one that is not ready,
+   * @throws TritonError NOT_FOUND for an unknown model or version; UNAVAILABLE for a version that is not ready;
    * INVALID_ARG for a version that is not a number, and for a name that several repositories have.
    */
   find(name: string, requested: string): ModelVersion {
@@ -149,9 +154,9 @@ export class ModelRegistry {
   }
 
   /**
-   * The version that a step of an ensemble means.
+   * Finds the version that a step of an ensemble means.
    *
-   * @throws TritonError UNAVAILABLE for one that is gone: the ensemble's client did not ask for it.
+   * @throws TritonError UNAVAILABLE for a missing version, because the ensemble's client did not ask for it.
    */
   findMember(name: string, version: string, namespace: string): ModelVersion {
     try {
@@ -167,7 +172,7 @@ export class ModelRegistry {
     }
   }
 
-  /** The model of a step of an ensemble. */
+  /** Looks up the model of a step of an ensemble. */
   readonly memberOf: MemberOf = ({ modelName, modelVersion, modelNamespace }) => {
     const preferred = this.versions(modelName, modelNamespace ?? "");
     const versions = (preferred.length > 0 ? preferred : this.versions(modelName))
@@ -221,7 +226,7 @@ export class ModelRegistry {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Lets ensembles look at their members until none of them changes: one may be part of another. */
+  /** Lets ensembles check their members until no state changes, because an ensemble may be part of another. */
   #tellEnsembles(): void {
     if (this.#following || this.#ensembles.size === 0) return;
     this.#following = true;

@@ -10,8 +10,7 @@ import type { RequestValidator } from "../request/validate-request.js";
 import { warmupRequests } from "./warmup-requests.js";
 
 /**
- * Runs every warmup sample through an instance, before it serves. The executions are in the statistics,
- * as in Triton.
+ * Runs every warmup sample through an instance before it serves. The executions count in the statistics, as in Triton.
  *
  * @param readFile reads an `input_data_file`
  * @throws TritonError for the first sample that fails: the model is then not loaded.
@@ -66,7 +65,7 @@ async function runSample(
   });
 }
 
-/** Why an instance does not run a batch of this size. Each request of a sample is one row. */
+/** Reason why an instance cannot run a batch of this size. Each request of a sample is one row. */
 function oversized(
   { maxBatchSize }: ModelConfig,
   { executor, placement }: ModelInstance,
@@ -77,7 +76,7 @@ function oversized(
   return new TritonError("INTERNAL", text);
 }
 
-/** A sample of a sequence model may bring control tensors and states, which clients may not. */
+/** Removes the control tensors and states that a sample of a sequence model may have, and clients may not. */
 function withoutControls(
   { sequenceBatching }: ModelConfig,
   inputs: ReadonlyMap<string, Tensor>,

@@ -16,16 +16,16 @@ import type { ReadDataFile } from "../files/data-file.js";
 import type { ResponseHandler } from "../request/inference-request-init.js";
 import { PendingRequest } from "../request/pending-request.js";
 
-/** Triton speaks of the request of a sample, which has no id. */
+/** Prefix of Triton's error texts for the request of a sample, which has no id. */
 const NO_ID = "[request id: <id_unknown>] ";
 
 type WarmupInput = ModelWarmup["inputs"][string];
 
 /**
- * The requests of one warmup sample: `batchSize` requests of one row each, which run as one batch.
+ * Makes the requests of one warmup sample: `batchSize` requests of one row each, which run as one batch.
  *
  * @param readFile reads an `input_data_file`
- * @throws TritonError INVALID_ARG or INTERNAL when the data of an input cannot be made.
+ * @throws TritonError INVALID_ARG or INTERNAL if the data of an input cannot be made.
  */
 export function warmupRequests(
   config: ModelConfig,
@@ -82,7 +82,7 @@ function warmupBytes(
     const text = `${NO_ID}warmup setting expects input '${name}' to have input_data_type set`;
     throw new TritonError("INVALID_ARG", text, { reason: "WARMUP_FAILED" });
   }
-  // Random text would be of random length: BYTES are empty elements in either case.
+  // Random text would have a random length, so BYTES are empty elements in either case.
   if (datatype === "BYTES") return encodeBytes(Array.from({ length: count }, () => new Uint8Array()));
   const bytes = new Uint8Array(count * elementByteSize(datatype));
   return randomData ? randomFillSync(bytes) : bytes;

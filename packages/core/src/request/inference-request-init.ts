@@ -7,9 +7,9 @@ import type { InferenceResponse } from "./inference-response.js";
 import type { RequestHandle } from "./request-handle.js";
 
 /**
- * Receives what a request leads to: responses and errors. `final` comes once, with the last of them; a
- * decoupled model may end without a response of its own, then `outcome` is undefined. The first outcome may come before
- * the call that sends the request returns.
+ * Receives the outcomes of a request: responses and errors. `final` is true once, with the last outcome. A decoupled
+ * model may end without a further response; `outcome` is undefined then. The first outcome may come before the call
+ * that sends the request returns.
  */
 export type ResponseHandler = (
   outcome: InferenceResponse | TritonError | undefined,
@@ -18,8 +18,8 @@ export type ResponseHandler = (
 ) => void;
 
 /**
- * What a client asks of a model: the one form of a request between a decoder and the request. Decoders fill it in as they
- * read, and the request is made of it directly.
+ * Content of an infer request as decoders produce it. Decoders fill in the fields while they read, and the request is
+ * constructed from them directly.
  */
 export interface InferInit {
   readonly id?: string;
@@ -29,27 +29,30 @@ export interface InferInit {
   readonly parameters?: Parameters;
   /** 0 for the model's default level; 1 is the highest. */
   readonly priority?: number;
-  /** Time that the request may wait in a queue whose policy allows a request to say so; 0 for none. */
+  /** Longest wait in the queue, for queues whose policy lets requests set one; 0 for none. */
   readonly queueTimeoutMicroseconds?: number;
-  /** Time on the model's clock, in milliseconds, after which nobody waits for the answer any more. */
+  /** Time on the model's clock, in milliseconds, at which the caller stops waiting for the answer. */
   readonly deadline?: number;
   readonly correlationId?: bigint | string;
   readonly sequenceStart?: boolean;
   readonly sequenceEnd?: boolean;
-  /** False for a null request, which fills an empty slot of a sequence batch: nobody waits for an answer. */
+  /** False for a null request, which fills an empty slot of a sequence batch and has no caller. */
   readonly ready?: boolean;
-  /** Models whose work the request is part of, outermost first: ensembles, and models that call others. */
+  /** Models that this request is part of the work of, outermost first: ensembles, and models that call others. */
   readonly callers?: readonly string[];
-  /** The asynchronous context that the request is made on behalf of. @default the one that makes it */
+  /**
+   * The asynchronous context that the request is made on behalf of.
+   * @default the context that constructs the request
+   */
   readonly asyncContext?: AsyncResource | undefined;
   /** Set for a request that is traced. */
   readonly trace?: RequestTrace | undefined;
 }
 
-/** What a request is made of. */
+/** Everything that a request is constructed from. */
 export interface InferenceRequestInit extends InferInit {
   readonly modelName: string;
-  /** Version as the client wrote it; empty for the highest that is ready. */
+  /** Version as the client wrote it; empty for the highest version that is ready. */
   readonly modelVersion?: string;
   readonly onResponse: ResponseHandler;
 }

@@ -5,14 +5,14 @@ import type { InferInit } from "./inference-request-init.js";
 
 import type { SequencePlace } from "./sequence-info.js";
 
-/** Nobody is told when a request is collected. */
+/** Nothing is notified when a request is collected. */
 const MANUAL_DESTROY = { requireManualDestroy: true };
 
 export const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
 const NO_OUTPUTS: readonly string[] = Object.freeze([]);
 const NO_CALLERS: readonly string[] = Object.freeze([]);
 
-/** What a request is: nothing of it changes after it is made. What becomes of it is its `PendingRequest`. */
+/** Content of a request, immutable once constructed. The `PendingRequest` holds the state of its processing. */
 export class InferenceRequest implements SequencePlace {
   readonly modelName: string;
   readonly modelVersion: string;
@@ -30,8 +30,8 @@ export class InferenceRequest implements SequencePlace {
   readonly ready: boolean;
   readonly callers: readonly string[];
   /**
-   * The asynchronous context of whoever made the request; null requests have none. An `AsyncResource`, because one costs
-   * 20 ns (50 ns while an `AsyncLocalStorage` is in use), and `AsyncLocalStorage.snapshot()` 15 µs on Node 20.
+   * The asynchronous context of the caller; null requests have none. It is an `AsyncResource`, which costs 20 ns, or 50
+   * ns while an `AsyncLocalStorage` is in use. `AsyncLocalStorage.snapshot()` costs 15 µs on Node 20.
    */
   readonly asyncContext: AsyncResource | undefined;
   /** Set for a request that is traced. */
@@ -57,7 +57,7 @@ export class InferenceRequest implements SequencePlace {
     this.trace = init.trace;
   }
 
-  /** `[request id: x] `, the opening of error texts about this request. */
+  /** `[request id: x] `, the beginning of error texts about this request. */
   get logPrefix(): string {
     return `[request id: ${this.id === "" ? "<id_unknown>" : this.id}] `;
   }
@@ -67,7 +67,7 @@ export class InferenceRequest implements SequencePlace {
     return new InferenceRequest({ ...this, inputs: NO_INPUTS }, this.modelName);
   }
 
-  /** Calls `fn` in the asynchronous context of whoever made the request. */
+  /** Calls `fn` in the asynchronous context of the caller. */
   runInContext<T>(fn: () => T): T {
     return this.asyncContext === undefined ? fn() : this.asyncContext.runInAsyncScope(fn);
   }

@@ -4,7 +4,7 @@ import type { Parameters, Tensor } from "@tritonjs/protocol";
 export interface InferenceResponse {
   readonly modelName: string;
   readonly modelVersion: string;
-  /** The request's id, empty when it had none. */
+  /** Id of the request; empty if it had none. */
   readonly id: string;
   readonly parameters: Parameters;
   /** Requested tensors by name, in the model's order. */

@@ -13,10 +13,11 @@ type Observers = readonly RequestObserver<PendingRequest>[];
 const NOBODY: Observers = [];
 
 /**
- * What becomes of a request. It alone decides that a request is over, and it does so exactly once: whichever of answer, error,
- * cancellation and deadline comes first is delivered, the others find the request settled and do nothing.
+ * A request and the state of its processing. It settles exactly once: the first of answer, error, cancellation and
+ * deadline is delivered, and the others have no effect.
  *
- * It stays inside the library: its sender has a `RequestHandle`, backends see views of its `RequestInfo`, and callbacks copies.
+ * It stays inside the library. The sender has a `RequestHandle`, backends see views of its `RequestInfo`, and callbacks
+ * get copies.
  */
 export class PendingRequest extends ScheduledRequest<PendingRequest> implements RequestHandle {
   #observers = NOBODY;
@@ -46,8 +47,8 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
   }
 
   /**
-   * True once nothing more can be answered: the request is over, or its last answer is there and only held back
-   * until those of earlier requests are out. One that is held back can still be given up.
+   * True once nothing more can be answered. Either the request is over, or its last answer is held back until those of
+   * earlier requests are out. An answer that is held back can still be cancelled.
    */
   get answered(): boolean {
     return this.#answered || this.#settled;
@@ -58,7 +59,7 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
     return this.#executing;
   }
 
-  /** Aborted when the request is given up. Made when first asked for. */
+  /** Aborted when the request is cancelled. Created on first use. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -67,12 +68,12 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
     return this.#controller.signal;
   }
 
-  /** Why the request was given up; undefined while it was not. */
+  /** Why the request was cancelled; undefined if it was not. */
   get cancelReason(): TritonError | undefined {
     return this.#cancelReason;
   }
 
-  /** Undefined while the consumer keeps up with the responses, else a promise of when it does. */
+  /** Undefined while the consumer keeps up with the responses, else a promise that resolves when it does again. */
   get writable(): Promise<void> | undefined {
     return this.#pause?.over;
   }
@@ -86,35 +87,38 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
     this.#pause = undefined;
   }
 
-  /** Tells an observer what happens from now on. */
+  /** Notifies an observer of all events from now on. */
   observe(observer: RequestObserver<PendingRequest>): void {
-    // A new list each time: whoever is being told something goes through the old one.
+    // A new list each time, because a notification in progress iterates over the old one.
     this.#observers = this.#observers === NOBODY ? [observer] : [...this.#observers, observer];
   }
 
-  /** Tells an observer nothing more. */
+  /** Stops notifying an observer. */
   ignore(observer: RequestObserver<PendingRequest>): void {
     this.#observers = this.#observers.filter((one) => one !== observer);
   }
 
-  /** An instance has taken the request, which no longer waits. */
+  /** Records that an instance has taken the request, which no longer waits. */
   startExecution(runner?: RequestRunner<PendingRequest>): void {
     this.#executing = true;
     this.#runner = runner;
     this.holder = undefined;
   }
 
-  /** The model has made these outputs, of which the request may want only some. */
+  /** Reports the outputs that the model has produced; the request may want only some of them. */
   made(outputs: ReadonlyMap<string, Tensor>): void {
     for (const observer of this.#observers) observer.outputs?.(this, outputs);
   }
 
-  /** The model has computed an answer, in so many milliseconds. */
+  /** Reports that the model has computed an answer. Times are in milliseconds. */
   computed(inputMs: number, inferMs: number, outputMs: number): void {
     for (const observer of this.#observers) observer.computed?.(this, inputMs, inferMs, outputMs);
   }
 
-  /** An instance is done with the request; `again` when the model wants to see it once more. */
+  /**
+   * Reports that an instance has finished with the request. `again` is true when the model wants to run the request
+   * again.
+   */
   release(again: boolean): void {
     if (again) {
       this.#executing = false;
@@ -123,7 +127,7 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
     for (const observer of this.#observers) observer.released?.(this, again);
   }
 
-  /** Delivers a response. Returns false when the request was already over. */
+  /** Delivers a response. Returns false if the request was already over. */
   respond(response: InferenceResponse, final = true): boolean {
     if (this.trace !== undefined && !this.answered) this.trace.outputs(response.outputs);
     if (this.reshapeOutputs === undefined) return this.#deliver(response, undefined, final);
@@ -131,7 +135,7 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
     return this.#deliver({ ...response, outputs }, undefined, final);
   }
 
-  /** Delivers an error; the request goes on unless it is final. Returns false when it was already over. */
+  /** Delivers an error; the request continues unless the error is final. Returns false if it was already over. */
   respondError(error: TritonError, final = true): boolean {
     return this.#deliver(error, error, final);
   }
@@ -142,8 +146,8 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
   }
 
   /**
-   * Gives the request up: it leaves its queue at once and lets go of its tensors, a running callback sees its
-   * `signal` abort, and the answer is the reason. Returns false when the request was already over.
+   * Cancels the request with a reason, which becomes its answer. The request leaves its queue and releases its tensors
+   * at once, and the `signal` of a running callback aborts. Returns false if the request was already over.
    */
   cancel(given?: TritonError): boolean {
     if (this.#settled) return false;
@@ -182,7 +186,7 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
     return true;
   }
 
-  /** It is the answer's turn, unless the request was given up while the answer was held back. */
+  /** Delivers an answer whose turn has come, unless the request was cancelled while the answer was held back. */
   #pass(
     outcome: InferenceResponse | TritonError | undefined,
     error: TritonError | undefined,
@@ -201,7 +205,7 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
     for (const observer of this.#observers) observer.settled?.(this, error);
   }
 
-  /** A handler that throws is a fault of its own: the other requests of the batch must not suffer from it. */
+  /** Calls the handler. An error that it throws must not affect the other requests of the batch. */
   #handOver(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     try {
       this.#onResponse(outcome, final, this);

@@ -1,21 +1,21 @@
 import type { TritonError } from "@tritonjs/protocol";
 
-/** A request in the hands of whoever sent it. */
+/** The sender's control over a request. */
 export interface RequestHandle {
-  /** Id that the client gave, or an empty string. */
+  /** Id that the client set, or an empty string. */
   readonly id: string;
   /** True once the request is over. */
   readonly settled: boolean;
   /**
-   * Gives the request up. Returns false when it was already over.
+   * Cancels the request. Returns false if it was already over.
    *
-   * @param reason what the request is answered with; CANCELLED unless given
+   * @param reason error that the request is answered with; CANCELLED by default
    */
   cancel(reason?: TritonError): boolean;
-  /** Tells the model that nobody wants more answers. Returns false when the model cannot be told. */
+  /** Tells the model that no more answers are wanted. Returns false if the model cannot be told. */
   askToStop(): boolean;
-  /** The consumer cannot take more responses for now: a decoupled model waits before it makes the next. */
+  /** Applies back-pressure: a decoupled model waits before it makes the next response. */
   pause(): void;
-  /** The consumer can take responses again. */
+  /** Ends the back-pressure: the consumer can take responses again. */
   resume(): void;
 }

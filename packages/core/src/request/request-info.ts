@@ -1,21 +1,21 @@
 import type { Parameters } from "@tritonjs/protocol";
 import type { SequenceInfo, SequencePlace } from "./sequence-info.js";
 
-/** What is known about one request besides its tensors. */
+/** Properties of one request without its tensors. */
 export interface RequestInfo extends SequencePlace {
-  /** Id that the client gave, or an empty string. */
+  /** Id that the client set, or an empty string. */
   readonly id: string;
   readonly parameters: Parameters;
   /** 0 for the default level, 1 for the highest. */
   readonly priority: number;
-  /** Time that the client allows in the queue, 0 for any. */
+  /** Longest wait in the queue that the client allows; 0 for any. */
   readonly queueTimeoutMicroseconds: number;
   readonly correlationId: bigint | string | undefined;
   readonly sequenceStart: boolean;
   readonly sequenceEnd: boolean;
-  /** The sequence that the request belongs to; undefined for a model without sequences and for null requests. */
+  /** The sequence of the request; undefined for a model without sequences and for null requests. */
   readonly sequence: SequenceInfo | undefined;
-  /** False for a null request, which fills an empty slot of a sequence batch: its outputs are thrown away. */
+  /** False for a null request, which fills an empty slot of a sequence batch; its outputs are discarded. */
   readonly ready: boolean;
   /** Outputs that the client asked for; empty for all. */
   readonly requestedOutputs: readonly string[];
@@ -23,7 +23,7 @@ export interface RequestInfo extends SequencePlace {
   readonly batchSize: number;
 }
 
-/** A copy of what is known about a request, and nothing else: what users and workers are told of it. */
+/** Copies the properties of a request, and nothing else, for callbacks and workers. */
 export function requestInfo(request: RequestInfo): RequestInfo {
   return {
     id: request.id,

@@ -1,29 +1,29 @@
 import type { Tensor, TritonError } from "@tritonjs/protocol";
 
 /*
- * Those who have to do with a pending request `R`: it has one holder while it waits, one runner from then on, and any number of
- * observers from when it is accepted.
+ * Roles around a pending request `R`. It has one holder while it waits, and one runner from then on. From its
+ * acceptance on it may have any number of observers.
  */
 
 /** Keeps a request while it waits. */
 export interface RequestHolder<R> {
-  /** The request leaves: its turn has come, or it was given up. */
+  /** Removes a request that leaves: its turn has come, or it was cancelled. */
   remove(request: R): void;
 }
 
-/** Answers a request, from when it has left its holder. */
+/** Answers a request once it has left its holder. */
 export interface RequestRunner<R> {
-  /** The last answer goes out now. An answer that is held back until its turn may be given up before. */
+  /** The last answer is sent now. An answer that is held back until its turn may be cancelled before. */
   answered?(request: R, error: TritonError | undefined): void;
-  /** The request was given up. */
+  /** The request was cancelled. */
   givenUp(request: R): void;
-  /** Nobody wants more answers. Returns false when the model cannot be told. */
+  /** Asks the model to stop, because no more answers are wanted. Returns false if the model cannot be told. */
   askedToStop?(request: R): boolean;
 }
 
 /**
- * Hears what becomes of a request. An event goes to those who observe the request when it happens, in the order in which they
- * began: the model that accepted it, then its cache, then its sequence.
+ * Is notified of a request's events. An event goes to the observers of that moment, in the order in which they were
+ * added: the model that accepted the request, then its cache, then its sequence.
  *
  * ```
  * outputs -> answered (runner) -> computed -> settled -> the request's handler -> released
@@ -33,22 +33,22 @@ export interface RequestRunner<R> {
  * A decoupled model may release a request before it makes outputs for it.
  */
 export interface RequestObserver<R> {
-  /** The model has made outputs for the request: all of them, also when the request is over. */
+  /** The model has produced outputs for the request: all of them, even if the request is already over. */
   outputs?(request: R, outputs: ReadonlyMap<string, Tensor>): void;
   /** The model has computed an answer: milliseconds for the inputs, for the model itself, and for the outputs. */
   computed?(request: R, inputMs: number, inferMs: number, outputMs: number): void;
-  /** The request is over; `error` unless it succeeded. */
+  /** The request is over; `error` is undefined if it succeeded. */
   settled?(request: R, error: TritonError | undefined): void;
   /**
-   * An instance is done with the request, or the request was given up on its way there. `again` says that the model wants to
-   * see the request once more.
+   * An instance has finished with the request, or the request was cancelled on its way there. `again` is true when the
+   * model wants to run the request again.
    */
   released?(request: R, again: boolean): void;
 }
 
-/** Stands between a request and its handler, to hold answers back until it is their turn. */
+/** Gate between a request and its handler, which holds answers back until it is their turn. */
 export interface ResponseGate {
   pass(deliver: () => void, final: boolean): void;
-  /** The request was given up: nobody need wait for it. */
+  /** The request was cancelled, so no other request needs to wait for it. */
   leave(): void;
 }

@@ -3,18 +3,18 @@ import { reshapeRule } from "../tensor/reshape-rule.js";
 
 type Tensors = ReadonlyMap<string, Tensor>;
 
-/** Gives tensors the shapes that others want. */
+/** Changes the shapes of tensors. */
 export type Reshape = (tensors: Tensors) => Tensors;
 
-/** How tensors of a model with `reshape` in its configuration go in and out; undefined where nothing changes. */
+/** Shape changes for a model with `reshape` in its configuration; undefined where nothing changes. */
 export interface Reshapes {
-  /** From what clients send to what the model sees. */
+  /** From the shapes that clients send to those that the model expects. */
   readonly inputs: Reshape | undefined;
-  /** From what the model returns to what clients get. */
+  /** From the shapes that the model returns to those that clients get. */
   readonly outputs: Reshape | undefined;
 }
 
-/** The reshapes that a configuration asks for. */
+/** The shape changes that a configuration asks for. */
 export function reshapesOf({ input, output, maxBatchSize }: ModelConfig): Reshapes {
   const batched = maxBatchSize > 0;
   return {

@@ -10,20 +10,20 @@ import type { Reshape } from "./reshapes.js";
 import type { SequenceInfo, SequencePlace } from "./sequence-info.js";
 
 /**
- * A pending request `R` as schedulers see it: what it is, and what is written down about it on its way. Notes are fields of the
- * request, and lists go through the requests themselves: a request that joins a list allocates nothing, and leaves it in O(1)
- * from any place.
+ * A pending request `R` as schedulers see it: its content, and the notes of each stage that it passes. The notes are
+ * fields of the request, and lists are linked through the requests themselves. So a request joins a list without an
+ * allocation, and leaves it in O(1) from any position.
  */
 export abstract class ScheduledRequest<R> implements RequestInfo {
   // Written by validation.
-  /** Tensors as the model sees them. Emptied when the request is given up before it runs. */
+  /** Tensors as the model sees them. Emptied when the request is cancelled before it runs. */
   inputs: ReadonlyMap<string, Tensor>;
   /** Rows along the batch axis; 0 for a model without one. */
   batchSize = 0;
-  /** Gives outputs the shapes that the client expects, for a model that returns them in others. */
+  /** Restores the shapes that the client expects, for a model that returns outputs in other shapes. */
   reshapeOutputs: Reshape | undefined = undefined;
 
-  // Written by the model that has accepted the request.
+  // Written by the model that accepted the request.
   /** When the request reached the scheduler, on the model's clock in milliseconds. */
   queueStart = 0;
   /** Neighbours among the requests that the model has not answered. */
@@ -32,22 +32,24 @@ export abstract class ScheduledRequest<R> implements RequestInfo {
   /** Ends the request when its deadline passes. */
   deadlineTimer: Deadline | undefined = undefined;
 
-  // Written by whoever keeps the request while it waits.
+  // Written by the holder of the request while it waits.
   holder: RequestHolder<R> | undefined = undefined;
   /** Neighbours in a request queue. */
   next: R | undefined = undefined;
   previous: R | undefined = undefined;
-  /** Acts when the request has waited as long as its queue's policy allows. */
+  /** Fires when the request has waited as long as the policy of its queue allows. */
   queueDeadline: Deadline | undefined = undefined;
 
   // Written by batchers.
-  /** When its batcher got the request, where that is later than the scheduler: in a sequence it waits for others. */
+  /**
+   * Time at which its batcher got the request, if later than the scheduler: requests of a sequence wait for each other.
+   */
   batcherStart: number | undefined = undefined;
-  /** What the batcher groups requests by, where a model says so: only equal keys share a batch. */
+  /** Group of the request, for models that batch by a key: only requests with equal keys share a batch. */
   batchKey: BatchKey | undefined = undefined;
-  /** What the request adds to the cost of its batch, where batches are bounded by cost. */
+  /** Share of the request in the cost of its batch, where the cost of batches is bounded. */
   batchCost = 0;
-  /** Holds answers back, for a batcher that answers in order. */
+  /** Holds answers back, for a batcher that keeps their order. */
   gate: ResponseGate | undefined = undefined;
 
   // Written by the scheduler of sequences.
@@ -62,7 +64,7 @@ export abstract class ScheduledRequest<R> implements RequestInfo {
     this.inputs = given.inputs;
   }
 
-  /** The request as its sender made it; without its tensors, once it was given up before it ran. */
+  /** The request as its sender made it. It has no tensors once it was cancelled before it ran. */
   get given(): InferenceRequest {
     return this.#given;
   }
@@ -115,7 +117,10 @@ export abstract class ScheduledRequest<R> implements RequestInfo {
     return this.#given.logPrefix;
   }
 
-  /** Where in a sequence the request stands: as its sender says, unless a scheduler makes an iterative sequence of it. */
+  /**
+   * Position of the request in its sequence. It is the sender's, unless a scheduler makes an iterative sequence of the
+   * request.
+   */
   get place(): SequencePlace {
     return this.#place ?? this.#given;
   }
@@ -136,17 +141,17 @@ export abstract class ScheduledRequest<R> implements RequestInfo {
     return this.place.sequenceEnd;
   }
 
-  /** Rows that count towards a batch: a request without a batch axis counts as one. */
+  /** Rows that count towards a batch; 1 for a request without a batch axis. */
   get rows(): number {
     return this.batchSize > 0 ? this.batchSize : 1;
   }
 
-  /** Calls `fn` in the asynchronous context of whoever made the request. */
+  /** Calls `fn` in the asynchronous context of the caller. */
   runInContext<T>(fn: () => T): T {
     return this.#given.runInContext(fn);
   }
 
-  /** Lets go of the tensors. */
+  /** Releases the tensors. */
   protected dropInputs(): void {
     this.inputs = NO_INPUTS;
     this.#given = this.#given.withoutInputs();

@@ -1,6 +1,6 @@
 /**
- * One sequence, from its START to its END: the same object for all of its requests, so that it can be the key of
- * what a model keeps for the sequence.
+ * One sequence, from its START to its END. All its requests share the same object, so it can be the key of the state
+ * that a model keeps for the sequence.
  */
 export interface SequenceInfo {
   readonly correlationId: bigint | string;
@@ -8,15 +8,15 @@ export interface SequenceInfo {
   readonly slot: number;
 }
 
-/** The sequence that a request belongs to, and where in it the request stands. */
+/** The sequence that a request belongs to, and the position of the request in it. */
 export interface SequencePlace {
   readonly correlationId: bigint | string | undefined;
   readonly sequenceStart: boolean;
   readonly sequenceEnd: boolean;
 }
 
-/** Why a sequence is over without its END. */
+/** Reason why a sequence ended without its END. */
 export type EvictionReason = "idle" | "restarted" | "cancelled" | "failed" | "stopped";
 
-/** Hears of sequences that are over without their END, once the model has seen their last request. */
+/** Is called for a sequence that ended without its END, once the model has seen its last request. */
 export type EvictionListener = (sequence: SequenceInfo, reason: EvictionReason) => void;

@@ -28,8 +28,8 @@ interface ExpectedInput {
 }
 
 /**
- * Checks requests against a model's configuration, with Triton's texts in Triton's order: requested outputs,
- * number of inputs, batch axis of each input, batch size, then for each input data type, shape, byte size.
+ * Checks requests against a model's configuration, with Triton's texts in Triton's order. The order is: requested
+ * outputs, number of inputs, batch axis of each input, batch size, then data type, shape and byte size of each input.
  */
 export class RequestValidator {
   readonly #name: string;
@@ -56,7 +56,7 @@ export class RequestValidator {
   }
 
   /**
-   * Checks a request, sets its batch size, and gives its inputs the shapes that the model wants.
+   * Checks a request, sets its batch size, and reshapes its inputs as the model expects them.
    *
    * @throws TritonError INVALID_ARG for the first fault found.
    */
@@ -84,7 +84,10 @@ export class RequestValidator {
     request.reshapeOutputs = outputs;
   }
 
-  /** The id is of the kind that the model's control tensor has; none counts as 0. The scheduler refuses an empty one. */
+  /**
+   * Checks that the id has the type of the model's control tensor; a missing id counts as 0. The scheduler refuses an
+   * empty id.
+   */
   #checkCorrelationId(request: PendingRequest): void {
     if (this.#idControl === undefined) return;
     const { name, datatype } = this.#idControl;
@@ -161,7 +164,7 @@ export class RequestValidator {
     if (!matchesShape(config.dims, shape, first))
       this.#rejectShape(request, name, config, tensor, shape.slice(first));
     if (shape.includes(-1, first)) this.#rejectUnspecified(request, name, tensor);
-    // A request of no rows has a batch size of 0, which Triton takes as "no batch axis" from here on.
+    // A request without rows has a batch size of 0, which Triton takes as "no batch axis" from here on.
     this.#checkSize(request, name, tensor, batched && request.batchSize === 0 ? shape.slice(1) : shape);
   }
 
@@ -201,7 +204,8 @@ export class RequestValidator {
     try {
       expected = elementCount(shape) * size;
     } catch (uncountable) {
-      // The text has the size that Triton reckons with, in 64 bits. Bytes that happen to fit it are refused all the same.
+      // The text has the size that Triton calculates in 64 bits. Bytes that happen to match it are refused all the
+      // same.
       const wrapped = BigInt.asIntN(64, wrappedElementCount(shape) * BigInt(size));
       if (wrapped !== BigInt(tensor.byteLength)) this.#rejectSize(request, name, tensor, wrapped);
       const { message } = uncountable as TritonError;

@@ -1,6 +1,6 @@
 import { type Shape, TritonError } from "@tritonjs/protocol";
 
-/** What is wrong with outputs that do not have a row for each row of the batch. */
+/** The error of outputs whose number of rows differs from that of the batch. */
 export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: number): TritonError {
   const got = [...shapes].map(
     ([name, shape]) => `${name}: (${shape.join(", ")}${shape.length === 1 ? "," : ""})`,

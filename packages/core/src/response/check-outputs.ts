@@ -17,19 +17,19 @@ import { outputsByName } from "./outputs-by-name.js";
 import { takeParameters } from "./response-parameters.js";
 
 /**
- * Turns what a model returned into tensors, and checks them against its configuration: names, count, data
- * type, rank, fixed dimensions, rows. Each error says what was declared and what came.
+ * Converts the outputs of a model to tensors, and checks them against its configuration: names, count, data type, rank,
+ * fixed dimensions, rows. Each error gives the declaration and the actual value.
  */
 export class OutputChecker {
   readonly #model: string;
   readonly #batched: boolean;
   readonly #declared = new Map<string, DeclaredOutput>();
-  /** Outputs that have to be there; the states of sequences need not. */
+  /** Required outputs; the states of sequences are optional. */
   readonly #outputs: readonly string[];
-  /** The same for a whole batch, in which some outputs (`batch_output`) are elements one after another. */
+  /** Declarations for a whole batch, in which some outputs (`batch_output`) are elements one after another. */
   readonly #ofBatch: ReadonlyMap<string, DeclaredOutput>;
 
-  /** @param strict whether callbacks have to return ndarrays, of which nothing is converted */
+  /** @param strict true if callbacks have to return ndarrays, without any conversion */
   constructor(
     config: ModelConfig,
     private readonly strict = false,
@@ -59,7 +59,7 @@ export class OutputChecker {
     this.#declared.set(name, { name, datatype: fromConfigDataType(dataType)!, shape, hasRows });
   }
 
-  /** As {@link fromCallback}, of a function of tensors, which may return a list in the order of the outputs. */
+  /** Like {@link fromCallback}, for a function of tensors, which may return a list in the order of the outputs. */
   fromTensorFunc(
     value: unknown,
     rows: number | undefined,
@@ -69,11 +69,10 @@ export class OutputChecker {
   }
 
   /**
-   * @param value what a callback returned for one request or one batch: an object of outputs by name
-   * @param rows rows along the batch axis that every output must have, undefined for any number; ignored without
-   * a batch axis
-   * @param requested names that must be there; empty for all
-   * @param ofBatch whether `value` is the answer to a batch as a whole
+   * @param value result of a callback for one request or one batch: an object of outputs by name
+   * @param rows number of rows that every output must have, or undefined for any; ignored without a batch axis
+   * @param requested names of required outputs; empty for all
+   * @param ofBatch true if `value` is the answer to a batch as a whole
    * @throws TritonError INTERNAL for the first fault found.
    */
   fromCallback(
@@ -103,7 +102,7 @@ export class OutputChecker {
     return takeParameters(this.#model, value, this.check(outputs, rows, requested, ofBatch));
   }
 
-  /** Checks tensors that a backend returned; same rules as {@link fromCallback}. */
+  /** Checks tensors that a backend returned, with the rules of {@link fromCallback}. */
   check(
     outputs: Map<string, Tensor>,
     rows: number | undefined,

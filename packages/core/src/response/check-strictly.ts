@@ -10,8 +10,8 @@ import {
 import type { DeclaredOutput } from "./declared-output.js";
 
 /**
- * PyTriton's strict validation of what a callback returned: ndarrays of the declared names, data types and shapes, of
- * which nothing has to be converted or deduced.
+ * PyTriton's strict validation of a callback's result. It accepts only ndarrays of the declared names, data types and
+ * shapes, without any conversion.
  *
  * @throws TritonError INTERNAL with PyTriton's text for the first fault found.
  */

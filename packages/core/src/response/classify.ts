@@ -2,10 +2,10 @@ import { type DataType, elementCount, Tensor, TritonError, type TypedArray } fro
 
 import { fixedText } from "./fixed-text.js";
 
-/** Elements of a row that are sorted at most: more would block the process. */
+/** Largest number of elements of a row that is sorted: more would block the process. */
 const MAX_ELEMENTS = 1_000_000;
 
-/** Data types whose elements have an order, and a text in C++ that is simple to reproduce. */
+/** Data types whose elements have an order, and a C++ text form that is simple to reproduce. */
 const CLASSIFIABLE: ReadonlySet<DataType> = new Set<DataType>([
   "UINT8",
   "UINT16",
@@ -22,10 +22,10 @@ const CLASSIFIABLE: ReadonlySet<DataType> = new Set<DataType>([
 const encoder = new TextEncoder();
 
 /**
- * The classification of an output: for each row the `classes` largest elements as `BYTES` elements
- * `value:index[:label]`, largest first, equal ones in the order of their index, NaN last.
+ * Computes the classification of an output. Each row becomes its `classes` largest elements, as `BYTES` elements
+ * `value:index[:label]`. The largest is first, equal elements are ordered by index, and NaN is last.
  *
- * @param batched whether the first axis is the batch axis
+ * @param batched true if the first axis is the batch axis
  * @throws TritonError INVALID_ARG for data types without an order and for more than a million elements a row.
  */
 export function classify(

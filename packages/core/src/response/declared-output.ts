@@ -4,8 +4,8 @@ import type { DataType } from "@tritonjs/protocol";
 export interface DeclaredOutput {
   readonly name: string;
   readonly datatype: DataType;
-  /** With the batch axis, as -1, when the model has one. */
+  /** Shape with the batch axis, as -1, if the model has one. */
   readonly shape: readonly number[];
-  /** Whether the first dimension is the rows of the batch. */
+  /** True if the first dimension is the rows of the batch. */
   readonly hasRows: boolean;
 }

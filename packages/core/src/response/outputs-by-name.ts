@@ -1,9 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
 
 /**
- * What a function of tensors returned, by name: a list is taken in the order of the model's outputs.
+ * Names the results of a function of tensors: a list is in the order of the model's outputs.
  *
- * @param names of the model's outputs
+ * @param names names of the model's outputs
  * @throws TritonError INTERNAL for a list of another length.
  */
 export function outputsByName(value: unknown, names: Iterable<string>): unknown {

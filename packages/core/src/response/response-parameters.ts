@@ -6,14 +6,14 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 
-/** Where an object of outputs keeps the parameters of its response; shared between copies of the library. */
+/** Key of the parameters of a response in its object of outputs; shared between copies of the library. */
 const key = Symbol.for("tritonjs.responseParameters");
 
-/** Parameters for the response to each request of a batch: the same for all, or one entry for each in their order. */
+/** Parameters for the responses of a batch: one set for all, or an entry for each request, in order. */
 export type ResponseParameters = Parameters | readonly (Parameters | undefined)[];
 
 /**
- * Outputs of a callback with parameters for the response, which clients get beside the tensors.
+ * Adds parameters for the response to the outputs of a callback. Clients get them besides the tensors.
  *
  * @param parameters for a callback made with `batch`, a list has those of each request of the batch
  *
@@ -27,18 +27,18 @@ export function withParameters<T extends object>(outputs: T, parameters: Respons
   return Object.defineProperty({ ...outputs }, key, { value: parameters });
 }
 
-/** The parameters of a response: of what `infer` resolves to, or `stream` yields. */
+/** The parameters of a response that `infer` resolves to or `stream` yields. */
 export function responseParameters(outputs: object): Parameters {
   const given = givenParameters(outputs) ?? NO_PARAMETERS;
   return isList(given) ? (given[0] ?? NO_PARAMETERS) : given;
 }
 
-/** What `withParameters` has added to an object of outputs. */
+/** Parameters that `withParameters` added to an object of outputs. */
 export function givenParameters(outputs: object): ResponseParameters | undefined {
   return (outputs as { readonly [key]?: ResponseParameters })[key];
 }
 
-/** Outputs whose response has parameters. */
+/** Outputs with parameters for their response. */
 export class OutputsWithParameters extends Map<string, Tensor> {
   constructor(
     outputs: Iterable<readonly [string, Tensor]>,
@@ -48,7 +48,7 @@ export class OutputsWithParameters extends Map<string, Tensor> {
   }
 }
 
-/** Gives each request of a batch its part of the parameters. */
+/** Divides the parameters among the requests of a batch. */
 export function divideParameters(
   outputs: ReadonlyMap<string, Tensor>,
   divided: ReadonlyMap<string, Tensor>[],
@@ -65,7 +65,7 @@ export function parametersOf(outputs: ReadonlyMap<string, Tensor>, index = 0): P
 }
 
 /**
- * The outputs with the parameters that a callback has given with them, if any.
+ * Takes over the parameters that a callback added to its outputs, if any.
  *
  * @throws TritonError INTERNAL for a parameter that no response can have.
  */

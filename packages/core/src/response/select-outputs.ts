@@ -3,17 +3,17 @@ import type { Tensor } from "@tritonjs/protocol";
 type Tensors = ReadonlyMap<string, Tensor>;
 
 /**
- * The outputs that a request asks for, in the model's order.
+ * Selects the outputs that a request asks for, in the model's order.
  *
- * @param names all outputs of the model
- * @param requested empty for all
+ * @param names names of all outputs of the model
+ * @param requested names of the requested outputs; empty for all
  */
 export function selectOutputs(
   outputs: Tensors,
   names: readonly string[],
   requested: readonly string[],
 ): Tensors {
-  // Most models have one output, and everybody wants it.
+  // Fast path: most models have one output, and most requests ask for it.
   const isAll = requested.length === 0 && names.length === 1 && outputs.size === 1;
   if (isAll && outputs.has(names[0]!)) return outputs;
   const selected = new Map<string, Tensor>();

@@ -1,6 +1,6 @@
 /**
- * Holds a scheduler back until a number of requests have arrived, once: a hold for tests. As in Triton, a request that is
- * given up or expires meanwhile has arrived all the same.
+ * Holds a scheduler back, once, until a number of requests have arrived: a hold for tests. As in Triton, requests that
+ * are cancelled or expire meanwhile count as arrived.
  */
 export class ArrivalHold {
   #missing: number;

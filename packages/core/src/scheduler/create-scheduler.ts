@@ -16,7 +16,7 @@ import type { FindMember } from "./ensemble/member.js";
 import type { Scheduler } from "./scheduler.js";
 import { SequenceBatchScheduler } from "./sequence-batch/sequence-batch-scheduler.js";
 
-/** What a scheduler may need of its model. */
+/** Everything that a scheduler may need from its model. */
 export interface SchedulerContext {
   readonly config: ModelConfig;
   readonly version: number;
@@ -27,16 +27,19 @@ export interface SchedulerContext {
   readonly holdUntil: number;
   readonly backlogHoldUntil: number;
   readonly onSequenceEvict?: EvictionListener | undefined;
-  /** What the sequences of a model with implicit state start with. @default as the configuration says */
+  /**
+   * Initial states of sequences, for a model with implicit state.
+   * @default the initial states of the configuration
+   */
   readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
   readonly findMember: FindMember;
-  /** Whether the model takes requests with other optional inputs in one batch. */
+  /** True if one batch may combine requests with different optional inputs. */
   readonly mixedInputs?: boolean | undefined;
-  /** Batches of requests whose lengths differ. */
+  /** Rules for batches of requests whose lengths differ. */
   readonly variableLength?: VariableLength | undefined;
 }
 
-/** The scheduler that a configuration asks for. */
+/** Creates the scheduler that a configuration asks for. */
 export function createScheduler(context: SchedulerContext): Scheduler {
   const { config, instances, clock, deadlines, holdUntil } = context;
   if (config.ensembleScheduling !== undefined) return new EnsembleScheduler(context);

@@ -1,8 +1,8 @@
-/** A binary heap: what comes first by `compare` is taken first. Adding and taking are O(log n). */
+/** A binary heap ordered by `compare`. Adding and taking are O(log n). */
 export class Heap<T> {
   readonly #items: T[] = [];
 
-  /** @param compare negative when `a` is to be taken before `b` */
+  /** @param compare negative if `a` is to be taken before `b` */
   constructor(private readonly compare: (a: T, b: T) => number) {}
 
   add(item: T): void {
@@ -17,7 +17,7 @@ export class Heap<T> {
     items[at] = item;
   }
 
-  /** Takes the first item; undefined when there is none. */
+  /** Takes the first item; undefined if the heap is empty. */
   take(): T | undefined {
     const items = this.#items;
     const first = items[0];

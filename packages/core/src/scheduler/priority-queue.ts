@@ -10,51 +10,51 @@ import type { PendingRequest } from "../request/pending-request.js";
 import { isLevelFull, isQueueFull, levelOf, policyOf } from "./queue-limits.js";
 import { type QueueTotals, RequestQueue } from "./request-queue.js";
 
-/** Waiting requests in the order in which they are to run, as a batch is formed from them. */
+/** Waiting requests in the order in which they run, as batches are formed from them. */
 export interface QueuedRequestView {
   readonly head: PendingRequest | undefined;
   after(request: PendingRequest): PendingRequest | undefined;
 }
 
-/** How full one priority level is. */
+/** Fill state of one priority level. */
 export interface LevelStatus {
   /** 1 is the highest; 0 for a queue without levels. */
   readonly priorityLevel: number;
   /** Waiting requests, delayed ones included. */
   readonly queued: number;
-  /** Those whose timeout passed under the DELAY action. */
+  /** Requests whose timeout passed under the DELAY action. */
   readonly delayed: number;
-  /** Rows of all of them. */
+  /** Rows of all waiting requests. */
   readonly rows: number;
-  /** When the oldest of them came, on the model's clock in milliseconds. */
+  /** Arrival of the oldest waiting request, on the model's clock in milliseconds. */
   readonly oldestQueueStart: number;
 }
 
 /** The requests of one priority level. */
 interface Level {
   readonly priority: number;
-  /** Requests of the level in this queue and in those that it shares its limits with. */
+  /** Requests of the level in this queue and in the queues that share its limits. */
   readonly shared: QueueTotals;
   readonly own: QueueTotals;
   readonly policy: ModelQueuePolicy;
   readonly unexpired: RequestQueue;
-  /** Those whose timeout passed under the DELAY action: they run after all others of the level. */
+  /** Requests whose timeout passed under the DELAY action: they run after all others of the level. */
   readonly delayed: RequestQueue;
 }
 
 /**
- * The queue of the dynamic batcher: priority levels, the highest (1) first, each with its queue policy.
+ * Queue of the dynamic batcher: priority levels, the highest (1) first, each with its queue policy.
  *
  * ```
  * level 1: unexpired, delayed | level 2: unexpired, delayed | ...
  * ```
  *
- * A timeout acts when it passes: under REJECT the request ends with UNAVAILABLE, under DELAY it moves to the end
- * of its level.
+ * A timeout acts when it passes. Under REJECT, the request ends with UNAVAILABLE. Under DELAY, it moves to the end of
+ * its level.
  */
 export class PriorityQueue implements QueuedRequestView {
   readonly #totals: QueueTotals = { size: 0, rows: 0 };
-  /** Ascending; levels come when a request needs them, and go when they are empty and another is made. */
+  /** In ascending order. A level is added when a request needs it. Empty levels are removed when another is added. */
   #levels: Level[] = [];
   readonly #batching: ModelDynamicBatching;
   readonly #deadlines: DeadlineQueue;
@@ -63,7 +63,7 @@ export class PriorityQueue implements QueuedRequestView {
 
   /**
    * @param onExpired called after a timeout has changed the queue
-   * @param sharedLevels totals by level, for queues whose size limits hold for all of them together
+   * @param sharedLevels totals by level, for queues with common size limits
    */
   constructor(
     batching: ModelDynamicBatching,
@@ -88,13 +88,13 @@ export class PriorityQueue implements QueuedRequestView {
     return this.#totals.rows;
   }
 
-  /** The levels that have requests, the highest first. */
+  /** The levels that have requests, highest first. */
   get levels(): LevelStatus[] {
     return this.#levels
       .filter(({ own }) => own.size > 0)
       .map(({ priority, own, unexpired, delayed }) => {
         let oldestQueueStart = unexpired.head?.queueStart ?? Number.POSITIVE_INFINITY;
-        // Delayed requests stand in the order in which their time ran out.
+        // Delayed requests are in the order in which their timeouts passed.
         for (let one = delayed.head; one !== undefined; one = one.next) {
           oldestQueueStart = Math.min(oldestQueueStart, one.queueStart);
         }
@@ -109,8 +109,8 @@ export class PriorityQueue implements QueuedRequestView {
   }
 
   /**
-   * Whether batches may be formed ahead of the instances: only while nothing can happen to a waiting request that
-   * must not happen to one that has been handed over.
+   * True if batches may be formed ahead of the instances. This requires that no policy can affect a waiting request,
+   * since policies must not affect requests that were handed over.
    */
   get allowsPrefetch(): boolean {
     if (this.#batching.priorityLevels > 0) return false;
@@ -125,7 +125,7 @@ export class PriorityQueue implements QueuedRequestView {
     return this.#firstFrom(0);
   }
 
-  /** Level of the next request; 0 for a queue without levels, and for an empty one. */
+  /** Level of the next request; 0 for an empty queue and a queue without levels. */
   get headPriority(): number {
     return this.#levels.find(({ own }) => own.size > 0)?.priority ?? 0;
   }
@@ -141,20 +141,23 @@ export class PriorityQueue implements QueuedRequestView {
     );
   }
 
-  /** Rows of the waiting requests that would run before a new one: those of its level, and of higher ones. */
+  /** Rows of the waiting requests that would run before a new one: those of its level and of higher levels. */
   rowsAhead(request: PendingRequest): number {
     if (this.#batching.priorityLevels === 0) return this.#totals.rows;
     const priority = levelOf(this.#batching, request.priority);
     return this.#levels.reduce((sum, level) => sum + (level.priority <= priority ? level.own.rows : 0), 0);
   }
 
-  /** Whether a request of this priority would be refused; without a priority, whether one of any priority would. */
+  /** True if a request of this priority would be refused; without a priority, if any request would be. */
   isFull(priority?: number): boolean {
     const sizeOf = (level: number) => this.#levels.find((one) => one.priority === level)?.shared.size ?? 0;
     return isQueueFull(this.#batching, sizeOf, priority);
   }
 
-  /** Takes a request; throws UNAVAILABLE when its level is full. */
+  /**
+   * Adds a request.
+   * @throws TritonError UNAVAILABLE if its level is full.
+   */
   push(request: PendingRequest): void {
     const level = this.#levelOf(request);
     if (isLevelFull(level.policy, level.shared.size)) {
@@ -168,7 +171,7 @@ export class PriorityQueue implements QueuedRequestView {
     }
   }
 
-  /** Takes a request out: its turn has come. */
+  /** Removes a request whose turn has come. */
   take(request: PendingRequest): void {
     request.holder!.remove(request);
   }
@@ -199,7 +202,7 @@ export class PriorityQueue implements QueuedRequestView {
     return found ?? this.#openLevel(priority);
   }
 
-  /** What the queues that share their limits have of a level together. */
+  /** Totals of a level over all queues that share its limits. */
   #totalsOfAll(priority: number): QueueTotals | undefined {
     if (this.#sharedLevels === undefined) return undefined;
     const found = this.#sharedLevels.get(priority) ?? { size: 0, rows: 0 };
@@ -226,8 +229,8 @@ export class PriorityQueue implements QueuedRequestView {
 }
 
 /**
- * How long a request may wait. Its own timeout counts where the policy allows it, and only shortens the default;
- * unlike in Triton it also counts where there is no default.
+ * Longest wait of a request. Its own timeout counts if the policy allows it, and can only shorten the default. Unlike
+ * in Triton, it also counts if there is no default.
  */
 function queueTimeoutMicroseconds(policy: ModelQueuePolicy, request: PendingRequest): number {
   const { defaultTimeoutMicroseconds: byDefault, allowTimeoutOverride } = policy;

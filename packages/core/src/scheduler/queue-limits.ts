@@ -15,15 +15,15 @@ export function policyOf(batching: ModelDynamicBatching, level: number): ModelQu
   return batching.priorityQueuePolicy[level] ?? batching.defaultQueuePolicy ?? defaultQueuePolicy();
 }
 
-/** Whether a level with this number of waiting requests takes no more. */
+/** True if a level with this number of waiting requests is full. */
 export function isLevelFull({ maxQueueSize }: ModelQueuePolicy, size: number): boolean {
   return maxQueueSize > 0 && size >= maxQueueSize;
 }
 
 /**
- * Whether a request of this priority finds its level full; without a priority, whether all levels are.
+ * True if the level of this priority is full; without a priority, if all levels are.
  *
- * @param sizeOf waiting requests of a level
+ * @param sizeOf returns the number of waiting requests of a level
  */
 export function isQueueFull(
   batching: ModelDynamicBatching,

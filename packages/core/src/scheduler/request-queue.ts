@@ -1,7 +1,7 @@
 import type { PendingRequest } from "../request/pending-request.js";
 import type { RequestHolder } from "../request/request-observer.js";
 
-/** Numbers that several queues keep together. */
+/** Totals that several queues share. */
 export interface QueueTotals {
   /** Waiting requests. */
   size: number;
@@ -10,8 +10,8 @@ export interface QueueTotals {
 }
 
 /**
- * Requests in the order in which they came: a doubly linked list through the requests themselves, so that one
- * that is given up leaves in O(1), from any place, and nothing is left behind.
+ * Requests in order of arrival: a doubly linked list through the requests themselves. A cancelled request leaves in
+ * O(1) from any position.
  */
 export class RequestQueue implements RequestHolder<PendingRequest> {
   #head: PendingRequest | undefined;
@@ -19,7 +19,7 @@ export class RequestQueue implements RequestHolder<PendingRequest> {
   #size = 0;
   readonly #totals: readonly QueueTotals[];
 
-  /** @param totals kept up to date beside the queue's own size */
+  /** @param totals totals to update besides the queue's own size */
   constructor(...totals: readonly QueueTotals[]) {
     this.#totals = totals;
   }

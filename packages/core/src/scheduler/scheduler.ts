@@ -3,23 +3,26 @@ import type { PendingRequest } from "../request/pending-request.js";
 import type { LevelStatus } from "./priority-queue.js";
 
 /**
- * Decides which requests run together and when. It owns a request from `enqueue` until an instance takes it;
- * one that is given up meanwhile is removed by its holder.
+ * Decides which requests run together and when. It owns a request from `enqueue` until an instance takes it. A request
+ * that is cancelled meanwhile is removed by its holder.
  */
 export interface Scheduler {
-  /** Takes a validated request; throws `TritonError` when it is refused, which leaves the request untouched. */
+  /**
+   * Accepts a validated request. A refused request stays untouched.
+   * @throws TritonError if the request is refused.
+   */
   enqueue(request: PendingRequest): void;
-  /** Requests that wait and have not been handed to the instances. */
+  /** Number of waiting requests that have not been handed to the instances. */
   readonly queuedCount: number;
-  /** The same by priority level, for schedulers that have levels; only those at which requests wait. */
+  /** Waiting requests by priority level, for schedulers with levels; only levels that have requests. */
   readonly levels?: readonly LevelStatus[];
   /**
-   * Whether a request of this priority would be refused for want of room; without a priority, whether one of any
-   * priority would. Schedulers without a limit leave it out.
+   * True if a request of this priority would be refused because the queue is full; without a priority, if any request
+   * would be. Schedulers without a limit omit this method.
    */
   isFull?(priority?: number): boolean;
-  /** Refuses new requests from now on. Those that wait still run. */
+  /** Refuses new requests from now on. Waiting requests still run. */
   stop(): void;
-  /** Fails every request that waits. */
+  /** Fails every waiting request. */
   failQueued(error: TritonError): void;
 }

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { PendingRequest } from "../request/pending-request.js";
 
-/** The refusal of a scheduler that has been stopped. */
+/** The error of a request that arrives after the scheduler was stopped. */
 export function stoppedError(request: PendingRequest): TritonError {
   return new TritonError(
     "UNAVAILABLE",
@@ -10,7 +10,10 @@ export function stoppedError(request: PendingRequest): TritonError {
   );
 }
 
-/** True for a request that other work waits for: it is taken also when the server stops, so that the work can end. */
+/**
+ * True for a request that other work waits for. It is accepted even while the server stops, so that the work can
+ * finish.
+ */
 export function isPartOfWork(request: PendingRequest): boolean {
   return request.callers.length > 0;
 }

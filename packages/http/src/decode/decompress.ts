@@ -1,7 +1,7 @@
-import { UnpackFault } from "@tritonjs/core/frontend";
+import { type InferenceService, type RequestShare, UnpackFault } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { ClientGone } from "../exchange/body-buffer.js";
-import type { Exchange } from "../routes/route.js";
+import type { V2Request } from "../exchange/request.js";
 
 const FIXED_LENGTH = 10;
 const FLAGS_AT = 3;
@@ -19,8 +19,13 @@ export function requestEncoding(header: string | undefined): RequestEncoding | u
   return header === "gzip" || header === "deflate" ? header : undefined;
 }
 
-/** Parts of an exchange that unpacking uses. */
-export type CompressedExchange = Pick<Exchange, "service" | "request" | "memory">;
+/** A request whose body is decompressed. */
+export interface CompressedExchange {
+  readonly service: Pick<InferenceService, "requestMemory">;
+  readonly request: Pick<V2Request, "gone" | "onGone">;
+  /** Counts the body of the request until it is answered. */
+  readonly memory: RequestShare;
+}
 
 /**
  * Undoes the compression of a request body. Which of gzip and deflate it is, is read off the body itself, and what

@@ -4,7 +4,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { decodeOutputs, encodeOutputs } from "../encode-outputs.js";
 import type { ResponseCache } from "../response-cache.js";
 
-/** What is used of a client of Redis: one made with `createClient` of `redis` or `@redis/client`. */
+/** The required methods of a Redis client, which `createClient` of `redis` or `@redis/client` makes. */
 export interface RedisClient {
   withTypeMapping(mapping: Record<number, unknown>): {
     get(key: string): Promise<unknown>;
@@ -12,34 +12,34 @@ export interface RedisClient {
   };
 }
 
-/** What Redis calls a string of bytes: the byte before one in its protocol. */
+/** Type of a byte string: the first byte of one in Redis's protocol. */
 const BLOB_STRING = "$".charCodeAt(0);
 
 /** Options of `redisCache`. */
 export interface RedisCacheOptions {
   /** `redis://` or `rediss://` with user, password and database, or `unix://` with a path. @default "redis://localhost:6379" */
   readonly url?: string;
-  /** A connected client to use instead of one to `url`. It stays open: who made it closes it. */
+  /** A connected client to use instead of one to `url`. Its owner has to close it. */
   readonly client?: RedisClient;
   /**
-   * Goes before each key. The keys of two models of one name and version differ in nothing else: give deployments with
-   * other weights or code another prefix.
+   * Prefix of each key. The keys of two models of one name and version differ in nothing else, so deployments with
+   * other weights or code need another prefix.
    * @default "tritonjs:"
    */
   readonly keyPrefix?: string;
-  /** How long an entry is kept, in seconds; without it until Redis needs the room. @default none */
+  /** Lifetime of an entry in seconds; without it, entries are kept until eviction. @default none */
   readonly ttlSeconds?: number;
-  /** A lookup that takes longer is given up, and the request runs. @default 1000 */
+  /** Longest lookup in milliseconds; after it, the request runs. @default 1000 */
   readonly lookupTimeoutMs?: number;
 }
 
 /**
- * A response cache in Redis, shared by any number of processes. While Redis cannot be reached, requests run as if there were
- * no cache; the connection comes back by itself.
+ * A response cache in Redis, which any number of processes can share. While Redis cannot be reached, requests run as
+ * without a cache; the connection is restored automatically.
  *
- * Eviction is that of the server: give it `maxmemory` and `maxmemory-policy allkeys-lru`.
+ * The server does the eviction: set `maxmemory` and `maxmemory-policy allkeys-lru` there.
  *
- * @throws TritonError UNAVAILABLE when no client is given and `@redis/client` is not installed.
+ * @throws TritonError UNAVAILABLE if no client is given and `@redis/client` is not installed.
  * @example
  * ```ts
  * import { redisCache } from "@tritonjs/core/redis";
@@ -74,9 +74,9 @@ function addressOf(url: string | undefined): RedisClientOptions {
 
 function connect(url: string | undefined) {
   const { createClient } = load();
-  // Without a queue a command fails at once while there is no connection.
+  // Without an offline queue, a command fails at once while there is no connection.
   const client = createClient({ ...addressOf(url), disableOfflineQueue: true });
-  // Each request that could not be looked up counts as a failure: the connection need not say so as well.
+  // Each failed lookup is counted as a failure, so the connection's own error needs no report.
   client.on("error", () => {});
   client.connect().catch(() => {});
   return client;

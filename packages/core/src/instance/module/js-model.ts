@@ -5,32 +5,32 @@ import type { AutoCompleteConfig } from "../../config/complete/auto-complete-con
 
 import type { JsModelMetrics } from "./model-metrics.js";
 
-/** The server's log, as a model writes to it. */
+/** The server's log, for a model. */
 export interface JsModelLogger {
   error(message: string): void;
   warning(message: string): void;
   info(message: string): void;
-  /** @param level from 1; written when the server's verbose level is as high. @default 1 */
+  /** @param level from 1; the message is written if the server's verbose level is at least this. @default 1 */
   verbose(message: string, level?: number): void;
 }
 
-/** Brings models of the server's repository into service and takes them out of it, where they are loaded explicitly. */
+/** Loads and unloads models of the server's repository, for servers whose models are loaded explicitly. */
 export interface JsModelControl {
   /**
-   * @param given a configuration in JSON, and files by their paths, to be used instead of those in the repository
-   * @throws TritonError as `Triton.loadModel`
+   * @param given a configuration in JSON, and files by path, which replace those in the repository
+   * @throws TritonError like `Triton.loadModel`
    */
   loadModel(
     name: string,
     given?: { readonly config?: string; readonly files?: ReadonlyMap<string, Uint8Array> },
   ): Promise<void>;
-  /** @throws TritonError as `Triton.unloadModel` */
+  /** @throws TritonError like `Triton.unloadModel` */
   unloadModel(name: string, given?: { readonly unloadDependents?: boolean }): Promise<void>;
-  /** Whether a model can be called. @param version the latest by default */
+  /** True if a model can be called. @param version the latest by default */
   isModelReady(name: string, version?: number): Promise<boolean>;
 }
 
-/** What a model is told when an instance of it starts. */
+/** Arguments of `initialize`, when an instance starts. */
 export interface JsModelArgs {
   readonly modelName: string;
   readonly modelVersion: number;
@@ -40,7 +40,7 @@ export interface JsModelArgs {
   /** Position of the instance among those of the model. */
   readonly instanceIndex: number;
   readonly device: InstanceDevice;
-  /** Directory of the model in its repository; of the module, when it was bound. */
+  /** Directory of the model in its repository; directory of the module for a model that was bound. */
   readonly modelDirectory: string;
   readonly logger: JsModelLogger;
   readonly metrics: JsModelMetrics;
@@ -53,7 +53,7 @@ type AnySpecs = readonly TensorSpec[];
  * One instance of a JavaScript model. The class is the default export of its module, or its export `TritonJsModel`.
  *
  * @typeParam I inputs, for the types of `requests`
- * @typeParam O outputs, for the type of what is returned
+ * @typeParam O outputs, for the type of the results
  * @example
  * ```ts
  * export default class Scale implements JsModel {
@@ -73,13 +73,13 @@ type AnySpecs = readonly TensorSpec[];
  * ```
  */
 export interface JsModel<I extends AnySpecs = AnySpecs, O extends AnySpecs = AnySpecs> {
-  /** Called once, before the first request. What it throws is the reason why the model is not loaded. */
+  /** Called once, before the first request. If it throws, the model is not loaded, and the error is the reason. */
   initialize?(args: JsModelArgs): void | Promise<void>;
   /**
-   * Answers the requests of a batch: as many results in the same order, each the outputs by name, an `Error` for this
-   * request alone, or `RESCHEDULE`. A decoupled model yields such lists, or returns nothing and answers through each
-   * request's `responseSender`. What it throws fails all requests of the batch. May also be a field with a callback
-   * made by `batch`, `sample` or `stepwise`.
+   * Answers the requests of a batch. Returns a list with one result per request, in order: the outputs by name, an
+   * `Error` for this request alone, or `RESCHEDULE`. A decoupled model yields such lists, or returns nothing and
+   * answers through each request's `responseSender`. If it throws, all requests of the batch fail. May also be a field
+   * with a callback made by `batch`, `sample` or `stepwise`.
    */
   execute:
     | ((
@@ -87,13 +87,13 @@ export interface JsModel<I extends AnySpecs = AnySpecs, O extends AnySpecs = Any
         context: InferContext,
       ) => Answer<readonly (InferFuncResult<O> | undefined)[]> | Promise<void> | void)
     | AnyInferFunc;
-  /** Called once, after the last request, when the instance ends in order. */
+  /** Called once, after the last request, when the instance ends regularly. */
   finalize?(): void | Promise<void>;
 }
 
 /** The class of a JavaScript model. */
 export interface JsModelClass {
   new (): JsModel;
-  /** Completes the configuration of a model in a repository, before any instance is made. */
+  /** Completes the configuration of a model in a repository, before any instance is created. */
   autoCompleteConfig?(config: AutoCompleteConfig): void | Promise<void>;
 }

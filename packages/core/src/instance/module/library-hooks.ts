@@ -1,8 +1,6 @@
-/*
- * Hooks of Node's loader of modules. A module that does not find the library's packages gets those that run it.
- */
+/* Hooks of Node's module loader. A module that cannot resolve the library's packages gets those that these hooks belong to. */
 
-/** What the next hook, or Node itself, says about a specifier. */
+/** The next hook, or Node's own resolution of a specifier. */
 type NextResolve<R> = (specifier: string, context: { readonly parentURL?: string | undefined }) => R;
 
 interface ResolveContext {
@@ -11,7 +9,7 @@ interface ResolveContext {
 
 const LIBRARY = /^@tritonjs\/(core|protocol)(\/|$)/;
 
-/** For `register`: runs on a thread of its own. */
+/** Hook for `register`, which runs it on a thread of its own. */
 export async function resolve<R>(
   specifier: string,
   context: ResolveContext,
@@ -25,7 +23,7 @@ export async function resolve<R>(
   }
 }
 
-/** For `registerHooks`. */
+/** Hook for `registerHooks`. */
 export function resolveNow<R>(specifier: string, context: ResolveContext, next: NextResolve<R>): R {
   try {
     return next(specifier, context);
@@ -35,7 +33,7 @@ export function resolveNow<R>(specifier: string, context: ResolveContext, next: 
   }
 }
 
-/** A package finds itself by its own name, and its dependencies. */
+/** Context of this package, which can resolve itself by its own name, and its dependencies. */
 function ownContext(context: ResolveContext): ResolveContext {
   return { ...context, parentURL: import.meta.url };
 }

@@ -1,7 +1,7 @@
 import type { ModelControl } from "../backend.js";
 import type { JsModelControl } from "./js-model.js";
 
-/** What a model asks of the server's repository. */
+/** A model's request to the server's repository. */
 export type ControlAsk =
   | {
       readonly what: "load";
@@ -12,7 +12,7 @@ export type ControlAsk =
   | { readonly what: "unload"; readonly name: string; readonly unloadDependents?: boolean | undefined }
   | { readonly what: "ready"; readonly name: string; readonly version: string };
 
-/** A model's control of other models, over whatever takes its questions. */
+/** Creates a model's control of other models; `ask` receives its requests. */
 export function modelControl(ask: (ask: ControlAsk) => Promise<unknown>): JsModelControl {
   return {
     loadModel: async (name, { config, files } = {}) => {
@@ -26,7 +26,7 @@ export function modelControl(ask: (ask: ControlAsk) => Promise<unknown>): JsMode
   };
 }
 
-/** Does what a model asks for. @throws TritonError as `Triton.loadModel` and `Triton.unloadModel` */
+/** Executes a model's request. @throws TritonError like `Triton.loadModel` and `Triton.unloadModel` */
 export async function answerControl(control: ModelControl, ask: ControlAsk): Promise<boolean | undefined> {
   if (ask.what === "ready") return control.isReady(ask.name, ask.version);
   if (ask.what === "unload") await control.unload(ask.name, ask);

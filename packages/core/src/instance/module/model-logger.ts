@@ -5,11 +5,11 @@ import type { JsModelLogger } from "./js-model.js";
 export interface LogLine {
   readonly level: "error" | "warning" | "info" | "verbose";
   readonly message: string;
-  /** Of verbose lines. */
+  /** Level of a verbose line. */
   readonly verboseLevel?: number | undefined;
 }
 
-/** A model's logger over whatever takes its lines. */
+/** Creates a model's logger; `write` receives its lines. */
 export function modelLogger(write: (line: LogLine) => void): JsModelLogger {
   const at = (level: LogLine["level"]) => (message: string) => write({ level, message: String(message) });
   return {

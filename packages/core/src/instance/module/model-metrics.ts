@@ -1,9 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { MetricChange, MetricFamily } from "../../observe/metric-change.js";
 
-/** What a family of metrics is made with. */
+/** Options of a family of metrics. */
 export interface JsMetricOptions {
-  /** As Prometheus has it: `words_total`. */
+  /** Name in the form of Prometheus: `words_total`. */
   readonly name: string;
   readonly help: string;
   /** @default none */
@@ -14,8 +14,8 @@ export interface JsMetricOptions {
 export type JsMetricLabels = Readonly<Record<string, string>>;
 
 /**
- * Metrics of a model's own, on the metrics page of the server. Families of one name are one, whichever instances and
- * models change them.
+ * A model's own metrics, on the metrics page of the server. Families of the same name are shared by all instances and
+ * models.
  *
  * @example
  * ```ts
@@ -28,9 +28,9 @@ export type JsMetricLabels = Readonly<Record<string, string>>;
  * ```
  */
 export interface JsModelMetrics {
-  /** Goes up only. */
+  /** Can only increase. */
   counter(options: JsMetricOptions): { inc(value?: number, labels?: JsMetricLabels): void };
-  /** Goes up and down; with `set`, the instance that sets it last decides. */
+  /** Can increase and decrease; with `set`, the last value of any instance counts. */
   gauge(options: JsMetricOptions): {
     inc(value?: number, labels?: JsMetricLabels): void;
     set(value: number, labels?: JsMetricLabels): void;
@@ -41,7 +41,7 @@ export interface JsModelMetrics {
   };
 }
 
-/** Metrics whose changes are handed to `send`, many at a time: at the end of the turn in which they were made. */
+/** Creates metrics whose changes are passed to `send` in one call, at the end of the turn in which they were made. */
 export function modelMetrics(send: (changes: readonly MetricChange[]) => void): JsModelMetrics {
   let pending: MetricChange[] = [];
   const flush = () => {

@@ -2,27 +2,28 @@ import { TritonError } from "@tritonjs/protocol";
 import type { AnyInferFunc } from "../../callable/infer-func.js";
 import type { JsModel, JsModelArgs, JsModelClass } from "./js-model.js";
 
-/** What a module has to offer: how an instance of its model is made, and how a configuration is completed. */
+/** Content of a module: how to create an instance of its model, and how to complete a configuration. */
 export interface JsModule {
-  /** A new instance, which `initialize` has not been called of yet. */
+  /** Creates an instance; `initialize` has not been called yet. */
   create(): JsModel;
-  /** The callback, where it can be told without making an instance. */
+  /** The callback, if it is known without creating an instance. */
   readonly callback: AnyInferFunc | undefined;
   readonly autoCompleteConfig: JsModelClass["autoCompleteConfig"];
 }
 
-/** What a module that exports a callback may export beside it. */
+/** Exports that a module may have besides its callback. */
 interface CallbackExports extends Pick<JsModelClass, "autoCompleteConfig"> {
   initialize?(args: JsModelArgs): void | Promise<void>;
   finalize?(): void | Promise<void>;
 }
 
 /**
- * Imports a user's module: a class (`TritonJsModel`, or the default export), or a callback as default, beside which
- * `initialize`, `finalize` and `autoCompleteConfig` may stand.
+ * Imports a user's module. It exports a class (`TritonJsModel`, or the default export), or a callback as default, with
+ * optional exports `initialize`, `finalize` and `autoCompleteConfig`.
  *
  * @param module URL of the module
- * @throws TritonError INVALID_ARG for a module that exports something else, INTERNAL for one that cannot be imported, what it throws itself
+ * @throws TritonError INVALID_ARG for a module with other exports, INTERNAL if it cannot be imported; errors that the
+ * module itself throws
  */
 export async function readModule(module: string, modelName: string): Promise<JsModule> {
   const exported = await importModule(module, modelName);
@@ -59,25 +60,25 @@ function ofClass(Model: JsModelClass): JsModule {
 async function importModule(module: string, modelName: string): Promise<Record<string, unknown>> {
   try {
     const exported: Record<string, unknown> = await import(module);
-    // CommonJS: what is exported is the default.
+    // CommonJS: the exports are in the default export.
     const inner = exported.default as Record<string, unknown> | undefined;
     const isNested = typeof inner === "object" && inner !== null;
     return isNested && ("TritonJsModel" in inner || "default" in inner) ? { ...inner } : exported;
   } catch (error) {
-    // What the module itself throws says enough; what Node says does not always name the module.
+    // An error of the module itself is clear enough; an error of Node does not always name the module.
     if (!isOfNode(error)) throw error;
     const text = `model '${modelName}': cannot import the module ${module}: ${whyNot(error, module)}`;
     throw new TritonError("INTERNAL", text, { cause: error });
   }
 }
 
-/** True for what the loader of modules throws, as opposed to a module. */
+/** True for errors of the module loader, as opposed to errors of the module. */
 function isOfNode(error: unknown): boolean {
   const { code } = (error ?? {}) as NodeJS.ErrnoException;
   return error instanceof SyntaxError || (typeof code === "string" && code.startsWith("ERR_"));
 }
 
-/** What Node says; for a syntax error also where it is. */
+/** Node's message; for a syntax error also its position. */
 function whyNot(error: unknown, module: string): string {
   const { message } = TritonError.from(error);
   if (
@@ -91,7 +92,7 @@ function whyNot(error: unknown, module: string): string {
   return place === null ? `SyntaxError: ${message}` : `SyntaxError on line ${place[1]}: ${message}`;
 }
 
-/** Classes have no style of their own: `execute` of an instance does. */
+/** True for a class. Classes have no calling style of their own: `execute` of an instance does. */
 function isClass(value: unknown): boolean {
   const { prototype } = value as { prototype?: Partial<JsModel> };
   return typeof prototype?.execute === "function" || /^class\b/.test(Function.prototype.toString.call(value));

@@ -4,14 +4,14 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { resolveNow } from "./library-hooks.js";
 
-/** What newer versions of Node have beside `register`. */
+/** Synchronous hooks, which newer versions of Node have besides `register`. */
 interface SynchronousHooks {
   registerHooks?(hooks: { readonly resolve: typeof resolveNow }): void;
 }
 
 /**
- * Lets a module without `@tritonjs/core` in a `node_modules` above it import the one that runs it, and the
- * `@tritonjs/protocol` of that one. For the library's own threads and processes: it applies to all of their modules.
+ * Lets a module without `@tritonjs/core` in a `node_modules` above it import the running copy, and that copy's
+ * `@tritonjs/protocol`. For the library's own threads and processes, because it affects all their modules.
  *
  * @param module URL of the module
  */
@@ -22,7 +22,7 @@ export function resolveLibrary(module: string): void {
   else nodeModule.register?.(new URL("./library-hooks.js", import.meta.url));
 }
 
-/** As Node looks for packages of modules; `require` looks into NODE_PATH too. */
+/** Searches like Node does for packages of ES modules; `require` would also search NODE_PATH. */
 function finds(module: string): boolean {
   if (!module.startsWith("file:")) return true;
   for (let path = fileURLToPath(module); path !== dirname(path); path = dirname(path)) {

@@ -7,7 +7,7 @@ import type { ModuleHost } from "../import-callable.js";
 import { answerControl } from "./model-control.js";
 import { writeLine } from "./model-logger.js";
 
-/** Takes what a model says for the log and the metrics of the server, and what it asks of its repository. */
+/** Connects a model to the server's log, metrics and repository. */
 export function serverHost(
   modelName: string,
   log: Log,

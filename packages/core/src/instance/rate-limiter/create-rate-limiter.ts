@@ -4,10 +4,10 @@ import { RateLimiter } from "./rate-limiter.js";
 import type { RateLimitResource } from "./resource-pools.js";
 
 /**
- * The rate limiter that the options ask for; undefined when it is off.
+ * Creates the rate limiter that the options ask for; undefined if it is off.
  *
- * @param log gets the pieces of each resource whenever they change, at verbose level 1
- * @throws TritonError INVALID_ARG for options that mean nothing
+ * @param log receives the amounts of all resources whenever they change, at verbose level 1
+ * @throws TritonError INVALID_ARG for invalid options
  */
 export function createRateLimiter(
   mode: "execution_count" | "off" = "off",

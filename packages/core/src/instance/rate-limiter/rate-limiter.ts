@@ -1,19 +1,19 @@
 import type { PlannedInstance } from "../../config/placement/instances.js";
 import { demandOf, type RateLimitResource, ResourcePools } from "./resource-pools.js";
 
-/** An instance as the rate limiter knows it. */
+/** An instance in the rate limiter. */
 export interface RateLimitedInstance {
   readonly demand: ReturnType<typeof demandOf>;
   readonly priority: number;
-  /** Executions so far, of which loading it is the first, as in Triton. */
+  /** Number of executions so far. Loading counts as the first, as in Triton. */
   executions: number;
   /** Called when the instance may run. */
   granted: () => void;
 }
 
 /**
- * Triton's rate limiter: instances of all models that want to run stand in one line, and run when the resources that
- * they need are free.
+ * Triton's rate limiter. Instances of all models that want to run wait in one queue, and run when their resources are
+ * free.
  *
  * ```
  * a payload waits, an instance is idle --> [staged instances] --least executions * priority, if its resources are free--> runs
@@ -21,25 +21,25 @@ export interface RateLimitedInstance {
  *                                                  +------------------------- a payload waits -----------------------------+
  * ```
  *
- * Only the first of the line is looked at, once for each instance that joins it or is done: one that needs much is not
- * overtaken by those that need little.
+ * Only the first of the queue is examined, each time an instance is staged or finishes. So an instance that needs many
+ * resources is not overtaken by instances that need few.
  */
 export class RateLimiter {
   readonly #pools: ResourcePools;
   readonly #staged: RateLimitedInstance[] = [];
 
   /**
-   * @param resources pieces of each resource; without any, as many as the neediest instance takes
-   * @param onLimits is told how many pieces there are, whenever instances have come or gone
+   * @param resources amount of each resource; by default, the largest amount that any instance needs
+   * @param onLimits called with the amounts whenever instances are added or removed
    */
   constructor(resources: readonly RateLimitResource[] = [], onLimits?: (text: string) => void) {
     this.#pools = new ResourcePools(resources, onLimits);
   }
 
   /**
-   * Takes an instance in.
+   * Registers an instance.
    *
-   * @throws TritonError INVALID_ARG when its resources do not exist
+   * @throws TritonError INVALID_ARG if its resources do not exist
    */
   register(planned: PlannedInstance): RateLimitedInstance {
     const demand = demandOf(planned);
@@ -48,28 +48,29 @@ export class RateLimiter {
     return { demand, priority, executions: 1, granted: () => {} };
   }
 
-  /** The instance is gone. */
+  /** Removes an instance. */
   unregister(instance: RateLimitedInstance): void {
     this.unstage(instance);
     this.#pools.remove(instance.demand);
   }
 
-  /** An idle instance wants to run; it may be granted within this call. */
+  /** Puts an idle instance into the queue; it may be granted within this call. */
   stage(instance: RateLimitedInstance): void {
     this.#staged.push(instance);
     this.#grantFirst();
   }
 
-  /** The instance does not want to run any more. */
+  /** Removes an instance from the queue. */
   unstage(instance: RateLimitedInstance): void {
     const at = this.#staged.indexOf(instance);
     if (at >= 0) this.#staged.splice(at, 1);
   }
 
   /**
-   * The instance is done. `restage` stages it again when there is more for it to do, before others get what it had.
+   * Releases the resources of an instance that has finished. `restage` stages it again if there is more work, before
+   * others get the resources.
    *
-   * @param ran false when there was nothing to run after all
+   * @param ran false if there was no payload left to run
    */
   release(instance: RateLimitedInstance, restage: () => void, ran = true): void {
     if (ran) instance.executions++;
@@ -78,7 +79,7 @@ export class RateLimiter {
     this.#grantFirst();
   }
 
-  /** The instance whose turn it is: the one that ran least for its priority, and of several the first. */
+  /** The instance whose turn it is: the one with the fewest executions for its priority; the first of equal ones. */
   static first<T extends { readonly lease?: RateLimitedInstance | undefined }>(
     instances: readonly T[],
   ): T | undefined {

@@ -1,23 +1,23 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { PlannedInstance } from "../../config/placement/instances.js";
 
-/** One resource of which there is a fixed number of pieces. */
+/** One resource with a fixed amount of units. */
 export interface RateLimitResource {
   readonly name: string;
   readonly count: number;
-  /** The device whose resource it is, or "global". @default each device has as many */
+  /** Device of the resource, or "global". @default the same amount for each device */
   readonly device?: number | "global";
 }
 
-/** The device of resources that all devices share. */
+/** Device name of resources that all devices share. */
 const GLOBAL = "global";
 
 type Device = number | typeof GLOBAL;
 
-/** Pieces by resource by device. */
+/** Amounts by device, then by resource. */
 type Pieces = ReadonlyMap<Device, ReadonlyMap<string, number>>;
 
-/** What an instance needs while it runs. Instances on the CPU use the resources of device 0, as in Triton. */
+/** Resources that an instance needs while it runs. Instances on the CPU use the resources of device 0, as in Triton. */
 export function demandOf({ deviceId, group }: PlannedInstance): Pieces {
   const demand = new Map<Device, Map<string, number>>();
   for (const { name, count, global } of group.rateLimiter?.resources ?? []) {
@@ -28,8 +28,8 @@ export function demandOf({ deviceId, group }: PlannedInstance): Pieces {
 }
 
 /**
- * The resources that instances share. There are as many pieces as the neediest instance takes, or as many as were
- * given; then what was not given does not exist.
+ * The resources that instances share. By default, the amount of each is the largest that any instance needs. If amounts
+ * are given, only the given resources exist.
  */
 export class ResourcePools {
   readonly #given: readonly RateLimitResource[];
@@ -37,7 +37,7 @@ export class ResourcePools {
   readonly #taken = new Map<Device, Map<string, number>>();
   #limits: Pieces = new Map();
 
-  /** @param onLimits is told how many pieces there are, in Triton's words, whenever demands have come or gone */
+  /** @param onLimits called with the amounts, in Triton's words, whenever demands are added or removed */
   constructor(
     given: readonly RateLimitResource[] = [],
     private readonly onLimits: (text: string) => void = () => {},
@@ -46,9 +46,9 @@ export class ResourcePools {
   }
 
   /**
-   * Takes in what an instance will need.
+   * Adds the demand of an instance.
    *
-   * @throws TritonError INVALID_ARG when it could never run, and when a resource is global and a device's at once
+   * @throws TritonError INVALID_ARG if it can never be met, or a resource is both global and of a device
    */
   add(demand: Pieces): void {
     this.#demands.add(demand);
@@ -60,13 +60,13 @@ export class ResourcePools {
     }
   }
 
-  /** The instance is gone. */
+  /** Removes the demand of an instance. */
   remove(demand: Pieces): void {
     this.#demands.delete(demand);
     this.#update();
   }
 
-  /** Takes all pieces of a demand, or none. */
+  /** Takes all resources of a demand, or none. */
   allocate(demand: Pieces): boolean {
     for (const [device, resources] of demand) {
       for (const [name, count] of resources) {
@@ -78,7 +78,7 @@ export class ResourcePools {
     return true;
   }
 
-  /** Gives the pieces of a demand back. */
+  /** Returns the resources of a demand. */
   release(demand: Pieces): void {
     this.#change(demand, -1);
   }
@@ -123,7 +123,7 @@ export class ResourcePools {
       for (const [name, needed] of resources) {
         const counts = this.#given
           .filter((one) => one.name === name)
-          // A global resource takes what was given under its name for whatever device.
+          // A global resource has the amount given under its name, for any device.
           .filter((one) => device === GLOBAL || one.device === undefined || one.device === device)
           .map((one) => one.count);
         const count = Math.max(0, ...counts);
@@ -141,7 +141,7 @@ export class ResourcePools {
   }
 }
 
-/** The pieces of each resource, as Triton writes them to its log. */
+/** Text of the amounts of all resources, as in Triton's log. */
 function limitsText(limits: Pieces): string {
   const lines = ["Max Resource Map===>"];
   for (const [device, resources] of [...limits].sort(([a], [b]) => place(a) - place(b))) {
@@ -152,7 +152,7 @@ function limitsText(limits: Pieces): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Global resources come before those of devices. */
+/** Sort order: global resources come before those of devices. */
 function place(device: Device): number {
   return device === GLOBAL ? Number.NEGATIVE_INFINITY : device;
 }

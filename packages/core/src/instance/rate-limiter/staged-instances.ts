@@ -1,18 +1,18 @@
 import type { ModelInstance } from "../model-instance.js";
 import { RateLimiter } from "./rate-limiter.js";
 
-/** The instances of one model that stand in the rate limiter's line: one for each payload that waits. */
+/** The instances of one model in the rate limiter's queue: one for each waiting payload. */
 export class StagedInstances {
   readonly #staged = new Set<ModelInstance>();
 
-  /** @param run has an instance take a payload; false when there was none any more */
+  /** @param run runs a payload on an instance; returns false if there was none left */
   constructor(
     private readonly limiter: RateLimiter,
     private readonly waiting: () => number,
     private readonly run: (instance: ModelInstance) => boolean,
   ) {}
 
-  /** Puts an idle instance into the line for each payload that none stands there for. */
+  /** Stages idle instances until there is one for each waiting payload. */
   stage(serving: readonly ModelInstance[]): void {
     while (this.#staged.size < this.waiting()) {
       const free = serving.filter((one) => one.room > 0 && !this.#staged.has(one));
@@ -28,7 +28,7 @@ export class StagedInstances {
     }
   }
 
-  /** Takes an instance out of the line. */
+  /** Removes an instance from the queue. */
   unstage(instance: ModelInstance): void {
     if (this.#staged.delete(instance) && instance.lease !== undefined) this.limiter.unstage(instance.lease);
   }

@@ -6,7 +6,7 @@ import { StepLoop } from "./step-loop.js";
 /** One loop for each callback of an instance. */
 const loops = new WeakMap<Callable, StepLoop>();
 
-/** Hands the requests of an execution to the loop of a stepwise callback, which answers them from then on. */
+/** Passes the requests of an execution to the loop of a stepwise callback, which answers them from then on. */
 export function runStepwise(callable: Callable, execution: CallbackExecution): void {
   let loop = loops.get(callable);
   if (loop === undefined) {

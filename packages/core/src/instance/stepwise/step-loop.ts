@@ -14,20 +14,20 @@ interface Active {
   readonly execution: CallbackExecution;
   readonly index: number;
   readonly state: unknown;
-  /** Its client has to catch up first. */
+  /** True while its client has to catch up. */
   blocked: boolean;
 }
 
 /**
- * The loop of continuous batching: one step after the other for all requests that are active.
+ * The loop of continuous batching: one step after the other for all active requests.
  *
  * ```
  * add --start--> active --step--> active --step--> ... done, failed or given up: leaves
  *                   ^ new requests                       blocked: left out until its client has caught up
  * ```
  *
- * The event loop has its turn between two steps: that is when requests come, and when clients leave. While nothing is
- * active, or all of it is blocked, the loop stands still.
+ * The event loop has its turn between two steps, in which requests arrive and clients leave. While no request is
+ * active, or all are blocked, the loop pauses.
  */
 export class StepLoop {
   readonly #active = new Set<Active>();
@@ -42,7 +42,7 @@ export class StepLoop {
     this.#checker = new OutputChecker({ ...info.modelConfig, maxBatchSize: 0 });
   }
 
-  /** Takes in the requests of an execution. They are answered through it. */
+  /** Adds the requests of an execution, which are answered through it. */
   add(execution: CallbackExecution): void {
     for (let i = 0; i < execution.requests.length; i++) void this.#start(execution, i);
   }

@@ -9,17 +9,17 @@ import type {
 } from "../executor.js";
 
 /**
- * Lets requests join those that are at work in an instance: takes as many batches at a time as the model's batch has
- * rows, hands them on one by one, and is done with each when all of its requests are over.
+ * Lets requests join those that an instance already runs. It takes as many batches at a time as the model's batch has
+ * rows, and passes them on one by one. A batch is done when all its requests are over.
  *
- * The executor inside runs the loop, on this thread or elsewhere: its `execute` comes back as soon as the loop has the
+ * The inner executor runs the loop, on this thread or elsewhere: its `execute` returns as soon as the loop has the
  * requests.
  */
 export class StepwiseExecutor implements Executor {
   readonly #inner: Executor;
   #handingOver: Promise<unknown> = Promise.resolve();
 
-  /** @param capacity requests at a time */
+  /** @param capacity number of requests at a time */
   constructor(
     inner: Executor,
     readonly capacity: number,
@@ -65,12 +65,12 @@ export class StepwiseExecutor implements Executor {
   }
 }
 
-/** An execution that tells when all of its requests are over. */
+/** An execution that reports when all of its requests are over. */
 class WatchedExecution implements Execution {
   readonly requests: readonly ExecutableRequest[];
   readonly decoupled = true;
   #tell: (() => void) | undefined;
-  /** Of the executor inside. */
+  /** Watcher of the inner executor. */
   #watcher: ExecutionWatcher | undefined;
 
   constructor(private readonly execution: Execution) {
@@ -83,7 +83,7 @@ class WatchedExecution implements Execution {
     });
   }
 
-  /** Resolves when no request is open any more. Called once. */
+  /** Resolves when no request is open any more. Must be called only once. */
   over(): Promise<void> {
     return new Promise((resolve) => {
       this.#tell = () => {

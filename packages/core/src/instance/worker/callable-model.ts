@@ -13,7 +13,7 @@ import { type SignalSource, withSignal } from "../signal-source.js";
 import { SequencesOfSlots } from "./slot-sequences.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./worker-model.js";
 
-/** Entry of workers that run a user's module. */
+/** Entry point of workers that run a user's module. */
 export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
   const options = data as ModuleOptions;
   resolveLibrary(options.module);
@@ -60,7 +60,7 @@ async function execute(
   return undefined;
 }
 
-/** Where a request of a worker comes from: nothing of its asynchronous context crosses threads. */
+/** Source of a worker's request: no asynchronous context crosses threads. */
 class RequestInWorker implements SignalSource, RequestScope {
   readonly #request: SignalSource;
 
@@ -79,13 +79,13 @@ class RequestInWorker implements SignalSource, RequestScope {
 
 let layout: BatchLayout | undefined;
 
-/** The same for all batches of the worker's model. */
+/** The layout of batches, created once for the worker's model. */
 function layoutOf({ info }: Callable, padding: PaddingRules | undefined): BatchLayout {
   layout ??= new BatchLayout(info.modelConfig, padding);
   return layout;
 }
 
-/** Made when a callback first asks for it. */
+/** Signal of the whole batch, created on first use by a callback. */
 class SignalOfAll {
   readonly #requests: readonly { readonly signal: AbortSignal }[];
 
@@ -98,7 +98,7 @@ class SignalOfAll {
   }
 }
 
-/** Aborted when all of the signals are. */
+/** A signal that aborts when all of these have aborted. */
 function allAborted(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController();
   const check = () => {

@@ -2,56 +2,55 @@ import type { InstanceLimits } from "../../config/options/instance-hosting.js";
 import type { FromWorker, ToWorker } from "./messages.js";
 
 /*
- * A worker is a thread or a process that runs a model. Both speak the same messages; a channel is all that they
- * differ in.
+ * A worker is a thread or a process that runs a model. Both speak the same messages, and differ only in their channel.
  */
 
-/** The line to a worker. Messages come in the order in which they were sent. */
+/** The connection to a worker. Messages arrive in the order in which they were sent. */
 export interface Channel {
-  /** What there is to say about the place: the number of the process. */
+  /** Properties of the place: the id of the process. */
   readonly details: Readonly<Record<string, string>>;
-  /** Hears from the worker from now on. */
+  /** Listener for all further messages. */
   listener: ChannelListener;
   /**
-   * Sends a message; a worker that is gone does not get it. The buffers in `transfer` go along without a copy where
-   * they can.
+   * Sends a message; a worker that has ended does not get it. The buffers in `transfer` are moved without a copy if
+   * possible.
    *
-   * @throws for what cannot be cloned
+   * @throws for values that cannot be cloned
    */
   post(message: ToWorker, transfer: ArrayBuffer[]): void;
-  /** Has the worker close its model when it is done with all that it has; it ends then, or is kept for another model. */
+  /** Lets the worker finish its batches and close its model. It then ends, or is kept for another model. */
   finish(): void;
   /**
-   * Has a worker end that is idle.
+   * Ends an idle worker.
    *
-   * @param closeWithinMs how long it may take to close its model before; undefined for one that has nothing to close
+   * @param closeWithinMs time limit for closing its model first; undefined if there is nothing to close
    */
   end(closeWithinMs: number | undefined): void;
-  /** Gives a process this priority; a thread has that of its process. */
+  /** Sets this priority for a process; a thread has the priority of its process. */
   lowerPriority(nice: number): void;
-  /** Ends the worker at once, whatever it does. */
+  /** Ends the worker at once, even while it runs a batch. */
   kill(): void;
 }
 
-/** Hears from a worker. */
+/** Receives the messages of a worker. */
 export interface ChannelListener {
   message(message: FromWorker): void;
-  /** The worker is gone, or has another model; nothing comes after this. `fault` is what it died of, where that is known. */
+  /** The worker has ended, or has another model; this is the last call. `fault` is the cause of its death, if known. */
   gone(how: string, fault: unknown): void;
 }
 
-/** What a worker is started for. */
+/** Settings for the start of a worker. */
 export interface WorkerLimits extends InstanceLimits {
-  /** Whether it may have had other models before, and have others afterwards. */
+  /** True if it may have had other models before, and may get others afterwards. */
   readonly reusable: boolean;
 }
 
-/** Starts a worker, or takes one that is there. It waits for what to open or load. */
+/** Starts a worker, or takes a spare one. It waits for a message to open or load a model. */
 export type OpenChannel = (limits: WorkerLimits, listener: ChannelListener) => Channel;
 
-/** The worker's end of the line. */
+/** The worker's end of the channel. */
 export interface WorkerPort {
-  /** @throws for what cannot be cloned */
+  /** @throws for values that cannot be cloned */
   post(message: FromWorker, transfer: ArrayBuffer[]): void;
   onMessage(listener: (message: ToWorker) => void): void;
   /** Lets the worker end. */

@@ -1,9 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
 import { keyList } from "../../config/schema/key-list.js";
 import { type FromWorker, packError, type ToWorker } from "./messages.js";
-import type { WorkerContext } from "./worker-program.js";
+import type { WorkerContext } from "./worker-context.js";
 
-/** What a model says that is no answer: warnings, lines for the log, changes of metrics, what it wants of the server. */
+/** Messages of a model besides its answers: warnings, lines for the log, changes of metrics, requests to the server. */
 export type HostMessage = Extract<FromWorker, { type: "warning" | "log" | "metrics" | "ask" }>;
 
 const KINDS: ReadonlySet<FromWorker["type"]> = new Set(
@@ -14,7 +14,7 @@ export function isHostMessage(message: FromWorker): message is HostMessage {
   return KINDS.has(message.type);
 }
 
-/** Passes on what a model says beside its answers. */
+/** Forwards the messages of a model besides its answers. */
 export function tellHost(
   message: HostMessage,
   { info, warn, host }: WorkerContext,

@@ -19,11 +19,11 @@ import type { ControlAsk } from "../module/model-control.js";
 import type { LogLine } from "../module/model-logger.js";
 
 /*
- * What travels between the main thread and a worker, which is a thread or a process: one message a batch each way,
- * tensors as their bytes, whose buffers are transferred to a thread and not copied.
+ * Messages between the main thread and a worker, which is a thread or a process. There is one message per batch in each
+ * direction. Tensors are sent as bytes; their buffers are transferred to a thread without a copy.
  */
 
-/** A tensor on its way. */
+/** A tensor in a message. */
 export interface WireTensor {
   readonly name: string;
   readonly datatype: DataType;
@@ -31,64 +31,64 @@ export interface WireTensor {
   readonly bytes: Uint8Array;
 }
 
-/** An error on its way. */
+/** An error in a message. */
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly reason: ErrorReason;
 }
 
-/** The inputs of a batch on their way. */
+/** The inputs of a batch in a message. */
 export interface WireInputs {
-  /** Joined. */
+  /** The joined inputs. */
   readonly inputs: readonly WireTensor[];
-  /** True when they are not joined by rows: the batch cannot be divided again. */
+  /** True if they are not joined by rows, so that the batch cannot be divided again. */
   readonly indivisible?: boolean;
-  /** Instead of `inputs`, those of each request, to be joined by the worker. */
+  /** Inputs of each request, instead of `inputs`, which the worker joins. */
   readonly parts?: readonly (readonly WireTensor[])[];
-  /** How they are padded when they are joined. */
+  /** Padding rules for joining them. */
   readonly padding?: PaddingRules | undefined;
 }
 
-/** Outputs on their way, with the parameters that go with them. */
+/** Outputs in a message, with their parameters. */
 export interface WireOutputs {
   readonly tensors: readonly WireTensor[];
   readonly parameters?: ResponseParameters;
 }
 
-/** What became of one request; "again" when the model wants to see it once more. */
+/** Result of one request; "again" if the model rescheduled it. */
 export type WireResult = WireOutputs | WireError | "again";
 
-/** What a worker is told of the instance that it runs. */
+/** Description of the instance for its worker. */
 export interface WorkerInit {
   /** Module that exports `load(data, info)`. */
   readonly entry: string;
   readonly data: unknown;
   readonly info: InstanceInfo;
-  /** Whether to tell after each batch how much memory is in use. */
+  /** True if the worker reports its memory in use after each batch. */
   readonly reportMemory: boolean;
 }
 
 export type ToWorker =
-  /** Load what a program needs for any model. */
+  /** Load everything that a program needs for any model. */
   | { readonly type: "prepare"; readonly entry: string }
   /** Open a model for its description; `load` follows when an instance takes it over. */
   | { readonly type: "open"; readonly entry: string; readonly data: unknown }
   | { readonly type: "load"; readonly init: WorkerInit }
   | (WireInputs & {
       readonly type: "execute";
-      /** Number of the batch: responses of a decoupled model may come after the next one has begun. */
+      /** Number of the batch: responses of a decoupled model may come after the next batch has begun. */
       readonly batch: number;
       /** Rows of each request. */
       readonly rows: readonly number[];
-      /** What is known of them, for a program that asks; it hears of their cancellation too. */
+      /** Properties of the requests, for a program that needs them; it also gets their cancellations. */
       readonly requests?: readonly RequestInfo[];
     })
-  /** The request at `index` of a batch was given up. */
+  /** The request at `index` of a batch was cancelled. */
   | { readonly type: "cancel"; readonly batch: number; readonly index: number }
-  /** One more response of the request at `index` has been taken by its consumer. */
+  /** The consumer of the request at `index` has taken one more response. */
   | { readonly type: "taken"; readonly batch: number; readonly index: number }
-  /** The next answer to a call of the worker; neither outputs nor error after the last. */
+  /** The next answer to a call of the worker; without outputs and error, it was the last. */
   | {
       readonly type: "answer";
       readonly call: number;
@@ -96,25 +96,25 @@ export type ToWorker =
       readonly parameters?: Parameters;
       readonly error?: WireError;
     }
-  /** The answer to what the model asked of the server. */
+  /** The answer to a model's request to the server. */
   | {
       readonly type: "answered";
       readonly number: number;
       readonly value?: boolean | undefined;
       readonly error?: WireError;
     }
-  /** Close the model. `keep`: stay, for another one. */
+  /** Close the model. `keep`: stay for another one. */
   | { readonly type: "stop"; readonly keep?: boolean };
 
 export type FromWorker =
-  /** The model is open; what it says of itself. */
+  /** The model is open; contains its description. */
   | { readonly type: "opened"; readonly description: unknown }
   /** The model is closed, and the worker can take another one. */
   | { readonly type: "free" }
   | {
       readonly type: "ready";
       readonly details: Readonly<Record<string, string>>;
-      /** Whether the model has something to do before the worker ends. */
+      /** True if the model needs to be closed before the worker ends. */
       readonly closes: boolean;
     }
   | { readonly type: "warning"; readonly message: string }
@@ -122,12 +122,12 @@ export type FromWorker =
   | { readonly type: "log"; readonly line: LogLine }
   /** The model changes metrics of its own. */
   | { readonly type: "metrics"; readonly changes: readonly MetricChange[] }
-  /** The model asks something of the server's repository. */
+  /** The model requests something of the server's repository. */
   | { readonly type: "ask"; readonly number: number; readonly ask: ControlAsk }
-  /** Memory in use, told before the answer to a batch. */
+  /** Memory in use, sent before the answer to a batch. */
   | { readonly type: "memory"; readonly bytes: number }
   | { readonly type: "failed"; readonly error: WireError }
-  /** Outputs of the whole batch, to be split. */
+  /** Outputs of the whole batch, which have to be split. */
   | { readonly type: "merged"; readonly outputs: WireOutputs }
   /** Outputs or an error for each request. */
   | { readonly type: "separate"; readonly results: readonly WireResult[] }
@@ -146,9 +146,9 @@ export type FromWorker =
     }
   /** The worker wants the next answer to a call. */
   | { readonly type: "next"; readonly call: number }
-  /** The worker wants no more of a call. */
+  /** The worker wants no more answers to a call. */
   | { readonly type: "end"; readonly call: number }
-  /** A response of a decoupled model; neither outputs nor error for the end without one. */
+  /** A response of a decoupled model; without outputs and error, the end of the request. */
   | {
       readonly type: "response";
       readonly batch: number;
@@ -156,11 +156,11 @@ export type FromWorker =
       readonly final: boolean;
       readonly outputs?: WireOutputs;
       readonly error?: WireError;
-      /** The model wants to see the request again. */
+      /** True if the model rescheduled the request. */
       readonly again?: boolean;
     };
 
-/** Packs tensors; `transfer` receives the buffers that may go along. */
+/** Packs tensors; `transfer` receives the buffers that may be transferred. */
 export function packTensors(
   tensors: ReadonlyMap<string, Tensor>,
   transfer: ArrayBuffer[],
@@ -180,7 +180,7 @@ export function unpackTensors(tensors: readonly WireTensor[]): Map<string, Tenso
   );
 }
 
-/** Packs outputs as {@link packTensors} does. */
+/** Packs outputs like {@link packTensors}. */
 export function packOutputs(
   outputs: ReadonlyMap<string, Tensor>,
   transfer: ArrayBuffer[],

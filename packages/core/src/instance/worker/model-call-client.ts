@@ -13,15 +13,15 @@ import { packValues } from "./wire-values.js";
 
 type Answer = Extract<ToWorker, { type: "answer" }>;
 
-/** The worker's side of calls to other models: they are made by the main thread. */
+/** The worker's side of calls to other models, which the main thread makes. */
 export class CallsToModels {
   #next = 0;
-  /** Who waits for the next answer to a call. */
+  /** Callbacks for the next answer to each call. */
   readonly #waiting = new Map<number, (answer: Answer) => void>();
 
   constructor(private readonly post: (message: FromWorker, transfer: ArrayBuffer[]) => void) {}
 
-  /** @param batch on whose behalf the models are called */
+  /** @param batch batch on whose behalf the models are called */
   of(batch: number): ModelCaller {
     return {
       infer: async <R>(modelName: string, inputs: CallInputs, options: ContextCallOptions = {}) => {

@@ -2,7 +2,7 @@ import type { TritonError } from "@tritonjs/protocol";
 import type { Execution } from "../executor.js";
 import { type FromWorker, unpackError, unpackOutputs } from "./messages.js";
 
-/** Batches of a decoupled model that a worker is still answering, on the main thread's side. */
+/** The main thread's side of the batches of a decoupled model that a worker is still answering. */
 export class OpenStreams {
   readonly #executions = new Map<number, Execution>();
   #emptyWaiters: (() => void)[] = [];
@@ -15,7 +15,7 @@ export class OpenStreams {
     return this.#executions.get(batch);
   }
 
-  /** Passes a response on; `taken` is called once its consumer can take another. */
+  /** Delivers a response; `taken` is called once its consumer can take another. */
   respond(message: Extract<FromWorker, { type: "response" }>, taken: () => void): void {
     const { batch, index, final, outputs, error, again } = message;
     const execution = this.#executions.get(batch);
@@ -33,7 +33,7 @@ export class OpenStreams {
     else void wait.then(taken);
   }
 
-  /** Drops a batch when none of its requests is open any more. */
+  /** Removes a batch if none of its requests is open any more. */
   forgetWhenOver(batch: number): void {
     const execution = this.#executions.get(batch);
     if (!execution?.requests.every((_, i) => !execution.isOpen(i))) return;
@@ -46,7 +46,7 @@ export class OpenStreams {
     if (this.#executions.size > 0) await new Promise<void>((resolve) => this.#emptyWaiters.push(resolve));
   }
 
-  /** Ends every open request with an error. */
+  /** Fails every open request. */
   fail(error: TritonError): void {
     for (const execution of this.#executions.values()) {
       for (let i = 0; i < execution.requests.length; i++) execution.sendError(i, error, true);

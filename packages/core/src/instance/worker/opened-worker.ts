@@ -2,11 +2,11 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Channel, ChannelListener } from "./channel.js";
 import { unpackError } from "./messages.js";
 import { openWorker } from "./open-worker.js";
-import type { WorkerContext, WorkerProgram } from "./worker-program.js";
+import type { WorkerPlace, WorkerProgram } from "./worker-program.js";
 
 /**
- * A worker that opens a model before its configuration is complete, because the open model says what is missing. The
- * first instance takes the worker over with the model in it.
+ * A worker that opens a model before its configuration is complete, because the configuration is completed from the
+ * open model. The first instance takes over the worker with the model in it.
  *
  * ```
  * opening --> open --take--> of the instance
@@ -15,20 +15,20 @@ import type { WorkerContext, WorkerProgram } from "./worker-program.js";
  * ```
  */
 export class OpenedWorker {
-  /** What the model says of itself. Rejects with the reason why it cannot be opened. */
+  /** Description from the open model. Rejects with the reason if it cannot be opened. */
   readonly description: Promise<unknown>;
-  /** Undefined once the worker is gone, or the instance's. */
+  /** Undefined once the worker has ended or was taken by the instance. */
   #channel: Channel | undefined;
   #onGone: (() => void) | undefined;
 
   /**
-   * @param modelName for errors
-   * @param warn shows a warning that comes from the worker
+   * @param modelName name of the model for errors
+   * @param warn shows a warning of the worker
    */
   constructor(
     modelName: string,
     program: WorkerProgram,
-    place: Pick<WorkerContext, "hosting">,
+    place: Pick<WorkerPlace, "hosting">,
     warn: (message: string) => void,
   ) {
     this.description = new Promise((resolve, reject) => {
@@ -56,7 +56,7 @@ export class OpenedWorker {
     });
   }
 
-  /** Gives the worker away, to `load` the model; undefined when it is gone or was taken. */
+  /** Passes the worker on, to `load` the model; undefined if it has ended or was already taken. */
   take(listener: ChannelListener, nice: number | undefined): Channel | undefined {
     const channel = this.#channel;
     this.#channel = undefined;
@@ -66,7 +66,7 @@ export class OpenedWorker {
     return channel;
   }
 
-  /** Closes the model that no instance took. Resolves when the worker has done so. */
+  /** Closes a model that no instance took. Resolves when the worker has closed it. */
   async close(): Promise<void> {
     const channel = this.#channel;
     if (channel === undefined) return;

@@ -5,8 +5,8 @@ import { packTensors, type WireInputs } from "./messages.js";
 /**
  * Packs the inputs of a batch.
  *
- * @param joins whether the worker joins requests itself where that is not by rows
- * @param transfer receives the buffers that may go along
+ * @param joins true if the worker itself joins requests that are not joined by rows
+ * @param transfer receives the buffers that may be transferred
  */
 export function packInputs(execution: Execution, joins: boolean, transfer: ArrayBuffer[]): WireInputs {
   const { requests, layout } = execution;

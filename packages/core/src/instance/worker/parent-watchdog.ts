@@ -1,4 +1,4 @@
-/* A thread of a child process that ends it when its parent is gone, also while the model runs without a pause. */
+/* Watchdog thread that ends a child process when its parent is gone, even while the model runs without a pause. */
 
 const LOOK_EVERY_MS = 500;
 const parent = process.ppid;

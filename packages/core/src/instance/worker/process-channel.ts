@@ -4,21 +4,21 @@ import { fileURLToPath } from "node:url";
 import type { Channel, OpenChannel } from "./channel.js";
 import { type FromWorker, type ToWorker, unpackError } from "./messages.js";
 
-/** What a child process says before it dies of an error that nobody caught. */
+/** Last message of a child process that dies of an uncaught error. */
 export interface ProcessFault {
   readonly type: "fault";
   readonly error: Parameters<typeof unpackError>[0];
 }
 
-/** How long a process may take to write what it has to and end, before it is ended. */
+/** Milliseconds that a process may take to flush its output and end, before it is killed. */
 const END_WITHIN_MS = 1000;
 
-/** Two debuggers cannot listen on one port. */
+/** Debugger options, which are not passed on: two debuggers cannot listen on one port. */
 const DEBUGGING = /^--(inspect|debug)/;
 
 /**
- * A child process: memory of its own, which the system has back when it ends, and a death that is nobody else's. The
- * messages go over Node's own channel, copied once on each side.
+ * Starts a child process. Its memory is its own, and is returned to the system when it ends; its crash affects no other
+ * process. Messages use Node's own channel, and are copied once on each side.
  */
 export const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
   const main = fileURLToPath(new URL("./process-main.js", import.meta.url));
@@ -27,7 +27,7 @@ export const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
   const child = fork(main, [], {
     execArgv,
     serialization: "advanced",
-    // Its output goes where ours does, and cannot fill our memory.
+    // It inherits our output streams, so its output cannot fill our memory.
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   if (nice !== undefined && child.pid !== undefined) lowerPriority(child.pid, nice);
@@ -36,7 +36,7 @@ export const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
   let gone = false;
   let patience: NodeJS.Timeout | undefined;
   const end = () => {
-    // What it said last may still be on its way when it has ended.
+    // Its last messages may still arrive after it has ended.
     if (gone || how === undefined || child.connected) return;
     gone = true;
     clearTimeout(patience);
@@ -51,7 +51,7 @@ export const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
     end();
   });
   child.on("disconnect", () => {
-    // Whoever cut the line cannot be told anything any more.
+    // A process that closed the channel can receive no more messages.
     child.kill("SIGKILL");
     end();
   });
@@ -81,7 +81,7 @@ export const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
   return channel;
 };
 
-/** A line that breaks is told by `disconnect`. */
+/** Ignores a failed write: `disconnect` reports a broken channel. */
 function ignoreFailure(): void {}
 
 function lowerPriority(pid: number, nice: number): void {

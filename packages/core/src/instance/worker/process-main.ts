@@ -4,17 +4,17 @@ import type { ProcessFault } from "./process-channel.js";
 import { serveModels } from "./serve-models.js";
 
 /*
- * The program of a child process. It ends with its parent: the channel closes when the parent is gone, and a thread
- * looks after the case that the model never gives the event loop a turn to hear of it.
+ * The program of a child process. It ends with its parent: the channel closes when the parent is gone. A watchdog
+ * thread covers models that never give the event loop a turn to notice it.
  */
 
 const send = process.send!.bind(process);
-/** The channel is the library's: what the model sends would be taken for an answer. */
+/** The channel belongs to the library: messages of the model would be taken for answers. */
 delete process.send;
 process.removeAllListeners("message");
 
 process.on("disconnect", () => process.exit());
-// A terminal signals the whole group of processes. When this one ends is for the parent to say.
+// A terminal signals the whole process group. The parent decides when this process ends.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 process.on("uncaughtExceptionMonitor", (error) => {
   const fault: ProcessFault = { type: "fault", error: packError(error) };
@@ -30,7 +30,7 @@ serveModels({
   post: (message) => void send(message, undefined, undefined, () => {}),
   onMessage: (listener) => void process.on("message", (message: ToWorker) => listener(message)),
   close: () => {
-    // What the model wrote may wait for whoever reads it.
+    // Output of the model may still be buffered until it is read.
     process.stdout.write("", () => process.stderr.write("", () => process.exit()));
   },
 });

@@ -10,9 +10,9 @@ import { type FromWorker, unpackError, unpackOutputs, type WireResult } from "./
 export type WorkerAnswer = Extract<FromWorker, { type: "merged" | "separate" | "error" | "returned" }>;
 
 /**
- * A result for each request of a batch; undefined for a batch that is answered by responses.
+ * Reads the results of a batch, one for each request; undefined for a batch that is answered by responses.
  *
- * @throws TritonError when the whole batch failed
+ * @throws TritonError if the whole batch failed
  */
 export function readAnswer(
   answer: WorkerAnswer,

@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../../clock/clock.js";
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 30_000;
 
-/** Starts a worker again that has died, after a pause that doubles with each failure. */
+/** Restarts a worker that has died, after a pause that doubles with each failure. */
 export class Restarts {
   #timer: Timer | undefined;
   #pauseMs = FIRST_PAUSE_MS;
@@ -16,17 +16,20 @@ export class Restarts {
     private readonly onHealth: (healthy: boolean, reason?: TritonError) => void,
   ) {}
 
-  /** True once the worker shall not come back. */
+  /** True once the worker must not be restarted. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** The worker does its work: the next pause is a short one again. */
+  /** Records that the worker works, which resets the pause. */
   worked(): void {
     this.#pauseMs = FIRST_PAUSE_MS;
   }
 
-  /** The first time what waits may wait for the restart; a restart that fails too makes the instance unhealthy. */
+  /**
+   * Records a crash. After the first one, queued requests may wait for the restart; if the restart fails too, the
+   * instance becomes unhealthy.
+   */
   crashed(error: TritonError, restartFailed = false): void {
     if (this.#over) return;
     this.onHealth(
@@ -45,7 +48,7 @@ export class Restarts {
     });
   }
 
-  /** The worker shall not come back. */
+  /** Ends all restarts. */
   stop(): void {
     this.#over = true;
     this.#timer?.cancel();

@@ -7,8 +7,8 @@ import { AsksOfServer } from "./server-requests.js";
 import type { OpenModel, WorkerEntry, WorkerHost } from "./worker-model.js";
 
 /**
- * Serves what the messages of a worker's port name: opens or loads a model, then runs one batch at a time. A worker that
- * is kept serves another one when it has closed the first.
+ * Serves models as the messages of a worker's port ask: opens or loads a model, then runs one batch at a time. A worker
+ * that is kept serves another model after it has closed the first.
  */
 export function serveModels(port: WorkerPort): void {
   let place = new ModelPlace(port);
@@ -29,12 +29,12 @@ export function serveModels(port: WorkerPort): void {
   });
 }
 
-/** One model of a worker, from before it is open. */
+/** One model of a worker, from the time before it is open. */
 class ModelPlace {
   readonly #asks = new AsksOfServer((message) => this.port.post(message, []));
-  /** What came before the model was loaded. */
+  /** Messages that arrived before the model was loaded. */
   readonly #early: MessageToModel[] = [];
-  /** What opens or loads; settled when nothing does. */
+  /** The opening or loading in progress; settled if there is none. */
   #starts: Promise<void> = Promise.resolve();
   #opened: OpenModel | undefined;
   #served: ServedModel | undefined;
@@ -51,7 +51,7 @@ class ModelPlace {
     else this.#served.take(message);
   }
 
-  /** Closes the model, once it is loaded, and with `finishes` once it is done with all batches. */
+  /** Closes the model once it is loaded; with `finishes`, only after all its batches. */
   async close(finishes: boolean): Promise<void> {
     await this.#starts;
     if (finishes) await this.#served?.finished;
@@ -106,7 +106,7 @@ class ModelPlace {
   }
 }
 
-/** A failure is reported when a model needs what failed. */
+/** Prepares a program. A failure is reported when a model needs the part that failed. */
 async function prepare(entry: string): Promise<void> {
   try {
     await ((await import(entry)) as WorkerEntry).prepare?.();

@@ -16,7 +16,7 @@ import type { CallsToModels } from "./model-call-client.js";
 import type { WorkerModel } from "./worker-model.js";
 import { WorkerStream } from "./worker-stream.js";
 
-/** What a loaded model is told. */
+/** A message to a loaded model. */
 export type MessageToModel = Exclude<ToWorker, { type: "prepare" | "open" | "load" | "answered" | "stop" }>;
 
 type ExecuteMessage = Extract<ToWorker, { type: "execute" }>;
@@ -28,10 +28,10 @@ export class ServedModel {
   /** Resolves when no batch runs. */
   finished: Promise<void> = Promise.resolve();
   readonly #decoupled: boolean;
-  /** Batches with open requests: the one that runs, and those of a decoupled model that are still answered. */
+  /** Batches with open requests: the running one, and those of a decoupled model that are still being answered. */
   readonly #streams = new Map<number, WorkerStream>();
   readonly #post: (message: FromWorker, transfer: ArrayBuffer[]) => void;
-  /** The batch that runs, and those that came meanwhile. */
+  /** The running batch, and those that arrived meanwhile. */
   readonly #batches: BatchToRun[] = [];
 
   constructor(
@@ -56,7 +56,7 @@ export class ServedModel {
     await this.model.close?.();
   }
 
-  /** Runs a batch, or lets it wait for the one that runs. Its requests may be given up from now on. */
+  /** Starts a batch, or queues it behind the running one. Its requests may be cancelled from now on. */
   #begin(message: ExecuteMessage): void {
     const streams = this.#streams;
     for (const [batch, stream] of streams) if (!this.#decoupled || !stream.live) streams.delete(batch);
@@ -112,7 +112,7 @@ export class ServedModel {
   }
 }
 
-/** What this worker holds: a process all of its memory, a thread the heap that is its own. */
+/** Memory of this worker: the whole memory of a process, or the thread's own heap. */
 function usedMemoryBytes(): number {
   return isMainThread ? process.memoryUsage.rss() : getHeapStatistics().used_heap_size;
 }

@@ -6,7 +6,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The worker's side of what a model asks of the server's repository. */
+/** The worker's side of a model's requests to the server's repository. */
 export class AsksOfServer {
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;

@@ -1,13 +1,13 @@
 import type { SequenceInfo } from "../../request/sequence-info.js";
 
 /**
- * The sequences in the slots of an instance, inside its worker: messages carry copies, and this gives all requests of
- * a sequence the same object again. Keeps one for each slot.
+ * The sequences in the slots of an instance, inside its worker. Messages carry copies; this restores one shared object
+ * for all requests of a sequence. Keeps one object for each slot.
  */
 export class SequencesOfSlots {
   readonly #bySlot = new Map<number, SequenceInfo>();
 
-  /** The one object of the sequence that a request belongs to. */
+  /** The shared object of a request's sequence. */
   of(request: {
     readonly sequence: SequenceInfo | undefined;
     readonly sequenceStart: boolean;

@@ -1,28 +1,28 @@
 import { type Clock, realClock, type Timer } from "../../clock/clock.js";
 
-/** Each holds about 10 MB, and is started by a processor that has other things to do. */
+/** Most spare threads. Each takes about 10 MB, and its start takes processor time from other work. */
 export const MOST_SPARE_THREADS = 4;
 
-/** As many as a model has instances unless told otherwise. */
+/** Number of threads started ahead: the default number of instances of a model. */
 const STARTED_AHEAD = 2;
 
-/** A repository that changes often changes again within this time. */
+/** Milliseconds that a thread is kept: a repository that changes often changes again within this time. */
 const KEPT_FOR_MS = 10_000;
 
-/** What {@link SpareThreads} needs of a thread. */
+/** Methods of a thread that {@link SpareThreads} needs. */
 export interface SpareThread {
   kill(): void;
 }
 
 /**
- * Threads that have closed a model, or were started ahead, and wait for another model for a while. Most of the time that
- * a small model takes to load is that of its thread: starting it, importing modules, loading ONNX Runtime.
+ * Pool of threads that have closed a model or were started ahead, and wait a while for another model. The thread takes
+ * most of the time that a small model needs to load: starting it, importing modules, loading ONNX Runtime.
  */
 export class SpareThreads<Thread extends SpareThread> {
-  /** The one that became spare last is the last. */
+  /** Spare threads; the most recent one is last. */
   #threads: Thread[] = [];
   #timer: Timer | undefined;
-  /** Threads with a model that loads. */
+  /** Number of threads in which a model is loading. */
   #loading = 0;
   #lastLoadAt = Number.NEGATIVE_INFINITY;
 
@@ -33,16 +33,16 @@ export class SpareThreads<Thread extends SpareThread> {
     return this.#threads.length;
   }
 
-  /** A model begins to load in a thread. */
+  /** Records that a model begins to load in a thread. */
   loadBegins(): void {
     this.#loading++;
   }
 
   /**
-   * A model has loaded in a thread, or failed to.
+   * Records that a model has loaded in a thread, or failed to.
    *
-   * @returns how many threads to start ahead: loads that follow one another, unlike those at the start of a server, are
-   * likely to be followed by a next one
+   * @returns number of threads to start ahead. Loads that follow one another, unlike those at the start of a server,
+   * are likely to be followed by another.
    */
   loadEnds(): number {
     if (--this.#loading > 0) return 0;
@@ -52,25 +52,25 @@ export class SpareThreads<Thread extends SpareThread> {
     return follows ? Math.max(0, STARTED_AHEAD - this.count) : 0;
   }
 
-  /** The thread that became spare last, whose memory is warm; undefined when there is none. */
+  /** Takes the most recent spare thread, whose memory is warm; undefined if there is none. */
   take(): Thread | undefined {
     return this.#threads.pop();
   }
 
-  /** Keeps a thread that has closed a model; ends the oldest one when there are enough. */
+  /** Keeps a thread that has closed a model; ends the oldest one if there are enough. */
   keep(thread: Thread): void {
     this.#threads.push(thread);
     if (this.#threads.length > MOST_SPARE_THREADS) this.#threads.shift()!.kill();
     this.#endLater();
   }
 
-  /** Keeps a thread that has just been started, and is taken after all others. */
+  /** Keeps a thread that has just been started; it is taken after all others. */
   add(thread: Thread): void {
     this.#threads.unshift(thread);
     this.#endLater();
   }
 
-  /** The thread is gone. */
+  /** Removes a thread that has ended. */
   forget(thread: Thread): void {
     this.#threads = this.#threads.filter((one) => one !== thread);
   }

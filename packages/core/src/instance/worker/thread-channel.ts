@@ -7,7 +7,7 @@ const spares = new SpareThreads<WorkerThread>();
 
 const NOBODY: ChannelListener = { message() {}, gone() {} };
 
-/** A worker thread: shares the memory of this process, so that buffers change hands without a copy. */
+/** Starts a worker thread. It shares the memory of this process, so buffers are transferred without a copy. */
 export const openThread: OpenChannel = ({ heapLimitMb, reusable }, listener) => {
   const spare = reusable ? spares.take() : undefined;
   const thread = spare ?? new WorkerThread(heapLimitMb, reusable);
@@ -15,7 +15,7 @@ export const openThread: OpenChannel = ({ heapLimitMb, reusable }, listener) => 
   return thread;
 };
 
-/** Has at least so many spare threads, which load what a program needs for any model. */
+/** Ensures this number of spare threads, which load everything that a program needs for any model. */
 export function prepareThreads(entry: string, count: number): void {
   for (let missing = Math.min(count, MOST_SPARE_THREADS) - spares.count; missing > 0; missing--) {
     const thread = new WorkerThread(undefined, true);
@@ -28,11 +28,11 @@ export function prepareThreads(entry: string, count: number): void {
 class WorkerThread implements Channel {
   readonly details = {};
   readonly #worker: Worker;
-  /** Whether it is kept when it closed its model. */
+  /** True if the thread is kept after it closed its model. */
   readonly #keeps: boolean;
   listener: ChannelListener = NOBODY;
   #fault: unknown;
-  /** The program of the model that loads. */
+  /** Program of the model that is loading. */
   #loading: string | undefined;
   #patience: NodeJS.Timeout | undefined;
 
@@ -58,7 +58,7 @@ class WorkerThread implements Channel {
     });
   }
 
-  /** Becomes the worker of a model. */
+  /** Makes the thread the worker of a model. */
   begin(listener: ChannelListener): void {
     this.listener = listener;
     this.#worker.ref();
@@ -89,7 +89,7 @@ class WorkerThread implements Channel {
     void this.#worker.terminate();
   }
 
-  /** Waits for another model, and keeps no process alive meanwhile. */
+  /** Makes the thread wait for another model, without keeping the process alive. */
   rest(): void {
     this.listener = NOBODY;
     this.#worker.unref();

@@ -11,7 +11,7 @@ serveModels({
   onMessage: (listener) => void port.on("message", (message: ToWorker) => listener(message)),
   close: () => {
     port.close();
-    // What the model wrote may wait for whoever reads it; what it left open keeps the thread alive.
+    // Output of the model may still be buffered until it is read; handles that it left open keep the thread alive.
     process.stdout.write("", () => process.stderr.write("", () => process.exit()));
   },
 });

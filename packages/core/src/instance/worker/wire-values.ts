@@ -3,11 +3,11 @@ import { contiguousElements, type Elements, isNdArray, type TypedArray } from "@
 import type { NdArray } from "ndarray";
 
 /*
- * Values of a program on their way between threads. An ndarray travels as its elements and its shape, and is taken
- * for one on the other side; nested arrays are cloned.
+ * Values of a program in messages between threads. An ndarray is sent as its elements and its shape, and recognised on
+ * the other side. Nested arrays are cloned.
  */
 
-/** Values by name as they can be posted; `transfer` receives the buffers that go along. */
+/** Packs values by name for a message; `transfer` receives the buffers that may be transferred. */
 export function packValues(
   values: Readonly<Record<string, unknown>>,
   transfer: ArrayBuffer[],
@@ -25,7 +25,7 @@ function packValue(value: unknown, transfer: ArrayBuffer[]): unknown {
   return types.isTypedArray(value) ? packElements(value as TypedArray, transfer) : value;
 }
 
-/** A copy, so that nothing else that lies in the same buffer goes along, and the sender keeps its own. */
+/** Copies elements, so that no other data of the same buffer is sent, and the sender keeps its own. */
 function packElements(elements: Elements, transfer: ArrayBuffer[]): Elements {
   if (Array.isArray(elements)) return elements.map((element) => new Uint8Array(element));
   const like = Buffer.isBuffer(elements) ? Uint8Array : elements.constructor;

@@ -1,7 +1,7 @@
 import type { Timer } from "../../clock/clock.js";
 import type { Execution, ExecutionResult } from "../executor.js";
 
-/** A batch that a worker has. */
+/** A batch that was sent to a worker. */
 export interface BatchOfWorker {
   readonly batch: number;
   readonly execution: Execution;
@@ -10,25 +10,25 @@ export interface BatchOfWorker {
 }
 
 /**
- * The batches that a worker has: the one that it runs, and those that it begins afterwards, in their order. It answers in
- * that order too.
+ * The batches of a worker: the running one, and those that it starts afterwards, in order. It also answers in this
+ * order.
  */
 export class BatchesOfWorker {
   readonly #batches: BatchOfWorker[] = [];
   #limit: Timer | undefined;
   readonly #startLimit: () => Timer | undefined;
 
-  /** @param startLimit sets a timer for the batch that begins now */
+  /** @param startLimit sets a timer for the batch that starts now */
   constructor(startLimit: () => Timer | undefined) {
     this.#startLimit = startLimit;
   }
 
-  /** The one that the worker runs. */
+  /** The running batch. */
   get running(): BatchOfWorker | undefined {
     return this.#batches[0];
   }
 
-  /** All of them, the one that runs first. */
+  /** All batches, running one first. */
   get all(): readonly BatchOfWorker[] {
     return [...this.#batches];
   }
@@ -42,39 +42,39 @@ export class BatchesOfWorker {
     if (this.#batches.length === 1) this.limitBy(this.#startLimit());
   }
 
-  /** Takes the batch out that the worker is done with: it has begun the next one. */
+  /** Removes the batch that the worker has finished; the worker has started the next one. */
   takeDone(): BatchOfWorker | undefined {
     const done = this.takeLost();
     this.begin();
     return done;
   }
 
-  /** Takes the batch out with which the worker died. */
+  /** Removes the batch that was running when the worker died. */
   takeLost(): BatchOfWorker | undefined {
     this.limitBy(undefined);
     return this.#batches.shift();
   }
 
-  /** Takes a batch out that never got to the worker. */
+  /** Removes a batch that never reached the worker. */
   remove(batch: BatchOfWorker): void {
     if (batch === this.running) this.takeDone();
     else if (this.#batches.includes(batch)) this.#batches.splice(this.#batches.indexOf(batch), 1);
   }
 
-  /** The worker begins now with the first of those that were ahead. */
+  /** Records that the worker starts the first of the batches held ahead. */
   begin(): void {
     if (this.running === undefined) return;
     this.running.execution.postponed?.();
     this.limitBy(this.#startLimit());
   }
 
-  /** Sets another limit for the batch that runs. */
+  /** Sets another time limit for the running batch. */
   limitBy(limit: Timer | undefined): void {
     this.#limit?.cancel();
     this.#limit = limit;
   }
 
-  /** Ends all of them with an error. */
+  /** Fails all batches. */
   fail(error: unknown): void {
     this.limitBy(undefined);
     for (const { reject } of this.#batches.splice(0)) reject(error);

@@ -5,23 +5,23 @@ import { packValues } from "./wire-values.js";
 
 type Call = Extract<FromWorker, { type: "call" }>;
 
-/** A call under way: what it answers with, one by one, and what gives it up. */
+/** A call in flight: an iterator over its answers, and the means to cancel it. */
 interface OpenCall {
   readonly controller: AbortController;
   readonly answers: AsyncIterator<CallOutputs, void>;
 }
 
-/** The main thread's side of calls that a worker makes to other models: each answer is sent when it is asked for. */
+/** The main thread's side of calls that a worker makes to other models. Each answer is sent on demand. */
 export class CallsOfWorker {
   readonly #open = new Map<number, OpenCall>();
 
-  /** @param modelsOf calls models on behalf of a batch; undefined when the batch is over */
+  /** @param modelsOf returns the caller of models for a batch; undefined if the batch is over */
   constructor(
     private readonly post: (message: ToWorker, transfer: ArrayBuffer[]) => void,
     private readonly modelsOf: (batch: number) => ModelCaller | undefined,
   ) {}
 
-  /** A message of the worker. */
+  /** Handles a message of the worker. */
   take(message: Extract<FromWorker, { type: "call" | "next" | "end" }>): void {
     if (message.type === "call") this.#start(message);
     else if (message.type === "next") this.#next(message.call);
@@ -46,7 +46,7 @@ export class CallsOfWorker {
     if (!message.stream) this.#next(message.call);
   }
 
-  /** The worker wants the next answer. */
+  /** Sends the next answer to the worker. */
   #next(call: number): void {
     const open = this.#open.get(call);
     if (open === undefined) return;
@@ -67,7 +67,7 @@ export class CallsOfWorker {
     );
   }
 
-  /** The worker gives a call up, or has what it wanted. */
+  /** Ends a call that the worker cancels or needs no more answers of. */
   #end(call: number): void {
     const open = this.#open.get(call);
     this.#open.delete(call);
@@ -75,7 +75,7 @@ export class CallsOfWorker {
     void Promise.resolve(open?.answers.return?.()).catch(() => {});
   }
 
-  /** The worker is gone. */
+  /** Ends all calls, because the worker has ended. */
   endAll(): void {
     for (const call of [...this.#open.keys()]) this.#end(call);
   }

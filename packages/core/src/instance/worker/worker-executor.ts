@@ -13,20 +13,21 @@ import { readAnswer, type WorkerAnswer } from "./read-answer.js";
 import { Restarts } from "./restarts.js";
 import { BatchesOfWorker, type BatchOfWorker } from "./worker-batches.js";
 import { CallsOfWorker } from "./worker-call-host.js";
-import type { WorkerContext, WorkerProgram } from "./worker-program.js";
+import type { WorkerContext } from "./worker-context.js";
+import type { WorkerProgram } from "./worker-program.js";
 
-/** How long a model may take to close before it is ended. */
+/** Milliseconds that a model may take to close before its worker is killed. */
 const CLOSE_WITHIN_MS = 30_000;
 
 /**
- * Runs batches in a worker: a thread or a child process. A worker that dies fails the batch that it ran and nothing
- * else, and is started again after a pause that doubles with each failure. A batch that it had ahead runs then.
+ * Runs batches in a worker: a thread or a child process. A worker that dies fails only the batch that it ran. It
+ * restarts after a pause that doubles with each failure, and then runs the batch that it held ahead.
  */
 export class WorkerExecutor implements Executor {
   readonly isolation: Isolation;
   readonly mustFinish: boolean;
   readonly takesAhead: boolean;
-  /** Whether it has to know when a request is given up. */
+  /** True if the worker has to know of cancelled requests. */
   readonly #watches: boolean;
   details: Readonly<Record<string, string>> = {};
   memoryBytes: number | undefined;
@@ -134,12 +135,12 @@ export class WorkerExecutor implements Executor {
         if (--open === 0 && this.#batches.running === work) this.#abandoned();
       };
       execution.watch({ givenUp });
-      // Null requests, and those that were given up on the way here.
+      // Null requests, and those that were cancelled on the way here.
       for (const index of requests.keys()) if (!execution.isOpen(index)) givenUp(index);
     });
   }
 
-  /** Sends a batch to the worker. What cannot be joined or cloned fails it. */
+  /** Sends a batch to the worker. The batch fails if it cannot be joined or cloned. */
   #post(work: BatchOfWorker): void {
     const { batch, execution } = work;
     const { requests } = execution;
@@ -217,7 +218,7 @@ export class WorkerExecutor implements Executor {
     }
   }
 
-  /** Nobody waits for the batch that runs any more: it may run on for a while. */
+  /** Limits the time that the running batch may continue after all its requests were cancelled. */
   #abandoned(): void {
     const limitMs = this.#context.hosting?.abandonedTimeoutMs;
     if (limitMs === undefined) return;

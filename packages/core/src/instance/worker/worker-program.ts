@@ -1,47 +1,33 @@
 import type { InstanceHosting } from "@tritonjs/protocol";
-import type { InstanceInfo } from "../../callable/infer-context.js";
-import type { Clock } from "../../clock/clock.js";
-import type { OutputChecker } from "../../response/check-outputs.js";
-import type { ModuleHost } from "../import-callable.js";
-import type { OpenedWorker } from "./opened-worker.js";
 
-/** What a worker runs, and how it may be ended. */
+/** The program of a worker, and how it may be interrupted. */
 export interface WorkerProgram {
   /** Module that exports `load(data, info)`. */
   readonly entry: URL;
-  /** Handed to `load`; must survive structured cloning. */
+  /** Argument of `load`; must survive structured cloning. */
   readonly data: unknown;
-  /** False for native code: ending the thread that it runs on would abort this process. */
+  /** False for native code: ending its thread would abort this process. */
   readonly interruptible: boolean;
   /**
-   * Whether it joins requests itself where that is not by rows: a callback may want them one by one.
+   * True if it joins requests itself, unless they are joined by rows: a callback may want them one by one.
    * @default false: it gets them joined
    */
   readonly joins?: boolean;
   /**
-   * True for a program that computes with tensors alone: it is told nothing of the requests but their rows, and gets its
-   * next batch while it runs one.
+   * True for a program that computes with tensors alone. It gets no properties of the requests but their rows, and gets
+   * its next batch while it runs one.
    */
   readonly tensorsOnly?: boolean;
-  /** True for a program that leaves nothing behind in its thread when it has closed a model. @default false */
+  /** True for a program that leaves no state in its thread after it has closed a model. @default false */
   readonly reusesThread?: boolean;
-  /** Milliseconds that loading may take, for what can be interrupted. @default any time */
+  /** Time limit for loading in milliseconds, for programs that can be interrupted. @default no limit */
   readonly loadTimeoutMs?: number | undefined;
 }
 
-/** What a worker executor needs from outside. */
-export interface WorkerContext {
-  readonly info: InstanceInfo;
-  readonly checker: OutputChecker;
-  readonly clock: Clock;
+/** Where a worker runs. */
+export interface WorkerPlace {
   /** `isolation` "process" for a child process, anything else for a thread. */
   readonly hosting?: InstanceHosting;
   /** Priority of a child process. */
   readonly nice?: number | undefined;
-  /** Shows a warning that comes from the worker. */
-  readonly warn: (message: string) => void;
-  /** Takes what a module writes to the log, and changes of its metrics. */
-  readonly host?: ModuleHost;
-  /** A worker that has the model open already, for the first start. */
-  readonly opened?: OpenedWorker | undefined;
 }

@@ -3,20 +3,20 @@ import type { Tensors } from "../../batch/merge-inputs.js";
 import { type FromWorker, packError, packOutputs } from "./messages.js";
 import type { WorkerResponseStream } from "./worker-model.js";
 
-/** Responses of one request on their way to its consumer, before the model is asked to wait. */
+/** Responses of one request in flight to its consumer, before the model has to wait. */
 const WINDOW = 16;
 
 interface Line {
   readonly controller: AbortController;
   open: boolean;
-  /** Responses sent and not yet taken. */
+  /** Number of responses sent and not yet taken. */
   underWay: number;
   waiting: { readonly promise: Promise<void>; resolve(): void } | undefined;
 }
 
 /**
- * The requests of one batch inside a worker: their signals, and for a decoupled model their responses, of which
- * only so many are under way to the main thread as the consumer can take.
+ * The requests of one batch inside a worker: their signals, and the responses of a decoupled model. The number of
+ * responses in flight to the main thread is limited by how fast the consumer takes them.
  */
 export class WorkerStream implements WorkerResponseStream {
   readonly #lines: readonly Line[];
@@ -43,14 +43,14 @@ export class WorkerStream implements WorkerResponseStream {
     return this.#lines[index]!.controller.signal;
   }
 
-  /** The main thread says that the request was given up. */
+  /** Cancels a request, when the main thread reports it. */
   cancel(index: number): void {
     const line = this.#lines[index]!;
     this.#close(line);
     line.controller.abort();
   }
 
-  /** The main thread says that a response has been taken. */
+  /** Counts a response that its consumer has taken. */
   taken(index: number): void {
     const line = this.#lines[index]!;
     line.underWay--;

@@ -5,7 +5,7 @@ import type { PendingRequest } from "../../request/pending-request.js";
 import type { Scheduler } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
 
-/** Triton's default scheduler: each request is a payload of its own, run in the order in which they came. */
+/** Triton's default scheduler: each request is a payload of its own, in order of arrival. */
 export class DirectScheduler implements Scheduler {
   readonly queuedCount = 0;
   readonly #instances: InstanceGroup;

@@ -1,26 +1,26 @@
 import { Heap } from "../heap.js";
 import type { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
 
-/** The place of a batcher in the line, by its next request when it was added. */
+/** Position of a batcher in the line, by its next request when it was added. */
 interface Place {
   readonly batcher: DynamicBatchScheduler;
   readonly priority: number;
   readonly start: number;
-  /** Of places that are equal the earlier one goes first. */
+  /** Sequence number: of equal places, the earlier one goes first. */
   readonly number: number;
 }
 
 /**
- * Batchers that have requests and no slot for them, in the order in which their next requests would stand in one queue.
- * A next request may change while it waits; places are checked when their turn comes.
+ * Line of batchers that have requests and no slot for them, in the order that their next requests would have in one
+ * queue. A next request may change while it waits, so places are checked when their turn comes.
  */
 export class BatchersInTurn {
   readonly #line = new Heap<Place>(compare);
-  /** The place that counts, of each batcher in the line. */
+  /** The valid place of each batcher in the line. */
   readonly #places = new Map<DynamicBatchScheduler, Place>();
   #added = 0;
 
-  /** Gives a batcher a place in the line, or a better one, when its next request calls for that. */
+  /** Gives a batcher a place in the line, or a better one if its next request now comes earlier. */
   add(batcher: DynamicBatchScheduler): void {
     const { head, headPriority: priority } = batcher;
     if (head === undefined) return;

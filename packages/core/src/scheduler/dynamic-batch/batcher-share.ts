@@ -1,19 +1,18 @@
 import type { QueueTotals } from "../request-queue.js";
-import type { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
 import type { OrderedResponses } from "./ordered-responses.js";
 
-/** What a batcher is told besides its configuration, when it is one of several or knows of lengths. */
+/** Settings of a batcher besides its configuration, when it is one of several or knows of lengths. */
 export interface BatcherShare {
-  /** Most that the requests of a batch may cost together. */
+  /** Largest total cost of the requests of a batch. */
   readonly maxBatchCost?: number | undefined;
-  /** Inputs that are brought to one shape later: theirs may differ between the requests of a batch. */
+  /** Inputs that are padded to one shape later, so their shapes may differ between the requests of a batch. */
   readonly padded?: ReadonlySet<string> | undefined;
-  /** Whether requests with other optional inputs may share a batch: the model divides it by itself. */
+  /** True if requests with different optional inputs may share a batch, which the model divides by itself. */
   readonly mixed?: boolean | undefined;
-  /** Keeps the answers of all of the batchers in order. */
+  /** Keeps the answers of all batchers in order. */
   readonly ordered?: OrderedResponses | undefined;
-  /** Requests by priority level, over all of the batchers: what a level's size limit counts. */
+  /** Totals by priority level over all batchers, which the size limit of a level counts. */
   readonly levels?: Map<number, QueueTotals> | undefined;
-  /** Told when what the batcher needs may have changed: `needsSlot`, `waitsBehindPayload`. */
-  readonly onChange?: ((batcher: DynamicBatchScheduler) => void) | undefined;
+  /** Called when `needsSlot` or `waitsBehindPayload` of the batcher may have changed. */
+  readonly onChange?: (() => void) | undefined;
 }

@@ -5,10 +5,10 @@ import type { PendingRequest } from "../../request/pending-request.js";
 import { requestInfo } from "../../request/request-info.js";
 
 /**
- * Asks the model's own functions for the group and the cost of a request, and notes them in it.
+ * Calls the model's own functions for the group and the cost of a request, and records the results in the request.
  *
- * @throws TritonError INVALID_ARG for this request alone: a function that throws, an answer that is none, a cost above
- * what a batch may cost.
+ * @throws TritonError INVALID_ARG for this request alone: if a function throws or returns an invalid value, or the cost
+ * exceeds the limit of a batch.
  */
 export function classifyRequest(request: PendingRequest, grouping: BatchGrouping): void {
   const { batchBy, cost, maxBatchCost } = grouping;
@@ -48,7 +48,7 @@ function checkedCost(request: PendingRequest, cost: unknown): number {
   throw refusal(request, "cost", `: expected a finite number of at least 0, got ${got}`);
 }
 
-/** The request without anything that could change it; tensors become arrays when they are looked at. */
+/** A read-only view of the request; tensors become arrays on first access. */
 function asSeen(request: PendingRequest): BatchingRequest {
   const inputs: Record<string, never> = {};
   for (const [name, tensor] of request.inputs) {

@@ -19,11 +19,11 @@ import type { BatcherShare } from "./batcher-share.js";
 import { type BatchDecision, type BatchingRules, formBatch } from "./form-batch.js";
 import { OrderedResponses } from "./ordered-responses.js";
 
-/** Payloads formed ahead for each instance, so that none waits for the batcher. */
+/** Payloads formed ahead for each instance, so that no instance waits for the batcher. */
 const PAYLOADS_AHEAD_PER_INSTANCE = 2;
 
 /**
- * Triton's dynamic batcher. It looks at its queue when something changed that may matter:
+ * Triton's dynamic batcher. It looks at its queue after each change that may matter:
  *
  * ```
  * a request came (once per turn of the event loop, so that those of one turn join)  --+
@@ -36,21 +36,21 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   readonly #clock: Clock;
   readonly #queue: PriorityQueue;
   readonly #ordered: OrderedResponses | undefined;
-  /** For models with a target latency, until they are stopped. */
+  /** Set for models with a target latency, until they are stopped. */
   #adaptive: AdaptiveBatching | undefined;
   #rules: BatchingRules;
   #payload = NO_PAYLOAD;
   #payloadClosed = true;
-  /** Rings when the delay of the oldest request runs out. */
+  /** Fires when the delay of the oldest request ends. */
   readonly #alarm: Alarm;
   #wakeAtRows = 0;
   #looking = false;
   #lookDeferred = false;
-  /** Requests came, or are left, that nobody has looked at for want of a slot. */
+  /** True if there are requests that the batcher has not looked at because no slot was free. */
   #needsSlot = false;
   readonly #onChange: BatcherShare["onChange"];
   #stopped = false;
-  /** The delay is off although the configuration has one. */
+  /** True once the delay is off although the configuration has one. */
   #flushing = false;
   readonly #hold: ArrivalHold;
 
@@ -96,22 +96,22 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#queue.levels;
   }
 
-  /** The request whose turn it is next; undefined when none waits. */
+  /** The next request; undefined if none waits. */
   get head(): PendingRequest | undefined {
     return this.#queue.head;
   }
 
-  /** Its priority level. */
+  /** Priority level of the next request. */
   get headPriority(): number {
     return this.#queue.headPriority;
   }
 
-  /** Whether it has to look at its queue when a slot is free. */
+  /** True if the batcher has to look at its queue when a slot is free. */
   get needsSlot(): boolean {
     return this.#needsSlot && this.#queue.size > 0;
   }
 
-  /** Whether it has requests that wait for others as long as its payload waits for an instance. */
+  /** True if requests wait for others to join, which they do at most until an instance takes the payload. */
   get waitsBehindPayload(): boolean {
     return this.#alarm.isSet && this.#payload.state === "queued";
   }
@@ -128,7 +128,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     if (this.#lookDeferred) return;
     if (!this.hasSlot) {
       this.#needsSlot = true;
-      this.#onChange?.(this);
+      this.#onChange?.();
       return;
     }
     // While the queue waits for more rows, a request below that number cannot change the decision.
@@ -153,13 +153,13 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     this.hurry();
   }
 
-  /** The hold for tests is over. */
+  /** Ends the hold for tests. */
   release(): void {
     this.#hold.end();
     this.#look();
   }
 
-  /** Nobody else will come: nothing waits for others any more. */
+  /** Ends all waiting for further requests, because no more will arrive. */
   hurry(): void {
     this.#hold.end();
     this.#flushing ||= this.#rules.maxQueueDelayMs > 0 || this.#adaptive !== undefined;
@@ -173,7 +173,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     this.#instances.failQueued(error);
   }
 
-  /** Whether another payload may be formed now. */
+  /** True if another payload may be formed now. */
   get hasSlot(): boolean {
     if (this.#adaptive !== undefined || !this.#queue.allowsPrefetch)
       return this.#instances.idleInstances > this.#instances.queuedPayloads;
@@ -184,7 +184,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#payloadClosed || this.#payload.state === "taken";
   }
 
-  /** Forms batches until the queue is empty, must wait, or the instances have enough ahead. */
+  /** Forms batches until the queue is empty, the next batch has to wait, or enough payloads are formed ahead. */
   #look(): void {
     if (this.#looking) return;
     this.#looking = true;
@@ -205,9 +205,9 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
       this.#needsSlot = this.#queue.size > 0 && this.#hold.isOver;
     } finally {
       this.#looking = false;
-      // A model that has nothing to do must not keep the last batch that it had.
+      // An idle model must not keep its last batch in memory.
       if (this.#payload.state === "taken") this.#payload = NO_PAYLOAD;
-      this.#onChange?.(this);
+      this.#onChange?.();
     }
   }
 
@@ -243,7 +243,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     else if (payload.complete) this.#instances.dispatch();
   }
 
-  /** Sizes and delays of a plan are adaptive batching's own; only the largest size is the configuration's. */
+  /** Sizes and delays of a plan come from adaptive batching; only the largest size comes from the configuration. */
   #cutOfPlan({ cut, batchSize }: Payload): CutReason | undefined {
     if (cut === "SHAPE" || cut === "COST" || cut === "FLUSH") return cut;
     return batchSize >= this.#rules.maxBatchSize ? "SIZE" : "POLICY";

@@ -2,55 +2,55 @@ import type { EqualInputsRule, RequiredEqualInputs } from "../../batch/required-
 import type { CutReason } from "../../observe/cut-log.js";
 import type { QueuedRequestView } from "../priority-queue.js";
 
-/** Sums of fractional milliseconds may miss by this much. */
+/** Rounding error allowed in sums of fractional milliseconds. */
 const CLOCK_ERROR_MS = 1e-6;
 
-/** What the batcher is told by the model's configuration. */
+/** Rules from the model's configuration. */
 export interface BatchingRules {
   readonly maxBatchSize: number;
-  /** Ascending, without repetition. */
+  /** In ascending order, without duplicates. */
   readonly preferredBatchSizes: readonly number[];
-  /** 0: nobody waits for others. */
+  /** Longest wait for further requests, in milliseconds; 0 for none. */
   readonly maxQueueDelayMs: number;
   readonly equalInputs: EqualInputsRule;
-  /** Most that the requests of a batch may cost together; absent for any cost. */
+  /** Largest total cost of the requests of a batch; absent for any cost. */
   readonly maxBatchCost?: number;
 }
 
-/** The payload that requests would join: one that is still empty, or one that waits for an instance. */
+/** The payload that requests would join: an empty one, or one that waits for an instance. */
 export interface PayloadView {
   readonly batchSize: number;
-  /** What its requests cost together. */
+  /** Total cost of its requests. */
   readonly cost: number;
   readonly requiredEqual: RequiredEqualInputs | undefined;
 }
 
-/** What to do with the requests at the head of the queue. */
+/** Decision about the requests at the head of the queue. */
 export interface BatchDecision {
-  /** This many requests join the payload now; 0 for none. */
+  /** Number of requests that join the payload now; 0 for none. */
   readonly take: number;
-  /** Nothing more may join the payload after this: the next requests open another one. */
+  /** True if no more requests may join the payload: the next ones open another payload. */
   readonly closePayload: boolean;
-  /** The next request differs in shape or inputs: the payload may not be merged with another either. */
+  /** True if the next request differs in shape or inputs: the payload may not be merged with another either. */
   readonly saturatePayload: boolean;
-  /** Set when the requests wait for others: look again after this time at the latest. */
+  /** Set if the requests wait for others: milliseconds until the next look at the latest. */
   readonly waitMs?: number;
-  /** While they wait, rows in the queue that make it worth looking earlier. */
+  /** Number of rows in the queue that calls for an earlier look. */
   readonly wakeAtRows: number;
-  /** Why the batch is not larger; undefined while it goes with all there is, and may still grow. */
+  /** Why the batch is not larger; undefined if it has all waiting requests and may still grow. */
   readonly cut: CutReason | undefined;
-  /** What the payload requires of later requests. */
+  /** Inputs of the payload that later requests must match. */
   readonly requiredEqual: RequiredEqualInputs | undefined;
 }
 
 /**
- * Triton's dynamic batching decision as a pure function of the queue, the payload, the time and the rules.
+ * Triton's dynamic batching decision, as a pure function of the queue, the payload, the time and the rules.
  *
- * Requests are looked at in order, none is skipped. The batch grows until a preferred size is hit, the next
- * request does not fit or differs, or the queue ends; then it goes now, or waits for others until the oldest
+ * Requests are considered in order, and none is skipped. The batch grows until it reaches a preferred size, the next
+ * request does not fit or differs, or the queue ends. Then it runs at once, or waits for others until the oldest
  * request has waited `maxQueueDelayMs`.
  *
- * @param queue the waiting requests in the order in which they are to run
+ * @param queue the waiting requests in the order in which they run
  */
 export function formBatch(
   queue: QueuedRequestView,
@@ -69,7 +69,7 @@ export function formBatch(
   let best: { rows: number; count: number } | undefined;
   let close = false;
   let saturate = false;
-  /** What keeps the next request out; set when the batch has to go now. */
+  /** Reason that excludes the next request; set if the batch has to run now. */
   let end: CutReason | undefined;
 
   for (let request = queue.head; request !== undefined; request = queue.after(request)) {
@@ -120,7 +120,7 @@ export function formBatch(
   if (base + rows >= maxPreferred) return decide(count, true, sizeCut(base + rows));
   if (delayExceeded) return decide(count, close, "DELAY");
   if (delay === 0) return decide(count, close);
-  // A payload that already waits for an instance should be as large as it can be when one takes it.
+  // A payload that already waits for an instance should be as large as possible when an instance takes it.
   if (!close && base > 0 && !preferred.includes(base)) return decide(count, false);
   const next = preferred.find((size) => size > base + rows) ?? preferred[0] ?? 0;
   return { ...decide(0, close), waitMs: delay - age, wakeAtRows: next - base };

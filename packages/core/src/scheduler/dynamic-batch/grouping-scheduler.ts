@@ -17,14 +17,14 @@ import { classifyRequest } from "./classify-request.js";
 import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
 import { OrderedResponses } from "./ordered-responses.js";
 
-/** Groups without work that may be kept before they are looked through. */
+/** Number of idle groups that may be kept before a sweep. */
 const IDLE_GROUPS = 64;
 
 /**
- * Dynamic batching of requests in groups (`batchBy`), and bounded by cost. Each group has a batcher of its own, with
- * its own queue, delay and payload, so that a request of one group never ends or delays a batch of another; all of
- * them feed the same instances, and the group goes first whose next request would go first in one queue. A group lives
- * while it has requests.
+ * Batches requests in groups (`batchBy`), and bounds batches by cost. Each group has a batcher with its own queue,
+ * delay and payload. So a request of one group never ends or delays a batch of another. All batchers feed the same
+ * instances. Their turn follows the order that their next requests would have in one queue. A group exists while it has
+ * requests.
  *
  * ```
  * request --batchBy, cost--> group "128": dynamic batcher --+
@@ -36,13 +36,13 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
   readonly #levels = new Map<number, QueueTotals>();
   readonly #ordered = new OrderedResponses();
   readonly #inTurn = new BatchersInTurn();
-  /** Groups that have to look again when an instance takes their payload. */
+  /** Groups that have to look at their queues again when an instance takes their payload. */
   readonly #behindPayload = new Set<DynamicBatchScheduler>();
   #looking = false;
   #lookAgain = false;
   #stopped = false;
   #sweepAt = IDLE_GROUPS;
-  /** Waits for requests of all groups together. */
+  /** Hold for tests, over the requests of all groups together. */
   readonly #hold: ArrivalHold;
 
   constructor(
@@ -64,7 +64,7 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     return count;
   }
 
-  /** The levels over all groups, the highest first. */
+  /** The levels over all groups, highest first. */
   get levels(): readonly LevelStatus[] {
     const merged = new Map<number, LevelStatus>();
     for (const group of this.#groups.values()) {
@@ -76,7 +76,7 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     return [...merged.values()].sort((a, b) => a.priorityLevel - b.priorityLevel);
   }
 
-  /** Size limits hold for all groups together. */
+  /** Size limits apply to all groups together. */
   isFull(priority?: number): boolean {
     const batching = this.config.dynamicBatching!;
     return isQueueFull(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
@@ -93,7 +93,7 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     for (const group of held) group.release();
   }
 
-  /** The batchers of all groups look for work, those first whose requests would go first in one queue. */
+  /** Lets the batchers of all groups look for work, in the order that their next requests would have in one queue. */
   slotFreed(): void {
     this.#lookAgain = true;
     if (this.#looking) return;
@@ -142,18 +142,25 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     this.#sweep();
     const { config, instances, clock, deadlines, padded } = this;
     const { maxBatchCost } = this.grouping;
-    const onChange = (changed: DynamicBatchScheduler) => this.#changed(changed);
+    const onChange = () => this.#changed(group);
     const share = { maxBatchCost, padded, levels: this.#levels, ordered: this.#ordered, onChange };
     const held = this.#hold.isOver ? 0 : Number.POSITIVE_INFINITY;
-    const group = new DynamicBatchScheduler(config, instances, clock, deadlines, held, share);
-    // Each batcher thinks that it is the only one.
+    const group: DynamicBatchScheduler = new DynamicBatchScheduler(
+      config,
+      instances,
+      clock,
+      deadlines,
+      held,
+      share,
+    );
+    // Each batcher registers itself as the only listener.
     instances.listener = this;
     if (this.#stopped) group.stop();
     this.#groups.set(key, group);
     return group;
   }
 
-  /** Lets go of groups that have nothing to do, when there are twice as many groups as there were busy ones. */
+  /** Removes idle groups, once there are twice as many groups as were busy at the last sweep. */
   #sweep(): void {
     if (this.#groups.size < this.#sweepAt) return;
     for (const [key, group] of this.#groups) {

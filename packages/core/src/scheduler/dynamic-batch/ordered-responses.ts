@@ -1,7 +1,7 @@
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { ResponseGate } from "../../request/request-observer.js";
 
-/** The place of one request among the answers. */
+/** Place of one request in the order of answers. */
 class Place implements ResponseGate {
   deliveries: (() => void)[] = [];
   done = false;
@@ -26,16 +26,16 @@ class Place implements ResponseGate {
 }
 
 /**
- * Holds answers back until those of all earlier requests are out (`preserveOrdering`). A request gets its place
- * when it leaves the queue; one that is given up, also while its answer is held back, lets go of what was held and
- * holds nobody up.
+ * Holds answers back until those of all earlier requests are out (`preserveOrdering`). A request gets its place when it
+ * leaves the queue. A request that is cancelled, even while its answer is held back, drops the held answer and delays
+ * no other.
  */
 export class OrderedResponses {
-  /** The first place whose request is not done; places are linked, so that any number leaves in one step each. */
+  /** The first place whose request is not done. Places are linked, so removing each takes one step. */
   #head: Place | undefined;
   #tail: Place | undefined;
   #flushing = false;
-  /** One function for all places. */
+  /** One function that all places share. */
   readonly #flushAll = () => this.#flush();
 
   /** Gives a request the next place. */
@@ -47,7 +47,10 @@ export class OrderedResponses {
     request.gate = place;
   }
 
-  /** What is delivered may give other requests up, which comes back here: the loop at work sees to those too. */
+  /**
+   * Delivers answers whose turn has come. A delivery may cancel other requests, which calls this again; the running
+   * loop handles those too.
+   */
   #flush(): void {
     if (this.#flushing) return;
     this.#flushing = true;

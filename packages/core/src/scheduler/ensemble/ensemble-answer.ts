@@ -6,7 +6,9 @@ import { type EnsembleTensor, innerDimsOf } from "./ensemble-tensor.js";
 import { sequenceParameters } from "./step-request.js";
 import { sequenceOf } from "./step-sequence.js";
 
-/** The answer of an ensemble with these outputs, all of which exist. One that a step left out is left out. */
+/**
+ * Makes the answer of an ensemble from these outputs, all of which exist. An output that a step left out is left out.
+ */
 export function ensembleAnswer(
   { config, version }: { readonly config: ModelConfig; readonly version: string },
   request: PendingRequest,

@@ -6,27 +6,27 @@ export interface PlannedStep {
   readonly modelName: string;
   /** Empty for the highest version that is ready. */
   readonly modelVersion: string;
-  /** Which of several models of that name is meant; empty when it need not be said. */
+  /** Namespace of the model, if several models have that name; empty if it is not needed. */
   readonly modelNamespace: string;
-  /** Inputs of the model, each with the tensor of the ensemble that it gets. */
+  /** Inputs of the model, each with the ensemble's tensor for it. */
   readonly inputs: readonly (readonly [input: string, tensor: string])[];
-  /** Tensors of the ensemble by the names of the model's outputs. */
+  /** The ensemble's tensors, by the names of the model's outputs. */
   readonly outputs: ReadonlyMap<string, string>;
 }
 
-/** What of an ensemble has to run for one request. */
+/** The part of an ensemble that has to run for one request. */
 export interface EnsembleSelection {
   /** Steps by the tensors that they read. */
   readonly consumers: ReadonlyMap<string, readonly PlannedStep[]>;
-  /** Outputs of each step's model that somebody reads. */
+  /** Outputs of each step's model that are read. */
   readonly requestedOutputs: ReadonlyMap<PlannedStep, readonly string[]>;
-  /** How many times each tensor is read: by inputs of steps, and once by the answer if it is part of it. */
+  /** Number of reads of each tensor: by inputs of steps, and one by the answer if the tensor is part of it. */
   readonly readers: ReadonlyMap<string, number>;
   /** Tensors of the answer, in the ensemble's order. */
   readonly outputs: readonly string[];
 }
 
-/** The steps of an ensemble as data flow: which step writes a tensor, which read it. */
+/** The steps of an ensemble as data flow: the step that writes each tensor, and the steps that read it. */
 export class EnsemblePlan {
   readonly steps: readonly PlannedStep[];
   /** Inputs that a request may leave out. */
@@ -51,13 +51,13 @@ export class EnsemblePlan {
     this.#all = this.#selectFor(this.#outputs);
   }
 
-  /** What has to run for the outputs that a request asks for; no names stand for all. */
+  /** Selects the steps for the outputs that a request asks for; no names select all outputs. */
   select(requested: readonly string[]): EnsembleSelection {
     if (requested.length === 0) return this.#all;
     return this.#selectFor(this.#outputs.filter((name) => requested.includes(name)));
   }
 
-  /** Goes back from the outputs to the steps that they hang on. */
+  /** Walks back from the outputs to the steps that they depend on. */
   #selectFor(outputs: readonly string[]): EnsembleSelection {
     const needed = new Set<PlannedStep>();
     const need = (tensor: string) => {

@@ -15,7 +15,7 @@ import { stepRequest } from "./step-request.js";
 import { plainSequence, sequenceAfter, sequenceOf } from "./step-sequence.js";
 import { SummedTimes } from "./summed-times.js";
 
-/** What all requests of one ensemble share. */
+/** State that all requests of one ensemble share. */
 export interface EnsembleOwner {
   readonly config: ModelConfig;
   readonly version: string;
@@ -28,8 +28,8 @@ export interface EnsembleOwner {
 }
 
 /**
- * One request on its way through an ensemble. Tensors are what drives it: a step starts when all that it reads
- * exists, and what it answers may start others.
+ * One request on its way through an ensemble. Tensors drive it: a step starts when all tensors that it reads exist, and
+ * its answer may start other steps.
  *
  * ```
  * frame of the request:     X --> [a] --> m --> [decoupled b]
@@ -37,17 +37,16 @@ export interface EnsembleOwner {
  * frame of each response:                         +--> n --> [c] --> Y --> an answer
  * ```
  *
- * A response of a decoupled step opens a frame, in which the steps after it run once more; tensors of different
- * frames never meet. An answer goes out when all outputs exist in one frame, and is the last when no step is under
- * way.
+ * A response of a decoupled step opens a frame, in which the steps after it run once more. Tensors of different frames
+ * never meet. An answer is sent when all outputs exist in one frame. It is the last if no step is in flight.
  */
 export class EnsembleRun implements RequestRunner<PendingRequest> {
   readonly #selection: EnsembleSelection;
   readonly #calls = new Set<StepCall>();
-  /** Steps that wait for their turn, and where. */
+  /** Steps that wait for a permit, with the semaphore that they wait for. */
   readonly #inLine = new Map<WaitingStart, StepLimit>();
   readonly #start: number;
-  /** Steps that have started, or are about to, and have not ended. */
+  /** Number of steps that have started, or are about to start, and have not ended. */
   #underWay = 0;
   #answered = false;
   #over = false;
@@ -62,7 +61,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     this.#start = owner.clock.now();
   }
 
-  /** Starts the steps that need nothing but the request's own inputs. */
+  /** Starts the steps that need only the request's own inputs. */
   start(): void {
     const { request } = this;
     const frame = new StepFrame(this.#selection.readers);
@@ -73,7 +72,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     this.#proceed(frame, [...frame.tensors.keys()]);
   }
 
-  /** Goes on after tensors of a frame have come to exist, or a step has ended. */
+  /** Continues after tensors of a frame were added, or a step has ended. */
   #proceed(frame: StepFrame, names: readonly string[]): void {
     const ready = new Set(names.flatMap((name) => this.#readySteps(frame, name)));
     this.#underWay += ready.size;
@@ -108,7 +107,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     source?.joinLine();
   }
 
-  /** Sends a step its request. False when it could not be sent, or nobody wants its answer any more. */
+  /** Sends a step its request. Returns false if it could not be sent, or its answer is not wanted any more. */
   #startStep(step: PlannedStep, frame: StepFrame): boolean {
     if (this.#over) return false;
     const { config, version, findMember, clock } = this.owner;
@@ -154,7 +153,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     if (final) frame.stepEnded();
   }
 
-  /** Puts what a step answered where the steps after it find it. An output that was left out is not given. */
+  /** Stores a step's outputs for the steps after it. An output that was left out is stored as missing. */
   #take(call: StepCall, response: InferenceResponse): void {
     const { step, member, request } = call;
     let sequence: SequencePlace;
@@ -186,7 +185,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     if (!final) this.#followReader();
   }
 
-  /** No step is under way, and there is nothing to answer with. */
+  /** Ends the request if no step is in flight and there is nothing to answer with. */
   #end(): void {
     if (!this.#answered && !isDecoupled(this.owner.config)) {
       const text =
@@ -198,7 +197,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     this.request.finish();
   }
 
-  /** Decoupled steps wait while the reader of the answers does not keep up. */
+  /** Pauses decoupled steps while the consumer of the answers does not keep up. */
   #followReader(): void {
     const wait = this.request.writable;
     if (wait === undefined || this.#readerIsBehind) return;
@@ -220,7 +219,7 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     this.request.computed(inputMs, inferMs, outputMs);
   }
 
-  /** The first error ends the request; steps under way are given up. */
+  /** Ends the request with the first error, and cancels the steps in flight. */
   #fail(error: TritonError): void {
     if (this.#over) return;
     const { request, owner } = this;
@@ -233,13 +232,13 @@ export class EnsembleRun implements RequestRunner<PendingRequest> {
     const told = new TritonError(error.code, message, { reason: error.reason, cause: error });
     const totalMs = clock.now() - request.queueStart;
     statistics.recordFailure("OTHER", totalMs);
-    // As Triton, which counts the request once more when no other step is in flight. Dashboards and alerts rely on it.
+    // Like Triton, count the request once more if no other step is in flight: dashboards and alerts rely on it.
     if (this.#underWay === 0) statistics.recordFailure("OTHER", totalMs);
     this.givenUp(request, new TritonError("CANCELLED", message, { cause: error }));
     request.respondError(told);
   }
 
-  /** Nobody waits for the answer any more: steps under way are given up. */
+  /** Cancels the steps in flight, because the request was cancelled. */
   givenUp({ cancelReason }: PendingRequest, reason = cancelReason!): void {
     this.#over = true;
     for (const [waiting, limit] of this.#inLine) limit.leave(waiting);

@@ -9,7 +9,7 @@ import { type EnsembleOwner, EnsembleRun } from "./ensemble-run.js";
 import type { FindMember } from "./member.js";
 import { StepLimit } from "./step-limit.js";
 
-/** What an ensemble's scheduler needs from outside. */
+/** External dependencies of an ensemble's scheduler. */
 export interface EnsembleContext {
   readonly config: ModelConfig;
   readonly version: number;

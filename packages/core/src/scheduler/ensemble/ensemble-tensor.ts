@@ -3,8 +3,8 @@ import type { SequencePlace } from "../../request/sequence-info.js";
 import { copyTensor } from "../../tensor/copy.js";
 
 /**
- * A tensor between the steps of an ensemble. Its last reader is handed the tensor itself, those before it get
- * copies: a model may write to what it is given.
+ * A tensor between the steps of an ensemble. Its last reader gets the tensor itself, and earlier readers get copies,
+ * because a model may write to its inputs.
  */
 export class EnsembleTensor {
   #tensor: Tensor | undefined;
@@ -13,7 +13,7 @@ export class EnsembleTensor {
   /**
    * @param tensor undefined for an optional input that was not given, or an output that a model left out
    * @param batchSize rows along the batch axis; 0 for a tensor without one
-   * @param sequence of the steps that read it; undefined for a tensor of the ensemble's own request
+   * @param sequence sequence of the steps that read it; undefined for a tensor of the ensemble's own request
    */
   constructor(
     tensor: Tensor | undefined,
@@ -25,7 +25,7 @@ export class EnsembleTensor {
     this.#readers = readers;
   }
 
-  /** Takes the tensor for one of its readers, in the shape that a model with these dimensions expects. */
+  /** Takes the tensor for one of its readers, in the shape expected by a model with these dimensions. */
   take(dims: readonly number[], batched: boolean): Tensor | undefined {
     const tensor = this.#tensor;
     if (tensor === undefined) return undefined;
@@ -54,8 +54,8 @@ export function innerDimsOf(
 }
 
 /**
- * The shape of a tensor where it goes from a model with a batch axis to one without, or back: an axis of one row is
- * added or taken off where the dimensions do not fit as they are.
+ * Converts the shape of a tensor that goes from a model with a batch axis to one without, or back. An axis of one row
+ * is added or removed if the dimensions do not fit as they are.
  */
 export function convertShape(
   shape: readonly number[],

@@ -7,18 +7,18 @@ import { EnsembleTensor } from "./ensemble-tensor.js";
 import type { EnsembleMember } from "./member.js";
 import type { SummedTimes } from "./summed-times.js";
 
-/** Responses of a decoupled step whose further steps are under way, before the step has to wait. */
+/** Number of responses of a decoupled step whose further steps may be in flight before the step has to wait. */
 const WINDOW = 16;
 
-/** Tensors that belong together: those of the request, or those that follow from one response of a decoupled step. */
+/** Tensors that belong together: those of the request, or those that derive from one response of a decoupled step. */
 export class StepFrame {
   readonly tensors = new Map<string, EnsembleTensor>();
-  /** Steps that have been launched in the frame and have not ended. */
+  /** Number of steps that have been launched in the frame and have not ended. */
   active = 0;
   #counted = false;
 
   /**
-   * @param readers how many times each tensor is read; one that nobody reads is not kept
+   * @param readers number of reads of each tensor; a tensor without readers is not kept
    * @param source the decoupled step whose response opened the frame
    */
   constructor(
@@ -26,14 +26,14 @@ export class StepFrame {
     readonly source?: StepCall,
   ) {}
 
-  /** @param sequence of the steps that read the tensor, where it comes from another step */
+  /** @param sequence sequence of the steps that read the tensor, if it comes from another step */
   put(name: string, tensor: Tensor | undefined, batchSize: number, sequence?: SequencePlace): void {
     const readers = this.readers.get(name);
     if (readers === undefined) return;
     this.tensors.set(name, new EnsembleTensor(tensor, batchSize, readers, sequence));
   }
 
-  /** The first steps of the frame have been launched. */
+  /** Marks that the first steps of the frame have been launched. */
   opened(): void {
     if (this.active === 0 || this.source === undefined) return;
     this.#counted = true;
@@ -51,8 +51,8 @@ export class StepFrame {
 }
 
 /**
- * A step under way. If its model is decoupled, it waits before its next response while the reader of the answers is
- * behind, while steps after it stand in line, or while there are many of its responses on the way.
+ * A step in flight. A step of a decoupled model waits before its next response in three cases: the consumer of the
+ * answers is behind, later steps wait for a permit, or too many of its responses are in flight.
  */
 export class StepCall implements RequestObserver<PendingRequest> {
   framesUnderWay = 0;
@@ -64,10 +64,10 @@ export class StepCall implements RequestObserver<PendingRequest> {
     readonly frame: StepFrame,
     readonly member: EnsembleMember,
     readonly request: PendingRequest,
-    /** Of its request, whatever the member's scheduler makes of it. */
+    /** Sequence of its request, as sent; the member's scheduler may change its own. */
     readonly sequence: SequencePlace,
     readerIsBehind: boolean,
-    /** Of the request of the ensemble. */
+    /** Times of the ensemble's request. */
     private readonly times: SummedTimes,
   ) {
     this.#readerIsBehind = readerIsBehind;
@@ -84,7 +84,7 @@ export class StepCall implements RequestObserver<PendingRequest> {
     this.adapt();
   }
 
-  /** A step that follows from one of the responses waits for its turn. */
+  /** Notes that a step which follows from one of the responses waits for a permit. */
   joinLine(): void {
     this.#inLine++;
     this.adapt();

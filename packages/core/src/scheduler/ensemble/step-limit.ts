@@ -1,19 +1,19 @@
-/** A start that waits for its turn. */
+/** A start that waits for a permit. */
 export interface WaitingStart {
-  /** Starts, or says that it is no longer wanted: then the turn goes to the next. */
+  /** Starts. Returns false if it is no longer wanted; the permit goes to the next then. */
   start(): boolean;
 }
 
-/** Lets one step of an ensemble have so many requests under way, over all requests of the ensemble. */
+/** FIFO semaphore that limits the requests in flight of one step, over all requests of the ensemble. */
 export class StepLimit {
   #underWay = 0;
-  /** A set keeps the order, and lets one leave from any place. */
+  /** A set, because it keeps the order and allows removal from any position. */
   readonly #waiting = new Set<WaitingStart>();
 
-  /** @param max 0 for any number */
+  /** @param max number of permits; 0 for no limit */
   constructor(private readonly max: number) {}
 
-  /** Starts at once, or when its turn comes. Returns whether it started at once. */
+  /** Starts at once, or when a permit is free. Returns whether it started at once. */
   acquire(waiting: WaitingStart): boolean {
     if (this.max > 0 && this.#underWay >= this.max) {
       this.#waiting.add(waiting);
@@ -24,7 +24,7 @@ export class StepLimit {
     return true;
   }
 
-  /** A request of the step is over. */
+  /** Returns the permit of a request of the step that is over. */
   release(): void {
     this.#underWay--;
     for (const next of this.#waiting) {
@@ -35,7 +35,7 @@ export class StepLimit {
     }
   }
 
-  /** One that waits is no longer wanted. */
+  /** Removes a waiting start that is no longer wanted. */
   leave(waiting: WaitingStart): void {
     this.#waiting.delete(waiting);
   }

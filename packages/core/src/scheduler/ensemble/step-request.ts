@@ -7,23 +7,23 @@ import type { PlannedStep } from "./ensemble-plan.js";
 import { dimsOf, type EnsembleTensor } from "./ensemble-tensor.js";
 import type { EnsembleMember } from "./member.js";
 
-/** What the request of a step is made of. */
+/** Everything that the request of a step is constructed from. */
 export interface StepRequestInit {
   /** The request of the ensemble. */
   readonly parent: PendingRequest;
-  /** The ensemble as one of the request's callers. */
+  /** Name of the ensemble in the list of the request's callers. */
   readonly caller: string;
   readonly member: EnsembleMember;
   readonly step: PlannedStep;
   readonly sequence: SequencePlace;
   readonly tensors: ReadonlyMap<string, EnsembleTensor>;
   readonly requestedOutputs: readonly string[];
-  /** Milliseconds on the model's clock. */
+  /** Time on the model's clock, in milliseconds. */
   readonly now: number;
   readonly onResponse: ResponseHandler;
 }
 
-/** Makes the request of a step: all that is known of the ensemble's request goes with it. */
+/** Makes the request of a step. It inherits all properties of the ensemble's request. */
 export function stepRequest({ parent, caller, member, step, tensors, now, ...init }: StepRequestInit) {
   const { config } = member;
   const inputs = new Map<string, Tensor>();
@@ -49,7 +49,7 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
   });
 }
 
-/** What is left of the time that the request may wait in queues; at least 1, because 0 stands for any time. */
+/** Remaining time that the request may wait in queues. At least 1, because 0 means no limit. */
 function remainingMicroseconds(
   { queueTimeoutMicroseconds, queueStart }: PendingRequest,
   now: number,
@@ -58,7 +58,7 @@ function remainingMicroseconds(
   return Math.max(1, Math.round(queueTimeoutMicroseconds - (now - queueStart) * 1000));
 }
 
-/** What the answers of ensembles say about the sequence they are part of, also when it is none. */
+/** Sequence parameters of an ensemble's answer, which it has even without a sequence. */
 export function sequenceParameters(
   { correlationId = 0n, sequenceStart, sequenceEnd }: SequencePlace,
   outputs: ReadonlyMap<string, Tensor>,

@@ -3,14 +3,14 @@ import { type Parameters, type ParameterValue, TritonError } from "@tritonjs/pro
 import type { SequencePlace } from "../../request/sequence-info.js";
 import type { EnsembleTensor } from "./ensemble-tensor.js";
 
-/** What a request says about its sequence, and nothing else. */
+/** Copies the sequence position of a request, and nothing else. */
 export function plainSequence({ correlationId, sequenceStart, sequenceEnd }: SequencePlace): SequencePlace {
   return { correlationId, sequenceStart, sequenceEnd };
 }
 
 /**
- * The sequence of a step's request: that of the first of its tensors which comes from another step, or that of the
- * ensemble's request.
+ * The sequence of a step's request. It is that of the step's first tensor that comes from another step, else that of
+ * the ensemble's request.
  */
 export function sequenceOf(
   names: Iterable<string>,
@@ -25,10 +25,10 @@ export function sequenceOf(
 }
 
 /**
- * The sequence of the steps that come after a response: that of the step itself, unless the response has the parameters
- * `sequence_id`, `sequence_start` or `sequence_end`. With any of them, a flag that is not given is off.
+ * The sequence of the steps after a response. It is that of the step itself, unless the response has one of the
+ * parameters `sequence_id`, `sequence_start` and `sequence_end`. If it has any of them, missing flags are off.
  *
- * @throws TritonError INVALID_ARG for a parameter of another kind.
+ * @throws TritonError INVALID_ARG for a parameter of another type.
  */
 export function sequenceAfter(step: SequencePlace, parameters: Parameters): SequencePlace {
   const { sequence_id: id, sequence_start: start, sequence_end: end } = parameters;

@@ -1,6 +1,6 @@
 import type { ComputeTimes } from "../../observe/duration.js";
 
-/** How long all steps of a request have computed together. */
+/** Total compute times of all steps of a request. */
 export class SummedTimes implements ComputeTimes {
   inputMs = 0;
   inferMs = 0;

@@ -1,13 +1,13 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { PendingRequest } from "../../request/pending-request.js";
 
-/** True when a request says which sequence it belongs to. */
+/** True if a request names its sequence. */
 export function hasCorrelationId({ correlationId: id }: PendingRequest): boolean {
   return id !== undefined && id !== 0n && id !== "";
 }
 
 /**
- * The correlation id of a request that may join a sequence.
+ * Returns the correlation id of a request that may join a sequence.
  *
  * @throws TritonError INVALID_ARG for more than one row, and for a request without an id.
  */
@@ -29,7 +29,7 @@ export function admittedId(request: PendingRequest, modelName: string): bigint |
   return request.correlationId;
 }
 
-/** The refusal of a request whose sequence has not begun, or is over. */
+/** The error of a request whose sequence has not begun, or is over. */
 export function startMissingError(id: bigint | string, modelName: string): TritonError {
   return new TritonError(
     "INVALID_ARG",

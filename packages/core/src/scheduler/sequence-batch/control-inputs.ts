@@ -9,15 +9,15 @@ import type { Tensors } from "../../batch/merge-inputs.js";
 
 import type { SequencePlace } from "../../request/sequence-info.js";
 
-/** What controls say about one request. */
+/** Values of the control inputs for one request. */
 export interface ControlValues extends SequencePlace {
-  /** False for a null request; then all others are false, zero or empty too. */
+  /** False for a null request; all others are then false, zero or empty too. */
   readonly ready: boolean;
 }
 
 /**
- * Makes the tensors that tell a model where in its sequence a request stands: one element each, shape `[1]`, or
- * `[1, 1]` for a model with a batch axis.
+ * Makes the tensors that tell a model the position of a request in its sequence. Each has one element, and the shape
+ * `[1]`, or `[1, 1]` for a model with a batch axis.
  */
 export class ControlInputs {
   readonly #controls: readonly { readonly name: string; readonly control: SequenceControl }[];
@@ -29,7 +29,7 @@ export class ControlInputs {
     this.#shape = config.maxBatchSize > 0 ? [1, 1] : [1];
   }
 
-  /** The inputs of a request with its controls. */
+  /** Adds the controls to the inputs of a request. */
   addTo(inputs: Tensors, values: ControlValues): Tensors {
     if (this.#controls.length === 0) return inputs;
     const all = new Map(inputs);

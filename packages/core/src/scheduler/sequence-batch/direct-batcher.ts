@@ -9,12 +9,12 @@ import type { InstanceGroupListener } from "../../instance/instance-group-listen
 import type { ControlInputs } from "./control-inputs.js";
 import { type DirectRules, formDirectBatch } from "./form-direct-batch.js";
 import { nullInputs, nullRequest } from "./null-request.js";
-import { SlotBatcher, type SlotOwner } from "./slot.js";
+import { SlotBatcher, type SlotOwner } from "./slot-batcher.js";
 
 /**
- * The direct strategy at one instance: the slot of a sequence is its row of the batch. One batch at a time; the next
- * is formed when the instance is idle again, at the end of the event loop's turn, so that clients who have just got
- * their answers can join it with their next requests.
+ * The direct strategy at one instance: the slot of a sequence is its row of the batch. One batch runs at a time. The
+ * next batch is formed when the instance is idle again, at the end of the event loop's turn. So clients that have just
+ * got their answers can join it with their next requests.
  */
 export class DirectBatcher extends SlotBatcher implements InstanceGroupListener {
   readonly #controls: ControlInputs;
@@ -42,7 +42,7 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
     instance.listener = this;
   }
 
-  /** What leaves its sequence runs at once. */
+  /** Always 0: requests that leave their sequence run at once. */
   get queuedCount(): number {
     return 0;
   }

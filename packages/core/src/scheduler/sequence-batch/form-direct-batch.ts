@@ -1,28 +1,28 @@
 import type { EqualInputsRule } from "../../batch/required-equal-inputs.js";
 import type { WaitingRequest } from "./implicit-states.js";
 
-/** Sums of fractional milliseconds may miss by this much. */
+/** Rounding error allowed in sums of fractional milliseconds. */
 const CLOCK_ERROR_MS = 1e-6;
 
-/** What the direct strategy is told by the model's configuration. */
+/** Rules of the direct strategy from the model's configuration. */
 export interface DirectRules {
-  /** 0: nobody waits for others. */
+  /** Longest wait for further requests, in milliseconds; 0 for none. */
   readonly maxQueueDelayMs: number;
-  /** Part of the slots, from 0 to 1, that is worth running before the delay ends; 0 for any. */
+  /** Share of the slots, from 0 to 1, with which a batch runs before the delay ends; 0 for any. */
   readonly minimumSlotUtilization: number;
   readonly equalInputs: EqualInputsRule;
 }
 
-/** What to do with the slots of an instance. */
+/** Decision about the slots of an instance. */
 export interface DirectDecision {
-  /** Slot by slot from the lowest: whether its request runs; a null request takes the place of one that does not. */
+  /** For each slot from the lowest: true if its request runs, false if a null request takes its place. */
   readonly rows: readonly boolean[];
-  /** Set when the requests wait for others: look again after this time at the latest. */
+  /** Set if the requests wait for others: milliseconds until the next look at the latest. */
   readonly waitMs?: number;
 }
 
 /**
- * The direct strategy's decision as a pure function of the slots, the time and the rules.
+ * The direct strategy's decision, as a pure function of the slots, the time and the rules.
  *
  * ```
  * slot      0        1        2        3
@@ -30,10 +30,10 @@ export interface DirectDecision {
  * batch     A1       null     C1              up to the highest slot with a request
  * ```
  *
- * A request that differs from the first one in an input that must agree stays where it is, and a null request runs
+ * A request that differs from the first one in an input that must agree stays in its sequence, and a null request runs
  * in its place.
  *
- * @param heads for each slot the request whose turn is next
+ * @param heads the next request of each slot
  */
 export function formDirectBatch(
   heads: readonly (WaitingRequest | undefined)[],

@@ -4,21 +4,21 @@ import type { PendingRequest } from "../../request/pending-request.js";
 import type { SequenceInfo } from "../../request/sequence-info.js";
 import { copyTensor } from "../../tensor/copy.js";
 
-/** A request that waits in a slot, as far as it decides about batches. */
+/** A request that waits in a slot: the properties that decide about batches. */
 export interface WaitingRequest {
   readonly queueStart: number;
   readonly inputs: Tensors;
 }
 
 /**
- * Triton's implicit state: what the model gives as a state output of one request of a sequence, it gets as the state
- * input of the next.
+ * Triton's implicit state: a state output of one request of a sequence becomes the state input of the next request.
  *
  * ```
  * START --> initial state --> request 1 --> S_NEW --copy--> S of request 2 --> S_NEW --> ... END: gone
  * ```
  *
- * States hang on the sequence's `SequenceInfo`, which a START makes anew and nothing holds once the sequence is over.
+ * States belong to the sequence's `SequenceInfo`. A START makes a new one, and nothing holds it once the sequence is
+ * over.
  */
 export class ImplicitStates {
   readonly #states: readonly { readonly input: string; readonly output: string }[];
@@ -34,7 +34,7 @@ export class ImplicitStates {
     this.#initial = initial;
   }
 
-  /** The request as it will leave: with the states that it would get now. */
+  /** The request with the states that it would get if it left now. */
   withStates(request: PendingRequest, info: SequenceInfo | undefined): WaitingRequest {
     const kept = info === undefined || request.sequenceStart ? undefined : this.#kept.get(info);
     return {
@@ -43,23 +43,23 @@ export class ImplicitStates {
     };
   }
 
-  /** Gives a request that leaves the states of its sequence. */
+  /** Adds the states of its sequence to a request that leaves. */
   attach(request: PendingRequest, info: SequenceInfo): void {
     let states = this.#kept.get(info);
     if (states === undefined) {
-      // Copies: a callback may write to its inputs.
+      // Copies, because a callback may write to its inputs.
       states = new Map([...this.#initial].map(([name, tensor]) => [name, copyTensor(tensor)]));
       this.#kept.set(info, states);
     }
     request.inputs = new Map([...request.inputs, ...states]);
   }
 
-  /** Keeps what the model has made of the states of a sequence. */
+  /** Keeps the states of a sequence that the model returned. */
   keep(info: SequenceInfo, outputs: Tensors): void {
     const states = this.#kept.get(info);
     for (const { input, output } of this.#states) {
       const tensor = outputs.get(output);
-      // A copy: the output may be a part of a large batch, and may go to the client too.
+      // A copy, because the output may be part of a large batch, and may go to the client too.
       if (tensor !== undefined) states?.set(input, copyTensor(tensor));
     }
   }

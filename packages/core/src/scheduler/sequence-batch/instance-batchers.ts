@@ -1,11 +1,12 @@
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { Places } from "./places.js";
-import type { SlotBatcher } from "./slot.js";
+import type { SlotHost } from "./sequence.js";
+import type { SlotBatcher } from "./slot-batcher.js";
 
-/** Slots are given away by number, and those of one number by instance: no model has had as many as this. */
+/** Upper bound of the instances that a model has over time: slots are assigned by number first, then by instance. */
 const MOST_INSTANCES = 2 ** 32;
 
-/** The batchers of all instances: each comes with its instance, and goes when it has no sequence left. */
+/** The batchers of all instances. A batcher is added with its instance, and removed when it has no sequence left. */
 export class InstanceBatchers {
   readonly #byGroup = new Map<InstanceGroup, SlotBatcher>();
   #instancesSoFar = 0;
@@ -17,12 +18,12 @@ export class InstanceBatchers {
     private readonly places: Places,
   ) {}
 
-  /** All of them. */
+  /** Iterates over all batchers. */
   [Symbol.iterator](): IterableIterator<SlotBatcher> {
     return this.#byGroup.values();
   }
 
-  /** There is an instance more. */
+  /** Adds a batcher for a new instance. */
   open(group: InstanceGroup): void {
     const batcher = this.make(group);
     const index = this.#instancesSoFar++;
@@ -33,7 +34,7 @@ export class InstanceBatchers {
     this.places.open(batcher);
   }
 
-  /** An instance is to go: its slots get no new sequences. Resolves when it has none left, and no request. */
+  /** Removes an instance, whose slots get no new sequences. Resolves when it has no sequence and no request left. */
   async close(group: InstanceGroup): Promise<void> {
     const batcher = this.#byGroup.get(group)!;
     this.places.close(batcher);
@@ -45,7 +46,7 @@ export class InstanceBatchers {
   }
 }
 
-/** Tells that an instance may go, once it has no sequence and no request. */
-export function checkEmpty({ onEmpty, atWork, slots }: SlotBatcher): void {
+/** Calls `onEmpty` once an instance that is to be removed has no sequence and no request. */
+export function checkEmpty({ onEmpty, atWork, slots }: SlotHost): void {
   if (onEmpty !== undefined && atWork === 0 && slots.every((slot) => slot.sequence === undefined)) onEmpty();
 }

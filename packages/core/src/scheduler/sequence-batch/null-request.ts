@@ -3,8 +3,8 @@ import type { Tensors } from "../../batch/merge-inputs.js";
 import { PendingRequest } from "../../request/pending-request.js";
 
 /**
- * Fills a slot without a request: inputs of the same shapes as those of a request that runs, all zeros or empty
- * strings, and no one who waits for an answer.
+ * Makes a request that fills a slot. Its inputs have the shapes of a request that runs, with all zeros or empty
+ * strings, and it has no caller.
  */
 export function nullRequest(like: PendingRequest, inputs: Tensors): PendingRequest {
   const request = new PendingRequest({
@@ -18,7 +18,7 @@ export function nullRequest(like: PendingRequest, inputs: Tensors): PendingReque
   return request;
 }
 
-/** Inputs of the same shapes, all zeros or empty strings. */
+/** Makes inputs of the same shapes, with all zeros or empty strings. */
 export function nullInputs(inputs: Tensors): Tensors {
   return new Map([...inputs].map(([name, tensor]) => [name, zeros(tensor)]));
 }

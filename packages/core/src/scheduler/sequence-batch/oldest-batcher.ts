@@ -5,15 +5,16 @@ import { defaultDynamicBatching } from "../../config/schema/defaults.js";
 
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import { DynamicBatchScheduler } from "../dynamic-batch/dynamic-batch-scheduler.js";
-import { type Slot, SlotBatcher, type SlotOwner } from "./slot.js";
+import type { Slot } from "./sequence.js";
+import { SlotBatcher, type SlotOwner } from "./slot-batcher.js";
 
 /**
- * The oldest strategy at one instance: of every sequence in a slot one request at a time is handed to a dynamic
- * batcher, which joins them in the order in which they came.
+ * The oldest strategy at one instance. Each sequence in a slot hands one request at a time to a dynamic batcher, which
+ * joins them in order of arrival.
  */
 export class OldestBatcher extends SlotBatcher {
   readonly #inner: DynamicBatchScheduler;
-  /** Slots with a request that the dynamic batcher or the instance has. */
+  /** Slots with a request at the dynamic batcher or the instance. */
   readonly #inFlight = new Set<Slot>();
   #losing = false;
 
@@ -56,7 +57,10 @@ export class OldestBatcher extends SlotBatcher {
     return this.#inner.queuedCount;
   }
 
-  /** What the dynamic batcher has is lost too; nothing takes its place meanwhile. */
+  /**
+   * Handles the failure of the instance. Requests at the dynamic batcher are lost too, and no others are handed over
+   * meanwhile.
+   */
   #lose(): void {
     this.#losing = true;
     this.owner.lost(this);
@@ -64,7 +68,10 @@ export class OldestBatcher extends SlotBatcher {
     for (const slot of this.slots) this.changed(slot);
   }
 
-  /** A sequence whose slot still has a request of the one before it waits for that. */
+  /**
+   * Hands over the next request. If the slot still has a request of the previous sequence in flight, the new sequence
+   * waits for it.
+   */
   changed(slot: Slot): void {
     while (!this.#losing && slot.sequence?.head !== undefined && !this.#inFlight.has(slot)) {
       const request = this.owner.take(slot);

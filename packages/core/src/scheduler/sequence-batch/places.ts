@@ -1,37 +1,36 @@
 import { Heap } from "../heap.js";
-import type { Sequence } from "./sequence.js";
-import type { Slot, SlotBatcher } from "./slot.js";
+import type { Sequence, Slot, SlotHost } from "./sequence.js";
 
 /**
- * Who has which slot, and who waits for one. A sequence gets the lowest free slot, of an instance that is up if there
- * is any, or joins the backlog; a slot that is left goes to the sequence that has waited longest. Slots come and go
- * with their instances.
+ * Assigns slots to sequences, and keeps the backlog. A new sequence gets the lowest free slot, of a healthy instance if
+ * possible, or joins the backlog. A slot that becomes free goes to the sequence that has waited longest. Slots are
+ * added and removed with their instances.
  */
 export class Places {
-  /** The slots that nobody has. */
+  /** The free slots. */
   readonly #free = new Heap<Slot>((a, b) => a.rank - b.rank);
-  /** Free slots at instances that were down when they were looked at. */
+  /** Free slots at instances that were down at the last look. */
   #aside: Slot[] = [];
-  readonly #closed = new WeakSet<SlotBatcher>();
+  readonly #closed = new WeakSet<SlotHost>();
   readonly #backlog = new Set<Sequence>();
   readonly #onAssigned: (sequence: Sequence) => void;
 
-  /** @param onAssigned called when a sequence has got its slot */
+  /** @param onAssigned called when a sequence has been assigned a slot */
   constructor(onAssigned: (sequence: Sequence) => void) {
     this.#onAssigned = onAssigned;
   }
 
-  /** There is an instance more: those who wait get its slots. */
-  open({ slots }: SlotBatcher): void {
+  /** Adds the slots of a new instance, and assigns them to sequences in the backlog. */
+  open({ slots }: SlotHost): void {
     for (const slot of slots) this.#give(slot);
   }
 
-  /** The slots of an instance are given away no more; who has one keeps it. */
-  close(batcher: SlotBatcher): void {
+  /** Stops assigning the slots of an instance. Sequences in its slots stay there. */
+  close(batcher: SlotHost): void {
     this.#closed.add(batcher);
   }
 
-  /** Sequences without a slot, in the order in which they came. */
+  /** Sequences without a slot, in order of arrival. */
   get backlog(): readonly Sequence[] {
     return [...this.#backlog];
   }
@@ -43,7 +42,7 @@ export class Places {
     else this.#assign(slot, sequence);
   }
 
-  /** A sequence is over: whatever place it had is free. */
+  /** Frees the place of a sequence that is over. */
   leave(sequence: Sequence): void {
     this.#backlog.delete(sequence);
     const { slot } = sequence;

@@ -3,8 +3,7 @@ import type { Clock } from "../../clock/clock.js";
 import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import { sequenceSlots } from "../../config/schema/sequence-batching.js";
 
-import type { InstanceGroup } from "../../instance/instance-group.js";
-import type { PartsOwner } from "../../instance/instance-group-listener.js";
+import type { InstanceGroup, PartsOwner } from "../../instance/instance-group.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
 
@@ -19,20 +18,20 @@ import { ImplicitStates, type WaitingRequest } from "./implicit-states.js";
 import { checkEmpty, InstanceBatchers } from "./instance-batchers.js";
 import { OldestBatcher } from "./oldest-batcher.js";
 import { Places } from "./places.js";
-import { Sequence, type SequenceOwner } from "./sequence.js";
+import { Sequence, type SequenceOwner, type Slot } from "./sequence.js";
 import { SequenceTimeouts } from "./sequence-timeouts.js";
 import { SequenceTurn, type TurnOwner } from "./sequence-turn.js";
-import type { Slot, SlotBatcher, SlotOwner } from "./slot.js";
+import type { SlotBatcher, SlotOwner } from "./slot-batcher.js";
 
-/** What the scheduler of sequences is told besides the configuration. */
+/** Settings of the sequence scheduler besides the configuration. */
 export interface SequenceSchedulerOptions {
-  /** Requests in slots to wait for before the first batch, once: a hold for tests. */
+  /** Number of requests in slots before the first batch, once: a hold for tests. */
   readonly holdUntil: number;
-  /** Requests in the backlog to wait for in addition. */
+  /** Number of requests in the backlog to wait for in addition. */
   readonly backlogHoldUntil: number;
-  /** Called when a sequence is over without its END, once no instance has a request of it. */
+  /** Called when a sequence ended without its END, once no instance has a request of it. */
   readonly onEvict?: EvictionListener | undefined;
-  /** What sequences start with, by name of the state's input. */
+  /** Initial states of sequences, by name of the state's input. */
   readonly initialStates: ReadonlyMap<string, Tensor>;
 }
 
@@ -47,7 +46,7 @@ export interface SequenceSchedulerOptions {
  * ```
  */
 export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner, TurnOwner, PartsOwner {
-  /** A hold for tests. */
+  /** True during a hold for tests. */
   held: boolean;
   readonly states: ImplicitStates | undefined;
   readonly #modelName: string;
@@ -58,7 +57,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
   readonly #controls: ControlInputs;
   readonly #batchers: InstanceBatchers;
   readonly #places = new Places((sequence) => this.#timeouts.assigned(sequence));
-  /** Sequences that take requests, in slots and in the backlog. */
+  /** Sequences that accept requests, in slots and in the backlog. */
   readonly #open = new Map<bigint | string, Sequence>();
   readonly #totals: QueueTotals = { size: 0, rows: 0 };
   readonly #slotHold: ArrivalHold;
@@ -224,7 +223,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     else sequence.slot?.batcher.changed(sequence.slot);
   }
 
-  /** A request has arrived while the scheduler is held. */
+  /** Counts a request that arrives while the scheduler is held. */
   #held(sequence: Sequence): void {
     (sequence.slot === undefined ? this.#backlogHold : this.#slotHold).arrived();
     if (!this.#backlogHold.isOver || !this.#slotHold.isOver) return;
@@ -238,7 +237,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     this.#settle(sequence);
   }
 
-  /** Takes the place away from a sequence that is over. */
+  /** Frees the place of a sequence that is over. */
   #settle(sequence: Sequence): void {
     if (!sequence.over) return;
     sequence.expiry?.cancel();

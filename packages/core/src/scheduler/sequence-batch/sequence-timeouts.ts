@@ -4,17 +4,17 @@ import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { Sequence } from "./sequence.js";
 
-/** How long sequences may do without. */
+/** Time limits of sequences. */
 export interface SequenceLimits {
-  /** Longest time in a slot without a request. */
+  /** Longest time in a slot without a request, in milliseconds. */
   readonly maxIdleMs: number;
-  /** Sequences that are at work for as long as their one request is. */
+  /** True for iterative sequences, which are busy as long as their one request is. */
   readonly iterative: boolean;
 }
 
-/** The time that sequences have: in a slot without a request, and in the backlog with one. */
+/** Enforces the time limits of sequences: in a slot without a request, and in the backlog with one. */
 export class SequenceTimeouts {
-  /** @param over called for a sequence whose time is over; what waits of it has failed */
+  /** @param over called for a sequence whose time is over, after its waiting requests have failed */
   constructor(
     private readonly limits: SequenceLimits,
     private readonly clock: Clock,
@@ -22,7 +22,7 @@ export class SequenceTimeouts {
     private readonly over: (sequence: Sequence, reason: "idle" | "cancelled") => void,
   ) {}
 
-  /** A request in the backlog that may not wait for longer takes its whole sequence with it. */
+  /** Limits the wait of a request in the backlog. When its time is over, the whole sequence ends. */
   limitWait(sequence: Sequence, { queueTimeoutMicroseconds }: PendingRequest, now: number): void {
     const at = now + queueTimeoutMicroseconds / 1000;
     if (queueTimeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
@@ -38,14 +38,14 @@ export class SequenceTimeouts {
     });
   }
 
-  /** A sequence has got a slot. */
+  /** Starts the idle limit of a sequence that has been assigned a slot. */
   assigned(sequence: Sequence): void {
     sequence.expiry?.cancel();
     sequence.lastUsed = this.clock.now();
     this.#watchIdle(sequence);
   }
 
-  /** One deadline for each open sequence in a slot, moved when it passes and not with each request. */
+  /** Keeps one deadline for each open sequence in a slot. It is moved when it passes, not with each request. */
   #watchIdle(sequence: Sequence): void {
     if (!sequence.open) return;
     const { maxIdleMs, iterative } = this.limits;

@@ -4,18 +4,17 @@ import type { RequestObserver } from "../../request/request-observer.js";
 import type { SequenceInfo } from "../../request/sequence-info.js";
 import type { ImplicitStates } from "./implicit-states.js";
 import { checkEmpty } from "./instance-batchers.js";
-import type { Sequence } from "./sequence.js";
-import type { Slot } from "./slot.js";
+import type { Sequence, Slot } from "./sequence.js";
 
-/** What a turn needs of the scheduler. */
+/** Callbacks from a turn to the scheduler. */
 export interface TurnOwner {
   /** Set for a model with implicit state. */
   readonly states: ImplicitStates | undefined;
-  /** The instance is done with a request of a sequence; `again` when the model wants to see it once more. */
+  /** The instance has finished with a request of a sequence. `again` is true when the model wants to run it again. */
   released(sequence: Sequence, request: PendingRequest, again: boolean): void;
 }
 
-/** A request that has left its sequence, until its instance is done with it. */
+/** One request between leaving its sequence and its release by the instance. */
 export class SequenceTurn implements RequestObserver<PendingRequest> {
   readonly #owner: TurnOwner;
   readonly #sequence: Sequence;
@@ -36,7 +35,7 @@ export class SequenceTurn implements RequestObserver<PendingRequest> {
   }
 
   released(request: PendingRequest, again: boolean): void {
-    // A request that comes back gets another turn.
+    // A request that is run again gets another turn.
     if (again) request.ignore(this);
     const { batcher } = this.#slot;
     batcher.released(this.#slot);

@@ -4,13 +4,41 @@ import type { PendingRequest } from "../../request/pending-request.js";
 import type { RequestHolder } from "../../request/request-observer.js";
 import type { EvictionReason, SequenceInfo } from "../../request/sequence-info.js";
 import { type QueueTotals, RequestQueue } from "../request-queue.js";
-import type { Slot } from "./slot.js";
 
-/** What a sequence tells the scheduler. */
+/** A place for one sequence at one instance. */
+export interface Slot {
+  readonly batcher: SlotHost;
+  /** Position among the slots of the instance; in the direct strategy the row of the batch. */
+  readonly number: number;
+  /** Order in which free slots are assigned, lowest first: by number, then by instance. */
+  readonly rank: number;
+  sequence: Sequence | undefined;
+}
+
+/** The slots of one instance and the requests in flight there: how sequences see a batcher. */
+export interface SlotHost {
+  readonly slots: readonly Slot[];
+  /** False while the instance is down. */
+  readonly healthy: boolean;
+  /** Requests that have left their sequence and are not done. */
+  readonly atWork: number;
+  /** Set when the instance is to be removed: called when no sequence and no request is left. */
+  readonly onEmpty: (() => void) | undefined;
+  /** Looks at a slot that has a new request or another sequence. */
+  changed(slot: Slot): void;
+  /** Counts a request of a slot that leaves its sequence. */
+  left(slot: Slot): void;
+  /** Counts a request of a slot that its instance has finished. */
+  released(slot: Slot): void;
+  /** Continues with the next request of a slot, after the scheduler has handled the release. */
+  goOn(slot: Slot): void;
+}
+
+/** Callbacks from a sequence to the scheduler. */
 export interface SequenceOwner {
-  /** A waiting request was given up, and those behind it with it: the sequence takes no more. */
+  /** A waiting request and those behind it were cancelled: the sequence accepts no more. */
   gaveUp(sequence: Sequence): void;
-  /** The model has seen its last request of the sequence, which had no END. */
+  /** The model has seen the last request of a sequence that had no END. */
   evicted(info: SequenceInfo, reason: EvictionReason): void;
 }
 
@@ -23,19 +51,19 @@ export interface SequenceOwner {
  * ```
  */
 export class Sequence implements RequestHolder<PendingRequest> {
-  /** False when no request can belong to it any more. */
+  /** False once no more requests can join it. */
   open = true;
   slot: Slot | undefined;
-  /** When its last request came, on the model's clock. */
+  /** Arrival of its last request, on the model's clock in milliseconds. */
   lastUsed = 0;
-  /** Looks whether the sequence has been idle for too long. */
+  /** Checks whether the sequence has been idle for too long. */
   idleDeadline: Deadline | undefined;
-  /** When its requests may no longer wait in the backlog. */
+  /** Time at which its wait in the backlog is over. */
   expiresAt = Number.POSITIVE_INFINITY;
   expiry: Deadline | undefined;
   readonly #owner: SequenceOwner;
   readonly #waiting: RequestQueue;
-  /** Set from the moment that the model has seen a request of it. */
+  /** Set once the model has seen a request of the sequence. */
   #info: SequenceInfo | undefined;
   #running = 0;
   #failing = false;
@@ -51,32 +79,32 @@ export class Sequence implements RequestHolder<PendingRequest> {
     this.#waiting = new RequestQueue(totals);
   }
 
-  /** The request whose turn is next. */
+  /** The next request. */
   get head(): PendingRequest | undefined {
     return this.#waiting.head;
   }
 
-  /** Waiting requests. */
+  /** Number of waiting requests. */
   get size(): number {
     return this.#waiting.size;
   }
 
-  /** True while an instance has a request of it. */
+  /** True while an instance has a request of the sequence. */
   get running(): boolean {
     return this.#running > 0;
   }
 
-  /** True when the model has seen a request of it. */
+  /** True once the model has seen a request of the sequence. */
   get begun(): boolean {
     return this.#info !== undefined;
   }
 
-  /** The sequence as the model knows it; undefined while the model has seen no request of it. */
+  /** The sequence as the model knows it; undefined until the model has seen a request of it. */
   get info(): SequenceInfo | undefined {
     return this.#info;
   }
 
-  /** Nothing waits and nothing can come. */
+  /** True if no request waits and none can arrive. */
   get over(): boolean {
     return !this.open && this.#waiting.size === 0;
   }
@@ -87,8 +115,8 @@ export class Sequence implements RequestHolder<PendingRequest> {
   }
 
   /**
-   * A waiting request was given up: what comes after it would make no sense without it. In the backlog the whole
-   * sequence goes, as it does in Triton.
+   * Removes a waiting request that was cancelled. Later requests depend on it, so they are cancelled too. In the
+   * backlog the whole sequence ends, as in Triton.
    */
   remove(request: PendingRequest): void {
     if (this.#failing) {
@@ -122,14 +150,14 @@ export class Sequence implements RequestHolder<PendingRequest> {
     this.#failing = false;
   }
 
-  /** No request can come any more. A reason is given when the model will not see an END. */
+  /** Accepts no more requests. A reason is given if the model will not see an END. */
   close(reason?: EvictionReason): void {
     this.open = false;
     this.#closedBy ??= reason;
     this.idleDeadline?.cancel();
   }
 
-  /** The first request leaves for an instance. A START begins anew, whatever came before it. */
+  /** Takes the first request for an instance. A START begins a new sequence, even if the old one is not over. */
   take(request: PendingRequest, slot: Slot): SequenceInfo {
     this.#waiting.remove(request);
     if (request.sequenceStart && this.#info !== undefined) this.#owner.evicted(this.#info, "restarted");
@@ -141,13 +169,16 @@ export class Sequence implements RequestHolder<PendingRequest> {
     return this.#info;
   }
 
-  /** An instance is done with a request of it. */
+  /** Records that an instance has finished with a request of the sequence. */
   released(): void {
     this.#running--;
     this.#tell();
   }
 
-  /** The sequence has lost its slot: once the model has seen its last request, what is kept for it can go. */
+  /**
+   * Records that the sequence has lost its slot. Once the model has seen its last request, the state kept for it can be
+   * evicted.
+   */
   retire(): void {
     this.#retired = this.#closedBy;
     this.#tell();
@@ -160,7 +191,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
   }
 }
 
-/** A request and those behind it. */
+/** Lists a request and those behind it. */
 function from(first: PendingRequest | undefined): PendingRequest[] {
   const all: PendingRequest[] = [];
   for (let one = first; one !== undefined; one = one.next) all.push(one);

@@ -14,8 +14,9 @@ import { afterRefusal, punctualityAfterBatch, UNTRIED } from "./punctuality.js";
 import { RunningBatches } from "./running-batches.js";
 
 /**
- * Batching towards a latency (`targetLatencyMs`): what is known of arrivals, of the batches at work and of how long
- * they take. From that it sets the rules of the dynamic batcher anew each time, and refuses what would come too late.
+ * Batches towards a latency (`targetLatencyMs`). It learns about arrivals, running batches and their durations. From
+ * these it computes the rules of the dynamic batcher anew each time, and refuses requests that would be answered too
+ * late.
  *
  * ```
  * request --admit--> queue --rules--> formBatch --> payload --> instance
@@ -49,8 +50,8 @@ export class AdaptiveBatching implements ExecutionObserver {
   }
 
   /**
-   * Notes a request that came. One that finds an idle instance and an empty queue is let in whatever is expected: nothing
-   * would come of trying again later, and expectations need to be put to the test.
+   * Counts a request that arrives, and refuses it if its answer would be late. A request that finds an idle instance
+   * and an empty queue is always admitted: a later retry would not help, and expectations have to be tested.
    *
    * @throws TritonError UNAVAILABLE with `retryAfterMs` when the request could not be answered in time.
    */
@@ -77,7 +78,7 @@ export class AdaptiveBatching implements ExecutionObserver {
     );
   }
 
-  /** The rules by which the next batch is formed; those that are given while too little is known. */
+  /** The rules for the next batch. While too little is known, they are the given ones. */
   rules(queue: PriorityQueue, given: BatchingRules, now: number): BatchingRules {
     const outlook = this.#batches.outlook(now);
     if (outlook === undefined) return given;
@@ -111,7 +112,7 @@ export class AdaptiveBatching implements ExecutionObserver {
     };
   }
 
-  /** When the answer to a request is late: by its own deadline or timeout, where it has one. */
+  /** Time from which the answer to a request is late. Its own deadline or timeout counts, if it has one. */
   #latest(request: PendingRequest): number {
     if (request.deadline !== undefined) return request.deadline;
     const { queueTimeoutMicroseconds: own } = request;

@@ -1,9 +1,9 @@
-/** Share of the old that a window leaves: about the last 40 windows count. */
+/** Weight that older windows keep when a new one is counted: about the last 40 windows count. */
 const KEEP = 0.975;
-/** Empty windows after which nothing is known any more. */
+/** Number of empty windows after which the rate is forgotten. */
 const FORGOTTEN = 200;
 
-/** How rows arrive: how many, and how unevenly. Counts those of windows of time. */
+/** Rate and unevenness of arriving rows, counted in windows of time. */
 export class ArrivalRate {
   readonly #windowMs: number;
   #windowEnd: number | undefined;
@@ -22,13 +22,13 @@ export class ArrivalRate {
     this.#count += rows;
   }
 
-  /** Rows per millisecond; 0 while nothing is known. */
+  /** Rows per millisecond; 0 while the rate is unknown. */
   rowsPerMs(now: number): number {
     this.#roll(now);
     return this.#mean / this.#windowMs;
   }
 
-  /** Variance of the rows of a window over their number: 1 when they know nothing of each other, more in bursts. */
+  /** Variance of the rows of a window divided by their mean: 1 for independent arrivals, more for bursts. */
   get dispersion(): number {
     return this.#mean > 0 ? Math.max(1, this.#variance / this.#mean) : 1;
   }

@@ -1,28 +1,31 @@
-/** Share of the old that an observation leaves: about the last 50 batches count. */
+/** Weight that older observations keep when a new one is added: about the last 50 batches count. */
 const KEEP = 0.98;
-/** Observations after which nothing is expected of the first ones, which are often slow, any more. */
+/** Number of observations after which the first ones, which are often slow, are ignored. */
 const COLD_OBSERVATIONS = 20;
-/** An outlier counts as no more than this share above what was expected, unless deviations are usual. */
+/** An outlier counts as at most this share above the expected duration, unless deviations are usual. */
 const LEAST_SURPRISE = 0.5;
-/** How fast the typical deviation is learnt. */
+/** Step size with which the typical deviation is learnt. */
 const SPREAD_STEP = 0.05;
-/** How much variety of batch sizes, relative to their mean, it takes to believe a new slope. */
+/** Variance of batch sizes, relative to their mean, that is needed to trust a new slope. */
 const SLOPE_PRIOR = 0.01;
 
-/** No batch counts as shorter: deviations are relative, and the first batches of all may take no time at all. */
+/**
+ * Shortest duration that a batch counts with. Deviations are relative, and the very first batches may take no time at
+ * all.
+ */
 const SHORTEST_MS = 0.001;
 
-/** How long a batch takes: `fixedMs + perRowMs * rows`. */
+/** Duration of a batch: `fixedMs + perRowMs * rows`. */
 export interface DurationCurve {
-  /** Milliseconds that any batch takes, however small. */
+  /** Milliseconds that any batch takes, however small it is. */
   readonly fixedMs: number;
   /** Milliseconds that each row adds. */
   readonly perRowMs: number;
-  /** Typical deviation of a batch from the curve, relative: 0.1 for one tenth. */
+  /** Typical relative deviation of a batch from the curve: 0.1 for one tenth. */
   readonly spread: number;
 }
 
-/** What is known of the durations of batches: a curve, and the sums that it is fitted to. */
+/** Learnt durations of batches: a curve, and the sums that it is fitted to. */
 export interface DurationFit extends DurationCurve {
   readonly observations: number;
   readonly weight: number;
@@ -32,17 +35,17 @@ export interface DurationFit extends DurationCurve {
   readonly covariance: number;
 }
 
-/** Milliseconds that a batch of that many rows is expected to take. */
+/** Expected duration of a batch with this number of rows, in milliseconds. */
 export function expectedMs(curve: DurationCurve, rows: number): number {
   return curve.fixedMs + curve.perRowMs * rows;
 }
 
 /**
- * The fit after another batch: least squares that forget, and that keep their head.
+ * Updates the fit with another batch: least squares with forgetting, robust against outliers.
  *
- * - An outlier is cut to what the usual deviation makes plausible; a lasting change soon becomes plausible.
- * - While all batches have one size, only the scale is learnt; the ratio of fixed to per-row time stays what it was.
- * - The first batches are often slow: much faster ones after them outweigh them.
+ * - An outlier is cut to the value that the usual deviation makes plausible. A lasting change soon becomes plausible.
+ * - While all batches have one size, only the scale is learnt. The ratio of fixed to per-row time stays the same.
+ * - The first batches are often slow. Much faster batches after them outweigh them.
  * - Neither part of the curve becomes negative.
  */
 export function learnDuration(fit: DurationFit | undefined, rows: number, takenMs: number): DurationFit {
@@ -77,7 +80,7 @@ export function learnDuration(fit: DurationFit | undefined, rows: number, takenM
   };
 }
 
-/** One batch says nothing about the slope: half of its time is taken to be fixed. */
+/** First fit. A single batch says nothing about the slope, so half of its time counts as fixed. */
 function firstFit(rows: number, durationMs: number): DurationFit {
   return {
     fixedMs: durationMs / 2,

@@ -1,10 +1,10 @@
 import { type DurationCurve, expectedMs } from "./duration-curve.js";
 import { type AdaptiveRules, largestBatch } from "./largest-batch.js";
 
-/** Usual deviations of the durations to reckon with under full caution. */
+/** Number of usual deviations added to the durations under full caution. */
 const SAFETY = 2;
 
-/** What stands between a new request and its answer. */
+/** Work that has to be done before a new request is answered. */
 export interface WorkAhead {
   /** Rows in the queue that run before the request. */
   readonly rowsAhead: number;
@@ -14,13 +14,13 @@ export interface WorkAhead {
   readonly idleInMs: readonly number[];
   readonly curve: DurationCurve;
   readonly rowsPerMs: number;
-  /** How much to reckon with, from 0 to 1: later requests in the same batch, and batches that take longer. */
+  /** Caution, from 0 to 1: how much to allow for later requests in the same batch and for batches that take longer. */
   readonly caution: number;
 }
 
 /**
- * Milliseconds until a new request would have its answer: batches of the largest size before it, one after the other
- * on whichever instance is idle first, then its own.
+ * Expected milliseconds until a new request is answered. Batches of the largest size run before it, each on the
+ * instance that is idle first, then its own batch.
  */
 export function expectedLatencyMs(ahead: WorkAhead, rules: AdaptiveRules): number {
   const { rowsAhead, rows, idleInMs, curve, rowsPerMs, caution } = ahead;

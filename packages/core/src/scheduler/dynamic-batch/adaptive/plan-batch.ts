@@ -1,49 +1,49 @@
 import { type DurationCurve, expectedMs } from "./duration-curve.js";
 import { type AdaptiveRules, largestBatch } from "./largest-batch.js";
 
-/** Batches are taken to last this many usual deviations longer than expected. */
+/** Batches are assumed to last this many usual deviations longer than expected. */
 const DURATION_SAFETY = 2.5;
-/** Arrivals during a wait are taken to be this many deviations more than expected. */
+/** Arrivals during a wait are assumed to be this many deviations more than expected. */
 const JOINING_SAFETY = 2;
-/** The same for arrivals during a batch, which nobody can take back any more. */
+/** The same for arrivals during a batch, which cannot be stopped any more. */
 const COMING_SAFETY = 4;
-/** Machine time that waiting must be expected to save, as a share of what it would take without. */
+/** Least saving of machine time that makes waiting worthwhile, as a share of the time needed without waiting. */
 const WORTH_WAITING = 0.05;
 
-/** Share of the throughput that a batch may fall to so that its first request is answered in time. */
+/** Lowest share of the throughput at which a batch may run to answer its first request in time. */
 const ENOUGH_THROUGHPUT = 0.95;
 
-/** What is known when an instance could take a batch. */
+/** State of the queue when an instance could take a batch. */
 export interface WaitingWork {
   /** Rows in the queue, at least one. */
   readonly rows: number;
-  /** How long the oldest of the requests has waited. */
+  /** Milliseconds that the oldest request has waited. */
   readonly waitedMs: number;
-  /** Milliseconds until the first of them should have its answer. */
+  /** Milliseconds until the answer to the first request is due. */
   readonly answerInMs: number;
   readonly arrivals: {
     readonly rowsPerMs: number;
-    /** Variance of the rows of a time over their number: 1 when requests know nothing of each other. */
+    /** Variance of the rows that arrive in a time divided by their mean: 1 for independent requests. */
     readonly dispersion: number;
   };
-  /** Milliseconds until another instance is idle than the one that would take the batch; 0 when one is now. */
+  /** Milliseconds until an instance other than the one for this batch is idle; 0 if one is idle now. */
   readonly nextIdleMs: number;
   readonly curve: DurationCurve;
   /** Share of the possible wait to use, from 0 to 1. */
   readonly patience: number;
 }
 
-/** What to do with the waiting requests. */
+/** Decision about the waiting requests. */
 export interface BatchPlan {
   /** Most rows in a batch. */
   readonly maxRows: number;
-  /** The batch starts after this time, or earlier with `enoughRows`; 0 for now. */
+  /** Milliseconds after which the batch starts; it starts earlier with `enoughRows`, and 0 is now. */
   readonly waitMs: number;
   readonly enoughRows: number;
 }
 
 /**
- * When the next batch starts, and how large it may be.
+ * Decides when the next batch starts, and how large it may be.
  *
  * ```
  *  oldest request                  start              answer wanted
@@ -51,9 +51,10 @@ export interface BatchPlan {
  *                                     |-- who comes now waits for it --|---- the next batch ----|
  * ```
  *
- * Waiting as long as the fixed time of a batch costs nothing: a batch of its own for those who join meanwhile would take
- * as long. Longer waits need room: those who come while the batch runs must have their answers in time as well. No
- * wait is longer than the first request can afford, and none begins unless enough machine time is expected to be saved.
+ * Waiting as long as the fixed time of a batch costs nothing: a separate batch for the requests that join meanwhile
+ * would take as long. Longer waits need room: requests that arrive while the batch runs must also be answered in time.
+ * No wait is longer than the first request can afford. A wait begins only if it is expected to save enough machine
+ * time.
  */
 export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
   const { curve, rows, waitedMs, patience, arrivals } = work;
@@ -73,7 +74,7 @@ export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
   return savedMs < WORTH_WAITING * otherwiseMs ? atOnce : { maxRows, waitMs, enoughRows };
 }
 
-/** A smaller batch than the largest, where the first request is then in time, at the price of little throughput. */
+/** Rows of a smaller batch, with which the first request is in time at little cost of throughput. */
 function rowsInTime({ curve, rows, answerInMs }: WaitingWork, largest: number): number {
   const inTime = Math.floor((answerInMs - curve.fixedMs) / curve.perRowMs);
   if (!(inTime >= 1 && inTime < largest)) return largest;
@@ -83,9 +84,9 @@ function rowsInTime({ curve, rows, answerInMs }: WaitingWork, largest: number): 
 }
 
 /**
- * How long the first request can wait: those who join meanwhile make its batch longer.
+ * Longest possible wait of the first request. Requests that join meanwhile make its batch longer.
  *
- * @param joiningSafety deviations by which more of them may come than expected
+ * @param joiningSafety deviations by which more requests may join than expected
  */
 function longestWaitMs(work: WaitingWork, { targetLatencyMs }: AdaptiveRules, joiningSafety: number): number {
   const { curve, rows, answerInMs, arrivals } = work;
@@ -98,7 +99,7 @@ function longestWaitMs(work: WaitingWork, { targetLatencyMs }: AdaptiveRules, jo
   return slackMs / (1 + safety * curve.perRowMs * arrivals.rowsPerMs);
 }
 
-/** The largest batch now that leaves those who come while it runs enough time for a batch of their own. */
+/** The largest batch that leaves requests which arrive while it runs enough time for a batch of their own. */
 function rowsThatLeaveRoom(work: WaitingWork, rules: AdaptiveRules): number {
   const { curve, arrivals, nextIdleMs } = work;
   const { targetLatencyMs, maxBatchSize } = rules;

@@ -1,24 +1,24 @@
-/** Share of late answers that waiting for others may cost. */
+/** Share of late answers that waiting for more requests may cost. */
 const LATE_FROM_WAITING = 0.002;
 const PATIENCE_STEP = 0.1;
-/** Share of late answers from which on fewer requests are let in. */
+/** Share of late answers above which fewer requests are admitted. */
 const LATE_FROM_ADMITTING = 0.01;
 const CAUTION_STEP = 0.01;
 
-/** How far expectations have held, and what is made of that. */
+/** Feedback from late answers: how far expectations held, and the settings that follow from it. */
 export interface Punctuality {
-  /** Share of the possible wait for others that is used. Below 0 it has to recover first. */
+  /** Share of the possible wait that is used. Below 0 it has to recover first. */
   readonly patience: number;
-  /** What is reckoned with before a request is let in, from 0 to 1. */
+  /** Caution before a request is admitted, from 0 to 1. */
   readonly caution: number;
 }
 
-/** Nothing has happened yet. */
+/** Initial state, before any batch has run. */
 export const UNTRIED: Punctuality = { patience: 1, caution: 0 };
 
 /**
- * After a batch with so many late answers, and so many in time. Each late one is a step, each other one a small step
- * back, so that both rest where the share of late answers is the one that is allowed.
+ * Updates the state after a batch with these numbers of late and timely answers. A late answer is a step, a timely one
+ * a small step back. So both values settle where the share of late answers is the allowed one.
  */
 export function punctualityAfterBatch(
   { patience, caution }: Punctuality,
@@ -31,7 +31,7 @@ export function punctualityAfterBatch(
   };
 }
 
-/** After a request that was refused: machine time is scarce, nothing should stand idle. */
+/** Updates the state after a refusal: machine time is scarce, so no instance should be idle. */
 export function afterRefusal({ patience, caution }: Punctuality): Punctuality {
   return { patience: Math.min(patience, Math.max(0, patience - PATIENCE_STEP)), caution };
 }

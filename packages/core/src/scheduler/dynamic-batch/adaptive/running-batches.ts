@@ -3,9 +3,9 @@ import type { InstanceGroup } from "../../../instance/instance-group.js";
 import type { ModelInstance } from "../../../instance/model-instance.js";
 import { type DurationCurve, type DurationFit, expectedMs, learnDuration } from "./duration-curve.js";
 
-/** Batches to have seen of a kind of instance before anything is expected of it. */
+/** Number of observed batches of a kind of instance before its durations are predicted. */
 const ENOUGH_OBSERVATIONS = 5;
-/** A batch that takes longer than expected is taken to be nearly done: this share of its time is left. */
+/** A batch that exceeds its expected time counts as nearly done: this share of its time is left. */
 const OVERRUN_LEFT = 0.02;
 
 interface Running {
@@ -14,15 +14,15 @@ interface Running {
   readonly startedAt: number;
 }
 
-/** When the instances will be idle, and how long the next batch takes. */
+/** Forecast of when the instances are idle, and of the duration of the next batch. */
 export interface InstanceOutlook {
   /** Milliseconds until each instance is idle, ascending. */
   readonly idleInMs: readonly number[];
-  /** Of the instance that is idle first. */
+  /** Curve of the instance that is idle first. */
   readonly curve: DurationCurve;
 }
 
-/** The batches at work, and what earlier ones have taught: a curve for each kind of instance. */
+/** Tracks the running batches, and learns a curve for each kind of instance from earlier ones. */
 export class RunningBatches {
   readonly #instances: InstanceGroup;
   readonly #fits = new Map<string, DurationFit>();
@@ -44,7 +44,7 @@ export class RunningBatches {
     this.#fits.set(kind, learnDuration(this.#fits.get(kind), running.rows, now - running.startedAt));
   }
 
-  /** Undefined while too little is known, or no instance is healthy. */
+  /** The forecast; undefined while too little is known, or no instance is healthy. */
   outlook(now: number): InstanceOutlook | undefined {
     const idle: { readonly inMs: number; readonly fit: DurationFit | undefined }[] = [];
     for (const instance of this.#instances.serving) {

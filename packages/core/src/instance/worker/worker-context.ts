@@ -1,0 +1,19 @@
+import type { InstanceInfo } from "../../callable/infer-context.js";
+import type { Clock } from "../../clock/clock.js";
+import type { OutputChecker } from "../../response/check-outputs.js";
+import type { ModuleHost } from "../import-callable.js";
+import type { OpenedWorker } from "./opened-worker.js";
+import type { WorkerPlace } from "./worker-program.js";
+
+/** External dependencies of a worker executor. */
+export interface WorkerContext extends WorkerPlace {
+  readonly info: InstanceInfo;
+  readonly checker: OutputChecker;
+  readonly clock: Clock;
+  /** Shows a warning of the worker. */
+  readonly warn: (message: string) => void;
+  /** Receives a module's lines for the log, and changes of its metrics. */
+  readonly host?: ModuleHost;
+  /** A worker that already has the model open, for the first start. */
+  readonly opened?: OpenedWorker | undefined;
+}
