@@ -3,7 +3,7 @@ import { boolean, integer, text } from "./option.js";
 const sagemaker = { noEffect: "there is no frontend for SageMaker" };
 const vertex = { noEffect: "there is no frontend for Vertex AI" };
 
-/** Options of tritonserver for services that are not here. */
+/** Options of tritonserver for services that this server does not have. */
 export const otherServices = {
   SageMaker: {
     "allow-sagemaker": boolean("Listen for SageMaker requests.", false, sagemaker),
