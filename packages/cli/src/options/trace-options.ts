@@ -12,8 +12,8 @@ export const traceOptions = {
   Tracing: {
     "trace-config": list(
       "<mode>,<setting>=<value>",
-      "Setting of traces: level (OFF, TIMESTAMPS, TENSORS), rate (1000), count (-1); in mode triton also triton,file " +
-        "and triton,log-frequency (0); mode=opentelemetry exports spans to opentelemetry,url.",
+      "Setting of traces: level (OFF, TIMESTAMPS, TENSORS), rate (1000), count (-1). Mode triton also has triton,file " +
+        "and triton,log-frequency (0). mode=opentelemetry exports spans to opentelemetry,url.",
       readTraceSetting,
     ),
     "trace-file": renamed(
