@@ -14,8 +14,8 @@ export interface SharedObject {
 
 /**
  * Opens the object behind a descriptor. Linux reads and writes it like a file, at the cost of a copy. Such a call fails
- * when another process has shrunk the object, or when there is no memory for its pages. Touching mapped memory would
- * end the process there. macOS can only map the object.
+ * when another process has shrunk the object, or when there is no memory for its pages. In both cases, touching mapped
+ * memory would end the process. macOS can only map the object.
  */
 export function sharedObject(posix: Posix, descriptor: number): SharedObject {
   return process.platform === "darwin"

@@ -26,8 +26,8 @@ const LOAD_TIMEOUT_SECONDS = 120;
 
 /**
  * The backend `javascript` for models of a repository: `<version>/model.js`, `model.mjs`, or `model.ts` where Node
- * strips types. The module is one that `bind` takes: it exports a {@link JsModel} class or a callback. Each instance
- * is a worker thread, or a process with the parameter `isolation`.
+ * strips types. As for `bind`, the module exports a {@link JsModel} class or a callback. Each instance is a worker
+ * thread, or a process with the parameter `isolation`.
  */
 export const javascriptBackend: BackendFactory = async (source) => {
   const { path } = await findModelFile(source, ["model.js", "model.mjs", "model.ts"]);
