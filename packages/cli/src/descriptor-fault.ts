@@ -1,18 +1,18 @@
-/** Files that a server has open at a time, at least: code is read many files at a time when it starts. */
+/** Fewest open files that a server needs. At the start it reads many files of code at the same time. */
 const NEEDED = 256;
 
-/** What to do about it, with room for connections. */
+/** Limit that the message suggests, with room for connections. */
 const SUGGESTED = 4096;
 
 const CODES: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE"]);
 
 /**
- * The line to show for an error that comes of too few open files; undefined for any other error. Imports nothing,
- * because what it would import may be what cannot be opened.
+ * Message for an error caused by too few open files; undefined for any other error. This file has no imports, because
+ * an import may fail for the same reason.
  */
 export function descriptorFault(error: unknown): string | undefined {
   const limit = openFilesLimit();
-  // A module that cannot be opened is sometimes called missing.
+  // A module that cannot be opened is sometimes reported as missing.
   const isTight = limit !== undefined && limit < NEEDED;
   if (!isOutOfDescriptors(error) && !(isTight && isMissingModule(error))) return undefined;
   const allowed = limit === undefined ? "" : `: this process may have ${limit}`;
@@ -31,10 +31,10 @@ function isMissingModule(error: unknown): boolean {
   return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
 }
 
-/** How many files the process may have open, where the system says so. Needs none to find out. */
+/** Limit on open files of the process, where the system reports it. Finding out opens no file. */
 function openFilesLimit(): number | undefined {
   try {
-    // Else it asks for the names of all addresses at hand. Its types leave it out.
+    // Without this, the report resolves the names of all network addresses. Node's types leave the option out.
     Object.assign(process.report, { excludeNetwork: true });
     const { userLimits } = process.report.getReport() as ReportedLimits;
     const limit = Number(userLimits?.open_files?.soft);

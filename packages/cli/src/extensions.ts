@@ -1,7 +1,7 @@
 import type { BackendFactory } from "@tritonjs/core/backend";
 
-/** What a program of your own adds to the command. */
+/** Extensions that your own program adds to the command. */
 export interface Extensions {
-  /** Backends beside those of the library, by the name that configurations have for them. */
+  /** Backends in addition to the library's, by their names in configurations. */
   readonly backends?: Readonly<Record<string, BackendFactory>>;
 }

@@ -2,11 +2,11 @@
 import { descriptorFault } from "./descriptor-fault.js";
 
 try {
-  // Not imported at once: where few files may be open, that is what fails.
+  // A static import would fail outside this `try` when few files may be open.
   const { processTerminal } = await import("./process-terminal.js");
   const { run } = await import("./run.js");
   const code = await run(process.argv.slice(2), processTerminal);
-  // Whatever a model has left behind must not keep the process; what is written to a pipe must not be lost.
+  // Ends the process despite handles that a model has left open, but only after the output to a pipe is written.
   process.stdout.write("", () => process.stderr.write("", () => process.exit(code)));
 } catch (error) {
   const fault = descriptorFault(error);

@@ -1,9 +1,9 @@
 import type { Terminal } from "./terminal.js";
 
-/** Signals by which a process is asked to stop, with their numbers. */
+/** Signals that ask a process to stop, with their numbers. */
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
-/** The terminal of this process. Asked to stop for the second time, the process ends at once, with 1. */
+/** The terminal of this process. The second request to stop ends the process at once, with exit code 1. */
 export const processTerminal: Terminal = {
   environment: process.env,
   write: (text) => void process.stdout.write(text),

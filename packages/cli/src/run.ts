@@ -8,7 +8,7 @@ import { serve } from "./serve/serve.js";
 import type { Terminal } from "./terminal.js";
 
 /**
- * Runs the command `tritonjs`; with backends of your own it makes a command of your own.
+ * Runs the command `tritonjs`. With your own backends, it makes a command of your own.
  *
  * @param args arguments after the name of the command
  * @returns the exit code
@@ -24,7 +24,7 @@ export async function run(
   extensions: Extensions = {},
 ): Promise<number> {
   const [command, ...rest] = args;
-  // The options of `serve` follow the rules of getopt, as tritonserver's do: commander only writes their help.
+  // `serve` reads its options by the rules of getopt, like tritonserver. Commander only writes their help.
   const asksForHelp = rest.includes("--help") || (rest.length === 1 && rest[0] === "-h");
   if (command === "serve" && !asksForHelp) return runServe(rest, terminal, extensions);
   try {

@@ -1,4 +1,4 @@
-/** Where a command reads and writes. */
+/** The input and output of a command. */
 export interface Terminal {
   readonly environment: NodeJS.ProcessEnv;
   write(text: string): void;

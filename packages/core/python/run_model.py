@@ -1,4 +1,4 @@
-"""Runs one instance of a Python model: the program of the child process. The server starts it and speaks to it over descriptor 3."""
+"""Runs one instance of a Python model in a child process. It exchanges frames with the server over descriptor 3."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ def main():
     if sys.version_info < (3, 8):
         sys.stderr.write("a Python model needs Python 3.8 or newer\n")
         os._exit(70)
-    # Before there are threads: the process that watches over this one is a fork of it.
+    # Before any thread starts: the guardian is a fork of this process.
     from tritonjs_stub import guardian
 
     guardian.start()

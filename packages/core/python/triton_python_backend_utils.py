@@ -1,4 +1,4 @@
-"""What Python models import: `import triton_python_backend_utils as pb_utils`. The interface is Triton's; the code is tritonjs'."""
+"""The module for Python models: `import triton_python_backend_utils as pb_utils`. Its interface is Triton's."""
 
 from tritonjs_stub.answering import TRITONSERVER_RESPONSE_COMPLETE_FINAL, InferenceResponseSender  # noqa: F401
 from tritonjs_stub.byte_tensors import deserialize_bytes_tensor, serialize_byte_tensor  # noqa: F401

@@ -2,13 +2,13 @@ import { relative } from "node:path";
 import { type Finding, isCloudPath, type ModelInspection } from "@tritonjs/core/config";
 import { suggestFix } from "./suggest-fix.js";
 
-/** A finding with what to do about it. */
+/** A finding with a suggested fix. */
 export interface Advice extends Finding {
   readonly model: string;
   readonly fix?: string;
 }
 
-/** What was found in a repository. */
+/** The findings of a repository. */
 export interface CheckReport {
   readonly models: number;
   readonly errors: number;
@@ -16,7 +16,7 @@ export interface CheckReport {
   readonly findings: readonly Advice[];
 }
 
-/** Puts together what was found in models. */
+/** Combines the findings of models. */
 export function checkReport(models: readonly ModelInspection[]): CheckReport {
   const findings = models.flatMap(({ name, findings }) => findings.map((finding) => advise(name, finding)));
   const count = (severity: Finding["severity"]) =>
@@ -24,7 +24,7 @@ export function checkReport(models: readonly ModelInspection[]): CheckReport {
   return { models: models.length, errors: count("error"), warnings: count("warning"), findings };
 }
 
-/** The report as text: a line for each finding, as compilers write them, with the fix below. */
+/** Formats the report as text: one line for each finding, in the style of compilers, with the fix below. */
 export function reportText({ models, errors, warnings, findings }: CheckReport): string {
   const lines = findings.flatMap(({ path, line, column, severity, message, fix }) => {
     const place = [shown(path), line, column].filter((part) => part !== undefined);
@@ -35,7 +35,7 @@ export function reportText({ models, errors, warnings, findings }: CheckReport):
   return `${[...lines, summary].join("\n")}\n`;
 }
 
-/** Relative to where the command runs, unless that is somewhere else altogether. */
+/** Shortens a path to one relative to the working directory, if the path is inside it. */
 function shown(path: string): string {
   if (isCloudPath(path)) return path;
   const short = relative(process.cwd(), path);

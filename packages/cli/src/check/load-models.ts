@@ -1,7 +1,7 @@
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import type { Finding, ModelInspection } from "@tritonjs/core/config";
 
-/** Really loads the models of repositories. @returns what was found, with the reasons of those that did not load */
+/** Loads the models of repositories. @returns the findings, with the reasons of models that did not load */
 export async function loadModels(
   inspections: readonly ModelInspection[],
   repositories: readonly string[],

@@ -1,4 +1,4 @@
-/** What to do about a message; the first row that fits counts. `$1` stands for what the pattern found. */
+/** Fixes for messages; the first row that matches counts. `$1` is the first group of the pattern. */
 const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
   [/^warmup sample .* cannot read the data/, "add the data file, or use 'zero_data' or 'random_data'"],
   [/has no field named "(\w+)"/, "remove '$1', or look up its name in docs/model-configuration.md"],
@@ -99,7 +99,7 @@ const FIXES: readonly (readonly [message: RegExp, fix: string])[] = [
   [/: '([\w.]+)' has no effect/, "remove '$1'; it has no effect"],
 ];
 
-/** Suggests what to do about a finding; undefined when its message says it already. */
+/** Suggests a fix for a finding; undefined when the message already contains it. */
 export function suggestFix(message: string): string | undefined {
   for (const [pattern, fix] of FIXES) {
     const found = pattern.exec(message);

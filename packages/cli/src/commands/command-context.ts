@@ -1,10 +1,10 @@
 import type { Extensions } from "../extensions.js";
 import type { Terminal } from "../terminal.js";
 
-/** What a command is run with. */
+/** The context that a command runs in. */
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly extensions: Extensions;
-  /** Told the exit code of a command that came to its end. */
+  /** Called with the exit code when a command ends. */
   finish(this: void, code: number): void;
 }

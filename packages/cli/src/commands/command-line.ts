@@ -6,7 +6,7 @@ import { initCommand } from "./init-command.js";
 import { serveCommand } from "./serve-help.js";
 import { typesCommand } from "./types-command.js";
 
-/** All commands. */
+/** Builds the program with all commands. */
 export function commandLine(context: CommandContext): Command {
   const { terminal } = context;
   const program = new Command("tritonjs")

@@ -25,7 +25,7 @@ const NO_AUTO_COMPLETE = [
   "do not complete configurations from the model files",
 ] as const;
 
-/** `tritonjs config`: looks at configurations without serving them. */
+/** `tritonjs config`: checks and shows configurations without serving models. */
 export function configCommand(context: CommandContext): Command {
   return new Command("config")
     .description("look at model configurations")

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { writeSample } from "../init/write-sample.js";
 import type { CommandContext } from "./command-context.js";
 
-/** `tritonjs init`: a repository to begin with. */
+/** `tritonjs init`: writes a sample repository. */
 export function initCommand({ terminal, finish }: CommandContext): Command {
   return new Command("init")
     .description("write a sample model repository; files that exist are left alone")

@@ -1,7 +1,7 @@
 import { Command, Option as HelpOption } from "commander";
 import { optionGroups } from "../options/options.js";
 
-/** The command `serve` as the help shows it. */
+/** The command `serve`, for the help only. */
 export function serveCommand(): Command {
   const command = new Command("serve").description("serve a model repository");
   for (const [group, options] of Object.entries(optionGroups)) {
@@ -15,7 +15,7 @@ export function serveCommand(): Command {
   return command;
 }
 
-/** The usage of `serve`. */
+/** The usage text of `serve`. */
 export function serveHelp(): string {
   return new Command("tritonjs").addCommand(serveCommand()).commands[0]!.helpInformation();
 }

@@ -9,7 +9,7 @@ interface Options {
   readonly modelConfigName?: string;
 }
 
-/** `tritonjs types`: types of the models of a repository for `triton.infer`. */
+/** `tritonjs types`: writes types for `triton.infer` from the models of a repository. */
 export function typesCommand({ terminal, extensions, finish }: CommandContext): Command {
   return new Command("types")
     .description("write a .d.ts that types triton.infer() for the models of a repository")

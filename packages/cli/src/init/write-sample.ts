@@ -18,14 +18,14 @@ Each model is a folder with its configuration, \`config.pbtxt\`, and a folder fo
 Look for mistakes with \`tritonjs config check ${folder}\`; write TypeScript types with \`tritonjs types ${folder} --out models.d.ts\`.
 `;
 
-/** What {@link writeSample} did. */
+/** The result of {@link writeSample}. */
 export interface WrittenSample {
   readonly written: readonly string[];
-  /** Files that existed. */
+  /** Existing files, which were not changed. */
   readonly kept: readonly string[];
 }
 
-/** Writes a repository with one model that works at once. Nothing is overwritten. */
+/** Writes a repository with one model that works at once. Existing files are not overwritten. */
 export async function writeSample(folder: string): Promise<WrittenSample> {
   const files: Readonly<Record<string, string | Uint8Array>> = {
     "README.md": readme(folder),

@@ -38,7 +38,7 @@ export function checkOptions({ values, given }: ReadOptions): void {
   }
 }
 
-/** The address of the metrics: that of HTTP unless given. */
+/** The address of the metrics. By default it is that of HTTP. */
 export function metricsAddress(values: OptionValues): string {
   return values["metrics-address"] === "" ? values["http-address"] : values["metrics-address"];
 }

@@ -1,10 +1,10 @@
 import { OptionError } from "./option-error.js";
 
 /**
- * Writes options out whose names were cut short, as `getopt_long` allows where only one option begins so.
+ * Expands abbreviated names of options. Like `getopt_long`, it allows a prefix that belongs to one option only.
  *
- * @param needsValue tells whether an option takes a value, which may be the next argument
- * @throws OptionError for an unknown or ambiguous name, or a value that is missing or too much.
+ * @param needsValue whether an option takes a value, which may be the next argument
+ * @throws OptionError for an unknown or ambiguous name, a missing value, or a value that the option does not take.
  */
 export function expandNames(
   args: readonly string[],

@@ -9,14 +9,14 @@ import {
 } from "./read-setting.js";
 import { readBoolean, readChoice, readDouble, readLong } from "./read-value.js";
 
-const noGpuMemory = { noEffect: "memory of GPUs belongs to the providers of ONNX Runtime" };
+const noGpuMemory = { noEffect: "the providers of ONNX Runtime manage the memory of GPUs" };
 
 /** Options of backends, cache, rate limiter and memory, and old names of options. */
 export const machineOptions = {
   "Backend Settings": {
     "backend-config": list(
       "<backend>,<setting>=<value>",
-      "Setting of a backend, or of all without the name. May be given several times.",
+      "Setting of a backend; without the name, of all backends. May be given several times.",
       readBackendSetting,
     ),
   },
@@ -33,7 +33,7 @@ export const machineOptions = {
   "Rate Limiter": {
     "rate-limit": value(
       "string",
-      '"execution_count": instances run by priority, when their resources are free. "off": at once.',
+      '"execution_count" runs instances by priority when their resources are free. "off" runs them at once.',
       "off",
       readChoice<NonNullable<TritonOptions["rateLimit"]>>(
         { execution_count: true, off: true },
@@ -42,40 +42,46 @@ export const machineOptions = {
     ),
     "rate-limit-resource": list(
       "<resource>:<count>:<device>",
-      "How much of a resource there is, on each device or on one. May be given several times.",
+      "Available amount of a resource; without <device>, on each device. May be given several times.",
       readResource,
     ),
   },
   "Memory/Device Management": {
     "pinned-memory-pool-byte-size": value("integer", "Bytes of pinned memory.", 2 ** 28, readLong, {
-      noEffect: "there is no pinned memory in Node.js",
+      noEffect: "Node.js has no pinned memory",
     }),
     "cuda-memory-pool-byte-size": list(
       "<device>:<bytes>",
-      "Memory pool of a GPU.",
+      "Bytes of the memory pool of a GPU.",
       readPair(readLong),
       noGpuMemory,
     ),
     "cuda-virtual-address-size": list(
       "<device>:<bytes>",
-      "Address space for growing states on a GPU.",
+      "Bytes of address space for growing states on a GPU.",
       readPair(readLong),
       noGpuMemory,
     ),
-    "min-supported-compute-capability": value("number", "Oldest GPUs to use.", 0, readDouble, {
-      noEffect: "the providers of ONNX Runtime choose the GPUs that they can use",
-    }),
-    "buffer-manager-thread-count": integer("Threads that copy tensors.", 0, {
-      noEffect: "tensors are passed on as views, not copied by threads",
+    "min-supported-compute-capability": value(
+      "number",
+      "Lowest compute capability of GPUs to use.",
+      0,
+      readDouble,
+      {
+        noEffect: "the providers of ONNX Runtime choose the GPUs",
+      },
+    ),
+    "buffer-manager-thread-count": integer("Number of threads that copy tensors.", 0, {
+      noEffect: "tensors are passed on as views without a copy",
     }),
     "host-policy": list(
       "<policy>,<setting>=<value>",
-      "Setting of a host policy: numa-node or cpu-cores. A warning says how to have them.",
+      "Setting of a host policy: numa-node or cpu-cores. A warning shows how to apply it.",
       readHostPolicy,
     ),
     "model-load-gpu-limit": list(
       "<device>:<fraction>",
-      "How full the memory of a GPU may be for a model to be loaded.",
+      "Largest used fraction of a GPU's memory at which models still load.",
       readPair(readDouble),
       noGpuMemory,
     ),
@@ -83,14 +89,18 @@ export const machineOptions = {
   "Request Memory": {
     "request-memory-byte-size": integerFrom(
       0,
-      "Bytes that all requests together may take over HTTP and gRPC, as received and as unpacked; 0 for 1 GiB, or a quarter " +
-        "of the memory if that is less. More requests are refused.",
+      "Bytes that all HTTP and gRPC requests together may take, received and unpacked. Further requests are refused. " +
+        "0 stands for 1 GiB, or a quarter of the memory if that is less.",
       0,
     ),
-    "max-decompressions": integerFrom(1, "Compressed requests that are unpacked at the same time.", 2),
+    "max-decompressions": integerFrom(
+      1,
+      "Number of compressed requests that are unpacked at the same time.",
+      2,
+    ),
     "max-waiting-decompressions": integerFrom(
       0,
-      "Compressed requests that may wait to be unpacked. More are refused.",
+      "Number of compressed requests that may wait to be unpacked. Further ones are refused.",
       1024,
     ),
     "max-compression-ratio": integerFrom(
@@ -100,7 +110,7 @@ export const machineOptions = {
     ),
   },
   "Shared Memory": {
-    "allow-client-shm": boolean("Let clients register regions of shared memory.", false),
+    "allow-client-shm": boolean("Allow clients to register regions of shared memory.", false),
   },
   DEPRECATED: {
     "strict-model-config": {

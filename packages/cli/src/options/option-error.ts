@@ -1,7 +1,7 @@
-/** A command line that cannot be run. */
+/** An invalid command line. */
 export class OptionError extends Error {
   override readonly name = "OptionError";
-  /** Where the text stands beside the usage; `alone` for an error that the usage does not help with. */
+  /** Place of the message relative to the usage; `alone` for an error that needs no usage. */
   readonly place: "before usage" | "after usage" | "alone";
 
   constructor(message: string, place: OptionError["place"] = "after usage") {

@@ -2,16 +2,16 @@ import type { Option } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { allOptions, type OptionName, type OptionValues } from "./options.js";
 
-/** What was read, and what its writer should know. */
+/** The options that were read, and warnings for the user. */
 export interface ReadOptions {
   readonly values: OptionValues;
-  /** Options that changed nothing, old names of options. */
+  /** Warnings about options without effect and about old names. */
   readonly warnings: readonly string[];
-  /** Options that were given, as opposed to those that have their initial value. */
+  /** Options that were given explicitly, rather than with their initial value. */
   readonly given: ReadonlySet<string>;
 }
 
-/** Values of options as texts, in the order in which they were given. */
+/** Values of options as texts, in the given order. */
 export type GivenOptions = readonly (readonly [name: string, text: string])[];
 
 /** Looks an option up. */
@@ -22,7 +22,7 @@ export function findOption(name: string): Option<unknown> | undefined {
 /**
  * Reads the texts of options.
  *
- * @param sources from the least to the most important: an option that is in a later one is not taken from an earlier
+ * @param sources in ascending precedence: an option in a later source replaces the same option of earlier ones
  * @throws OptionError for the first value that cannot be read.
  */
 export function readOptions(sources: readonly GivenOptions[]): ReadOptions {

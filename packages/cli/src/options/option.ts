@@ -2,18 +2,18 @@ import { readBoolean, readInteger, readIntegerFrom } from "./read-value.js";
 
 /** An option of `tritonjs serve`. */
 export interface Option<T> {
-  /** What stands for the value in the help; an option without it takes no value. */
+  /** Placeholder of the value in the help; an option without it takes no value. */
   readonly argument?: string;
   readonly description: string;
   /** The value when the option is not given. */
   readonly initial: T;
-  /** Why the option is taken but changes nothing; a warning says so. */
+  /** Why the option is accepted without effect; a warning says so. */
   readonly noEffect?: string;
-  /** The same where only this machine or this version of Node is in the way. */
+  /** Why the option has no effect on this machine or this version of Node. */
   readonly noEffectHere?: string;
-  /** Printed when the option is used. */
+  /** Makes the warning to print when the option is used. */
   readonly deprecated?: (text: string) => string;
-  /** Reads a value; `previous` is that of the same option given before, or the initial one. */
+  /** Reads a value; `previous` is the value of the same option given before, or the initial one. */
   read(text: string, previous: T): T;
 }
 
@@ -27,7 +27,7 @@ export function integer(description: string, initial: number, details: Details =
   return { argument: "integer", description, initial, read: readInteger, ...details };
 }
 
-/** A 64-bit integer that may not be less than `least`. */
+/** An option whose value is a 64-bit integer of at least `least`. */
 export function integerFrom(least: number, description: string, initial: number): Option<number> {
   return { argument: "integer", description, initial, read: readIntegerFrom(least) };
 }
@@ -36,12 +36,12 @@ export function boolean(description: string, initial: boolean, details: Details 
   return { argument: "boolean", description, initial, read: readBoolean, ...details };
 }
 
-/** Given without a value on the command line; other sources say whether it is on. */
+/** An option without a value on the command line; other sources have a boolean. */
 export function flag(description: string, details: Details = {}): Option<boolean> {
   return { description, initial: false, read: (text) => text === "" || readBoolean(text), ...details };
 }
 
-/** Read by a function of its own. */
+/** An option with a reader of its own. */
 export function value<T>(
   argument: string,
   description: string,
@@ -52,7 +52,7 @@ export function value<T>(
   return { argument, description, initial, read, ...details };
 }
 
-/** May be given several times. */
+/** An option that may be given several times. */
 export function list<T>(
   argument: string,
   description: string,

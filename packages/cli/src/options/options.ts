@@ -6,7 +6,7 @@ import { repositoryOptions } from "./repository-options.js";
 import { serverOptions } from "./server-options.js";
 import { traceOptions } from "./trace-options.js";
 
-/** Options by group and name, in the order of the help: those of tritonserver, and a few of our own. */
+/** Options by group and name, in the order of the help: tritonserver's, and a few of our own. */
 export const optionGroups = {
   ...serverOptions,
   ...repositoryOptions,

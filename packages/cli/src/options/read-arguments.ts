@@ -9,7 +9,7 @@ import { allOptions } from "./options.js";
  * Reads the options of `tritonjs serve`: those of the command line, then those of the environment, then those of
  * configuration files.
  *
- * @throws OptionError for what cannot be run.
+ * @throws OptionError for an invalid command line.
  */
 export function readArguments(args: readonly string[], environment: NodeJS.ProcessEnv): ReadOptions {
   const needsValue = (name: string) => findOption(name)?.argument !== undefined;
@@ -32,7 +32,7 @@ function isConfig([name]: GivenOptions[number]): boolean {
 }
 
 /**
- * Options of a JSON file: an object of values by the names of the options; a list for an option that may be given
+ * Reads the options of a JSON file: an object of values by option name, with a list for an option that may be given
  * several times.
  *
  * @throws OptionError for a file that cannot be read, and for unknown options.
@@ -61,8 +61,8 @@ function parse(path: string, fail: (reason: string) => OptionError): unknown {
 }
 
 /**
- * Options of the environment: TRITONJS_HTTP_PORT for --http-port. Several values stand in lines of their own; an empty
- * variable is none.
+ * Reads the options of the environment: TRITONJS_HTTP_PORT for --http-port. Several values are on separate lines. An
+ * empty variable is ignored.
  */
 function readEnvironment(environment: NodeJS.ProcessEnv): GivenOptions {
   return Object.keys(allOptions).flatMap((name) => {

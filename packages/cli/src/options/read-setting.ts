@@ -1,7 +1,7 @@
 import { OptionError } from "./option-error.js";
 import { readInteger } from "./read-value.js";
 
-/** `name,key=value`: a setting of something that has a name. */
+/** `name,key=value`: a setting of a named object. */
 export interface NamedSetting {
   readonly name: string;
   readonly key: string;
@@ -84,7 +84,7 @@ export function readPair<T>(readSecond: (text: string) => T): (text: string) => 
   };
 }
 
-/** Splits at the first comma, and at the first equals sign behind it. */
+/** Splits at the first comma, and at the first equals sign after it. */
 export function splitSetting(text: string, format: string): NamedSetting {
   const comma = text.indexOf(",");
   const equals = text.indexOf("=", comma + 1);

@@ -4,7 +4,7 @@ const INT_MAX = 2n ** 31n - 1n;
 const LONG_MAX = 2n ** 63n - 1n;
 
 /**
- * A 32-bit integer, read as C++ `stoi` does: as many digits as there are, the rest is not looked at.
+ * Reads a 32-bit integer as C++ `stoi` does: the leading digits count, and the rest is ignored.
  *
  * @throws OptionError with tritonserver's text.
  */
@@ -12,12 +12,12 @@ export function readInteger(text: string): number {
   return Number(readDigits(text, INT_MAX));
 }
 
-/** A 64-bit integer, read as {@link readInteger} does. Beyond 2^53 it is rounded. */
+/** Reads a 64-bit integer like {@link readInteger}. Beyond 2^53 it is rounded. */
 export function readLong(text: string): number {
   return Number(readDigits(text, LONG_MAX));
 }
 
-/** A 64-bit integer of at least `least`. */
+/** Makes a reader of a 64-bit integer of at least `least`. */
 export function readIntegerFrom(least: number) {
   return (text: string): number => {
     const value = readLong(text);
@@ -26,14 +26,14 @@ export function readIntegerFrom(least: number) {
   };
 }
 
-/** A floating point number, of which the start is enough. */
+/** Reads a floating point number at the start of the text. */
 export function readDouble(text: string): number {
   const match = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/.exec(text);
   if (match === null) throw invalid(text);
   return Number(match[0]);
 }
 
-/** `true`, `on`, `1`, `false`, `off` or `0`, in any case. */
+/** Reads `true`, `on`, `1`, `false`, `off` or `0`, in any case. */
 export function readBoolean(text: string): boolean {
   const value = text.toLowerCase();
   if (["true", "on", "1"].includes(value)) return true;
@@ -41,14 +41,14 @@ export function readBoolean(text: string): boolean {
   throw new OptionError(`invalid value for bool option: ${text}`);
 }
 
-/** A number, for which `true` stands for 1 and `false` for 0. */
+/** Reads a number; `true` is 1 and `false` is 0. */
 export function readLevel(text: string): number {
   const value = text.toLowerCase();
   if (value === "true") return 1;
   return value === "false" ? 0 : readInteger(text);
 }
 
-/** One of several words, in any case. */
+/** Makes a reader of one of several words, in any case. */
 export function readChoice<W extends string>(words: Readonly<Record<W, true>>, complaint: string) {
   return (text: string): W => {
     const word = text.toLowerCase();

@@ -5,7 +5,7 @@ import { readChoice } from "./read-value.js";
 
 const repository = list(
   "string",
-  "Path of a model repository: a directory, or s3://, gs:// and as:// paths as tritonserver has them. May be given " +
+  "Path of a model repository: a directory, or an s3://, gs:// or as:// path in tritonserver's form. May be given " +
     "several times.",
   (path) => path,
 );
@@ -13,46 +13,43 @@ const repository = list(
 /** Options of the model repository. */
 export const repositoryOptions = {
   "Model Repository": {
-    "model-store": { ...repository, description: "The same as --model-repository." },
+    "model-store": { ...repository, description: "Alias of --model-repository." },
     "model-repository": repository,
-    "exit-on-error": boolean("End the server when something fails while it starts.", true),
+    "exit-on-error": boolean("Exit when anything fails during the start.", true),
     "disable-auto-complete-config": flag(
-      "Do not complete model configurations from the model files: config.pbtxt must be there, and whole.",
+      "Do not complete model configurations from the model files. Each model then needs a complete config.pbtxt.",
     ),
     "strict-readiness": boolean(
-      "If true, /v2/health/ready says ready only while all models are available.",
+      "If true, /v2/health/ready reports ready only while all models are available.",
       true,
     ),
     "model-control-mode": value(
       "string",
-      '"none": all models are loaded at the start. "poll": changes in the repository are followed. "explicit": ' +
-        "only models of --load-model are loaded, others on request.",
+      '"none" loads all models at the start. "poll" also applies changes in the repository. "explicit" loads the ' +
+        "models of --load-model at the start, and others on request.",
       "none",
       readChoice<ModelControlMode>(
         { none: true, poll: true, explicit: true },
         "invalid argument for --model-control-mode",
       ),
     ),
-    "repository-poll-secs": integer("Seconds between two polls, for --model-control-mode=poll.", 15),
+    "repository-poll-secs": integer("Interval between polls in seconds, for --model-control-mode=poll.", 15),
     "load-model": list(
       "string",
-      "Model to load at the start, for --model-control-mode=explicit. May be given several times; * alone for all.",
+      "Model to load at the start, for --model-control-mode=explicit. May be given several times; * loads all models.",
       (name) => name,
     ),
     "model-config-name": value(
       "string",
-      "Use configs/<name>.pbtxt of a model instead of its config.pbtxt.",
+      "Use configs/<name>.pbtxt of a model instead of its config.pbtxt, if it exists.",
       "",
       readConfigName,
     ),
-    "model-load-thread-count": integer("Models that are loaded at the same time.", 4),
-    "model-load-retry-count": integer("How often a failed load is tried again.", 0),
-    "model-namespacing": boolean(
-      "Serve models of the same name when they are in different repositories.",
-      false,
-    ),
+    "model-load-thread-count": integer("Number of models that load at the same time.", 4),
+    "model-load-retry-count": integer("Number of retries after a failed load.", 0),
+    "model-namespacing": boolean("Allow models of the same name in different repositories.", false),
     "enable-peer-access": boolean("Memory access between GPUs.", true, {
-      noEffect: "the providers of ONNX Runtime see to it",
+      noEffect: "the providers of ONNX Runtime manage this access",
     }),
   },
   Backend: {

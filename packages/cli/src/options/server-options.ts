@@ -8,28 +8,23 @@ export const serverOptions = {
   Server: {
     id: text("Name of the server in its metadata.", "triton"),
     "exit-timeout-secs": integer(
-      "How long requests at hand may go on after SIGTERM or SIGINT, in seconds. After that the server exits with 1.",
+      "Seconds that requests in flight may take to finish after SIGTERM or SIGINT. After that the server exits with 1.",
       30,
     ),
     config: list(
       "file",
       "JSON file with options, by their names without the dashes. The command line and the environment " +
-        "(TRITONJS_HTTP_PORT for --http-port) come before it.",
+        "(TRITONJS_HTTP_PORT for --http-port) take precedence.",
       (path) => path,
     ),
   },
   Logging: {
-    "log-verbose": value(
-      "integer",
-      "Verbose messages up to this level are logged; 0 for none.",
-      0,
-      readLevel,
-    ),
+    "log-verbose": value("integer", "Log verbose messages up to this level; 0 for none.", 0, readLevel),
     "log-info": boolean("Log messages of level INFO.", true),
     "log-warning": boolean("Log messages of level WARNING.", true),
     "log-error": boolean("Log messages of level ERROR.", true),
-    "log-format": value("string", 'Look of the log: "default" or "ISO8601".', "default", readFormat),
-    "log-file": text("File to write the log to; standard error unless given.", ""),
+    "log-format": value("string", 'Format of the log: "default" or "ISO8601".', "default", readFormat),
+    "log-file": text("File for the log; by default standard error.", ""),
   },
 };
 

@@ -4,7 +4,7 @@ import { OptionError } from "./option-error.js";
 import { type NamedSetting, splitSetting } from "./read-setting.js";
 import { readChoice, readInteger } from "./read-value.js";
 
-/** What `--trace-level` and the setting `level` name. */
+/** Values of `--trace-level` and of the setting `level`. */
 export type TraceLevelName = "OFF" | "TIMESTAMPS" | "TENSORS";
 
 /** Options of traces. */
@@ -12,8 +12,8 @@ export const traceOptions = {
   Tracing: {
     "trace-config": list(
       "<mode>,<setting>=<value>",
-      "Setting of traces: level (OFF, TIMESTAMPS, TENSORS), rate (1000), count (-1); in mode triton also triton,file " +
-        "and triton,log-frequency (0); mode=opentelemetry exports spans to opentelemetry,url.",
+      "Setting of traces: level (OFF, TIMESTAMPS, TENSORS), rate (1000), count (-1). Mode triton also has triton,file " +
+        "and triton,log-frequency (0). mode=opentelemetry exports spans to opentelemetry,url.",
       readTraceSetting,
     ),
     "trace-file": renamed(
@@ -33,7 +33,7 @@ export const traceOptions = {
   },
 };
 
-/** `OFF`, `TIMESTAMPS` or `TENSORS`, or one of their older names, in any case. */
+/** Reads `OFF`, `TIMESTAMPS` or `TENSORS`, or one of their older names, in any case. */
 export function readTraceLevel(text: string): TraceLevelName {
   const level = text.toLowerCase();
   if (level === "false" || level === "off") return "OFF";
@@ -42,7 +42,7 @@ export function readTraceLevel(text: string): TraceLevelName {
   throw new OptionError(`invalid value for trace level option: ${level}`);
 }
 
-/** `triton` or `opentelemetry`, in any case. */
+/** Reads `triton` or `opentelemetry`, in any case. */
 export function readTraceMode(text: string): TraceMode {
   const mode = text.toLowerCase();
   return readChoice<TraceMode>(
@@ -51,7 +51,7 @@ export function readTraceMode(text: string): TraceMode {
   )(mode);
 }
 
-/** `<mode>,<setting>=<value>`, or `<setting>=<value>` for both modes, whose name is then empty. */
+/** Reads `<mode>,<setting>=<value>`, or `<setting>=<value>` for both modes, whose name is then empty. */
 function readTraceSetting(text: string): NamedSetting {
   if (text.startsWith(",")) {
     throw new OptionError(

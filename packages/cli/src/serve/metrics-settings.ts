@@ -1,7 +1,7 @@
 import type { MetricsConfig } from "@tritonjs/core";
 import type { NamedSetting } from "../options/read-setting.js";
 
-/** The settings of `--metrics-config`; unknown ones and bad values are left alone, as by tritonserver. */
+/** The settings of `--metrics-config`. Unknown settings and invalid values are ignored, as by tritonserver. */
 export function metricsSettings(settings: readonly NamedSetting[]): MetricsConfig {
   const config: { -readonly [Key in keyof MetricsConfig]: MetricsConfig[Key] } = {};
   for (const { key, value } of settings) {
@@ -9,7 +9,7 @@ export function metricsSettings(settings: readonly NamedSetting[]): MetricsConfi
     if (key === "histogram_latencies") config.histogramLatencies = value === "true";
     if (key === "summary_latencies") config.summaryLatencies = value === "true";
     if (key === "summary_quantiles") {
-      // Each is <quantile>:<error>; the error says how exact a summary has to be, which ours are anyway.
+      // Each pair is <quantile>:<error>. The error is the tolerance of a summary; ours are exact.
       const quantiles = value.split(",").map((pair) => Number(pair.split(":")[0]));
       config.summaryQuantiles = quantiles.filter((quantile) => quantile >= 0 && quantile <= 1);
     }
@@ -17,7 +17,7 @@ export function metricsSettings(settings: readonly NamedSetting[]): MetricsConfi
   return config;
 }
 
-/** What is wrong with settings that are taken all the same, in tritonserver's words: for the log. */
+/** Warnings for the log, in tritonserver's words, about accepted settings with faults. */
 export function metricsComplaints(settings: readonly NamedSetting[]): string[] {
   return settings
     .filter(({ key }) => key === "summary_quantiles")

@@ -8,17 +8,17 @@ import { metricsAddress } from "../options/check-options.js";
 import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
 
-/** What tritonserver calls the frontends in its log. */
+/** Names of the frontends in tritonserver's log. */
 export const SERVICE_NAMES: Readonly<Record<string, string>> = {
   http: "HTTPService",
   grpc: "GRPCInferenceService",
   metrics: "Metrics Service",
 };
 
-/** A frontend that could not be opened. */
+/** The error of a frontend that could not be opened. */
 export class StartError extends Error {
   override readonly name = "StartError";
-  /** What can be done about it; empty when nobody knows. */
+  /** A suggested fix; empty if unknown. */
   readonly hint: string;
 
   constructor(message: string, hint: string) {
@@ -28,9 +28,9 @@ export class StartError extends Error {
 }
 
 /**
- * The frontends that a command line asks for.
+ * Creates the frontends that the command line requests.
  *
- * @throws OptionError for a pattern that is none, or a file that cannot be read.
+ * @throws OptionError for an invalid pattern, or a file that cannot be read.
  */
 export function openChosenFrontends(values: OptionValues): Frontend[] {
   const frontends: Frontend[] = [];
@@ -51,7 +51,7 @@ export function openChosenFrontends(values: OptionValues): Frontend[] {
   return frontends;
 }
 
-/** Tells in the words of the command line why a frontend could not be opened. */
+/** Wraps a frontend, so that its failure to open is reported in the words of the command line. */
 function orSayWhy(frontend: Frontend, service: string, socket: string, option: string): Frontend {
   return {
     name: frontend.name,

@@ -2,7 +2,7 @@ import type { InferenceService } from "@tritonjs/core/frontend";
 
 const EVERY_SECONDS = 10;
 
-/** Logs which models are still loading, every ten seconds until it is stopped. */
+/** Logs the models that are still loading, every ten seconds until stopped. */
 export function reportProgress(service: InferenceService): { stop(): void } {
   let seconds = 0;
   const timer = setInterval(async () => {

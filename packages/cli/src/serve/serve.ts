@@ -18,8 +18,8 @@ import { tritonSettings } from "./triton-settings.js";
 /**
  * Serves model repositories until the process is asked to stop.
  *
- * @returns the exit code: 0 after a stop in which all requests were answered, 1 otherwise
- * @throws OptionError for a command line that cannot be run.
+ * @returns the exit code: 0 if all requests were answered before the stop, 1 otherwise
+ * @throws OptionError for an invalid command line.
  */
 export async function serve(
   args: readonly string[],
@@ -39,7 +39,7 @@ export async function serve(
       isServing = true;
     });
     started.catch(() => {});
-    // A stop that is asked for while models load is not kept waiting by them.
+    // A request to stop during the load of models takes effect at once.
     await Promise.race([started, stopRequested]);
     await stopRequested;
   } catch (error) {
@@ -62,7 +62,7 @@ function createTriton(
   return triton;
 }
 
-/** Loads the models, shows how that went, and opens the frontends. */
+/** Loads the models, shows the result, and opens the frontends. */
 async function start(triton: Triton, frontends: readonly Frontend[], values: OptionValues): Promise<void> {
   const { service } = triton;
   const progress = reportProgress(service);
@@ -70,7 +70,7 @@ async function start(triton: Triton, frontends: readonly Frontend[], values: Opt
     await triton.ready();
   } finally {
     progress.stop();
-    // Without a repository there is nothing to show.
+    // Without a repository there is no table to show.
     const models = await modelTable(service).catch(() => undefined);
     if (models !== undefined) service.log.info(`\n${models}\n`);
     service.log.info(`\n${optionTable(service.serverMetadata(), values)}\n`);

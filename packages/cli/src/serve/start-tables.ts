@@ -3,7 +3,7 @@ import type { ServerMetadata } from "@tritonjs/protocol";
 import type { OptionValues } from "../options/options.js";
 import { repositoryPaths } from "./triton-settings.js";
 
-/** What a server was started with, as tritonserver shows it. */
+/** The options of a server as a table, as tritonserver shows them at the start. */
 export function optionTable(server: ServerMetadata, values: OptionValues): string {
   const isStrict = values["disable-auto-complete-config"] || values["strict-model-config"] === true;
   const isCached = values["cache-config"].length > 0 || values["response-cache-byte-size"] !== undefined;
@@ -32,7 +32,7 @@ function flag(value: boolean): string {
   return value ? "1" : "0";
 }
 
-/** The models of a server, each with its version and state, as tritonserver shows them when it has started. */
+/** The models of a server as a table with versions and states, as tritonserver shows them at the start. */
 export async function modelTable(service: InferenceService): Promise<string> {
   const index = await service.repositoryIndex(false);
   const rows = index.map(({ name, version = "-", state = "Not loaded", reason }) => {

@@ -1,13 +1,13 @@
 import type { Triton } from "@tritonjs/core";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/core/frontend";
 
-/** For connections to be cut off, and for a model that is still loading. */
+/** Time after the drain to close connections, and for a model that is still loading. */
 const LAST_WORDS_MS = 1000;
 
 /**
- * Stops a server: requests at hand may finish for as long as it was told.
+ * Stops a server. Requests in flight may finish within the time limit.
  *
- * @returns the exit code: 0, or 1 when the time was over before they had
+ * @returns the exit code: 0, or 1 when requests were left at the time limit
  */
 export async function stopServer(triton: Triton, exitTimeoutSecs: number): Promise<number> {
   const { log } = triton.service;
@@ -20,7 +20,7 @@ export async function stopServer(triton: Triton, exitTimeoutSecs: number): Promi
   return 1;
 }
 
-/** Gives up a server that has not begun to serve. @returns the exit code */
+/** Stops a server that has not begun to serve. @returns the exit code */
 export async function abandonServer(triton: Triton): Promise<number> {
   await settlesWithin(triton.close(), LAST_WORDS_MS);
   return 0;

@@ -5,7 +5,7 @@ import type { OptionName, OptionValues } from "../options/options.js";
 import { readInteger } from "../options/read-value.js";
 import { readTraceLevel, readTraceMode } from "../options/trace-options.js";
 
-/** Settings of `--trace-config` that have an option of their own, which is older. */
+/** Settings of `--trace-config` that also have an older option of their own. */
 const OLD_OPTIONS = {
   rate: "trace-rate",
   level: "trace-level",
@@ -14,7 +14,7 @@ const OLD_OPTIONS = {
   "log-frequency": "trace-log-frequency",
 } as const satisfies Record<string, OptionName>;
 
-/** What is said of such a setting when both are given. */
+/** Texts for the conflict between such an option and its setting. */
 const PROVIDED = {
   rate: "provided rate value",
   level: "provided level",
@@ -23,23 +23,23 @@ const PROVIDED = {
   "log-frequency": "provided log-frequency",
 } as const satisfies Record<keyof typeof OLD_OPTIONS, string>;
 
-/** Settings of the mode opentelemetry that are numbers. */
+/** Numeric settings of the mode opentelemetry. */
 const SPAN_NUMBERS = {
   bsp_max_queue_size: "maxQueueSize",
   bsp_schedule_delay: "scheduleDelayMs",
   bsp_max_export_batch_size: "maxExportBatchSize",
 } as const satisfies Record<string, keyof OpenTelemetryOptions>;
 
-/** What a command line says of traces. */
+/** The trace settings of a command line. */
 export interface ChosenTraceSettings {
-  /** Traces are off unless the command line turns them on; clients can always read and change their settings. */
+  /** Traces are off unless the command line turns them on. Clients can always read and change their settings. */
   readonly options: TraceOptions;
-  /** What its writer should know. */
+  /** Warnings for the user. */
   readonly warnings: readonly string[];
 }
 
 /**
- * The options of traces; unknown settings are left alone, as by tritonserver.
+ * The options of traces. Unknown settings are ignored, as by tritonserver.
  *
  * @throws OptionError for a value that cannot be read.
  */
@@ -111,7 +111,7 @@ function readSpanSetting(key: string, value: string, resource: Record<string, st
     : {};
 }
 
-/** What the environment says, by the names that OpenTelemetry has for it. */
+/** Numbers from the environment, by OpenTelemetry's names. */
 function spanNumbersOf(environment: NodeJS.ProcessEnv): OpenTelemetryOptions {
   const given = Object.entries(SPAN_NUMBERS).flatMap(([setting, name]) => {
     const text = environment[`OTEL_${setting.toUpperCase()}`];

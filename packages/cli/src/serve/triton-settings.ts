@@ -4,10 +4,10 @@ import type { OptionValues } from "../options/options.js";
 import { metricsSettings } from "./metrics-settings.js";
 
 /**
- * The options of the server that a command line asks for.
+ * The options of the server that the command line requests.
  *
  * @param logger takes the log, unless it goes to a file
- * @throws OptionError for settings that no server could have.
+ * @throws OptionError for invalid settings.
  */
 export function tritonSettings(values: OptionValues, logger: Logger): TritonOptions {
   const repositories = repositoryPaths(values);
@@ -26,7 +26,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     logFormat: values["log-format"],
     modelRepository: repositories,
     modelControlMode: values["model-control-mode"],
-    // Less would be no pause at all.
+    // A shorter interval would poll without a pause.
     repositoryPollSecs: Math.max(1, values["repository-poll-secs"]),
     loadModel: [...new Set(values["load-model"])],
     ...(values["model-config-name"] === "" ? {} : { modelConfigName: values["model-config-name"] }),
@@ -83,7 +83,7 @@ function requestMemory(values: OptionValues): NonNullable<TritonOptions["request
   };
 }
 
-/** Bytes of the response cache; undefined for none. */
+/** Bytes of the response cache; undefined without a cache. */
 function cacheSize(values: OptionValues): number | undefined {
   const settings = values["cache-config"];
   const old = values["response-cache-byte-size"] ?? 0;
@@ -107,7 +107,7 @@ function cacheSize(values: OptionValues): number | undefined {
   return Number(size);
 }
 
-/** The end of a server that could not be made. */
+/** The error of a server that could not be created. */
 function creating(reason: string): OptionError {
   return new OptionError(`error: creating server: ${reason}`, "alone");
 }

@@ -1,1 +1,1 @@
-"""The side of a Python model's process that speaks with the server. Models see `triton_python_backend_utils` alone."""
+"""The part of a Python model's process that talks to the server. Models use only `triton_python_backend_utils`."""

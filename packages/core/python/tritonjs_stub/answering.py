@@ -1,4 +1,4 @@
-"""How one request is answered: what its sender may still send, and whether anybody waits for it."""
+"""The state of the answer to one request: the responses that its sender may still send, and whether it is cancelled."""
 
 import queue
 import threading
@@ -9,12 +9,12 @@ from .response import InferenceResponse
 
 TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1
 
-# Responses on their way to a client that does not keep up, before the model waits.
+# Responses in flight to a slow client before the model waits.
 _WINDOW = 32
 
 
 class Answering:
-    """Shared by a request and its sender. When the model lets go of both, the request is over."""
+    """The answer to one request, shared by the request and its sender. It ends when the model drops both."""
 
     def __init__(self, channel, batch, index, decoupled, outputs, abandoned):
         self._channel = channel
@@ -31,7 +31,7 @@ class Answering:
         self.has_sender = False
 
     def _count(self, response, flags):
-        """Checks that a response may be sent, and notes that it is."""
+        """Checks that a response may be sent, and counts it."""
         if not self._decoupled:
             if response is not None and self._sent > 0:
                 raise TritonModelException(
@@ -49,7 +49,7 @@ class Answering:
             self.closed = True
 
     def returned(self, response):
-        """The response is what `execute` returns. Gives what a frame says of it, and its bytes."""
+        """Counts a response that `execute` returns. Returns its entry in the frame's header, and its bytes."""
         with self._changed:
             self._count(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL)
         return response.wire(self._outputs)
@@ -74,13 +74,13 @@ class Answering:
         self._channel.send(header, tensors)
 
     def taken(self):
-        """The server has passed a response on."""
+        """Counts a response that the server has passed on."""
         with self._changed:
             self._under_way -= 1
             self._changed.notify_all()
 
     def cancel(self):
-        """Nobody waits for the request any more."""
+        """Marks the request as cancelled."""
         with self._changed:
             self.cancelled = True
             self._changed.notify_all()
@@ -90,13 +90,13 @@ class Answering:
             self.closed = True
 
     def __del__(self):
-        # Runs wherever the interpreter frees it, in the middle of a send too: another thread tells the server.
+        # The interpreter may free the object in the middle of a send. Another thread therefore notifies the server.
         if not self.closed:
             self._abandoned.put((self._batch, self._index))
 
 
 class OpenAnswerings:
-    """Answerings by batch and index, for as long as the model has them."""
+    """Answerings by batch and index, while the model holds them."""
 
     def __init__(self):
         self._all = weakref.WeakValueDictionary()
@@ -111,7 +111,7 @@ class OpenAnswerings:
 
 
 class Abandoned:
-    """Tells the server of requests that the model has let go of without an end."""
+    """Notifies the server of requests that the model dropped without a last response."""
 
     def __init__(self, channel):
         self._channel = channel

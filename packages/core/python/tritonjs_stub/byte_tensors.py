@@ -8,7 +8,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def serialize_byte_tensor(input_tensor):
-    """The elements of an array of strings or bytes as one piece of bytes; None for an array of anything else."""
+    """Serializes an array of strings or bytes. Returns None for an array of any other type."""
     if input_tensor.size == 0:
         return ()
     if input_tensor.dtype != np.object_ and input_tensor.dtype.type != np.bytes_:
@@ -22,7 +22,7 @@ def serialize_byte_tensor(input_tensor):
 
 
 def deserialize_bytes_tensor(encoded_tensor):
-    """The elements of a serialized tensor as an array of bytes objects."""
+    """Deserializes a tensor to an array of bytes objects."""
     data = bytes(encoded_tensor)
     elements = []
     offset = 0

@@ -1,4 +1,4 @@
-"""Calls of other models (business logic scripting). They are made by the server, on behalf of a batch of requests."""
+"""Calls of other models (business logic scripting). The server makes them on behalf of a batch of requests."""
 
 import contextvars
 import threading
@@ -7,12 +7,12 @@ import weakref
 from .errors import TritonModelException
 from .response import InferenceResponse
 
-# The batch that the calling code works on. Threads of the model do not know theirs, and get the newest.
+# The batch of the calling code. Threads of the model have no batch of their own and use the newest.
 batch_of_caller = contextvars.ContextVar("tritonjs_batch", default=None)
 
 
 class _Line:
-    """Set by the stub once there is a server to call."""
+    """The connection to the server. The stub sets it at the start."""
 
     channel = None
     newest_batch = None
@@ -22,11 +22,11 @@ line = _Line()
 
 
 def _tell(loop, what, *arguments):
-    """Has a loop do something, if it still runs."""
+    """Schedules a call on a loop, if the loop still runs."""
     try:
         loop.call_soon_threadsafe(what, *arguments)
     except RuntimeError:
-        # It is closed: nobody waits.
+        # The loop is closed, so nothing waits for the call.
         pass
 
 
@@ -40,7 +40,7 @@ def _start(request, streaming, on_answer):
 
 
 def wait(request):
-    """Calls and waits for the one response."""
+    """Calls a model and waits for its only response."""
     done = threading.Event()
     got = []
 
@@ -57,7 +57,7 @@ def wait(request):
 
 
 def start(request, loop):
-    """Calls and gives a future of the response."""
+    """Calls a model and returns a future of its response."""
     future = loop.create_future()
     call = []
 
@@ -74,14 +74,14 @@ def start(request, loop):
 
 
 def stream(request):
-    """Calls and gives an iterator of the responses."""
+    """Calls a model and returns an iterator of its responses."""
     responses = ResponseIterator()
     responses.open(request)
     return responses
 
 
 def start_stream(request, loop):
-    """Calls and gives a task, whose result is an iterator of the responses once the first of them has come."""
+    """Calls a model and returns a task. Its result is an iterator of the responses, once the first has arrived."""
     came = loop.create_future()
     responses = ResponseIterator()
     responses.open(request, lambda: _tell(loop, lambda: came.done() or came.set_result(None)))
@@ -94,7 +94,7 @@ def start_stream(request, loop):
 
 
 class ResponseIterator:
-    """The responses of another model, one at a time; once all have come, they can be gone through again."""
+    """Iterates over the responses of another model. After the last response, a new iteration repeats them."""
 
     def __init__(self):
         self._changed = threading.Condition()
@@ -107,7 +107,7 @@ class ResponseIterator:
 
     def open(self, request, on_first=None):
         self._on_first = on_first
-        # The line must not keep an iterator that the model has let go of; a task that waits for it is kept by nothing else.
+        # The connection must not keep an iterator that the model dropped. Only `awaited` keeps one for a waiting task.
         take = weakref.WeakMethod(self._take)
         awaited = [] if on_first is None else [self]
 
@@ -154,7 +154,7 @@ class ResponseIterator:
         return response
 
     def cancel(self):
-        """Tells the other model that no more is wanted. How it ends is up to it: with an error CANCELLED, or as ever."""
+        """Cancels the call. The other model ends with the error CANCELLED, or as usual."""
         if not self._over:
             line.channel.send({"type": "stop", "call": self._call})
 
@@ -165,7 +165,7 @@ class ResponseIterator:
     def __del__(self):
         if self._over or self._call is None:
             return
-        # Another thread sends it: this one may be in the middle of a send.
+        # Another thread sends the message, because this one may be in the middle of a send.
         threading.Thread(target=_give_up, args=(line.channel, self._call), daemon=True).start()
 
 

@@ -3,7 +3,7 @@ Frames to and from the server.
 
     magic u32 | size of the header u32 | size of the body u64 | header (JSON) | body (the bytes of tensors)
 
-The header says of each tensor where in the body it lies; offsets are multiples of 64. All numbers are little-endian.
+The header gives the place of each tensor in the body. Offsets are multiples of 64. All numbers are little-endian.
 """
 
 import itertools
@@ -16,14 +16,14 @@ import threading
 _FRAME = struct.Struct("<IIQ")
 _MAGIC = 0x4A535450
 _ALIGNMENT = 64
-# The most buffers of one call of sendmsg.
+# Largest number of buffers in one call of sendmsg.
 _MOST_BUFFERS = 512
 
 _open = []
 
 
 def close_in_child():
-    """Gives the line up in a process that the model forked."""
+    """Closes the connection in a process that the model forked."""
     for channel in list(_open):
         channel.detach()
 
@@ -46,11 +46,11 @@ class Channel:
             _open.remove(self)
 
     def next_call(self):
-        """A number that no call has, nor any before it."""
+        """Returns a new number for a call."""
         return next(self._calls)
 
     def send(self, header, tensors=()):
-        """Sends a frame. `tensors` are pairs of what the header says of one and its bytes."""
+        """Sends a frame. `tensors` are pairs of a tensor's entry in the header and its bytes."""
         if os.getpid() != self._owner:
             raise RuntimeError("cannot answer a request from a process that the model forked")
         buffers, size = [], 0
@@ -79,7 +79,7 @@ class Channel:
                 buffers[first] = buffers[first][sent:]
 
     def receive(self):
-        """The next frame: its header, and its body as bytes that can be written to. None when the server is gone."""
+        """Receives a frame: its header, and its body as writable bytes. Returns None when the server has ended."""
         start = self._read(bytearray(_FRAME.size))
         if start is None:
             return None
@@ -102,7 +102,7 @@ class Channel:
         return buffer
 
     def start_call(self, header, on_answer, tensors=()):
-        """Asks the server for something. `on_answer` gets the header and the body of each answer, on the reader's thread."""
+        """Sends a request to the server. `on_answer` gets the header and body of each answer, on the reader's thread."""
         call = next(self._calls)
         self._waiting[call] = on_answer
         try:
@@ -113,7 +113,7 @@ class Channel:
         return call
 
     def call(self, header, tensors=()):
-        """Asks the server and waits for its one answer."""
+        """Sends a request to the server and waits for its only answer."""
         done = threading.Event()
         got = []
 
@@ -132,14 +132,14 @@ class Channel:
         self._waiting.pop(call, None)
 
     def answer(self, header, body):
-        """Hands an answer of the server to whoever waits for it."""
+        """Passes an answer of the server to its `on_answer`."""
         waiting = self._waiting.get(header["call"])
         if waiting is not None:
             waiting(header, body)
 
 
 def _memory(size):
-    """Memory for a body. That of numpy is not filled with zeros first."""
+    """Allocates memory for a body with numpy, which does not fill it with zeros."""
     if size == 0:
         return bytearray()
     import numpy

@@ -1,6 +1,6 @@
 """
-What processes that the model has forked want of the server: calls of other models, questions and lines for the log. It
-goes through the model's own process, over a line that is opened when it is first needed.
+Requests to the server from processes that the model has forked: calls of other models, questions and lines for the log.
+They go through the model's own process, over a connection that is opened at the first request.
 """
 
 import array
@@ -13,19 +13,19 @@ from . import calls, server
 from .channel import Channel
 
 _OF_CALLS = ("taken", "stop", "end")
-# Metrics are those of the model's process, and end with its objects.
+# Metrics belong to the model's process, and end with its objects.
 _NOT_ASKED = ("family", "metric")
 
 
 class Children:
-    """Takes lines from processes that are forked from now on. They hand their ends over through one pair of sockets."""
+    """Accepts connections from processes that are forked later. They pass their ends through one pair of sockets."""
 
     def __init__(self, channel):
         self._channel = channel
         self._owner = os.getpid()
         self._door = None
         self._acceptor = None
-        # Held by the model's own process alone.
+        # Held only by the model's own process.
         self._opening = threading.Lock()
         os.register_at_fork(before=self._before, after_in_parent=self._in_parent, after_in_child=self._in_child)
 
@@ -48,7 +48,7 @@ class Children:
         line = _ChildLine(outer, calls.line.channel.next_call())
         calls.line.channel = line
         server.line.channel = line
-        # Whether there is a batch is for the model's process to say: a pool of processes is older than most.
+        # The model's process chooses the batch: a process of a pool is older than most batches.
         calls.line.newest_batch = -1
 
     def _accept(self):
@@ -65,11 +65,11 @@ class Children:
 
 
 class _ChildLine:
-    """What a channel is to the model's process, in one that it forked."""
+    """The channel of a process that the model forked."""
 
     def __init__(self, door, first_call):
         self._door = door
-        # Iterators that the fork has copied must not speak for calls of its own.
+        # Iterators that the fork has copied must not affect calls of the child.
         self._first_call = first_call
         self._opening = threading.Lock()
         self._channel = None
@@ -89,7 +89,7 @@ class _ChildLine:
         while True:
             frame = self._channel.receive()
             if frame is None:
-                # The model's process is gone, and this one is of its group.
+                # The model's process has ended, and this process belongs to its group.
                 os._exit(0)
             self._channel.answer(*frame)
 
@@ -123,12 +123,12 @@ def _check(header):
 
 
 class _Relay:
-    """Passes on what one process wants, and the answers. Each has a thread: neither may hold up the other."""
+    """Relays the requests of one process, and the answers. Each direction has a thread, so neither blocks the other."""
 
     def __init__(self, channel, child):
         self._channel = channel
         self._child = child
-        # Numbers of calls here, by those there.
+        # Numbers of calls in this process, by their numbers in the child.
         self._open = {}
         self._numbering = threading.Lock()
         self._answers = queue.SimpleQueue()
@@ -154,7 +154,7 @@ class _Relay:
     def _start(self, header, body):
         theirs = header["call"]
         if header["type"] == "infer":
-            # As threads of the model do, it calls for the newest.
+            # Like threads of the model, the child calls on behalf of the newest batch.
             header["batch"] = calls.line.newest_batch
             if header["batch"] is None:
                 error = {"code": "INTERNAL", "message": "BLS is only supported during the 'execute' function."}
@@ -189,7 +189,7 @@ class _Relay:
             try:
                 self._child.send({**answer, "call": theirs}, _tensors(answer.get("outputs"), body))
             except OSError:
-                # It has ended: the reader sees that too.
+                # The child has ended. The reader detects that too.
                 continue
         self._child.detach()
 

@@ -1,5 +1,5 @@
 """
-BF16 tensors in DLPack capsules, which numpy has no type for, and any other tensor through numpy.
+Reads and makes DLPack capsules: of BF16 tensors here, because numpy has no type for them, and of others with numpy.
 """
 
 import ctypes
@@ -48,11 +48,11 @@ _pointer = _api.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 _rename = _api.PyCapsule_SetName
 _rename.restype, _rename.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
-# The destructor gets its capsule while it is freed: it must not be counted again.
+# The destructor gets its capsule while it is freed, so the capsule's references must not be counted.
 _raw_is_valid = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _raw_pointer = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 
-# What capsules point into, until they are done with it.
+# The memory that capsules point to, until they release it.
 _held = {}
 
 
@@ -68,7 +68,7 @@ def _destroy(capsule):
 
 
 def bfloat16_capsule(data, shape):
-    """A capsule over BF16 elements in host memory. `data` is an array of their bytes."""
+    """Makes a capsule over BF16 elements in host memory. `data` is an array of their bytes."""
     managed = _Managed()
     dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
     managed.tensor = _Tensor(data.ctypes.data, _Device(1, 0), len(shape), _DataType(_BFLOAT, 16, 1), dims, None, 0)
@@ -79,7 +79,7 @@ def bfloat16_capsule(data, shape):
 
 
 class _Holder:
-    """A capsule as numpy wants it: from an object."""
+    """An object that gives a capsule to numpy."""
 
     def __init__(self, capsule):
         self._capsule = capsule
@@ -93,9 +93,9 @@ class _Holder:
 
 def read(source):
     """
-    The tensor of a capsule, or of an object with `__dlpack__`: an array; for BF16 its bytes and its shape.
+    Reads the tensor of a capsule, or of an object with `__dlpack__`, as an array; for BF16 as its bytes and its shape.
 
-    Raises ValueError for memory that is not the host's, and for elements that are not one after another.
+    Raises ValueError for memory outside the host, and for elements that are not contiguous.
     """
     capsule = source.__dlpack__() if hasattr(source, "__dlpack__") else source
     if not _is_valid(capsule, _NAME):

@@ -41,29 +41,29 @@ _BY_DTYPE = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 def dtype_of(name):
-    """The numpy dtype of a data type other than BF16."""
+    """Returns the numpy dtype of a data type other than BF16."""
     return _DTYPES[name]
 
 
 def name_of(dtype):
-    """The data type of a numpy dtype; None for one that tensors cannot have."""
+    """Returns the data type of a numpy dtype; None for a dtype that tensors cannot have."""
     dtype = np.dtype(dtype)
     return "BYTES" if dtype.kind == "S" else _BY_DTYPE.get(dtype)
 
 
 def triton_string_to_numpy(triton_type_string):
-    """The numpy type of a data type of a configuration: `TYPE_FP32`."""
+    """Returns the numpy type of a configuration's data type: `TYPE_FP32`."""
     if triton_type_string == "TYPE_BOOL":
         return bool
     return _NUMPY["BYTES" if triton_type_string == "TYPE_STRING" else triton_type_string[len("TYPE_") :]]
 
 
 def triton_to_numpy_type(data_type):
-    """The numpy type of one of Triton's numbers; None for a number that has none."""
+    """Returns the numpy type of one of Triton's numbers; None for an unknown number."""
     return _NUMPY.get(NAMES[data_type - 1]) if 0 < data_type <= len(NAMES) else None
 
 
 def numpy_to_triton_type(data_type):
-    """Triton's number of a numpy type; None for one that has none."""
+    """Returns Triton's number of a numpy type; None for an unknown type."""
     name = name_of(data_type)
     return None if name is None else NAMES.index(name) + 1

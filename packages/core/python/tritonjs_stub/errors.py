@@ -1,4 +1,4 @@
-"""Errors that models raise and make, and the text of what they raise."""
+"""Errors that models raise or create, and texts of exceptions."""
 
 import enum
 import os
@@ -6,15 +6,15 @@ import sys
 
 
 class TritonModelException(Exception):
-    """Raised by `triton_python_backend_utils` itself."""
+    """The error that `triton_python_backend_utils` itself raises."""
 
 
 class StubError(Exception):
-    """What is wrong with what a model does, as opposed to an exception in its code: has no type in its text."""
+    """An error in the use of the interface, not an exception in the model's code. Its text has no type."""
 
 
 def text(value, what):
-    """A str, also of bytes: Triton takes these wherever it takes text."""
+    """Converts text to str. Like Triton, it also accepts bytes."""
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if not isinstance(value, str):
@@ -56,7 +56,7 @@ class TritonError:
 
     @classmethod
     def of(cls, wire):
-        """The error that the server tells of."""
+        """Reads an error that the server sent."""
         return cls(wire["message"], getattr(cls, wire["code"], cls.UNKNOWN))
 
     def wire(self):
@@ -64,7 +64,7 @@ class TritonError:
 
 
 def text_of(error):
-    """What a model raised: type, text, and where, innermost first."""
+    """Formats an exception of a model: type, text and stack, innermost frame first."""
     if isinstance(error, StubError):
         return str(error)
     text = type(error).__name__ + ": " + str(error)
@@ -88,5 +88,5 @@ def _frames(error):
 
 
 def report(error):
-    """Writes an exception that nobody is told of to the log."""
+    """Logs an exception that reaches no client."""
     sys.stderr.write(text_of(error) + "\n")

@@ -1,17 +1,17 @@
-"""A process beside the model's that ends all of its group when the server is gone, whatever the model is doing then."""
+"""A process that ends the model's whole process group when the server has ended, even if the model is busy."""
 
 import os
 import signal
 
-# Only the server has the other end of it.
+# Only the server holds the other end.
 LIFELINE = 4
 
 
 def start():
-    """Forks the guardian. The group is the model's process and all that it starts."""
+    """Forks the guardian. The group is the model's process and all processes that it starts."""
     if os.fork() != 0:
         os.close(LIFELINE)
-        # What the model forks shall not keep the server's line open, nor write to it.
+        # Processes that the model forks must neither keep the server's connection open nor write to it.
         os.register_at_fork(after_in_child=_leave_line)
         return
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):

@@ -9,12 +9,12 @@ def _named(tensors, name):
 
 
 def get_input_tensor_by_name(inference_request, name):
-    """The input of a request with this name, or None."""
+    """Returns the input of a request with this name, or None."""
     return _named(inference_request.inputs(), name)
 
 
 def get_output_tensor_by_name(inference_response, name):
-    """The output of a response with this name, or None."""
+    """Returns the output of a response with this name, or None."""
     return _named(inference_response.output_tensors(), name)
 
 
@@ -26,15 +26,15 @@ def _configured(tensors, name):
 
 
 def get_input_config_by_name(model_config, name):
-    """What a configuration, as a dict, says of an input; None for one that it does not have."""
+    """Returns the configuration of an input from a model's configuration (a dict), or None."""
     return _configured(model_config.get("input", ()), name)
 
 
 def get_output_config_by_name(model_config, name):
-    """What a configuration, as a dict, says of an output; None for one that it does not have."""
+    """Returns the configuration of an output from a model's configuration (a dict), or None."""
     return _configured(model_config.get("output", ()), name)
 
 
 def using_decoupled_model_transaction_policy(model_config):
-    """Whether the model of a configuration, as a dict, answers with any number of responses."""
+    """Returns whether the model of a configuration (a dict) may send any number of responses."""
     return model_config.get("model_transaction_policy", {}).get("decoupled", False)

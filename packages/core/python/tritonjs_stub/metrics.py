@@ -1,4 +1,4 @@
-"""Metrics of the model, on the metrics page of the server. They are there while the objects of the model are."""
+"""Metrics of the model on the server's metrics page. They exist as long as the model's objects for them."""
 
 import enum
 import threading
@@ -14,7 +14,7 @@ class MetricKind(enum.IntEnum):
 
 
 class Metric:
-    """The metric of a family with certain labels. Made by `MetricFamily.Metric`."""
+    """The metric of a family with given labels. `MetricFamily.Metric` creates it."""
 
     def __init__(self, family, life, labels, buckets):
         self._life = life
@@ -45,13 +45,13 @@ class Metric:
 
 
 class _Life:
-    """Whether a family is still there. Its metrics know, and do not keep it there."""
+    """Whether a family still exists. Its metrics refer to this object, so that they do not keep the family alive."""
 
     over = False
 
 
 class MetricFamily:
-    """Metrics of one name, which differ in their labels."""
+    """Metrics with the same name and different labels."""
 
     COUNTER = MetricKind.COUNTER
     GAUGE = MetricKind.GAUGE
@@ -97,8 +97,8 @@ def _forget(what, identity):
             pass
 
     try:
-        # Runs wherever the interpreter frees the object, in the middle of a send too.
+        # The interpreter may free the object in the middle of a send.
         threading.Thread(target=tell, daemon=True).start()
     except RuntimeError:
-        # The interpreter ends, and the process with it.
+        # The interpreter shuts down, and the process ends with it.
         pass

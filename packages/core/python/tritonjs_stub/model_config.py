@@ -1,4 +1,4 @@
-"""The configuration that `auto_complete_config` completes. The server has it, and the rules."""
+"""The configuration that `auto_complete_config` completes. The server holds it and applies the rules."""
 
 import json
 
@@ -6,13 +6,13 @@ from . import server
 
 
 class ModelConfig:
-    """The configuration of a model as far as it is known. What is written in it stands; contradictions are ValueErrors."""
+    """The known part of a model's configuration. Written values cannot change; a contradiction raises ValueError."""
 
     def __init__(self, model_config):
         self._model_config = json.loads(model_config)
 
     def as_dict(self):
-        """The configuration, to be looked at."""
+        """Returns the configuration for reading."""
         return self._model_config
 
     def set_max_batch_size(self, max_batch_size):
@@ -39,7 +39,7 @@ class ModelConfig:
 
 
 def _plain(value):
-    """Numbers and lists of numpy, and tuples, as JSON has them."""
+    """Converts numpy's numbers and lists, and tuples, to JSON values."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return list(value)

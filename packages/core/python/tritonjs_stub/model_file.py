@@ -1,4 +1,4 @@
-"""The module of a model."""
+"""Imports the module of a model."""
 
 import importlib
 import os
@@ -11,7 +11,7 @@ class _Place:
 
 
 def get_model_dir():
-    """Directory of the model's version."""
+    """Returns the directory of the model's version."""
     return _Place.directory
 
 
@@ -20,11 +20,11 @@ def load(path):
     _Place.directory = os.path.dirname(path)
     for directory in (_Place.directory, os.path.dirname(_Place.directory)):
         sys.path.append(directory)
-    # Compiled files in a repository would look like changes of the model, and may be those of an older version.
+    # Compiled files in a repository would look like changes of the model. They may also be from an older version.
     sys.dont_write_bytecode = True
     package, module = os.path.basename(_Place.directory), os.path.basename(path)[: -len(".py")]
     if not package.isdigit():
-        # Not in a repository, where the package is named after the version: any other name may be somebody else's.
+        # Outside a repository, the directory's name may be that of another package. In a repository it is the version.
         package = "tritonjs_model"
         sys.modules[package] = types.ModuleType(package)
         sys.modules[package].__path__ = [_Place.directory]

@@ -4,12 +4,12 @@ import os
 
 
 def used_bytes():
-    """What this process holds."""
+    """Returns the bytes of memory that this process uses."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         import resource
 
-        # Of macOS, and the most that it has ever held.
+        # On macOS, this is the peak since the start.
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

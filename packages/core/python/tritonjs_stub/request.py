@@ -1,4 +1,4 @@
-"""Requests: those that the server has for the model, and those that the model has for other models."""
+"""Requests: from the server to the model, and from the model to other models."""
 
 import enum
 import json
@@ -21,7 +21,7 @@ class MemoryType(enum.IntEnum):
 
 
 class PreferredMemory:
-    """Where a model would like the outputs of a call; here all tensors are in the memory of the host."""
+    """The preferred memory for the outputs of a call. Here all tensors are in host memory."""
 
     def __init__(self, preferred_memory_type, preferred_device_id=0):
         self.memory_type = MemoryType(preferred_memory_type)
@@ -36,7 +36,7 @@ class InferenceTrace:
 
 
 class InferenceRequest:
-    """A request of the model for another model. Those of the server are made by `of`."""
+    """A request from the model to another model. `of` creates requests from the server."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class InferenceRequest:
 
     @classmethod
     def of(cls, wire, body, model_name, outputs, answering):
-        """A request of the server."""
+        """Creates a request from the server."""
         request = cls.__new__(cls)
         request._request_id = wire["id"]
         correlation_id = wire["correlationId"]
@@ -140,7 +140,7 @@ class InferenceRequest:
         return set(self._outputs)
 
     def is_cancelled(self):
-        """Whether nobody waits for the answer any more."""
+        """Returns whether the request is cancelled."""
         return self._answering is not None and self._answering.cancelled
 
     def get_response_sender(self):
@@ -155,18 +155,18 @@ class InferenceRequest:
         self.release_flags = flags
 
     def exec(self, decoupled=False):
-        """Calls the other model and waits: for its response, or with `decoupled` for an iterator of its responses."""
+        """Calls the other model and returns its response, or with `decoupled` an iterator of its responses."""
         return calls.stream(self) if decoupled else calls.wait(self)
 
     def async_exec(self, decoupled=False):
-        """As `exec`, to be awaited."""
+        """Calls the other model like `exec`. Returns an awaitable."""
         import asyncio
 
         loop = asyncio.get_running_loop()
         return calls.start_stream(self, loop) if decoupled else calls.start(self, loop)
 
     def wire(self):
-        """What a frame says of a request for another model, and the bytes of its inputs."""
+        """Returns the header's entry for a request to another model, and the bytes of its inputs."""
         tensors = [tensor.wire() for tensor in self._inputs]
         correlation_id = self._correlation_id
         wire = {

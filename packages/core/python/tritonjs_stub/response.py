@@ -1,4 +1,4 @@
-"""Responses: of the model to the server, and of other models to this one."""
+"""Responses: from the model to the server, and from other models to this one."""
 
 import json
 
@@ -7,7 +7,7 @@ from .tensor import Tensor
 
 
 def parameters_to_wire(parameters):
-    """Parameters with their types, in the order in which they were given."""
+    """Converts parameters to lists with their types, in the given order."""
     if parameters is None:
         return []
     if not isinstance(parameters, dict):
@@ -48,7 +48,7 @@ class InferenceResponse:
 
     @classmethod
     def of(cls, wire, body):
-        """The response of another model, as the server tells of it."""
+        """Reads a response of another model from the server."""
         response = cls.__new__(cls)
         response._tensors = [Tensor.of(tensor, body) for tensor in wire.get("outputs", ())]
         response._error = TritonError.of(wire["error"]) if "error" in wire else None
@@ -73,7 +73,7 @@ class InferenceResponse:
         return self._parameters
 
     def wire(self, outputs):
-        """What a frame says of the response, with the outputs that are wanted, and their bytes."""
+        """Returns the header's entry for the response with the requested outputs, and their bytes."""
         if self._error is not None:
             return {"error": self._error.wire()}, []
         tensors = [tensor.wire() for tensor in self._tensors if tensor.name() in outputs]

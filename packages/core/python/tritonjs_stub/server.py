@@ -1,4 +1,4 @@
-"""What a model asks of the server besides inference: its log, models coming and going, metrics."""
+"""Requests of a model to the server other than inference: logging, loading and unloading of models, metrics."""
 
 import enum
 
@@ -13,7 +13,7 @@ line = _Line()
 
 
 def ask(what, *arguments, tensors=(), failed=""):
-    """Asks the server and gives its answer. Raises TritonModelException for an error."""
+    """Sends a request to the server and returns the answer. Raises TritonModelException for an error."""
     if line.channel is None:
         raise TritonModelException("cannot ask the server before the model is loaded")
     header = {"type": "ask", "what": what, "arguments": list(arguments), "files": [one for one, _ in tensors]}
@@ -65,16 +65,16 @@ class Logger:
 
 
 def load_model(model_name, config="", files=None):
-    """Loads a model, where models are loaded explicitly. `files` are bytes by path: `file:1/model.py`."""
+    """Loads a model. Needs the model control mode `explicit`. `files` are bytes by path: `file:1/model.py`."""
     tensors = [({"name": path}, data) for path, data in (files or {}).items()]
     ask("load", text(model_name, "model_name"), text(config, "config"), tensors=tensors)
 
 
 def unload_model(model_name, unload_dependents=False):
-    """Takes a model out of service, where models are loaded explicitly."""
+    """Takes a model out of service. Needs the model control mode `explicit`."""
     ask("unload", text(model_name, "model_name"), bool(unload_dependents))
 
 
 def is_model_ready(model_name, model_version=""):
-    """Whether a model can be called."""
+    """Returns whether a model is ready for calls."""
     return ask("ready", text(model_name, "model_name"), str(model_version))

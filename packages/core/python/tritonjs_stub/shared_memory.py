@@ -1,13 +1,13 @@
-"""The shared memory of a Python model, as far as models ask about it."""
+"""The part of Triton's shared-memory interface that models use."""
 
 import sys
 
 
 class SharedMemory:
-    """Stands for Triton's shared-memory pool. Tensors travel over a socket here, so there is no pool that could be full."""
+    """A substitute for Triton's shared-memory pool. Tensors travel over a socket here, so no pool can be full."""
 
     def free_memory(self):
-        """Free bytes of the pool: always the same, and more than any tensor has."""
+        """Returns the free bytes of the pool: a constant larger than any tensor."""
         return sys.maxsize
 
 

@@ -1,4 +1,4 @@
-"""The life of a model's process: load, run batches, finalize."""
+"""The life cycle of a model's process: load, run batches, finalize."""
 
 import os
 import queue
@@ -17,15 +17,15 @@ from .response import InferenceResponse
 
 class Stub:
     """
-    Runs a model. A thread reads what the server sends; batches run on the main thread, one at a time, so that a model
-    has the thread that most libraries want.
+    Runs a model. A thread reads the messages of the server. Batches run on the main thread, one at a time, because
+    most libraries prefer the main thread.
     """
 
     def __init__(self, channel):
         self._channel = channel
         self._commands = queue.SimpleQueue()
         self._abandoned = Abandoned(channel)
-        # By batch and index, those that the server may still have something to say to. Held by the requests alone.
+        # Answers that may still get messages from the server. Only the requests keep them alive.
         self._answering = OpenAnswerings()
         self._loop = None
         self._tasks = set()
@@ -37,7 +37,7 @@ class Stub:
     def run(self):
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(line_buffering=True)
-        # Some annotate their code with the types of the module that Triton has compiled in.
+        # Some models annotate their code with types of Triton's compiled module.
         import triton_python_backend_utils
 
         sys.modules["c_python_backend_utils"] = triton_python_backend_utils
@@ -62,7 +62,7 @@ class Stub:
         while True:
             frame = self._channel.receive()
             if frame is None:
-                # The server is gone. The guardian ends the rest of the group.
+                # The server has ended. The guardian ends the rest of the group.
                 os._exit(0)
             header, body = frame
             kind = header["type"]
@@ -73,7 +73,7 @@ class Stub:
             elif kind == "taken":
                 self._answering.tell(header, Answering.taken)
             elif kind == "readiness":
-                # Beside `execute`, and not here: it may wait for something that is still to be read.
+                # On a thread of its own, because `is_ready` may wait for a message that this thread has to read.
                 threading.Thread(target=self._tell_readiness, daemon=True, name="tritonjs-readiness").start()
             else:
                 self._commands.put(frame)
@@ -106,7 +106,7 @@ class Stub:
             self._model.initialize(init["arguments"])
 
     def _run_next(self):
-        """Does the next thing the server wants. Nothing of it is held on to while this waits for another."""
+        """Runs the next command of the server. While it waits for a command, it keeps nothing of the previous one."""
         header, body = self._commands.get()
         if header["type"] == "stop":
             self._finalize()
@@ -215,8 +215,8 @@ class Stub:
         return {"results": results}, tensors
 
     def _start(self, coroutine):
-        """Runs a coroutine on the loop of the model."""
-        # Most models do without it, and it takes a while to import.
+        """Starts a coroutine on the loop of the model."""
+        # Imported late, because most models do not need it and the import is slow.
         import asyncio
 
         with self._starting:
@@ -226,11 +226,11 @@ class Stub:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def _await(self, coroutine, requests, answering):
-        """Runs a coroutine on the loop of the model: to its end, unless the model is decoupled."""
+        """Runs a coroutine on the loop of the model. Waits for its end, unless the model is decoupled."""
         future = self._start(coroutine)
         if not self._decoupled:
             return future.result()
-        # Loops hold their tasks weakly.
+        # A loop has only weak references to its tasks.
         self._tasks.add(future)
         batch = calls.batch_of_caller.get()
         still = [weakref.ref(one) for one in answering]

@@ -9,7 +9,7 @@ from .errors import TritonModelException, text
 
 
 class Tensor:
-    """A named tensor over a numpy array, or over the bytes that came from the server."""
+    """A named tensor over a numpy array, or over bytes from the server."""
 
     def __init__(self, name, numpy_array):
         if not isinstance(numpy_array, np.ndarray):
@@ -36,12 +36,12 @@ class Tensor:
 
     @classmethod
     def of(cls, wire, body):
-        """A tensor of a frame: a view of the frame's body."""
+        """Reads a tensor of a frame. The tensor is a view of the frame's body."""
         data = np.frombuffer(body, np.uint8, wire["size"], wire["offset"]) if wire["size"] > 0 else np.empty(0, np.uint8)
         return cls._make(wire["name"], wire["datatype"], wire["shape"], data=data)
 
     def wire(self):
-        """What a frame says of the tensor, and its bytes."""
+        """Returns the header's entry for the tensor, and its bytes."""
         described = {"name": self._name, "datatype": self._datatype, "shape": self._shape}
         if self._data is not None:
             return described, self._data
@@ -62,7 +62,7 @@ class Tensor:
         return True
 
     def as_numpy(self):
-        """The elements. An array over the memory of the tensor, which can be written to."""
+        """Returns the elements as a writable array over the memory of the tensor."""
         if self._array is None:
             self._array = self._read()
         return self._array
@@ -74,13 +74,13 @@ class Tensor:
             )
         if self._datatype == "BYTES":
             array = deserialize_bytes_tensor(self._data).reshape(self._shape)
-            # From here on the array is the tensor: the model may change it.
+            # From here on the tensor is the array, because the model may change it.
             self._data = None
             return array
         return self._data.view(dtype_of(self._datatype)).reshape(self._shape)
 
     def to_dlpack(self):
-        """A DLPack capsule over the memory of the tensor."""
+        """Returns a DLPack capsule over the memory of the tensor."""
         if self._datatype == "BYTES":
             raise TritonModelException("DLPack does not have support for string tensors.")
         if self._datatype == "BF16":
@@ -89,7 +89,7 @@ class Tensor:
 
     @staticmethod
     def from_dlpack(name, tensor):
-        """A tensor of a DLPack capsule, or of an object that gives one: a tensor of PyTorch, for instance."""
+        """Makes a tensor from a DLPack capsule, or from an object that gives one, for example a tensor of PyTorch."""
         name = _named(name)
         if not hasattr(tensor, "__dlpack__") and type(tensor).__name__ != "PyCapsule":
             raise TritonModelException(

@@ -5,7 +5,7 @@ import { WorkerExecutor } from "../instance/worker/worker-executor.js";
 import type { WorkerProgram } from "../instance/worker/worker-program.js";
 import { OutputChecker } from "../response/check-outputs.js";
 
-/** Of which model a worker is asked something. */
+/** The model that a worker is started for. */
 export interface AskedModel {
   readonly name: string;
   readonly version: number;
@@ -15,10 +15,10 @@ export interface AskedModel {
 }
 
 /**
- * Starts a worker for the sake of one of its details, and ends it again.
+ * Starts a worker to read one of its details, then ends the worker.
  *
  * @param detail name of the detail, which is JSON
- * @throws TritonError with what is wrong with the model
+ * @throws TritonError that describes the fault of the model
  */
 export async function askWorker<Answer>(
   program: WorkerProgram,

@@ -9,7 +9,7 @@ import { identityBackend } from "./testing/identity.js";
 import { repeatBackend } from "./testing/repeat.js";
 import { squareBackend } from "./testing/square.js";
 
-/** Backends that are there without anybody registering them. */
+/** Backends that are registered without the program doing so. */
 const BUILT_IN: Readonly<Record<string, BackendFactory>> = {
   javascript: javascriptBackend,
   onnxruntime: onnxRuntimeBackend,
@@ -20,7 +20,7 @@ const BUILT_IN: Readonly<Record<string, BackendFactory>> = {
   square: squareBackend,
 };
 
-/** Backend that a configuration means when it only has a platform. */
+/** Backend of a configuration that has only a platform. */
 const BY_PLATFORM: Readonly<Record<string, string>> = {
   onnxruntime_onnx: "onnxruntime",
   tensorflow_graphdef: "tensorflow",
@@ -30,7 +30,7 @@ const BY_PLATFORM: Readonly<Record<string, string>> = {
   pytorch_libtorch: "pytorch",
 };
 
-/** How models of backends that there are not come here. */
+/** How to convert models of Triton's other backends for this server. */
 const CONVERSIONS: Readonly<Record<string, string>> = {
   tensorrt:
     "export the model that the plan was built from to ONNX (model.onnx) and use backend 'onnxruntime'",
@@ -43,10 +43,11 @@ const CONVERSIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Finds what runs a model: by `backend`, or by `platform` in Triton's words.
+ * Finds the backend of a model: by `backend`, or by `platform` in Triton's words.
  *
  * @param users backends that the program registered; they come before those of the library
- * @throws TritonError INVALID_ARG that says, where there is a way, how the model could be converted.
+ * @throws TritonError INVALID_ARG for an unknown backend; the text says how to convert the model where that is
+ * possible.
  */
 export function findBackend(
   { backend, platform }: ModelConfig,

@@ -9,23 +9,22 @@ import { TritonError } from "@tritonjs/protocol";
 import type { ModelDescription } from "../instance/backend.js";
 import { packError, unpackError, type WireError } from "../instance/worker/messages.js";
 
-/** What the worker is started with. */
+/** The data that the worker is started with. */
 interface Question {
   readonly data: unknown;
   readonly port: MessagePort;
-  /** Becomes 1 when the answer is in the port. */
+  /** Set to 1 when the answer is in the port. */
   readonly done: Int32Array;
 }
 
 type Answer = ModelDescription | WireError;
 
 /**
- * Has a worker describe a model, for `bind`, which cannot wait otherwise: this thread stands still meanwhile, as it does
- * to read a file.
+ * Describes a model in a worker, for the synchronous `bind`. This thread blocks meanwhile, as it does to read a file.
  *
  * @param entry program of the worker, which calls {@link answerDescription}
  * @param what for errors: `the model 'x'`
- * @throws TritonError as the worker, UNAVAILABLE when it says nothing in time
+ * @throws TritonError from the worker, UNAVAILABLE when the worker does not answer in time
  */
 export function describeInWorker(
   entry: URL,
@@ -56,7 +55,7 @@ export function describeInWorker(
   }
 }
 
-/** The other side: answers with what `describe` finds out. */
+/** The worker's side: answers with the result of `describe`. */
 export async function answerDescription(
   describe: (data: unknown) => Promise<ModelDescription>,
 ): Promise<void> {

@@ -4,11 +4,11 @@ import { hostingProblems } from "../config/options/instance-hosting.js";
 import type { ModelSource } from "../instance/backend.js";
 
 /**
- * Where a model of a repository runs, and what bounds it: the parameters `isolation` (`worker` or `process`),
+ * Reads where a model of a repository runs and its limits. They are the parameters `isolation` (`worker` or `process`),
  * `heap_limit_mb` and `execution_timeout_ms` of its configuration, or settings of its backend by the same names with
  * hyphens.
  *
- * @throws TritonError INVALID_ARG for values that cannot be
+ * @throws TritonError INVALID_ARG for invalid values
  */
 export function hostingOf(
   { config, settings }: Pick<ModelSource, "config" | "settings">,
@@ -34,7 +34,7 @@ export function hostingOf(
  * Milliseconds that an instance may take to load: the parameter `load_timeout_seconds`, or the setting
  * `load-timeout-seconds` of the backend.
  *
- * @throws TritonError INVALID_ARG for what is no number above 0
+ * @throws TritonError INVALID_ARG unless the value is a number above 0
  */
 export function loadTimeoutMs(
   { config, settings }: Pick<ModelSource, "config" | "settings">,

@@ -4,7 +4,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { assertInside, isInside } from "../files/path-containment.js";
 import type { ModelSource } from "../instance/backend.js";
 
-/** What of a model tells where its file is. */
+/** The fields of a model that locate its file. */
 export type ModelLocation = Pick<ModelSource, "name" | "directory" | "versionDirectory" | "config">;
 
 /** A file or a directory of a model. */
@@ -15,10 +15,10 @@ export interface ModelFile {
 
 /**
  * Finds the file, or directory, that a version of a model is in: `default_model_filename`, or the first of the usual
- * names that is there.
+ * names that exists.
  *
- * @param missing makes the error for a file that is not there
- * @throws TritonError INVALID_ARG for one outside of the model's directory, and `missing` when there is none.
+ * @param missing makes the error for a file that does not exist
+ * @throws TritonError INVALID_ARG for a file outside the model's directory, and `missing` when there is none.
  */
 export async function findModelFile(
   { name, directory, versionDirectory, config }: ModelLocation,
@@ -48,7 +48,7 @@ export async function findModelFile(
   throw missing(join(versionDirectory, names[0]!), name);
 }
 
-/** The error for a model whose file is not there, with the text of most of Triton's backends. */
+/** The error for a missing model file, with the text of most of Triton's backends. */
 export function notFound(path: string, name: string): TritonError {
   return new TritonError("UNAVAILABLE", `unable to find '${path}' for model instance '${name}'`, {
     reason: "MODEL_FILE_MISSING",

@@ -8,7 +8,7 @@ import type { LoadedModel, ModelLoader } from "./model-loader.js";
 import type { PolledModel } from "./poll-model.js";
 import type { RepositoryState } from "./repository-state.js";
 
-/** What applying changes takes. */
+/** The state and the parts that {@link applyChanges} works on. */
 export interface ApplyContext {
   readonly state: RepositoryState;
   readonly loader: ModelLoader;
@@ -16,17 +16,17 @@ export interface ApplyContext {
   readonly log: Log;
 }
 
-/** What applying changes came to. */
+/** The result of {@link applyChanges}. */
 export interface AppliedChanges {
   /** Models that could not be loaded, with their reasons. */
   readonly failed: ReadonlyMap<ModelKey, string>;
-  /** Resolves when the instances that updates in place took away are released. */
+  /** Resolves when instances removed by updates in place are released. */
   readonly removed: Promise<void>;
 }
 
 /**
- * Loads models in the order in which they need each other, models that do not at the same time. One that cannot be
- * in service is unloaded.
+ * Loads models in the order of their dependencies, and independent models at the same time. A model that cannot be in
+ * service is unloaded.
  *
  * @param keys models to load
  * @param previous models as they were before the change
@@ -92,21 +92,21 @@ async function load(
     if (!message.startsWith("version ")) log.error(`failed to load model '${model.id.name}': ${message}`);
     state.failed.set(key, message);
     const stays = loader.readyVersions(model.id).length > 0;
-    // Whatever is in service was made from what was there before; the next load tries again.
+    // The versions in service come from the previous files. The next load tries again.
     const known = stays && previous !== undefined ? previous : { ...model, times: undefined };
     state.models.set(key, { ...known, explicit: model.explicit });
     return message;
   }
 }
 
-/** Members that the program binds load by themselves. */
+/** Waits for members that the program binds, which load by themselves. */
 async function waitForBound({ config }: PolledModel, registry: ModelRegistry): Promise<void> {
   for (const { modelName } of config.ensembleScheduling?.step ?? []) {
     if (registry.isBound(modelName)) await registry.loading(modelName);
   }
 }
 
-/** What of an ensemble's members keeps it from being loaded. */
+/** Names the members that keep an ensemble from being loaded. */
 function memberProblem(
   key: ModelKey,
   dependencies: Dependencies,
@@ -140,7 +140,7 @@ function memberProblem(
   return checkMembers(named, (step) => registry.memberOf(step)?.config).problems[0];
 }
 
-/** Says in the steps of an ensemble which of several models of a name is meant. */
+/** Adds namespaces to the steps of an ensemble, to tell models of the same name apart. */
 function withNamespaces(key: ModelKey, model: PolledModel, dependencies: Dependencies): PolledModel {
   const { ensembleScheduling } = model.config;
   if (ensembleScheduling === undefined) return model;

@@ -8,7 +8,7 @@ import type { RepositoryVersionInit } from "./create-version.js";
 import { ModelRepository } from "./model-repository.js";
 import type { RepositoryOptions } from "./repository-options.js";
 
-/** What a repository needs of the server. */
+/** The parts of the server that a repository needs. */
 export interface RepositoryParts {
   readonly options: RepositoryOptions;
   readonly registry: ModelRegistry;
@@ -17,7 +17,7 @@ export interface RepositoryParts {
   readonly gpus: Gpus;
 }
 
-/** The repository that the options ask for; without `modelRepository` an empty one. */
+/** Creates the repository for the options. Without `modelRepository` it is empty. */
 export function createRepository(
   { options, registry, log, clock, gpus }: RepositoryParts,
   createModel: (own: RepositoryVersionInit) => ModelVersion,
@@ -36,7 +36,7 @@ export function createRepository(
   });
 }
 
-/** Names of the classes of an ensemble's outputs: those of the models that make them. */
+/** Class names of an ensemble's outputs, from the models that make the outputs. */
 function memberLabels(config: ModelConfig, registry: ModelRegistry): Map<string, readonly string[]> {
   const labels = new Map<string, readonly string[]>();
   for (const step of config.ensembleScheduling?.step ?? []) {

@@ -21,7 +21,7 @@ import { readLabels } from "./layout/read-labels.js";
 import type { PolledModel } from "./poll-model.js";
 import type { BackendConfig } from "./repository-options.js";
 
-/** What is known of a version of a repository when it is made. */
+/** The known properties of a repository version before its creation. */
 export type RepositoryVersionInit = Pick<
   ModelVersionInit,
   | "name"
@@ -35,27 +35,27 @@ export type RepositoryVersionInit = Pick<
   | "initialStates"
 >;
 
-/** What making a version takes besides its model. */
+/** The context for creating a version. */
 export interface CreateContext {
   readonly backends: Readonly<Record<string, BackendFactory>>;
   readonly backendConfig: BackendConfig;
   readonly autoComplete: boolean;
   readonly log: Log;
-  /** Numbers of the GPUs that instance groups may name; undefined where there are none to be used. */
+  /** Numbers of the GPUs that instance groups may name; undefined when none can be used. */
   readonly gpus: Gpus;
-  /** Makes a version that serves, of all that the server has. */
+  /** Creates a version that serves, with the parts of the server. */
   readonly createModel: (init: RepositoryVersionInit) => ModelVersion;
-  /** Names of classes by output of what the steps of an ensemble answer. */
+  /** Class names by output, from the models of an ensemble's steps. */
   readonly memberLabels: (config: ModelConfig) => ReadonlyMap<string, readonly string[]>;
 }
 
-/** What making a version takes before it is a version that serves. */
+/** The context for planning a version. */
 export type PlanContext = Omit<CreateContext, "createModel">;
 
 /**
- * Makes a version of a polled model; its instances load in the background.
+ * Creates a version of a polled model. Its instances load in the background.
  *
- * @throws TritonError for what its backend, its files or its tensors are refused for.
+ * @throws TritonError for faults of its backend, its files or its tensors.
  */
 export async function createVersion(
   polled: PolledModel,
@@ -77,7 +77,7 @@ export async function createVersion(
 }
 
 /**
- * Completes and checks the configuration of a version with what its backend says of the open model, and closes that again.
+ * Opens a version's model, completes and checks the configuration with its description, and closes the model again.
  *
  * @throws TritonError as {@link planVersion}
  */
@@ -98,14 +98,14 @@ export async function configOfOpenModel(
   }
 }
 
-/** Has a backend open its model to describe it; undefined for a backend that does not. */
+/** Opens a model with its backend to describe it. Returns undefined for a backend that does not open models. */
 type OpenModel = (backend: Backend, config: ModelConfig) => Promise<ModelDescription | undefined>;
 
 /**
- * Reads all that a version of a polled model is made of, and starts nothing but what `open` opens.
+ * Reads everything that a version of a polled model is made of. Starts only what `open` opens.
  *
- * @param open told the configuration with complete instance groups
- * @throws TritonError for what its backend, its files or its tensors are refused for.
+ * @param open gets the configuration with complete instance groups
+ * @throws TritonError for faults of its backend, its files or its tensors.
  */
 export async function planVersion(
   polled: PolledModel,
@@ -126,7 +126,9 @@ export async function planVersion(
   return { ...id, version, directory, held: true, labels, initialStates: states, ...made };
 }
 
-/** What sequences start with: from the folder `initial_state/` of the model, where the configuration names files. */
+/**
+ * Reads the initial states of sequences from the model's folder `initial_state/`, where the configuration names files.
+ */
 function statesOf(directory: string, config: ModelConfig): ReadonlyMap<string, Tensor> {
   const { states, problems } = initialStates(config, dataFilesOf(directory, "initial_state"));
   const [first] = problems;
@@ -170,7 +172,7 @@ async function fromBackend(
   };
 }
 
-/** What a model says of itself. */
+/** The model's description of itself. */
 async function whatItSays(
   backend: Backend,
   config: ModelConfig,
@@ -179,7 +181,7 @@ async function whatItSays(
 ) {
   if (backend.completeConfig === undefined) {
     const placed = completeInstanceGroups(config, gpus);
-    // What is wrong with the groups is told when all of the configuration is checked.
+    // Faults of the groups are reported by the check of the whole configuration.
     const opens = instanceGroupProblems(placed, gpus).length === 0;
     return (opens ? await open?.(backend, placed) : undefined) ?? backend.describe();
   }

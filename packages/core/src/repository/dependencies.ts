@@ -1,20 +1,20 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 import { keyOf, type ModelId, type ModelKey } from "./model-id.js";
 
-/** A model with what it may be made of. */
+/** A model with the models that it may be made of. */
 export interface DependencyNode {
   readonly id: ModelId;
   readonly config: ModelConfig;
   readonly explicit: boolean;
 }
 
-/** What the models of a repository need of each other: a picture of one moment. */
+/** A snapshot of the dependencies between the models of a repository. */
 export class Dependencies {
   readonly #nodes: ReadonlyMap<ModelKey, DependencyNode>;
   readonly #byName = new Map<string, ModelKey[]>();
   readonly #dependents = new Map<ModelKey, Set<ModelKey>>();
 
-  /** @param isBound tells of models that are not of the repository */
+  /** @param isBound whether a model is bound by the program rather than in the repository */
   constructor(
     nodes: ReadonlyMap<ModelKey, DependencyNode>,
     private readonly isBound: (name: string) => boolean,
@@ -30,7 +30,7 @@ export class Dependencies {
     }
   }
 
-  /** The model that a step means: of the same namespace, or the only one of the name. */
+  /** The model that a step refers to: the model of the same namespace, or the only model of the name. */
   memberFor(ensemble: ModelId, modelName: string): ModelKey | undefined {
     const preferred = keyOf({ namespace: ensemble.namespace, name: modelName });
     if (this.#nodes.has(preferred)) return preferred;
@@ -45,7 +45,7 @@ export class Dependencies {
     return new Set(members.filter((member) => member !== undefined));
   }
 
-  /** Names of models that a model is made of and that are nowhere, sorted. */
+  /** Sorted names of the missing models that a model is made of. */
   missingOf(key: ModelKey): string[] {
     const { id, config } = this.#nodes.get(key)!;
     const missing = stepsOf(config)
@@ -54,7 +54,7 @@ export class Dependencies {
     return [...new Set(missing)].sort();
   }
 
-  /** The models, and all that are made of them, directly or not. */
+  /** The models, and all models that depend on them, directly or not. */
   withDependents(keys: Iterable<ModelKey>): Set<ModelKey> {
     const found = new Set<ModelKey>();
     const add = (key: ModelKey) => {
@@ -67,8 +67,8 @@ export class Dependencies {
   }
 
   /**
-   * The models that nobody needs once the given ones are gone: their members, the members of those and so on, that
-   * were not loaded by their own names.
+   * The models that no other model needs after the given ones are unloaded: their members, the members of those and so
+   * on. Models that were loaded by their own names are left out.
    */
   withOrphans(keys: Iterable<ModelKey>): Set<ModelKey> {
     const gone = new Set(keys);
@@ -85,7 +85,7 @@ export class Dependencies {
     return gone;
   }
 
-  /** What is wrong with the place of a model among the others; undefined for nothing. */
+  /** The fault of a model's dependencies; undefined when there is none. */
   problemOf(key: ModelKey): string | undefined {
     const { id } = this.#nodes.get(key)!;
     const missing = this.missingOf(key);
@@ -97,7 +97,7 @@ export class Dependencies {
     return `circular dependency between ensembles: ${id.name} -> ... -> ${this.#nodes.get(last)!.id.name} -> ${id.name}`;
   }
 
-  /** The model through which a model is made of itself. */
+  /** The model before `start` on a cycle of dependencies; undefined when there is no cycle. */
   #lastBefore(start: ModelKey): ModelKey | undefined {
     const seen = new Set<ModelKey>();
     const search = (from: ModelKey): ModelKey | undefined => {

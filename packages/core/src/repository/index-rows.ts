@@ -4,18 +4,18 @@ import type { ModelRegistry } from "../model/registry.js";
 import { compareIds, keyOf, type ModelId, type ModelKey } from "./model-id.js";
 import type { RepositorySource } from "./sources/repository-source.js";
 
-/** What the index is made of. */
+/** The source of the index. */
 export interface IndexSource {
   readonly repositories: readonly RepositorySource[];
   readonly namespacing: boolean;
   readonly registry: ModelRegistry;
-  /** Why models of which there is no version are not there. */
+  /** Why models without any version are unavailable. */
   readonly problemOf: (key: ModelKey) => string | undefined;
 }
 
 /**
- * The repository index: models in the directories of the repositories and those that the program binds, with the
- * versions that there are or were; one that two repositories have is unavailable.
+ * The repository index. It has the models in the directories of the repositories and the models that the program binds,
+ * with their present and past versions. A model that two repositories have is unavailable.
  */
 export async function indexRows(onlyReady: boolean, source: IndexSource): Promise<ModelIndexEntry[]> {
   const { registry } = source;

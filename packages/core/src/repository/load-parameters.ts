@@ -1,16 +1,19 @@
-/** What a model is loaded with instead of what its directory has. */
+/** Parameters of a load that replace the contents of the model's directory. */
 export interface LoadParameters {
-  /** The configuration in JSON, in place of `config.pbtxt`. */
+  /** The configuration in JSON, instead of `config.pbtxt`. */
   readonly config?: string | undefined;
   /**
-   * The files of the model by their paths in its directory (`1/model.onnx`), in place of all that is on disk; asks for
-   * `config` too.
+   * The files of the model by their paths in its directory (`1/model.onnx`), instead of all files on disk. Requires
+   * `config`.
    */
   readonly files?: ReadonlyMap<string, Uint8Array> | undefined;
 }
 
-/** How a model is unloaded. */
+/** Parameters of an unload. */
 export interface UnloadParameters {
-  /** Unload what the model is made of too, unless something else needs it or it was loaded by its own name. */
+  /**
+   * Also unload the models that the model is made of, unless another model needs them or they were loaded by their own
+   * names.
+   */
   readonly unloadDependents?: boolean | undefined;
 }

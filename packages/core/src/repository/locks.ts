@@ -7,8 +7,8 @@ export interface LockedPlan<T> {
 }
 
 /**
- * Keeps changes of models apart: plans are made one after the other, and one that needs a model that is being changed
- * waits, and is then made again. Changes of other models go on at the same time.
+ * Serializes changes of the same model. Plans are made one after the other. A plan that needs a model in change waits,
+ * and is then made again. Changes of other models run at the same time.
  */
 export class Locks {
   readonly #locked = new Map<ModelKey, Promise<void>>();
@@ -27,7 +27,7 @@ export class Locks {
     }
   }
 
-  /** Resolves when no change is under way. */
+  /** Resolves when no change is in flight. */
   async idle(): Promise<void> {
     await this.#planning;
     while (this.#locked.size > 0) await [...this.#locked.values()][0];

@@ -1,8 +1,8 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** A model of a repository: its name, and the repository where namespaces are on. */
+/** A model of a repository: its name, and its repository if namespaces are on. */
 export interface ModelId {
-  /** Path of the repository where namespaces are on, otherwise empty. */
+  /** Path of the repository if namespaces are on, otherwise empty. */
   readonly namespace: string;
   readonly name: string;
 }
@@ -24,7 +24,7 @@ function compare(a: string, b: string): number {
 }
 
 /**
- * Refuses names that are no directory inside a repository.
+ * Rejects names that cannot be a directory inside a repository.
  *
  * @throws TritonError INVALID_ARG with Triton's texts.
  */

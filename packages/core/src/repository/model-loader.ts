@@ -15,30 +15,30 @@ import type { PolledModel } from "./poll-model.js";
 import { Semaphore } from "./semaphore.js";
 import { type CreatorContext, VersionCreator } from "./version-creator.js";
 
-/** What loading takes. */
+/** The context of loading. */
 export interface LoaderContext extends CreatorContext {
   /** Versions that load at the same time. */
   readonly loadThreadCount: number;
 }
 
-/** What became of one version of a load. */
+/** The result of one version of a load. */
 interface VersionOutcome {
   readonly version: number;
-  /** Set when the version was made anew. */
+  /** Set when the version is new. */
   readonly fresh?: ModelVersion;
-  /** What failed, as the caller is told. */
+  /** The failure, in the words for the caller. */
   readonly failure?: string;
-  /** Resolves when the instances that an update in place took away are released. */
+  /** Resolves when instances removed by an update in place are released. */
   readonly removed?: Promise<void>;
 }
 
 /** A model whose versions are in service. */
 export interface LoadedModel {
-  /** Resolves when the instances that an update in place took away are released. */
+  /** Resolves when instances removed by an update in place are released. */
   readonly removed: Promise<void>;
 }
 
-/** Brings versions of models into service and takes them out of it. What it is told to do to one model must not overlap. */
+/** Brings versions of models into service and takes them out of service. Calls for one model must not overlap. */
 export class ModelLoader {
   readonly #context: LoaderContext;
   readonly #permits: Semaphore;
@@ -53,9 +53,9 @@ export class ModelLoader {
   }
 
   /**
-   * Loads the versions that a model's policy asks for. Versions in service stay until all new ones are ready, and
-   * when one of those fails. A version stays when its directory and the configuration did not change; other instance
-   * groups are changed while it serves.
+   * Loads the versions that a model's policy selects. Versions in service stay until all new ones are ready, and stay
+   * if one of those fails. A version is kept when its directory and the configuration have not changed. Changed
+   * instance groups are applied while it serves.
    *
    * @throws TritonError INVALID_ARG with the state of each version that could not be loaded, and why.
    */
@@ -73,7 +73,7 @@ export class ModelLoader {
       log.info(`failed to load '${polled.id.name}'`);
       throw new TritonError("INVALID_ARG", failures.join(""), { reason: "LOAD_REQUEST_FAILED" });
     }
-    // The new ones first: who needs any version of the model always finds one.
+    // New versions come first, so that a request for any version always finds one.
     for (const model of fresh) this.#publish(model);
     for (const model of this.#serving(polled.id)) {
       if (!versions.includes(model.version)) this.#creator.retire(model);
@@ -84,7 +84,7 @@ export class ModelLoader {
     return { removed };
   }
 
-  /** Takes all versions of a model out of service. @returns when the requests at hand are answered */
+  /** Takes all versions of a model out of service. @returns when the requests in flight are answered */
   unload(id: ModelId): Promise<void> {
     const ended = this.#loaded(id)
       .filter(({ state, isEnsemble, reason }) => state === "READY" || (isEnsemble && reason !== "unloaded"))
@@ -98,7 +98,7 @@ export class ModelLoader {
     return versions.filter(({ state }) => state === "READY").map(({ version }) => version);
   }
 
-  /** Versions that could not be loaded once, and that nobody asks for any more, keep no server from being ready. */
+  /** Forgets failed versions that are not requested any more. Otherwise they would keep the server from being ready. */
   forgetFailures({ name, namespace }: ModelId): void {
     const { registry } = this.#context;
     for (const one of registry.versions(name, namespace)) {
@@ -148,7 +148,7 @@ export class ModelLoader {
     );
   }
 
-  /** Brings a version in service to other instance groups, if those have changed. */
+  /** Applies changed instance groups to a version in service. */
   async #update(serving: ModelVersion, polled: PolledModel): Promise<VersionOutcome> {
     const { version } = serving;
     const { instanceGroup } = polled.config;
@@ -167,7 +167,7 @@ export class ModelLoader {
     }
   }
 
-  /** Instance groups with all that a configuration may leave open. */
+  /** Fills in the fields that instance groups leave open. */
   #groupsFor(config: ModelConfig, instanceGroup: ModelConfig["instanceGroup"]): ModelConfig["instanceGroup"] {
     const { gpus } = this.#context;
     const completed = completeInstanceGroups({ ...config, instanceGroup }, gpus);
@@ -189,7 +189,7 @@ export class ModelLoader {
     return this.#loaded(id).filter(({ state }) => state === "READY");
   }
 
-  /** Versions of a model that were made, whatever became of them. */
+  /** All created versions of a model in any state. */
   #loaded({ name, namespace }: ModelId): ModelVersion[] {
     return this.#context.registry
       .versions(name, namespace)
@@ -199,9 +199,9 @@ export class ModelLoader {
 }
 
 /**
- * The versions of a model that its policy chooses of those that are there, ascending.
+ * The existing versions of a model that its policy selects, ascending.
  *
- * @throws TritonError INVALID_ARG when there is none
+ * @throws TritonError INVALID_ARG when there are none
  */
 async function findVersions({ id, directory, config }: PolledModel, log: Log): Promise<readonly number[]> {
   const found = readVersionDirectories(await subdirectories(directory));

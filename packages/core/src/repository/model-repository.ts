@@ -16,13 +16,16 @@ import { RepositoryState } from "./repository-state.js";
 import { openSources } from "./sources/open-sources.js";
 import type { RepositorySource } from "./sources/repository-source.js";
 
-/** What a repository needs of the server. */
+/** The parts of the server that a repository needs. */
 export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
   readonly clock: Clock;
   readonly options: RepositoryOptions;
 }
 
-/** The models of one or several repositories: which there are, which are in service, and how they come and go. */
+/**
+ * The models of one or several repositories. It knows the existing models and those in service, and loads and unloads
+ * them.
+ */
 export class ModelRepository {
   readonly #context: RepositoryContext;
   readonly #repositories: readonly RepositorySource[];
@@ -30,7 +33,7 @@ export class ModelRepository {
   readonly #loader: ModelLoader;
   readonly #poller: RepositoryPoller;
   readonly #agents: RepositoryAgents;
-  /** Files that came with load requests, and that models are made of. */
+  /** Files of load requests that models are made of. */
   readonly #overrides = new Set<OverrideDirectory>();
   readonly #changes: RepositoryChanges;
   readonly #presence: RepositoryPresence;
@@ -70,10 +73,10 @@ export class ModelRepository {
   }
 
   /**
-   * Loads what there is to load at the start, and begins to poll when that is asked for.
+   * Loads the models of the start, and begins to poll if the mode is `poll`.
    *
-   * @returns what failed, a line for each model
-   * @throws TritonError INTERNAL for a repository that is not there.
+   * @returns the failures, one line for each model
+   * @throws TritonError INTERNAL for a repository that does not exist.
    */
   async start(): Promise<string[]> {
     const { modelControlMode: mode = "none" } = this.#context.options;
@@ -90,13 +93,13 @@ export class ModelRepository {
   }
 
   /**
-   * Loads a model, or loads it again; returns once all its versions are in service. A version that is in service stays
-   * when loading fails.
+   * Loads or reloads a model. Returns once all its versions are in service. A version in service stays when loading
+   * fails.
    *
-   * @returns when the instances that the model does not have any more are released
-   * @throws TritonError UNAVAILABLE unless models are controlled explicitly, INTERNAL (Triton's text; `cause` has the
-   * reason) for a model that there is none of or whose configuration is refused, INVALID_ARG with the state of each
-   * version that could not be loaded, and for names that are no names of directories.
+   * @returns when the instances that the reload removed are released
+   * @throws TritonError UNAVAILABLE unless the mode is `explicit`, INTERNAL (Triton's text; `cause` has the reason) for
+   * a model that does not exist or whose configuration is rejected, INVALID_ARG with the state of each version that
+   * could not be loaded, and for names that cannot be directories.
    */
   async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<LoadedModel> {
     this.#assertExplicit();
@@ -125,10 +128,10 @@ export class ModelRepository {
   }
 
   /**
-   * Takes a model out of service; requests at hand are answered. A model that is not in service is left alone.
+   * Takes a model out of service. Its requests in flight are answered. A model that is not in service stays unchanged.
    *
-   * @returns when no version takes requests any more; `ended` resolves when the requests at hand are answered too
-   * @throws TritonError UNAVAILABLE unless models are controlled explicitly.
+   * @returns when no version takes requests any more; `ended` resolves when the requests in flight are answered
+   * @throws TritonError UNAVAILABLE unless the mode is `explicit`.
    */
   async unloadModel(
     name: string,
@@ -160,24 +163,24 @@ export class ModelRepository {
     });
   }
 
-  /** True when a model was found that no version can be made of. */
+  /** Whether some model has no version that can be created. */
   get lacksVersions(): boolean {
     const { models, failed } = this.#state;
     const names = [...failed.keys()].map((key) => models.get(key)?.id.name ?? "");
     return names.some((name) => this.#context.registry.versions(name).length === 0);
   }
 
-  /** Somebody asks for the readiness: warns if a directory is gone. With polling each poll says so. */
+  /** Warns if a directory is missing. A readiness request calls it. With polling, each poll reports the same. */
   checkPresence(): void {
     if (this.#context.options.modelControlMode !== "poll") this.#presence.look();
   }
 
-  /** True for the name of a model of the repository. */
+  /** Whether the repository has a model of the name. */
   has(name: string): boolean {
     return this.#state.named(name).length > 0;
   }
 
-  /** A model has been bound: ensembles may have waited for it. */
+  /** Retries ensembles that may have waited for a model that has been bound. */
   boundModelCame(): void {
     const { models, invalid } = this.#state;
     if (invalid.size === 0) return;
@@ -189,7 +192,7 @@ export class ModelRepository {
       .catch((error) => this.#context.log.error(statusText(error)));
   }
 
-  /** Ends polling; what is loading still ends. */
+  /** Stops polling. Loads in flight still complete. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
@@ -197,7 +200,7 @@ export class ModelRepository {
     await this.#changes.end();
   }
 
-  /** All models are gone: tells the agents, and removes copies and what came with load requests. */
+  /** Ends the agents, and removes copies and files of load requests, after all models have unloaded. */
   async ended(): Promise<void> {
     await this.#agents.end();
     await Promise.all([...this.#overrides].map((directory) => directory.remove()));
@@ -230,7 +233,7 @@ export class ModelRepository {
   }
 }
 
-/** Error for a client that asks for a model that could not be read. The cause is not sent. */
+/** The error for a client whose model could not be read. The cause is not sent. */
 function pollFailure(name: string, cause: unknown): TritonError {
   const text = `failed to load '${name}', failed to poll from model repository`;
   return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });

@@ -19,29 +19,32 @@ import { readVersionDirectories } from "./layout/versions-to-load.js";
 import type { ModelId } from "./model-id.js";
 import type { ModelPlace } from "./sources/repository-source.js";
 
-/** A model as its directory was when it was last looked at. */
+/** A model as its directory was at the last poll. */
 export interface PolledModel {
   readonly id: ModelId;
-  /** Path of the repository that it is of. */
+  /** Path of its repository. */
   readonly repository: string;
   readonly directory: string;
   /** The configuration before the model's file is read. */
   readonly config: ModelConfig;
-  /** False for a model that has no `config.pbtxt`. */
+  /** False for a model without a `config.pbtxt`. */
   readonly isWritten: boolean;
-  /** State of the directory that is in service; undefined when there is none, or when nothing of it may stay. */
+  /**
+   * State of the directory that is in service; undefined when there is none, or when every version must be created
+   * again.
+   */
   readonly times: ModelTimes | undefined;
-  /** True when the model was asked for by its own name, and not only as a part of an ensemble. */
+  /** Whether the model was loaded by its own name, and not only as a part of an ensemble. */
   readonly explicit: boolean;
-  /** Where the files are, when they came with the load request. */
+  /** The directory of the files that came with the load request. */
   readonly override: OverrideDirectory | undefined;
-  /** What the directory is a copy of, for a model of a cloud. */
+  /** The copy in the directory, for a model of a cloud. */
   readonly copy?: ModelCopy | undefined;
-  /** Who looks after it. */
+  /** The model's repository agents. */
   readonly agents?: AgentChain | undefined;
 }
 
-/** A model to be looked at. */
+/** A model to poll. */
 export interface PollTarget {
   readonly id: ModelId;
   /** Path of the repository. */
@@ -49,7 +52,7 @@ export interface PollTarget {
   readonly directory: string;
   /** Directory that links may not lead out of. */
   readonly root: string;
-  /** What was found the last time. */
+  /** The result of the previous poll. */
   readonly previous: PolledModel | undefined;
   readonly explicit: boolean;
   /** A configuration in JSON instead of the one in the directory. */
@@ -58,20 +61,20 @@ export interface PollTarget {
   readonly copy?: ModelCopy | undefined;
 }
 
-/** What polling has to know besides. */
+/** The context of a poll. */
 export interface PollContext {
   readonly modelConfigName: string | undefined;
   readonly autoComplete: boolean;
   readonly log: Log;
-  /** Those of the repository; without them no agent is told of anything. */
+  /** Agents of the repository. Without them no agent is called. */
   readonly agents?: RepositoryAgents | undefined;
 }
 
 /**
- * Looks at the directory of a model.
+ * Reads the directory of a model.
  *
- * @returns what is there; the previous answer itself when nothing has changed
- * @throws TritonError for a configuration that cannot be read, or that is refused before the model's file is read.
+ * @returns the model; the previous result itself when nothing has changed
+ * @throws TritonError for a configuration that cannot be read, or that is rejected before the model's file is read.
  */
 export async function pollModel(target: PollTarget, context: PollContext): Promise<PolledModel> {
   const { id, repository, directory, previous, override, explicit, copy } = target;
@@ -93,14 +96,14 @@ export async function pollModel(target: PollTarget, context: PollContext): Promi
   });
   for (const note of written === undefined ? [] : fieldNotes({ ...written, name: id.name }))
     context.log.warning(note);
-  // Files that came with a request are not those of the repository: the next load is from there.
+  // The repository does not have the files of a load request. The next load reads the repository.
   const current = override === undefined ? times : undefined;
   const isWritten = written !== undefined;
   const made = { id, repository, directory: location, config, isWritten };
   return { ...made, times: current, explicit, override, copy, agents };
 }
 
-/** State of what the directory is a copy of, or of the directory itself. */
+/** State of the copied model, or of the directory itself. */
 async function timesAt(
   directory: string,
   configPath: string,
@@ -111,7 +114,7 @@ async function timesAt(
 }
 
 /**
- * Names of the models that an ensemble is made of, as far as its configuration can be read; none for other models.
+ * Names of the models that an ensemble is made of, if its configuration can be read; none for other models.
  *
  * @param config in JSON, instead of the one in the directory
  */
@@ -127,12 +130,12 @@ export async function memberNames(
         : overrideOf(config);
     return (read?.ensembleScheduling?.step ?? []).map(({ modelName }) => modelName);
   } catch {
-    // Whoever polls the model says what is wrong.
+    // The poll of the model reports the fault.
     return [];
   }
 }
 
-/** Tells the agents of a model to load it. */
+/** Asks the agents of a model to load it. */
 async function loadAgents(
   { id, directory }: PollTarget,
   written: ModelConfig,
@@ -149,7 +152,7 @@ async function loadAgents(
   });
 }
 
-/** The configuration of a model at the place where its agents have left it. */
+/** Reads the configuration of a model at the location that its agents chose. */
 async function prepareAt(
   location: string,
   { id, directory, config }: PollTarget,
@@ -168,7 +171,7 @@ async function prepareAt(
   });
 }
 
-/** Path of the configuration of a model, which need not be there. */
+/** Path of the configuration of a model, which may be missing. */
 export async function configPathOf(directory: string, configName: string | undefined): Promise<string> {
   if (configName !== undefined && configName !== "") {
     const custom = join(directory, "configs", `${configName}.pbtxt`);
@@ -199,7 +202,7 @@ function overrideOf(json: string): ModelConfig {
   }
 }
 
-/** What is in the first version's directory, by the order of names: it tells the backend when nothing else does. */
+/** Sorted names in the first version's directory. They select the backend when the configuration does not. */
 async function firstVersionFiles(directory: string): Promise<string[]> {
   const first = (await subdirectories(directory)).find(
     (name) => readVersionDirectories([name]).versions.length > 0,

@@ -8,19 +8,19 @@ import type { RepositoryState } from "./repository-state.js";
 import { CopySweeper } from "./sources/copy-sweeper.js";
 import type { RepositorySource } from "./sources/repository-source.js";
 
-/** What became of a change. */
+/** The result of a change. */
 export interface Change extends AppliedChanges {
   readonly poll: Poll;
 }
 
-/** What {@link RepositoryChanges} works on. */
+/** The state and the parts that {@link RepositoryChanges} works on. */
 export interface ChangesContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
   readonly state: RepositoryState;
   readonly loader: ModelLoader;
   readonly repositories: readonly RepositorySource[];
 }
 
-/** Makes the models in service what a look at the repositories says, one change at a time for each model. */
+/** Brings the models in service up to date with the repositories, one change at a time for each model. */
 export class RepositoryChanges {
   readonly #context: ChangesContext;
   readonly #locks = new Locks();
@@ -33,11 +33,11 @@ export class RepositoryChanges {
   }
 
   /**
-   * Looks, and applies what has changed.
+   * Polls the repositories, and applies the changes.
    *
-   * @param prepare brings models to this machine, while other models change
-   * @param onUnload is told when the requests of unloaded models will be answered
-   * @throws TritonError UNAVAILABLE when the server began to close meanwhile.
+   * @param prepare copies models to this machine, while other models change
+   * @param onUnload gets a promise that resolves when the requests of unloaded models are answered
+   * @throws TritonError UNAVAILABLE when the server has begun to close.
    */
   apply(
     look: () => Promise<Poll>,
@@ -54,12 +54,12 @@ export class RepositoryChanges {
     });
   }
 
-  /** What is made of what. */
+  /** The dependencies between models. */
   dependencies(models = this.#context.state.models): Dependencies {
     return new Dependencies(models, (name) => this.#context.registry.isBound(name));
   }
 
-  /** Waits for the changes at hand. Those that still prepare are given up. */
+  /** Waits for changes in flight. Changes that still prepare are cancelled. */
   async end(): Promise<void> {
     this.#ended = true;
     await this.#locks.idle();
@@ -95,7 +95,7 @@ export class RepositoryChanges {
     }
   }
 
-  /** A model that is not in service and whose directory is gone is no model any more. */
+  /** Forgets models that are not in service and whose directories are gone. */
   #forgetMissing(missing: ReadonlyMap<string, TritonError>): void {
     for (const [name, { code }] of missing) {
       const isServing = this.#context.registry.versions(name).some(({ state }) => state !== "UNAVAILABLE");

@@ -2,10 +2,10 @@ import { TritonError } from "@tritonjs/protocol";
 import type { BackendFactory } from "../instance/backend.js";
 import type { RepositoryAgent } from "./agents/repository-agent.js";
 
-/** When models of a repository come and go: all at the start, as their directories change, or when they are told to. */
+/** When models of a repository load and unload: at the start only, when their directories change, or on request. */
 export type ModelControlMode = "none" | "poll" | "explicit";
 
-/** Settings of backends: of each by its name, of all by the empty name. */
+/** Settings of backends by the name of the backend. The empty name is for all backends. */
 export type BackendConfig = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Options of the model repository, named after tritonserver's flags. */
@@ -16,24 +16,24 @@ export interface RepositoryOptions {
    */
   readonly modelRepository?: string | readonly string[];
   /**
-   * `none` loads all models at the start, `poll` also follows changes of their directories, `explicit` loads those of
-   * `loadModel` and leaves the others to `loadModel()` and to clients.
+   * `none` loads all models at the start. `poll` also follows changes of their directories. `explicit` loads only the
+   * models of `loadModel` at the start, and others on `loadModel()` or a client's request.
    * @default "none"
    */
   readonly modelControlMode?: ModelControlMode;
-  /** How often `poll` looks, in seconds. @default 15 */
+  /** Interval of `poll`, in seconds. @default 15 */
   readonly repositoryPollSecs?: number;
   /** Models that `explicit` loads at the start; `["*"]` for all. @default none */
   readonly loadModel?: readonly string[];
-  /** Reads `configs/<name>.pbtxt` of a model instead of its `config.pbtxt`, where there is such a file. */
+  /** Reads `configs/<name>.pbtxt` of a model instead of its `config.pbtxt`, if that file exists. */
   readonly modelConfigName?: string;
-  /** Leaves configurations as they are written: what a model's file says does not complete them. @default false */
+  /** Leaves configurations as written. They are not completed from model files. @default false */
   readonly disableAutoCompleteConfig?: boolean;
   /** Versions that load at the same time. @default 4 */
   readonly modelLoadThreadCount?: number;
-  /** How many times more a version that fails to load is tried. @default 0 */
+  /** Number of retries for a version that fails to load. @default 0 */
   readonly modelLoadRetryCount?: number;
-  /** Lets models of several repositories have one name. @default false */
+  /** Allows models of several repositories to have the same name. @default false */
   readonly modelNamespacing?: boolean;
   /** Whether `serve()` rejects when a model of the repository fails to load at the start. @default true */
   readonly exitOnError?: boolean;
@@ -41,9 +41,9 @@ export interface RepositoryOptions {
   readonly strictReadiness?: boolean;
   /** Settings of backends: `{ onnxruntime: { ... }, "": { "default-max-batch-size": "4" } }`. */
   readonly backendConfig?: BackendConfig;
-  /** Backends of your own, by the name that configurations have for them. */
+  /** Your own backends, by their names in configurations. */
   readonly backends?: Readonly<Record<string, BackendFactory>>;
-  /** Repository agents of your own, by the name that configurations have for them; there is `checksum`. */
+  /** Your own repository agents, by their names in configurations. `checksum` is built in. */
   readonly repositoryAgents?: Readonly<Record<string, RepositoryAgent>>;
 }
 

@@ -4,7 +4,7 @@ import { keyOf, type ModelId, type ModelKey } from "./model-id.js";
 import { memberNames, type PollContext, type PolledModel, type PollTarget, pollModel } from "./poll-model.js";
 import type { ModelPlace, RepositorySource } from "./sources/repository-source.js";
 
-/** What comes with a load request. */
+/** The contents of a load request. */
 export interface LoadOverride {
   /** A configuration in JSON, instead of the one in the model's directory. */
   readonly config?: string | undefined;
@@ -12,34 +12,34 @@ export interface LoadOverride {
   readonly directory?: OverrideDirectory | undefined;
 }
 
-/** What looking at directories brought to light. */
+/** The result of polling directories. */
 export interface Poll {
   readonly changed: ReadonlyMap<ModelKey, PolledModel>;
   readonly unchanged: ReadonlyMap<ModelKey, PolledModel>;
-  /** Models that are not there any more, or that two repositories have. */
+  /** Models that are missing, or that two repositories have. */
   readonly gone: ReadonlySet<ModelKey>;
-  /** What keeps models from being looked at, by name. */
+  /** Why models cannot be polled, by name. */
   readonly problems: ReadonlyMap<string, TritonError>;
 }
 
-/** What the poller knows of the server. */
+/** The parts of the server that the poller needs. */
 export interface PollerContext extends PollContext {
   readonly repositories: readonly RepositorySource[];
   readonly namespacing: boolean;
-  /** Models as they were found the last time. */
+  /** Models as they were at the last poll. */
   readonly known: ReadonlyMap<ModelKey, PolledModel>;
-  /** Tells of models that are not of the repository. */
+  /** Whether a model is bound by the program rather than in the repository. */
   readonly isBound: (name: string) => boolean;
-  /** Told why a model could not be read; undefined once it can. */
+  /** Called with the reason when a model cannot be read, and with undefined once it can. */
   readonly onProblem: (id: ModelId, problem: TritonError | undefined) => void;
 }
 
-/** A model to be looked at, wherever its files turn out to be. */
+/** A model to poll, before its files are located. */
 interface Wanted extends Omit<PollTarget, keyof ModelPlace> {
   open(): Promise<ModelPlace>;
 }
 
-/** Looks at the directories of models. */
+/** Polls the directories of models. */
 export class RepositoryPoller {
   readonly #context: PollerContext;
 
@@ -48,15 +48,15 @@ export class RepositoryPoller {
   }
 
   /**
-   * Makes sure that all repositories are there.
+   * Checks that all repositories exist.
    *
-   * @throws TritonError INTERNAL for one that is not there, INVALID_ARG for one that is no directory
+   * @throws TritonError INTERNAL for a repository that does not exist, INVALID_ARG for a path that is not a directory
    */
   async checkRepositories(): Promise<void> {
     for (const repository of this.#context.repositories) await repository.check();
   }
 
-  /** Brings what is elsewhere to this machine: all models, or some with all that ensembles among them are made of. */
+  /** Copies remote models to this machine: all models, or the given ones and all members of ensembles among them. */
   async refresh(names?: readonly string[], override: LoadOverride = {}): Promise<void> {
     const { repositories, modelConfigName } = this.#context;
     if (!repositories.some(({ isRemote }) => isRemote)) return;
@@ -80,7 +80,7 @@ export class RepositoryPoller {
     }
   }
 
-  /** Looks at all models of all repositories. */
+  /** Polls all models of all repositories. */
   async all(): Promise<Poll> {
     const { repositories, namespacing, known, log } = this.#context;
     const targets = new Map<ModelKey, Wanted>();
@@ -111,7 +111,7 @@ export class RepositoryPoller {
     return this.#poll([...targets.values()], gone, problems);
   }
 
-  /** Looks at models by name, and at all that ensembles among them are made of. */
+  /** Polls models by name, and all members of ensembles among them. */
   async named(names: readonly string[], override: LoadOverride = {}): Promise<Poll> {
     const changed = new Map<ModelKey, PolledModel>();
     const unchanged = new Map<ModelKey, PolledModel>();

@@ -3,12 +3,12 @@ import type { Clock } from "../clock/clock.js";
 import type { Log } from "../observe/log/log.js";
 import type { RepositorySource } from "./sources/repository-source.js";
 
-/** Time between two looks at the directories, so that probes of readiness cost nothing. */
+/** Time between two checks of the directories, so that readiness probes cost nothing. */
 const LOOK_EVERY_MS = 10_000;
 
 /**
- * Warns once when the directory of a repository is gone. The models stay in service, because they are loaded; a restart
- * or a load would fail.
+ * Warns once when the directory of a repository is missing. The loaded models stay in service, but a restart or a load
+ * would fail.
  */
 export class RepositoryPresence {
   readonly #repositories: readonly RepositorySource[];
@@ -23,7 +23,7 @@ export class RepositoryPresence {
     this.#clock = clock;
   }
 
-  /** Looks in the background, unless it has done so lately. */
+  /** Checks in the background, unless a recent check is still valid. */
   look(): void {
     const now = this.#clock.now();
     if (this.#repositories.length === 0 || now - this.#lookedAt < LOOK_EVERY_MS) return;

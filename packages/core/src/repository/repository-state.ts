@@ -5,12 +5,12 @@ import type { ModelCopy } from "./cloud/model-copy.js";
 import { keyOf, type ModelId, type ModelKey } from "./model-id.js";
 import type { PolledModel } from "./poll-model.js";
 
-/** What is known of models of the repository. */
+/** The known state of the models of the repository. */
 export class RepositoryState {
   readonly models = new Map<ModelKey, PolledModel>();
-  /** Why models cannot be in service, whatever their files say: for ensembles that lack something. */
+  /** Why models cannot be in service apart from their files: for ensembles that lack a member. */
   readonly invalid = new Map<ModelKey, string>();
-  /** Why the last load of models failed. */
+  /** Why the last load of each model failed. */
   readonly failed = new Map<ModelKey, string>();
   /** Why directories could not be read. */
   readonly #unread = new Map<ModelKey, string>();
@@ -22,17 +22,17 @@ export class RepositoryState {
     return [...this.models].filter(([, { id }]) => id.name === name);
   }
 
-  /** What keeps a model from being served. */
+  /** The reason why a model is not served. */
   problemOf(key: ModelKey): string | undefined {
     return this.#unread.get(key) ?? this.invalid.get(key) ?? this.failed.get(key);
   }
 
-  /** What models were copied to. */
+  /** The copies that models use. */
   copies(): ReadonlySet<ModelCopy> {
     return new Set([...this.models.values()].flatMap(({ copy }) => copy ?? []));
   }
 
-  /** Why models are not in service, a line for each. */
+  /** Why models are not in service, one line for each model. */
   failures(): string[] {
     return [...this.models].flatMap(([key, { id }]) => {
       const failure = this.invalid.get(key) ?? this.failed.get(key);
@@ -40,7 +40,7 @@ export class RepositoryState {
     });
   }
 
-  /** Writes down why a directory could not be read, or that it can be again; the same once more is no news. */
+  /** Records why a directory could not be read, or that it can be read again. A repeated reason is not logged again. */
   noteUnread(id: ModelId, problem: TritonError | undefined): void {
     const key = keyOf(id);
     if (problem === undefined) this.#unread.delete(key);
@@ -50,7 +50,7 @@ export class RepositoryState {
     }
   }
 
-  /** @returns the model that was there */
+  /** @returns the forgotten model */
   forget(key: ModelKey): PolledModel | undefined {
     const model = this.models.get(key);
     for (const map of [this.models, this.invalid, this.failed, this.#unread]) map.delete(key);

@@ -4,16 +4,16 @@ import type { Log } from "../observe/log/log.js";
 import type { ModelRepository } from "./model-repository.js";
 import type { RepositoryOptions } from "./repository-options.js";
 
-/** The reasons have been logged before, one line for each model. */
+/** The reasons are already in the log, one line for each model. */
 const NOT_ALL = "failed to load all models";
 
-/** Loading the models of the repository at the start, in the background. */
+/** Loads the models of the repository at the start, in the background. */
 export class StartUp {
-  /** True until it is over, one way or the other. */
+  /** True until the start has ended, with success or not. */
   underWay = true;
-  /** True when it was over before any model could be looked at: the server runs, and is never ready. */
+  /** Whether the start failed before any model could be polled. The server then runs, but is never ready. */
   failed = false;
-  /** Resolves when it is over. */
+  /** Resolves when the start has ended. */
   readonly over: Promise<void>;
   readonly #exitOnError: boolean;
   readonly #log: Log;
@@ -25,7 +25,7 @@ export class StartUp {
     this.over = this.#run(repository);
   }
 
-  /** Resolves when the start went well, or need not. @throws TritonError that names all that failed. */
+  /** Resolves when the start succeeds, or when its failure is allowed. @throws TritonError that names all failures */
   async succeeded(): Promise<void> {
     await this.over;
     if (this.#error !== undefined && this.#exitOnError) throw this.#error;
@@ -33,7 +33,7 @@ export class StartUp {
 
   async #run(repository: ModelRepository): Promise<void> {
     try {
-      // Models that the program binds next may be part of ensembles of the repository.
+      // The program may bind models next that are members of ensembles in the repository.
       await Promise.resolve();
       const failures = await repository.start();
       if (failures.length > 0) {
@@ -49,7 +49,7 @@ export class StartUp {
     }
   }
 
-  /** Keeps the error for the caller; a server that goes on in spite of it logs its first line. */
+  /** Keeps the error for the caller. A server that continues logs its first line. */
   #fail(error: TritonError): void {
     this.#error = error;
     if (!this.#exitOnError) this.#log.error(statusText(error).split("\n", 1)[0]!);

@@ -5,20 +5,20 @@ import type { AgentChain } from "./agents/agent-chain.js";
 import { type CreateContext, createVersion } from "./create-version.js";
 import type { PolledModel } from "./poll-model.js";
 
-/** What the creation and the retirement of versions take. */
+/** The context for creating and retiring versions. */
 export interface CreatorContext extends CreateContext {
   readonly registry: ModelRegistry;
-  /** How many times more a version that fails is tried. */
+  /** Number of retries for a version that fails to load. */
   readonly retryCount: number;
 }
 
 /**
- * Creates versions of models and retires them. A version holds its directory (a copy of it, or files of a load request)
- * and its repository agents from its creation until it is unloaded.
+ * Creates versions of models and retires them. From its creation until it is unloaded, a version holds its directory (a
+ * copy, or the files of a load request) and its repository agents.
  */
 export class VersionCreator {
   readonly #context: CreatorContext;
-  /** Hold of each version on the agents that look after it. */
+  /** Hold of each version on its repository agents. */
   readonly #agents = new WeakMap<ModelVersion, ReturnType<AgentChain["hold"]>>();
   readonly #afterUnload = new WeakMap<ModelVersion, () => void>();
 
@@ -27,10 +27,10 @@ export class VersionCreator {
   }
 
   /**
-   * Creates a version and loads it. A version that fails is tried again, `retryCount` times at most.
+   * Creates a version and loads it. A version that fails is retried, at most `retryCount` times.
    *
    * @param visible whether the registry shows the version while it loads
-   * @throws whatever the last try failed with
+   * @throws the error of the last attempt
    */
   async create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
     for (let left = this.#context.retryCount; ; left--) {
@@ -44,7 +44,7 @@ export class VersionCreator {
     }
   }
 
-  /** Lets a version finish the requests that it has, and unloads it. */
+  /** Waits for the requests of a version, and unloads it. */
   retire(model: ModelVersion): Promise<void> {
     this.#agents.get(model)?.leaves();
     this.#agents.delete(model);

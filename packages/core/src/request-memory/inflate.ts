@@ -3,10 +3,13 @@ import { cancelled, onAbort } from "@tritonjs/protocol";
 
 import type { RequestShare } from "./request-share.js";
 
-/** Faults of a compressed input: its output is too large, or too large for its compressed size, or its data is broken. */
+/**
+ * Faults of a compressed input: the output is too large, the output is too large for the input's size, or the data is
+ * broken.
+ */
 export type UnpackFaultKind = "SIZE" | "RATIO" | "DATA";
 
-/** The error of an input that cannot be unpacked. Frontends word it for their clients. */
+/** The error of an input that cannot be unpacked. Each frontend has its own text for it. */
 export class UnpackFault extends Error {
   override readonly name = "UnpackFault";
 
@@ -19,7 +22,7 @@ export class UnpackFault extends Error {
   }
 }
 
-/** Compression formats. `gzip-data` is a member of gzip without its header, and whatever follows it. */
+/** Compression formats. `gzip-data` is a gzip member without its header, and any bytes after it. */
 export type CompressionFormat = "gzip" | "gzip-data" | "deflate";
 
 /** Limits of unpacking one input. */
@@ -27,21 +30,23 @@ export interface InflateLimits {
   readonly maxBytes: number;
   /** Largest ratio of output to input; `Infinity` for any. */
   readonly maxRatio: number;
-  /** Counts the output as it comes. */
+  /** Counts the output as it arrives. */
   readonly share: RequestShare;
-  /** Ends the unpacking. */
+  /** Cancels the unpacking. */
   readonly signal: AbortSignal;
 }
 
-/** Up to this size an output may have any ratio: a batch of images that are all zeros is no bomb. */
+/** Up to this size an output may have any ratio. A batch of images that are all zeros is not an attack. */
 const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
 
-/** Bytes that one turn of zlib makes. After each of them the limits are checked. */
+/** Bytes of output of one zlib call. The limits are checked after each call. */
 const MAX_CHUNK = 64 * 1024;
 const MIN_CHUNK = 1024;
-/** With it an output of the expected size is done in one turn: a full chunk would be followed by an empty one. */
+/**
+ * Extra bytes of a chunk, so that an output of the expected size takes one call. A full chunk needs another, empty one.
+ */
 const CHUNK_SLACK = 64;
-/** Chunk for each byte of input: an output much larger than expected takes few turns too. */
+/** Bytes of chunk for each byte of input, so that an output much larger than expected also takes few calls. */
 const CHUNK_PER_BYTE = 16;
 
 const openers = { gzip: createGunzip, "gzip-data": createInflateRaw, deflate: createInflate };
@@ -49,8 +54,8 @@ const openers = { gzip: createGunzip, "gzip-data": createInflateRaw, deflate: cr
 /**
  * Unpacks bytes piece by piece into one buffer, off the event loop.
  *
- * @throws UnpackFault for an output above the limits and an input that is broken, TritonError UNAVAILABLE when the
- * output does not fit into the budget, CANCELLED when the signal aborts. Then nothing of the output is kept.
+ * @throws UnpackFault for an output above the limits and for a broken input, TritonError UNAVAILABLE when the output
+ * does not fit into the budget, CANCELLED when the signal aborts. After an error, no output is kept.
  */
 export function inflate(
   input: Uint8Array,
@@ -65,7 +70,7 @@ export function inflate(
     const stream = openers[compression]({ chunkSize: chunkSize(expected, input.length) });
     const stop = (): void => {
       stopListening();
-      // It does not destroy itself where bytes follow the compressed data.
+      // The stream does not destroy itself if bytes follow the compressed data.
       stream.destroy();
     };
     const fail = (error: unknown): void => {
@@ -107,23 +112,23 @@ function ratioFault(maxRatio: number, inputSize: number): UnpackFault {
   );
 }
 
-/** Size of the output as the input gives or suggests it. It may be wrong. */
+/** Size of the output, as declared or suggested by the input. It may be wrong. */
 function expectedSize(input: Uint8Array, compression: CompressionFormat): number {
   const end = input.byteLength;
   if (compression === "deflate" || end < 4) return 4 * end;
-  // A gzip member ends with the size of what it unpacks to.
+  // A gzip member ends with the size of its output.
   return new DataView(input.buffer, input.byteOffset + end - 4, 4).getUint32(0, true);
 }
 
 const EMPTY = Buffer.alloc(0);
 
-/** Collects pieces in one piece of memory, which doubles when it is full. */
+/** Collects pieces in one buffer, which doubles when it is full. */
 class GrowingBuffer {
   #buffer = EMPTY;
   #length = 0;
   readonly #firstCapacity: number;
 
-  /** @param expected bytes to make room for when the first piece comes */
+  /** @param expected bytes to allocate with the first piece */
   constructor(expected: number) {
     this.#firstCapacity = expected;
   }
@@ -139,7 +144,7 @@ class GrowingBuffer {
     this.#length = needed;
   }
 
-  /** All pieces. A buffer that is not half full is not kept. */
+  /** All pieces. The bytes are copied when the buffer is less than half full. */
   bytes(): Buffer {
     const bytes = this.#buffer.subarray(0, this.#length);
     if (2 * this.#length >= this.#buffer.length) return bytes;

@@ -1,12 +1,12 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** How long a refused client waits before it tries again. Requests take milliseconds to seconds. */
+/** Time until a refused client should retry, in milliseconds. Requests take milliseconds to seconds. */
 export const RETRY_AFTER_MS = 1000;
 
-/** Bytes that requests may take together. Each takes them as a share ({@link RequestShare}). */
+/** Budget of bytes for all requests. Each request takes its bytes as a share ({@link RequestShare}). */
 export class MemoryBudget {
   readonly limitBytes: number;
-  /** Requests that were refused because they did not fit. */
+  /** Number of requests that were refused because they did not fit. */
   refusals = 0;
   #usedBytes = 0;
 
@@ -19,10 +19,10 @@ export class MemoryBudget {
   }
 
   /**
-   * Checks that a request that has `own` bytes may have some more. Nothing is taken. A request that is alone may have as
-   * many as its frontend allows: without that, one that is larger than the budget would never be served.
+   * Checks that a request with `own` bytes may take more, without taking them. A request that is alone may take as many
+   * as its frontend allows. Otherwise a request larger than the budget could never be served.
    *
-   * @throws TritonError UNAVAILABLE when it may not.
+   * @throws TritonError UNAVAILABLE when the bytes do not fit.
    */
   check(bytes: number, own: number): void {
     if (this.#usedBytes + bytes <= this.limitBytes || this.#usedBytes === own) return;

@@ -1,17 +1,18 @@
 import { totalmem } from "node:os";
 import { TritonError } from "@tritonjs/protocol";
 
-/** Limits on the memory of requests that frontends receive, over all of them together. */
+/** Limits on the memory of all requests that frontends receive. */
 export interface RequestMemoryOptions {
   /**
-   * Bytes that all requests together may take, as received and as unpacked, each from its first byte to its answer.
-   * One that does not fit is refused with UNAVAILABLE. A request that is alone may take as much as its frontend allows.
+   * Bytes that all requests together may take, received and unpacked. Each counts from its first byte to its answer. A
+   * request that does not fit is refused with UNAVAILABLE. A request that is alone may take as much as its frontend
+   * allows.
    * @default 1 GiB, or a quarter of the memory of this machine or container if that is less
    */
   readonly byteSize?: number;
   /** Compressed requests that are unpacked at the same time; others wait in order. @default 2 */
   readonly maxDecompressions?: number;
-  /** Compressed requests that may wait for it. One more is refused with UNAVAILABLE. @default 1024 */
+  /** Compressed requests that may wait to be unpacked. Further requests are refused with UNAVAILABLE. @default 1024 */
   readonly maxWaitingDecompressions?: number;
   /**
    * Largest ratio of unpacked to compressed bytes of a request that unpacks to more than 8 MiB; 0 for any.
@@ -25,13 +26,13 @@ const GIBIBYTE = 2 ** 30;
 /** The default of each option. */
 export const REQUEST_MEMORY_DEFAULTS: Required<RequestMemoryOptions> = {
   /**
-   * Sixteen requests of the largest size that frontends take by default. Three quarters of the memory are left to models,
-   * to the tensors of batches and to answers.
+   * Sixteen requests of the largest size that frontends take by default. Three quarters of the memory remain for
+   * models, tensors of batches and answers.
    */
   byteSize: Math.min(GIBIBYTE, Math.floor(availableMemory() / 4)),
-  /** Half of the threads on which Node.js unpacks, reads files and looks up names. */
+  /** Half of the thread pool of Node.js, which also reads files and resolves host names. */
   maxDecompressions: 2,
-  /** As many clients as a load test has. One request of 8 MiB takes some 30 ms, so the last one waits for 15 s. */
+  /** The number of clients in a load test. A request of 8 MiB takes some 30 ms, so the last one waits for 15 s. */
   maxWaitingDecompressions: 1024,
   /** Envoy's `max_inflate_ratio`. Tensors of images and texts unpack to at most twenty times their size. */
   maxCompressionRatio: 100,

@@ -5,7 +5,10 @@ import { MemoryBudget, RETRY_AFTER_MS } from "./memory-budget.js";
 import { type RequestMemoryOptions, resolveRequestMemory } from "./request-memory-options.js";
 import { RequestShare } from "./request-share.js";
 
-/** Refused requests by reason: no memory left, too many waiting to be unpacked, too large for their compressed size. */
+/**
+ * Number of refused requests by reason: no memory left, too many waiting to be unpacked, too large for their compressed
+ * size.
+ */
 export type MemoryRefusals = Readonly<Record<"BUDGET" | "QUEUE" | "RATIO", number>>;
 
 /**
@@ -33,7 +36,7 @@ export class RequestMemory {
     );
   }
 
-  /** Bytes that requests have at the moment. */
+  /** Bytes that requests hold now. */
   get usedBytes(): number {
     return this.#budget.usedBytes;
   }
@@ -47,17 +50,17 @@ export class RequestMemory {
     return { BUDGET: this.#budget.refusals, QUEUE: this.#refusedByQueue, RATIO: this.#refusedByRatio };
   }
 
-  /** The share of one request, which is still empty. It has to be released. */
+  /** Creates the empty share of one request. The caller has to release it. */
   share(): RequestShare {
     return new RequestShare(this.#budget);
   }
 
   /**
-   * Unpacks a compressed request when it is its turn. The share has the compressed bytes, which it gives back for the
-   * unpacked ones.
+   * Unpacks a compressed request in its turn. The share has the compressed bytes and exchanges them for the unpacked
+   * ones.
    *
-   * @throws UnpackFault for an input that is too large or broken, TritonError UNAVAILABLE when too many wait or the
-   * budget is exhausted, CANCELLED when the signal aborts.
+   * @throws UnpackFault for an input that is too large or broken, TritonError UNAVAILABLE when too many requests wait
+   * or the budget is exhausted, CANCELLED when the signal aborts.
    */
   async unpack(
     input: Uint8Array,

@@ -1,8 +1,8 @@
 import type { MemoryBudget } from "./memory-budget.js";
 
 /**
- * The bytes that one request takes from the budget. They are taken as they come, and all given back by `release` when
- * the request is answered or given up. After that, the share counts nothing.
+ * The bytes that one request takes from the budget. It takes them as they arrive. `release` returns them all when the
+ * request is answered or cancelled. After that, the share counts nothing.
  */
 export class RequestShare {
   readonly #budget: MemoryBudget;
@@ -13,7 +13,7 @@ export class RequestShare {
     this.#budget = budget;
   }
 
-  /** Bytes that the request has. */
+  /** Bytes that the request holds. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -26,9 +26,10 @@ export class RequestShare {
   }
 
   /**
-   * Checks that announced bytes would fit. They are not taken before they come: announcing costs a client nothing.
+   * Checks that announced bytes would fit. They are taken when they arrive, because announcing them costs a client
+   * nothing.
    *
-   * @throws TritonError UNAVAILABLE when they would not.
+   * @throws TritonError UNAVAILABLE when they would not fit.
    */
   expect(bytes: number): void {
     this.#budget.check(bytes, this.#bytes);
@@ -49,7 +50,7 @@ export class RequestShare {
     return part;
   }
 
-  /** Gives back all bytes. Calling it twice is harmless. */
+  /** Returns all bytes to the budget. Calling it twice is harmless. */
   release(): void {
     if (this.#released) return;
     this.#add(-this.#bytes);

@@ -1,33 +1,33 @@
 import { constants } from "node:fs";
 import { TritonError } from "@tritonjs/protocol";
 
-/** What is called of the system's C library; {@link loadPosix} has it through koffi. */
+/** The functions used of the system's C library. {@link loadPosix} loads them through koffi. */
 export interface Posix {
   readonly pageSize: number;
-  /** Opens a shared memory object for reading and writing. Returns its descriptor, -1 when there is none. */
+  /** Opens a shared memory object for reading and writing. Returns its descriptor, or -1 when it does not exist. */
   open(key: string): number;
-  /** Makes an object, or opens it when there is one and `exclusive` is false. Returns its descriptor or -1. */
+  /** Creates an object, or opens it when it exists and `exclusive` is false. Returns its descriptor or -1. */
   create(key: string, exclusive: boolean): number;
-  /** Why the last call failed: a number of `os.constants.errno`. */
+  /** Error number of the last call, one of `os.constants.errno`. */
   errno(): number;
-  /** Takes the name of an object away. Returns false when it had none. */
+  /** Removes the name of an object. Returns false when it had none. */
   unlink(key: string): boolean;
   /** Maps an object into memory. Returns the address, undefined when it cannot be mapped. */
   map(descriptor: number, byteSize: number): bigint | undefined;
   unmap(address: bigint, byteSize: number): void;
-  /** Copies between an array and mapped memory, whichever way. */
+  /** Copies between an array and mapped memory, in either direction. */
   copy(to: Uint8Array | bigint, from: Uint8Array | bigint, byteSize: number): void;
 }
 
-/** What is used of koffi: its own types are not there for who has not installed it. */
+/** The part of koffi that is used. Its own types are missing when it is not installed. */
 interface Koffi {
-  /** A library by name; `null` for what the process has loaded. */
+  /** Loads a library by name; `null` is the process itself with its loaded libraries. */
   load(name: string | null): NativeLibrary;
   errno(): number;
 }
 
 interface NativeLibrary {
-  // biome-ignore lint/suspicious/noExplicitAny: what a function takes and returns stands in its definition.
+  // biome-ignore lint/suspicious/noExplicitAny: the definition gives the types of parameters and result.
   func(definition: string): (...args: any[]) => any;
 }
 
@@ -40,7 +40,7 @@ const FAILED = -1;
 let loaded: Promise<Posix> | undefined;
 
 /**
- * The functions for shared memory of this system.
+ * Loads the functions for shared memory of this system.
  *
  * @throws TritonError UNSUPPORTED on Windows, UNAVAILABLE when the package koffi is not installed.
  */
@@ -49,7 +49,7 @@ export function loadPosix(): Promise<Posix> {
   return loaded;
 }
 
-/** The same with koffi from elsewhere. */
+/** Loads the functions with a given koffi. */
 export async function bindPosix(importKoffi: () => Promise<Koffi>, platform: string): Promise<Posix> {
   if (platform === "win32") {
     throw new TritonError("UNSUPPORTED", "Shared memory feature is currently not supported on Windows", {

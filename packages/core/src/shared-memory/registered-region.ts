@@ -1,11 +1,11 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { SharedObject } from "./shared-object.js";
 
-/** A place for a tensor, as a request says it: unsigned 64-bit numbers. */
+/** The place of a tensor as a request gives it, in unsigned 64-bit numbers. */
 export interface RequestedRange {
   /** Name of a registered region. */
   readonly region: string;
-  /** Where in the region the tensor begins. */
+  /** Start of the tensor in the region, in bytes. */
   readonly offset: number | bigint;
   readonly byteSize: number | bigint;
 }
@@ -13,16 +13,16 @@ export interface RequestedRange {
 /** A registered region as clients see it. */
 export interface RegisteredSystemRegion {
   readonly name: string;
-  /** Of the shared memory object: `/my_region`. */
+  /** Key of the shared memory object: `/my_region`. */
   readonly key: string;
-  /** Where in the object the region begins, in bytes. */
+  /** Start of the region in the object, in bytes. */
   readonly offset: number;
   readonly byteSize: number;
 }
 
-/** A part of a shared memory object that a client has registered, counted while requests use it. */
+/** A part of a shared memory object that a client has registered, with a count of the requests that use it. */
 export class RegisteredRegion {
-  /** Set when a client has unregistered the region while requests used it. */
+  /** Set when a client unregisters the region while requests use it. */
   awaitingUnregister = false;
   #users = 0;
   readonly #object: SharedObject;
@@ -47,10 +47,10 @@ export class RegisteredRegion {
   }
 
   /**
-   * A copy of a range that lies in the region.
+   * Copies a range of the region.
    *
-   * @throws TritonError INVALID_ARG when the object has become too small for it, INTERNAL when there is no memory for
-   * the copy.
+   * @throws TritonError INVALID_ARG when the object has become too small, INTERNAL when there is no memory for the
+   * copy.
    */
   read(offset: number, byteSize: number): Uint8Array {
     const bytes = this.#allocate(byteSize);
@@ -58,7 +58,7 @@ export class RegisteredRegion {
     return bytes;
   }
 
-  /** @throws TritonError INVALID_ARG when the object has become too small for it, or has no memory for it. */
+  /** @throws TritonError INVALID_ARG when the object has become too small for the bytes, or has no memory for them. */
   write(offset: number, bytes: Uint8Array): void {
     if (!this.#object.write(this.status.offset + offset, bytes)) throw this.#outOfRange();
   }

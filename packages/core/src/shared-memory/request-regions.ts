@@ -15,7 +15,7 @@ export class RegionRange {
   }
 
   /**
-   * A copy of what is there: nothing that the client does later changes it.
+   * Copies the range, so that later changes by the client have no effect.
    *
    * @throws TritonError INVALID_ARG when the client has shrunk the memory object in the meantime.
    */
@@ -24,10 +24,10 @@ export class RegionRange {
   }
 
   /**
-   * Writes an output. What lies behind it in the range stays.
+   * Writes an output. The rest of the range stays unchanged.
    *
-   * @throws TritonError INTERNAL for an output that is larger than the range, INVALID_ARG when the client has shrunk the
-   * memory object in the meantime.
+   * @throws TritonError INTERNAL for an output that is larger than the range, INVALID_ARG when the client has shrunk
+   * the memory object in the meantime.
    */
   put(output: string, bytes: Uint8Array): void {
     if (bytes.byteLength > this.#byteSize) {
@@ -41,7 +41,7 @@ export class RegionRange {
   }
 }
 
-/** The regions that one request uses: they stay until it is done, also when they are unregistered before. */
+/** The regions that one request uses. They stay until the request is done, even if they are unregistered before. */
 export class RequestRegions {
   readonly #memory: SharedMemory;
   #held: RegisteredRegion[] | undefined;
@@ -53,7 +53,7 @@ export class RequestRegions {
   /**
    * Holds the region of a tensor until {@link release}.
    *
-   * @throws TritonError NOT_FOUND for an unknown region, INVALID_ARG for a range that is not in it.
+   * @throws TritonError NOT_FOUND for an unknown region, INVALID_ARG for a range outside the region.
    */
   hold(range: RequestedRange): RegionRange {
     const { region, offset, byteSize } = this.#memory.find(range);
@@ -63,7 +63,7 @@ export class RequestRegions {
     return new RegionRange(region, offset, byteSize);
   }
 
-  /** The request is done. Calling it twice is harmless. */
+  /** Releases the regions when the request is done. Calling it twice is harmless. */
   release(): void {
     const held = this.#held;
     if (held === undefined) return;

@@ -12,17 +12,17 @@ import {
 import { loadPosix, type Posix } from "./posix.js";
 import { type SharedObject, sharedObject } from "./shared-object.js";
 
-/** How a region is made. */
+/** Options of creating a region. */
 export interface CreateRegionOptions {
-  /** Refuses a key for which there is an object already; it is opened otherwise. @default false */
+  /** Rejects a key whose object exists. By default the object is opened. @default false */
   readonly createOnly?: boolean;
 }
 
 /**
- * A shared memory object of this process's own, for tensors that a server on the same machine is to read or write
- * without sending them. Contents are copied in and out. It must be destroyed: the system keeps it otherwise.
+ * A shared memory object of this process, for tensors that a server on the same machine reads or writes without a
+ * transfer. Contents are copied in and out. Destroy the object after use; otherwise the system keeps it.
  *
- * Needs the package `koffi`; there are none on Windows.
+ * Needs the package `koffi`. Not available on Windows.
  *
  * @example
  * ```ts
@@ -41,7 +41,7 @@ export class SharedMemoryRegion implements Disposable {
   #object: SharedObject | undefined;
 
   private constructor(
-    /** Of the object, as servers are told: `/my_inputs`. */
+    /** Key of the object for servers: `/my_inputs`. */
     readonly key: string,
     readonly byteSize: number,
     posix: Posix,
@@ -52,10 +52,10 @@ export class SharedMemoryRegion implements Disposable {
   }
 
   /**
-   * Makes an object of `byteSize` bytes, all zero, or opens the one of that key.
+   * Creates an object of `byteSize` zero bytes, or opens the object of that key.
    *
-   * @throws TritonError INVALID_ARG for a size that is no positive integer, ALREADY_EXISTS with `createOnly`, INTERNAL
-   * when the system refuses, UNAVAILABLE without the package koffi, UNSUPPORTED on Windows.
+   * @throws TritonError INVALID_ARG for a size that is not a positive integer, ALREADY_EXISTS with `createOnly`,
+   * INTERNAL when the system refuses, UNAVAILABLE without the package koffi, UNSUPPORTED on Windows.
    */
   static async create(
     key: string,
@@ -101,10 +101,10 @@ export class SharedMemoryRegion implements Disposable {
   }
 
   /**
-   * Writes bytes, the elements of a typed array, or a tensor as it goes over the wire.
+   * Writes bytes, the elements of a typed array, or a tensor in its form on the wire.
    *
    * @param offset in bytes
-   * @throws TritonError INVALID_ARG for what does not fit, UNAVAILABLE after {@link destroy}.
+   * @throws TritonError INVALID_ARG for data that does not fit, UNAVAILABLE after {@link destroy}.
    */
   write(data: ArrayBufferView | Tensor, offset = 0): void {
     const bytes =
@@ -114,10 +114,10 @@ export class SharedMemoryRegion implements Disposable {
   }
 
   /**
-   * A copy of some of the bytes.
+   * Copies some of the bytes.
    *
-   * @param byteSize all that follow `offset` unless given
-   * @throws TritonError INVALID_ARG for what lies outside, UNAVAILABLE after {@link destroy}.
+   * @param byteSize all bytes after `offset` by default
+   * @throws TritonError INVALID_ARG for a range outside the object, UNAVAILABLE after {@link destroy}.
    */
   read(offset = 0, byteSize = this.byteSize - offset): Uint8Array {
     this.#check(offset, byteSize);
@@ -127,10 +127,10 @@ export class SharedMemoryRegion implements Disposable {
   }
 
   /**
-   * A copy of a tensor that a server has written.
+   * Copies a tensor that a server has written.
    *
    * @param offset in bytes
-   * @throws TritonError INVALID_ARG for what lies outside and for `BYTES` that end inside an element.
+   * @throws TritonError INVALID_ARG for a range outside the object and for `BYTES` that end inside an element.
    */
   tensor(datatype: DataType, shape: Shape, offset = 0): Tensor {
     const count = elementCount(shape);
@@ -149,7 +149,7 @@ export class SharedMemoryRegion implements Disposable {
     return Tensor.fromBytes(datatype, shape, rest.subarray(0, end));
   }
 
-  /** Closes the object and takes its name away: who has it open keeps it. Calling it twice is harmless. */
+  /** Closes the object and removes its name. A server that has it open keeps it. Calling it twice is harmless. */
   destroy(): void {
     if (this.#object === undefined) return;
     this.#object.close();
@@ -188,7 +188,7 @@ export class SharedMemoryRegion implements Disposable {
   }
 }
 
-/** Where that many serialized elements end; undefined when they do not end within the bytes. */
+/** End of the first `count` serialized elements; undefined when the bytes end before. */
 function endOfStrings(bytes: Uint8Array, count: number): number | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let end = 0;

@@ -3,11 +3,11 @@ import { loadPosix, type Posix } from "./posix.js";
 import { RegisteredRegion, type RegisteredSystemRegion, type RequestedRange } from "./registered-region.js";
 import { sharedObject } from "./shared-object.js";
 
-/** A region that a client wants to register: unsigned 64-bit numbers. */
+/** A region that a client wants to register, in unsigned 64-bit numbers. */
 export interface SystemRegionRequest {
-  /** Of the shared memory object: `/my_region`. */
+  /** Key of the shared memory object: `/my_region`. */
   readonly key: string;
-  /** Where in the object the region begins: a multiple of the system's page size. */
+  /** Start of the region in the object, in bytes: a multiple of the system's page size. */
   readonly offset: number | bigint;
   readonly byteSize: number | bigint;
 }
@@ -19,13 +19,13 @@ export interface RegisteredCudaRegion {
   readonly byteSize: number;
 }
 
-/** Each region keeps a descriptor open: more would leave none for connections. */
+/** Limit on regions. Each keeps a descriptor open, and connections need descriptors too. */
 const MAX_REGIONS = 4096;
 const MAX_UINT64 = 2n ** 64n - 1n;
 
 /**
- * Shared memory of clients: regions that they register, and in which requests then have inputs and outputs. Regions
- * of a GPU are answered for as by a server without one.
+ * Shared memory of clients. Clients register regions, and their requests place inputs and outputs there. Requests for
+ * regions of a GPU get the answers of a server without a GPU.
  */
 export class SharedMemory {
   /** Whether clients may register regions. */
@@ -51,7 +51,7 @@ export class SharedMemory {
   }
 
   /**
-   * The region of a name, or all regions for an empty one, by name.
+   * The region of a name, or all regions for an empty name, sorted by name.
    *
    * @throws TritonError NOT_FOUND for an unknown region.
    */
@@ -61,10 +61,10 @@ export class SharedMemory {
   }
 
   /**
-   * Makes a part of a shared memory object known under a name.
+   * Registers a part of a shared memory object under a name.
    *
-   * @throws TritonError UNSUPPORTED when clients may not, or on Windows; UNAVAILABLE without the package koffi;
-   * ALREADY_EXISTS for a name that is taken; INVALID_ARG for a key that is reserved and for a range that is not in the
+   * @throws TritonError UNSUPPORTED when clients may not register regions, or on Windows; UNAVAILABLE without the
+   * package koffi; ALREADY_EXISTS for a name that is taken; INVALID_ARG for a reserved key and for a range outside the
    * object; INTERNAL for an object that cannot be opened.
    */
   async registerSystem(name: string, { key, offset, byteSize }: SystemRegionRequest): Promise<void> {
@@ -101,10 +101,10 @@ export class SharedMemory {
   }
 
   /**
-   * Forgets a region, or all of them for an empty name; unknown ones are forgotten already. A region that requests
-   * use stays until the last of them is done.
+   * Unregisters a region, or all regions for an empty name. An unknown name has no effect. A region that requests use
+   * stays until the last of them is done.
    *
-   * @throws TritonError UNSUPPORTED when clients may not.
+   * @throws TritonError UNSUPPORTED when clients may not unregister regions.
    */
   unregisterSystem(name: string): void {
     this.checkAllowed();
@@ -116,7 +116,7 @@ export class SharedMemory {
     if (region !== undefined) this.#unregister(region);
   }
 
-  /** @throws TritonError NOT_FOUND for every region: there is none. */
+  /** @throws TritonError NOT_FOUND for every region, because none can be registered. */
   cudaStatus(name: string): RegisteredCudaRegion[] {
     if (name !== "") this.#named(name, "cuda");
     return [];
@@ -132,12 +132,15 @@ export class SharedMemory {
     );
   }
 
-  /** There are no such regions to forget. Throws UNSUPPORTED when clients may not. */
+  /**
+   * Does nothing, because no region can be registered. @throws TritonError UNSUPPORTED when clients may not unregister
+   * regions
+   */
   unregisterCuda(_name: string): void {
     this.checkAllowed();
   }
 
-  /** Finds the place of a tensor. For {@link RequestRegions}, which hold the region. */
+  /** Finds the place of a tensor for {@link RequestRegions}, which hold the region. */
   find({ region: name, offset, byteSize }: RequestedRange): {
     readonly region: RegisteredRegion;
     readonly offset: number;
@@ -165,12 +168,12 @@ export class SharedMemory {
     return { region, offset: Number(start), byteSize: Number(length) };
   }
 
-  /** Forgets a region that was only waiting for its last request. */
+  /** Removes an unregistered region when its last request is done. */
   settle(region: RegisteredRegion): void {
     if (region.awaitingUnregister && !region.inUse) this.#unregister(region);
   }
 
-  /** Forgets all regions. */
+  /** Removes all regions. */
   close(): void {
     for (const region of [...this.#regions.values()]) this.#unregister(region);
   }
@@ -202,7 +205,7 @@ export class SharedMemory {
   }
 }
 
-/** The region lies in the object, and begins where memory can be mapped. */
+/** Checks that the region is inside the object and begins where memory can be mapped. */
 function checkBounds(
   name: string,
   offset: bigint,
@@ -221,13 +224,13 @@ function invalid(message: string): TritonError {
   return new TritonError("INVALID_ARG", message, { reason: "INVALID_REGION" });
 }
 
-/** Triton's Python backend keeps its own objects under keys that begin with this. */
+/** Prefix of the keys that Triton's Python backend uses for its own objects. */
 const RESERVED_PREFIX = "triton_python_backend_shm_region_";
 
 /**
  * Checks the key of an object that a client wants to register.
  *
- * @throws TritonError INVALID_ARG for a key of the server's own.
+ * @throws TritonError INVALID_ARG for a key that is reserved for the server.
  */
 function checkSharedMemoryKey(region: string, key: string): void {
   const name = key.replace(/^\/+/, "");

@@ -1,21 +1,21 @@
 import { closeSync, fstatSync, readSync, writeSync } from "node:fs";
 import type { Posix } from "./posix.js";
 
-/** An open shared memory object. Its contents are only ever copied: nothing keeps a view of them. */
+/** An open shared memory object. Its contents are only copied; there are no views of them. */
 export interface SharedObject {
-  /** Bytes that it has now: whoever else has it open may change that. */
+  /** Current size in bytes. Other processes that have the object open may change it. */
   byteSize(): number;
-  /** Copies from a place in the object. Returns false when the object ends before that. */
+  /** Copies from an offset in the object. Returns false when the object ends too early. */
   read(at: number, into: Uint8Array): boolean;
-  /** Copies to a place in the object. Returns false when the object ends before that, or has no memory left. */
+  /** Copies to an offset in the object. Returns false when the object ends too early or has no memory left. */
   write(at: number, bytes: Uint8Array): boolean;
   close(): void;
 }
 
 /**
- * The object behind a descriptor. Linux reads and writes it like a file, which costs what copying costs, and fails
- * where touching mapped memory would end the process: on an object that another process has shrunk, and when there
- * is no memory for its pages. macOS can only map it.
+ * Opens the object behind a descriptor. Linux reads and writes it like a file, at the cost of a copy. Such a call fails
+ * when another process has shrunk the object, or when there is no memory for its pages. In both cases, touching mapped
+ * memory would end the process. macOS can only map the object.
  */
 export function sharedObject(posix: Posix, descriptor: number): SharedObject {
   return process.platform === "darwin"
@@ -23,7 +23,7 @@ export function sharedObject(posix: Posix, descriptor: number): SharedObject {
     : new DescriptorObject(descriptor);
 }
 
-/** Most bytes that one call of the system moves. */
+/** Largest number of bytes that one system call moves. */
 const MAX_TRANSFER = 1 << 30;
 
 /** An object that is read and written through its descriptor. */
@@ -43,7 +43,7 @@ export class DescriptorObject implements SharedObject {
   }
 
   write(at: number, bytes: Uint8Array): boolean {
-    // Writing past the end would make the object longer.
+    // Writing past the end would extend the object.
     if (bytes.byteLength > this.byteSize() - at) return false;
     try {
       return transfer(bytes, (done, count) => writeSync(this.#descriptor, bytes, done, count, at + done));

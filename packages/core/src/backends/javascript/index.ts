@@ -21,13 +21,13 @@ import type { CompletionStep, ModuleProbe, ProbeData } from "./probe-model.js";
 
 const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
 
-/** A model may fetch what it needs in `initialize`; one that hangs shall be found out all the same. */
+/** A model may download files in `initialize`. The limit still detects a model that hangs. */
 const LOAD_TIMEOUT_SECONDS = 120;
 
 /**
  * The backend `javascript` for models of a repository: `<version>/model.js`, `model.mjs`, or `model.ts` where Node
- * strips types. The module is one that `bind` takes: it exports a {@link JsModel} class or a callback. Each instance
- * is a worker thread, or a process with the parameter `isolation`.
+ * strips types. As for `bind`, the module exports a {@link JsModel} class or a callback. Each instance is a worker
+ * thread, or a process with the parameter `isolation`.
  */
 export const javascriptBackend: BackendFactory = async (source) => {
   const { path } = await findModelFile(source, ["model.js", "model.mjs", "model.ts"]);
@@ -73,7 +73,7 @@ function replay(steps: readonly CompletionStep[], config: AutoCompleteConfig): v
   for (const [method, argument] of steps) completeBy(config, method, argument);
 }
 
-/** A loop of steps makes its batches itself. */
+/** Requires `max_batch_size` and no batching scheduler, because a loop of steps forms its own batches. */
 function assertFitsSteps(config: ModelConfig): void {
   const { name, maxBatchSize, dynamicBatching, sequenceBatching } = config;
   if (
@@ -93,10 +93,10 @@ function assertFitsSteps(config: ModelConfig): void {
 }
 
 /**
- * Asks a module about its model, in a worker of its own: what it does while it is imported, and in its
- * `autoCompleteConfig`, can neither hold up this thread nor end this process.
+ * Asks a module about its model, in a worker of its own. The module's import and its `autoCompleteConfig` can then
+ * neither block this thread nor end this process.
  *
- * @throws TritonError with what is wrong with the module, or that it takes too long
+ * @throws TritonError that describes the fault of the module, or says that it takes too long
  */
 function probeModule(
   module: string,

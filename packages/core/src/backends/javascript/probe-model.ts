@@ -13,25 +13,25 @@ import type { WorkerModel } from "../../instance/worker/worker-model.js";
 /** A call of a method of `AutoCompleteConfig`. */
 export type CompletionStep = readonly [method: CompletionMethod, argument: unknown];
 
-/** What a module says about its model. */
+/** The description of a model by its module. */
 export interface ModuleProbe {
   /** Whether requests run together step by step. */
   readonly stepwise: boolean;
-  /** Whether it answers with any number of responses. */
+  /** Whether the model answers with any number of responses. */
   readonly generates: boolean;
-  /** What its `autoCompleteConfig` did. */
+  /** The calls that its `autoCompleteConfig` made. */
   readonly steps: readonly CompletionStep[];
 }
 
-/** What the worker is asked. */
+/** The data that the worker gets. */
 export interface ProbeData {
   readonly module: string;
   readonly autoComplete: boolean;
 }
 
 /**
- * Entry of a worker that imports a user's module, lets it complete the configuration and tells what it found, in
- * `details`; nothing is executed.
+ * Entry of a worker that imports a user's module and lets it complete the configuration. The result is in `details`.
+ * The worker executes no requests.
  */
 export async function load(data: unknown, { modelName, modelConfig }: InstanceInfo): Promise<WorkerModel> {
   const { module, autoComplete } = data as ProbeData;
@@ -59,7 +59,7 @@ export async function load(data: unknown, { modelName, modelConfig }: InstanceIn
   };
 }
 
-/** A configuration that writes down what is done to it. */
+/** A configuration that records the calls made on it. */
 function recording(config: AutoCompleteConfig, steps: CompletionStep[]): AutoCompleteConfig {
   for (const method of COMPLETION_METHODS) {
     const run = config[method].bind(config) as (argument: unknown) => void;
@@ -73,7 +73,7 @@ function recording(config: AutoCompleteConfig, steps: CompletionStep[]): AutoCom
   return config;
 }
 
-/** Dims may be bigints, which JSON does not know. */
+/** Converts bigint dims, which JSON cannot hold. */
 function plain(argument: unknown): unknown {
   const text = JSON.stringify(argument, (_, value) => (typeof value === "bigint" ? Number(value) : value));
   return text === undefined ? undefined : JSON.parse(text);

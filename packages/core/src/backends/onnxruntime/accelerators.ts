@@ -3,7 +3,7 @@ import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { ExecutionProvider } from "./options.js";
 import { checkTensorrtParameters } from "./tensorrt-parameters.js";
 
-/** Options that onnxruntime-node passes on to WebGPU, and takes no others. */
+/** The only options that onnxruntime-node passes on to WebGPU. */
 const WEBGPU = [
   "preferredLayout",
   "validationMode",
@@ -13,7 +13,7 @@ const WEBGPU = [
   "defaultBufferCacheMode",
 ];
 
-/** Providers that may be asked for, with the options that onnxruntime-node passes on to them. */
+/** Allowed providers, with the options that onnxruntime-node passes on to them. */
 const PROVIDERS: Readonly<Record<string, readonly string[]>> = {
   tensorrt: [],
   cuda: [],
@@ -27,12 +27,12 @@ const PROVIDERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The providers that `optimization.execution_accelerators` ask for, by ONNX Runtime's names; those of GPUs before
- * those of the CPU, the plain device last.
+ * The providers that `optimization.execution_accelerators` requests, by ONNX Runtime's names. GPU providers come before
+ * CPU providers; the plain device is last.
  *
- * @param warn told of options that have no effect here
- * @returns undefined when none is asked for
- * @throws TritonError INVALID_ARG for a provider or a parameter that there is not, with Triton's text
+ * @param warn called with a warning for each option that has no effect here
+ * @returns undefined when none is requested
+ * @throws TritonError INVALID_ARG for an unknown provider or parameter, with Triton's text
  */
 export function accelerators(
   { name: model, optimization, instanceGroup }: ModelConfig,

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
-/** Bytes that can be read from any place: an array, or a file of which only parts are ever in memory. */
+/** Bytes with random access: an array, or a file that is only partly in memory. */
 export interface ByteSource {
   readonly length: number;
   /** Bytes `[offset, offset + length)`; fewer at the end. Valid until the next call. */

@@ -4,7 +4,7 @@ import type { InferenceSession } from "onnxruntime-node";
 import type { Ort } from "./import-onnx-runtime.js";
 import type { ExecutionProvider } from "./options.js";
 
-/** What a worker needs to open its session; survives structured cloning. */
+/** The data that a worker needs to open its session. It survives structured cloning. */
 export interface SessionData {
   readonly model: string | Uint8Array;
   readonly providers: readonly ExecutionProvider[];
@@ -12,7 +12,7 @@ export interface SessionData {
   readonly sessionOptions: Readonly<Record<string, unknown>>;
   /** Inputs that have no dimensions in the model's file. */
   readonly scalars: readonly string[];
-  /** Inputs of which the model's file does not say whether they have any. */
+  /** Inputs whose rank the model's file leaves open. */
   readonly ranksUnknown: readonly string[];
 }
 
@@ -23,8 +23,8 @@ export interface OpenSession {
 }
 
 /**
- * Opens a session on the first provider that works. ONNX Runtime's Node binding rejects a list of providers when
- * the first is missing, so the chain is ours: one provider at a time, `warn` at each step down.
+ * Opens a session on the first provider that works. ONNX Runtime's Node binding rejects a list of providers when the
+ * first is missing. So this function tries one provider at a time and calls `warn` before each fallback.
  *
  * @throws TritonError with ONNX Runtime's words when no provider works, or with `strict` when the first does not.
  */

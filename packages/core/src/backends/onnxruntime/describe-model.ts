@@ -11,10 +11,10 @@ import {
 import type { SessionTensor, SessionTensors } from "./session-tensors.js";
 
 /**
- * Describes an ONNX model from its file and, where there is one, an open session. A session infers the shapes of
- * outputs, whatever the file declares; the file tells scalars from tensors of unknown rank, which a session does not.
+ * Describes an ONNX model from its file and, where there is one, an open session. The session infers the shapes of
+ * outputs, whatever the file declares. Only the file tells scalars from tensors of unknown rank.
  *
- * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for one that is no ONNX model, UNSUPPORTED for
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that is not an ONNX model, UNSUPPORTED for
  * tensors that cannot pass through Node.
  */
 export function describeOnnxModel(
@@ -39,7 +39,7 @@ export function describeOnnxModel(
   }
 }
 
-/** Whether the file leaves out what a session would infer: the shape of an output, or even its type. */
+/** Whether the file leaves out the shape or the type of an output. A session would infer both. */
 export function lacksShapes({ outputs }: OnnxDescription): boolean {
   return outputs.some(({ elementType, dims }) => elementType === undefined || (elementType !== 0 && !dims));
 }
@@ -52,7 +52,7 @@ function unsupported(what: string, elementType: number | undefined): TritonError
   return new TritonError("UNSUPPORTED", `${what} ${why}`, { reason: "MODEL_NOT_SUPPORTED" });
 }
 
-/** ONNX types that the protocol has not. */
+/** ONNX types that the protocol does not have. */
 const OTHER_TYPES: Readonly<Record<number, string>> = {
   0: "a type that is not a tensor (sequence, map, optional or sparse)",
   14: "type complex64",
@@ -81,7 +81,7 @@ function labelOf(model: string | Uint8Array): string {
 /**
  * Reads inputs and outputs of a model file.
  *
- * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for one that is no ONNX model
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that is not an ONNX model
  */
 export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
   const label = labelOf(model);

@@ -4,7 +4,7 @@ import { describeOnnxModel } from "./describe-model.js";
 import { open } from "./session-model.js";
 import type { SessionTensors } from "./session-tensors.js";
 
-/* The program of a worker that describes a model to a thread that stands still meanwhile. */
+/* The program of a worker that describes a model while the thread that started it blocks. */
 
 await answerDescription(async (given) => {
   const data = given as SessionData;

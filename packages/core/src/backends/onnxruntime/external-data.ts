@@ -4,7 +4,7 @@ import { assertInside, isInside } from "../../files/path-containment.js";
 import { type ByteSource, fileSource } from "./byte-source.js";
 import { walkMessage } from "./protobuf-walk.js";
 
-/** Field numbers of onnx.proto on the way to tensors, and in them. */
+/** Field numbers of onnx.proto on the path to tensors, and inside tensors. */
 const MODEL = { graph: 7, functions: 25 };
 const GRAPH = { node: 1, initializer: 5, sparseInitializer: 15 };
 const FUNCTION = { node: 7 };
@@ -14,12 +14,12 @@ const SPARSE = { values: 1, indices: 2 };
 const TENSOR = { externalData: 13 };
 const ENTRY = { key: 1, value: 2 };
 
-/** Graphs are nested no deeper than this. */
+/** Largest depth of nested graphs. */
 const MAX_DEPTH = 64;
 
 /**
- * Refuses an ONNX model that reads its weights from outside of the model's directory: a model file comes from
- * elsewhere, and may name any file of this machine.
+ * Rejects an ONNX model that reads its weights from outside the model's directory. A model file may come from an
+ * untrusted source, and may name any file of this machine.
  *
  * @param path the `.onnx` file
  * @throws TritonError INVALID_ARG that names the file.

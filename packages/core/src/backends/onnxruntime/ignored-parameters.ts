@@ -1,6 +1,6 @@
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 
-/** Parameters of Triton's onnxruntime backend that set options which onnxruntime-node does not pass on. */
+/** Parameters of Triton's onnxruntime backend whose options onnxruntime-node does not pass on. */
 const NO_EFFECT = [
   "cudnn_conv_algo_search",
   "gpu_mem_limit",
@@ -10,13 +10,14 @@ const NO_EFFECT = [
   "memory.enable_memory_arena_shrinkage",
 ];
 
-/** How many values those have that are numbers of choices. */
+/** Number of choices of each parameter whose value is the number of a choice. */
 const CHOICES: Readonly<Record<string, number>> = { cudnn_conv_algo_search: 3, arena_extend_strategy: 2 };
 
 /**
- * Tells of parameters and settings that Triton would set options with, and that have no effect here.
+ * Warns of parameters and settings that set options in Triton and have no effect here.
  *
- * @throws TritonError INVALID_ARG for values that Triton refuses, where it would look at them: for instances on a GPU
+ * @throws TritonError INVALID_ARG for values that Triton rejects, for instances on a GPU: Triton reads the values only
+ * there
  */
 export function warnOfUnused(
   { name, parameters, instanceGroup }: ModelConfig,

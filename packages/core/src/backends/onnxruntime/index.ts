@@ -16,13 +16,14 @@ export { OnnxSession, type OnnxSessionOptions, openSession } from "./open-sessio
 export type { ExecutionProvider, OnnxRuntimeOptions } from "./options.js";
 
 /**
- * A backend that runs an ONNX model with ONNX Runtime, each instance in a worker thread with a session of its
- * own. Inputs, outputs and whether the model can batch (all first dimensions variable) come from the file when
- * `bind` is not told. Where the file leaves out the shape of an output, `bind` waits for a worker in which ONNX Runtime infers
- * it.
+ * A backend that runs an ONNX model with ONNX Runtime, each instance in a worker thread with a session of its own.
+ * Inputs, outputs and whether the model can batch (all first dimensions variable) come from the file when `bind` does
+ * not get them. Where the file leaves out the shape of an output, `bind` waits for a worker in which ONNX Runtime
+ * infers it.
  *
- * @throws TritonError at `bind` for a missing file (NOT_FOUND), one that is no ONNX model (INVALID_ARG), types that cannot
- * pass through Node (UNSUPPORTED), and shapes that cannot be inferred because the model cannot be loaded (INVALID_ARG).
+ * @throws TritonError at `bind` for a missing file (NOT_FOUND), a file that is not an ONNX model (INVALID_ARG), types
+ * that cannot pass through Node (UNSUPPORTED), and shapes that cannot be inferred because the model does not load
+ * (INVALID_ARG).
  * @example
  * ```ts
  * triton.bind({ modelName: "iris", inferFunc: onnxruntime({ model: "iris.onnx" }) });
@@ -57,7 +58,7 @@ export function onnxruntime(options: OnnxRuntimeOptions): Backend {
       return description;
     },
     async open(config) {
-      // What is wrong with the file is found without a session.
+      // Reports faults of the file without opening a session.
       if (!lacksShapes(readFile())) describeOnnxModel(model, undefined, readFile());
       const planned = planInstances(config);
       const [first] = planned;
@@ -88,5 +89,5 @@ export function onnxruntime(options: OnnxRuntimeOptions): Backend {
 
 const ON_CPU: InstanceDevice = { kind: "KIND_CPU", id: 0 };
 
-/** A worker that says nothing within this time is given up. */
+/** A worker that does not answer within this time is ended. */
 const DESCRIBE_WITHIN_MS = 120_000;

@@ -5,13 +5,13 @@ import { warnOfUnused } from "./ignored-parameters.js";
 import type { OnnxRuntimeOptions } from "./options.js";
 
 /**
- * Options of ONNX Runtime that a model's configuration asks for: `optimization.graph.level`, its execution
+ * Reads the options of ONNX Runtime from a model's configuration: `optimization.graph.level`, its execution
  * accelerators, and the parameters `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`,
- * `enable_mem_arena`, `enable_mem_pattern`, all that begin with `session.`, `optimization.` or `mlas.`, which are
- * entries of ONNX Runtime's session configuration, and, ours, `strict_execution_providers` and `log_severity_level`.
+ * `enable_mem_arena` and `enable_mem_pattern`. Parameters that begin with `session.`, `optimization.` or `mlas.` are
+ * entries of ONNX Runtime's session configuration. Our own are `strict_execution_providers` and `log_severity_level`.
  *
- * @param settings of the backend, in which thread counts may stand for all models
- * @throws TritonError INVALID_ARG for a value that cannot be.
+ * @param settings of the backend; they may hold thread counts for all models
+ * @throws TritonError INVALID_ARG for an invalid value.
  */
 export function optionsOf(
   config: ModelConfig,
@@ -42,7 +42,7 @@ export function optionsOf(
   };
 }
 
-/** Triton's graph levels; all others are everything that there is. */
+/** Triton's graph levels. Any other level enables all optimizations. */
 const LEVELS: ReadonlyMap<number, "basic" | "extended" | "disabled"> = new Map([
   [-1, "basic"],
   [1, "extended"],
@@ -77,7 +77,7 @@ function executionMode(config: ModelConfig): "sequential" | "parallel" {
   );
 }
 
-/** A number as C++ reads it; Triton takes what is below 0 for not said. */
+/** A number as C++ reads it. Triton ignores values below 0. */
 function count(
   { parameters }: ModelConfig,
   key: string,

@@ -24,21 +24,21 @@ import { providersFor } from "./providers.js";
 import { sessionOptions } from "./session-options.js";
 import { sessionTensors } from "./session-tensors.js";
 
-/** What {@link openSession} takes: the options of `onnxruntime`, but for the model. */
+/** The options of {@link openSession}: those of `onnxruntime` without the model. */
 export type OnnxSessionOptions = Omit<OnnxRuntimeOptions, "model">;
 
 /**
  * Opens an ONNX model on the device of an instance, for a callback to run: with `cuda` on the instance's GPU, or on the
- * CPU; `executionProviders` asks for others. The first call of an instance opens it, later ones give the same session,
- * which ends with the instance.
+ * CPU. `executionProviders` selects others. The first call of an instance opens the session; later calls return the
+ * same session. The session ends with the instance.
  *
- * A session runs on the thread of the callback, which does nothing else meanwhile: a callback that runs models belongs
- * into a module, whose instances are workers.
+ * A session runs on the thread of the callback and blocks it. A callback that runs models therefore belongs in a
+ * module, whose instances are workers.
  *
  * @param model path of the `.onnx` file, or its bytes
- * @param instance the context of a callback, or what `initialize` is given
- * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for one that cannot be loaded, UNSUPPORTED for types that
- * cannot pass through Node, UNAVAILABLE when `onnxruntime-node` is not installed.
+ * @param instance the context of a callback, or the argument of `initialize`
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that does not load, UNSUPPORTED for types
+ * that cannot pass through Node, UNAVAILABLE when `onnxruntime-node` is not installed.
  * @example
  * ```ts
  * export default batch(async ({ x }, context) => {
@@ -74,7 +74,7 @@ export class OnnxSession {
 
   private constructor(
     session: InferenceSession,
-    /** The execution provider that it got. */
+    /** The execution provider that the session runs on. */
     readonly provider: string,
     /** Tensors as the file declares them, with all their dimensions. */
     readonly inputs: readonly DescribedTensor[],
@@ -91,7 +91,7 @@ export class OnnxSession {
     { device }: Pick<InstanceInfo, "device">,
     { executionProviders, strictProviders = false, onWarning, ...settings }: OnnxSessionOptions,
   ): Promise<OnnxSession> {
-    // What is wrong with the file is found without a session.
+    // Reports faults of the file without opening a session.
     const described = readOnnxFile(model);
     if (!lacksShapes(described)) describeOnnxModel(model, undefined, described);
     const data = {
@@ -113,8 +113,8 @@ export class OnnxSession {
    *
    * @typeParam O the data types of the outputs, by name
    * @param inputs ndarrays, typed arrays or nested arrays by name
-   * @param names outputs to compute; all unless given
-   * @throws TritonError INVALID_ARG for inputs that the model does not have or cannot take; what ONNX Runtime throws
+   * @param names outputs to compute; all by default
+   * @throws TritonError INVALID_ARG for unknown or invalid inputs; errors of ONNX Runtime pass through
    */
   async run<O extends Readonly<Record<string, DataType>> = Readonly<Record<string, DataType>>>(
     inputs: Readonly<Record<string, unknown>>,

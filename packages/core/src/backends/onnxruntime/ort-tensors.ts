@@ -22,7 +22,7 @@ const DATA_TYPES = new Map<string, DataType>(
   Object.entries(ORT_TYPES).map(([ours, theirs]) => [theirs, ours as DataType]),
 );
 
-/** The data type of a type of ONNX Runtime; undefined for one that the protocol does not have. */
+/** The data type for a type of ONNX Runtime; undefined when the protocol does not have it. */
 export function dataTypeOf(ortType: string): DataType | undefined {
   return DATA_TYPES.get(ortType);
 }
@@ -33,10 +33,10 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
 /**
- * Inputs in the form that `session.run` takes: plain objects, because the `Tensor` constructor refuses float16
- * on newer versions of Node.
+ * Converts inputs to the form that `session.run` takes. They are plain objects, because the `Tensor` constructor
+ * rejects float16 on newer versions of Node.
  *
- * @param scalars names of inputs that have no dimensions in the model's file: a configuration has to give them one
+ * @param scalars names of inputs without dimensions in the model's file: a configuration has to give them one
  * @throws TritonError INVALID_ARG for text that ONNX Runtime cannot hold.
  */
 export function toFeeds(
@@ -75,7 +75,7 @@ function unfit(name: string, index: number, why: string): TritonError {
   );
 }
 
-/** What the session returned, as tensors over the same memory. */
+/** Converts the session's results to tensors over the same memory. */
 export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<string, Tensor> {
   return new Map(
     Object.entries(results).map(([name, { type, dims, data }]) => {
@@ -94,7 +94,7 @@ export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<s
 
 function toElements(datatype: DataType, data: OrtTensor["data"]): Elements {
   if (datatype === "BYTES") return (data as string[]).map((text) => encoder.encode(text));
-  // Newer versions of Node have a Float16Array; here half floats are their bits.
+  // Newer versions of Node have a Float16Array. Here the elements of FP16 are their bits.
   if (datatype === "FP16" && ArrayBuffer.isView(data) && !(data instanceof Uint16Array)) {
     return new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2);
   }

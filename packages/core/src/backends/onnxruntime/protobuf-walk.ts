@@ -6,10 +6,10 @@ export type ProtobufField =
   | { readonly number: number; readonly start: number; readonly end: number };
 
 /**
- * Walks over the fields of one protobuf message without reading what is inside them, so that a model of
- * gigabytes costs no more than its table of contents.
+ * Walks over the fields of one protobuf message without reading their contents. A model of gigabytes costs as much as
+ * its table of contents.
  *
- * @throws RangeError when the bytes are no protobuf message.
+ * @throws RangeError when the bytes are not a protobuf message.
  */
 export function* walkMessage(source: ByteSource, start: number, end: number): Generator<ProtobufField> {
   let at = start;

@@ -1,12 +1,12 @@
 import type { InstanceDevice } from "../../callable/infer-context.js";
 import type { ExecutionProvider } from "./options.js";
 
-/** Providers that run on NVIDIA's GPUs, and are told on which. */
+/** Providers that run on NVIDIA's GPUs and take the number of the GPU. */
 const ON_NVIDIA: ReadonlySet<string> = new Set(["cuda", "tensorrt"]);
 
 /**
- * The providers to try for an instance, in their order: those that were asked for, or `cuda` for one on a GPU and `cpu`
- * for any other.
+ * The providers to try for an instance, in order: the requested ones; by default `cuda` for an instance on a GPU and
+ * `cpu` for any other.
  */
 export function providersFor(
   { kind, id }: InstanceDevice,
@@ -20,7 +20,7 @@ export function providersFor(
   });
 }
 
-/** True when an instance has to be a process of its own: WebGPU crashes when two threads of a process use it. */
+/** Whether an instance needs a process of its own. WebGPU crashes when two threads of a process use it. */
 export function needsProcess(providers: readonly ExecutionProvider[]): boolean {
   return providers.some((provider) => (typeof provider === "string" ? provider : provider.name) === "webgpu");
 }

@@ -5,13 +5,15 @@ import { type ProtobufField, walkMessage } from "./protobuf-walk.js";
 /** One input or output of an ONNX graph. */
 export interface OnnxValue {
   readonly name: string;
-  /** Number in ONNX's `TensorProto.DataType`; 0 for what is no tensor, undefined when the file does not say. */
+  /**
+   * Number in ONNX's `TensorProto.DataType`; 0 for a value that is not a tensor, undefined when the file leaves it out.
+   */
   readonly elementType: number | undefined;
-  /** All dimensions, -1 for a symbolic one; undefined when the file leaves even the rank open. */
+  /** All dimensions, -1 for a symbolic one; undefined when the file leaves the rank open. */
   readonly dims: readonly number[] | undefined;
 }
 
-/** What an ONNX file says about its graph. */
+/** The inputs and outputs that an ONNX file declares. */
 export interface OnnxDescription {
   readonly inputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
@@ -37,7 +39,7 @@ export const ONNX_DATA_TYPES: Readonly<Record<number, DataType>> = {
 /** ONNX's number for bfloat16. */
 export const ONNX_BFLOAT16 = 16;
 
-/** Field numbers of onnx.proto, as far as they are read. */
+/** The field numbers of onnx.proto that this file reads. */
 const MODEL_GRAPH = 7;
 const GRAPH_INITIALIZER = 5;
 const GRAPH_INPUT = 11;
@@ -52,9 +54,9 @@ const SHAPE_DIM = 1;
 const DIM_VALUE = 1;
 
 /**
- * Reads the inputs and outputs of an ONNX model, leaving weights where they are.
+ * Reads the inputs and outputs of an ONNX model. Weights are not read.
  *
- * @throws what `fs` throws for a file that cannot be read, RangeError for bytes that are no ONNX model.
+ * @throws errors of `fs` for a file that cannot be read, RangeError for bytes that are not an ONNX model.
  */
 export function readOnnx(model: string | Uint8Array): OnnxDescription {
   const source = typeof model === "string" ? fileSource(model) : bytesSource(model);

@@ -26,7 +26,7 @@ async function modelFile(source: ModelLocation): Promise<string> {
   return inside;
 }
 
-/** Triton's onnxruntime backend looks whether the file is a directory first. */
+/** Triton's onnxruntime backend first checks whether the file is a directory. */
 function notStatted(path: string): TritonError {
   return new TritonError("INTERNAL", `failed to stat file ${path}`, { reason: "FILE_NOT_READABLE" });
 }

@@ -3,14 +3,14 @@ import type { Tensors } from "../../batch/merge-inputs.js";
 
 import type { SessionData } from "./create-session.js";
 
-/** A tensor's dims as the model has them. */
+/** The shape of a tensor inside the model. */
 function shapeOf({ dims, reshape }: Pick<ModelInput, "dims" | "reshape">): readonly number[] {
   return reshape?.shape ?? dims;
 }
 
 /**
- * Names of inputs that the session gets without dimensions. An input of unknown rank is one if it is configured with a
- * single element, as in Triton's onnxruntime backend.
+ * Names of inputs that the session gets without dimensions. An input of unknown rank is a scalar if its configuration
+ * has a single element, as in Triton's onnxruntime backend.
  */
 export function scalarInputs(
   { scalars, ranksUnknown }: Pick<SessionData, "scalars" | "ranksUnknown">,
@@ -22,8 +22,8 @@ export function scalarInputs(
 }
 
 /**
- * Gives outputs without dimensions those of the configuration, which has no tensors without: `[1]`, as Triton's
- * onnxruntime backend does.
+ * Gives scalar outputs the dimensions of the configuration, `[1]`, as Triton's onnxruntime backend does. A
+ * configuration cannot have a tensor without dimensions.
  */
 export function scalarOutputs({
   maxBatchSize,

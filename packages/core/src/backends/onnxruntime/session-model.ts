@@ -16,10 +16,10 @@ import { fromResults, toFeeds } from "./ort-tensors.js";
 import { scalarInputs, scalarOutputs } from "./scalars.js";
 import { sessionTensors } from "./session-tensors.js";
 
-/** Runs the session over the inputs of one or more requests. */
+/** Runs the session on the inputs of one or more requests. */
 type Run = (inputs: Tensors) => Promise<Tensors>;
 
-/** Entry of workers that run an ONNX model: one session each. */
+/** Entry of workers that run an ONNX model, one session in each worker. */
 export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
   return (await open(data, host)).load(info);
 }
@@ -59,7 +59,7 @@ async function execute(run: Run, { inputs, indivisible, rows }: WorkerBatch): Pr
   } catch (error) {
     if (!TritonError.is(error) || rows.length === 1 || indivisible) throw error;
   }
-  // One request holds text that ONNX Runtime cannot take: the others shall not fail with it.
+  // One request holds text that ONNX Runtime cannot take. The other requests must not fail with it.
   const separate: (Tensors | TritonError)[] = [];
   for (const part of splitOutputs(inputs, rows)) {
     separate.push(await run(part).catch((error) => TritonError.from(error)));

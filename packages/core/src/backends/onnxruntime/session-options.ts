@@ -1,17 +1,17 @@
 import { availableParallelism } from "node:os";
 import type { OnnxRuntimeOptions } from "./options.js";
 
-/** Options of a session, as they are for all models. */
+/** Options of a session that are the same for all models. */
 export type SessionSettings = Omit<
   OnnxRuntimeOptions,
   "model" | "executionProviders" | "strictProviders" | "onWarning"
 >;
 
-/** What ONNX Runtime writes as errors is thrown as well, and its warnings speak of graphs, not of faults. */
+/** ONNX Runtime also throws the errors that it writes. Its warnings concern graphs, not faults. */
 const FATAL_ALONE = 4;
 
 /**
- * The options in the form that `onnxruntime-node` takes.
+ * Converts the options to the form that `onnxruntime-node` takes.
  *
  * @param instanceCount sessions that share the processors
  */
@@ -30,7 +30,6 @@ export function sessionOptions(
 }
 
 /**
- * Threads that wait for work in a busy loop take the processor from the event loop and from other sessions: they sleep
- * instead.
+ * Makes idle threads sleep. By default they spin and take the processor from the event loop and from other sessions.
  */
 const DEFAULT_ENTRIES: Readonly<Record<string, string>> = { "session.intra_op.allow_spinning": "0" };

@@ -7,7 +7,7 @@ import { needsProcess, providersFor } from "./providers.js";
 import type { OnnxDescription } from "./read-onnx.js";
 import { sessionOptions } from "./session-options.js";
 
-/** What the workers of a model run, and where they have to. */
+/** The program of a model's workers, and where it has to run. */
 export interface SessionProgram {
   readonly program: WorkerProgram & { readonly data: SessionData };
   readonly hosting: InstanceHosting;

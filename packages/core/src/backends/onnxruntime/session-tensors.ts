@@ -2,22 +2,22 @@ import type { DataType } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
 import { dataTypeOf } from "./ort-tensors.js";
 
-/** A tensor as an open session shows it. */
+/** A tensor of an open session. */
 export interface SessionTensor {
   readonly name: string;
-  /** Undefined for a type that has no data type in the protocol. */
+  /** Undefined for a type without a data type in the protocol. */
   readonly dtype: DataType | undefined;
   /** -1 for any size. Empty for a scalar, and also when ONNX Runtime could not infer the rank. */
   readonly shape: readonly number[];
 }
 
-/** Inputs and outputs of an open session; outputs have the shapes that ONNX Runtime inferred. */
+/** Inputs and outputs of an open session. Outputs have the shapes that ONNX Runtime inferred. */
 export interface SessionTensors {
   readonly inputs: readonly SessionTensor[];
   readonly outputs: readonly SessionTensor[];
 }
 
-/** The tensors of a session; undefined with versions of onnxruntime-node that do not tell shapes. */
+/** The tensors of a session; undefined with versions of onnxruntime-node that do not provide shapes. */
 export function sessionTensors({
   inputMetadata,
   outputMetadata,

@@ -38,7 +38,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 
 const PRECISIONS: readonly string[] = ["FP32", "FP16", "BF16", "INT8"];
 
-/** @throws TritonError INVALID_ARG for what Triton's onnxruntime backend refuses, with its text */
+/** @throws TritonError INVALID_ARG for parameters that Triton's onnxruntime backend rejects, with its text */
 export function checkTensorrtParameters(parameters: Readonly<Record<string, string>>): void {
   for (const [key, value] of Object.entries(parameters)) {
     if (!PARAMETERS.has(key)) {

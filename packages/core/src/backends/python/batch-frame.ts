@@ -5,7 +5,7 @@ import { parametersJson } from "./messages.js";
 const START = 1;
 const END = 2;
 
-/** The frame with which a batch goes to the model: its requests as they are, not merged. */
+/** The frame that sends a batch to the model. Its requests are not merged. */
 export function batchFrame(batch: number, { requests }: Execution): { header: object; body: FrameBody } {
   const body = new FrameBody();
   const header = {
@@ -24,7 +24,7 @@ export function batchFrame(batch: number, { requests }: Execution): { header: ob
   return { header, body };
 }
 
-/** Text stands in a list: a number may have more digits than JSON has. */
+/** A number is sent as text in a list, because it may have more digits than JSON can hold. */
 function writeCorrelationId(id: bigint | string | undefined): string | readonly [string] {
   return typeof id === "string" ? [id] : String(id ?? 0n);
 }
@@ -33,7 +33,7 @@ function flagsOf({ sequenceStart, sequenceEnd }: ExecutableRequest): number {
   return (sequenceStart ? START : 0) | (sequenceEnd ? END : 0);
 }
 
-/** What flags say of a place in a sequence. */
+/** Reads from the flags of a request whether it starts or ends a sequence. */
 export function readFlags(flags: number): { readonly sequenceStart: boolean; readonly sequenceEnd: boolean } {
   return { sequenceStart: (flags & START) !== 0, sequenceEnd: (flags & END) !== 0 };
 }

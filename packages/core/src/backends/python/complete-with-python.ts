@@ -11,20 +11,20 @@ import type { Log } from "../../observe/log/log.js";
 import { type FromPython, writeError } from "./messages.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 
-/** A class that inherits nothing, in a file that does not say the name of the method, does not have it. */
+/** A class without a base class. If its file does not contain the method's name, the class does not have the method. */
 const PLAIN_CLASS = /^class\s+TritonPythonModel\s*(\(\s*(object)?\s*\))?\s*:/m;
 const METHOD = "auto_complete_config";
 
-/** False for a model of which its source says that it does not complete its configuration. */
+/** Whether a model may have `auto_complete_config`. Returns false when its source rules that out. */
 export function mayCompleteItself(source: string): boolean {
   return !PLAIN_CLASS.test(source) || source.includes(METHOD);
 }
 
 /**
- * Has `auto_complete_config` of a model complete its configuration, in a process of its own. Each call that the method
- * makes is made here: there is one place for the rules.
+ * Completes a configuration with a model's `auto_complete_config`, in a process of its own. The method's calls on the
+ * configuration are applied here, so there is one place for the rules.
  *
- * @throws TritonError INTERNAL for a file that cannot be imported and for what the method raises
+ * @throws TritonError INTERNAL for a file that cannot be imported and for errors that the method raises
  */
 export async function completeWithPython(
   config: AutoCompleteConfig,
@@ -65,14 +65,14 @@ function change(session: PythonSession, config: AutoCompleteConfig, message: Fro
   }
 }
 
-/** The tensors of a model are named in Python's way. */
+/** Renames the keys of a tensor, which Python writes in snake case. */
 function camelCase(argument: unknown): unknown {
   if (typeof argument !== "object" || argument === null) return argument;
   const { data_type: dataType, ...rest } = argument as Record<string, unknown>;
   return dataType === undefined ? rest : { ...rest, dataType };
 }
 
-/** The configuration as a model is told of it. */
+/** The configuration as the model receives it. */
 export function configJsonOf({ config }: Pick<AutoCompleteConfig, "config">): string {
   return JSON.stringify(toConfigJson(config));
 }

@@ -4,7 +4,7 @@ import { describeInWorker } from "../describe-in-worker.js";
 import { mayCompleteItself } from "./complete-with-python.js";
 import type { PythonSettings } from "./python-session.js";
 
-/** What a worker needs that describes a Python model. */
+/** The data that a worker needs to describe a Python model. */
 export interface PythonDescription {
   readonly settings: PythonSettings;
   /** Parameters of its configuration. */
@@ -12,10 +12,10 @@ export interface PythonDescription {
 }
 
 /**
- * What `auto_complete_config` of a model says of it, for `bind`: this thread stands still meanwhile. Undefined for a
+ * Describes a model with its `auto_complete_config`, for `bind`. This thread blocks meanwhile. Returns undefined for a
  * model without the method.
  *
- * @throws TritonError with why the model says nothing
+ * @throws TritonError with the reason why the model cannot be described
  */
 export function describeWithPython(what: PythonDescription): ModelDescription | undefined {
   const { path, stubTimeoutMs, loadTimeoutMs } = what.settings;

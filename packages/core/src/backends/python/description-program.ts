@@ -11,7 +11,7 @@ import { completeWithPython } from "./complete-with-python.js";
 import type { PythonDescription } from "./describe-with-python.js";
 import { configParameters } from "./settings.js";
 
-/* The program of a worker that describes a Python model to a thread that stands still meanwhile. */
+/* The program of a worker that describes a Python model while the thread that started it blocks. */
 
 const nothing = () => {};
 const log = new Log({ error: nothing, warn: nothing, info: nothing, debug: nothing });

@@ -7,20 +7,21 @@ import { unpackedEnvironment } from "./unpacked-environments.js";
 
 const MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";
 
-/** A Python, for one user of it. */
+/** A Python, held by one user of it. */
 export interface FoundPython {
-  /** The program: a path, or a name to be found in PATH. */
+  /** The program: a path, or a name to look up in PATH. */
   readonly program: string;
-  /** The user needs it no more. */
+  /** Releases the Python. */
   release(): Promise<void>;
 }
 
 /**
- * The Python that runs a model: of the environment that its parameter EXECUTION_ENV_PATH names, a directory or an archive
- * of one, of the setting `executable` of the backend, of the environment variable TRITONJS_PYTHON, or `python3`.
+ * Finds the Python that runs a model. In order: the environment (a directory or an archive) that the parameter
+ * EXECUTION_ENV_PATH names, the setting `executable` of the backend, the environment variable TRITONJS_PYTHON,
+ * `python3`.
  *
  * @param unpackWithinMs how long unpacking may take
- * @throws TritonError INVALID_ARG for parameters that cannot be, INTERNAL for an archive that cannot be unpacked
+ * @throws TritonError INVALID_ARG for invalid parameters, INTERNAL for an archive that cannot be unpacked
  */
 export async function findPython(
   { name, directory, config, settings }: Pick<ModelSource, "name" | "directory" | "config" | "settings">,
@@ -79,7 +80,7 @@ async function programIn(environment: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** A Python that is there whoever uses it. */
+/** A Python that needs no release. */
 function kept(program: string): FoundPython {
   return { program, release: async () => {} };
 }

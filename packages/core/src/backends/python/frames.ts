@@ -5,16 +5,16 @@ import { DATA_TYPES, type DataType, elementByteSize, elementCount, Tensor } from
  *
  *     magic u32 | size of the header u32 | size of the body u64 | header (JSON) | body (the bytes of tensors)
  *
- * The header says of each tensor where in the body it lies; offsets are multiples of 64. All numbers are little-endian.
+ * The header gives the place of each tensor in the body. Offsets are multiples of 64. All numbers are little-endian.
  */
 
 const MAGIC = 0x4a535450;
 const START_BYTES = 16;
 const ALIGNMENT = 64;
-/** More than that is no frame. */
+/** Largest header of a valid frame. */
 const MOST_HEADER_BYTES = 256 * 1024 * 1024;
 
-/** What the header of a frame says of a tensor. */
+/** The header's entry for a tensor. */
 export interface PythonTensor {
   readonly name: string;
   readonly datatype: DataType;
@@ -23,7 +23,7 @@ export interface PythonTensor {
   readonly size: number;
 }
 
-/** The body of a frame while it is put together: tensors one after another. */
+/** The body of a frame under construction: tensors one after another. */
 export class FrameBody {
   readonly pieces: Uint8Array[] = [];
   #size = 0;
@@ -32,7 +32,7 @@ export class FrameBody {
     return this.#size;
   }
 
-  /** Adds bytes. @returns where they lie */
+  /** Adds bytes. @returns their place */
   add(bytes: Uint8Array): { offset: number; size: number } {
     const padding = -this.#size & (ALIGNMENT - 1);
     if (padding > 0) this.pieces.push(new Uint8Array(padding));
@@ -42,7 +42,7 @@ export class FrameBody {
     return { offset, size: bytes.byteLength };
   }
 
-  /** Adds tensors. @returns what the header says of them */
+  /** Adds tensors. @returns their entries for the header */
   addTensors(tensors: ReadonlyMap<string, Tensor>): PythonTensor[] {
     return [...tensors].map(([name, { datatype, shape, bytes }]) => ({
       name,
@@ -53,7 +53,7 @@ export class FrameBody {
   }
 }
 
-/** A frame as the pieces that it is written in. */
+/** A frame, as the pieces to write. */
 export function pythonFrame(header: object, body: FrameBody = new FrameBody()): Uint8Array[] {
   const text = Buffer.from(JSON.stringify(header));
   const start = Buffer.allocUnsafe(START_BYTES + text.byteLength);
@@ -64,7 +64,7 @@ export function pythonFrame(header: object, body: FrameBody = new FrameBody()): 
   return [start, ...body.pieces];
 }
 
-/** Tensors of a frame that came: views of its body. @throws Error for what cannot be */
+/** Reads the tensors of a received frame. They are views of its body. @throws Error for an invalid tensor */
 export function readTensors(tensors: readonly PythonTensor[], body: Uint8Array): Map<string, Tensor> {
   return new Map(
     tensors.map(({ name, datatype, shape, offset, size }) => {
@@ -77,17 +77,17 @@ export function readTensors(tensors: readonly PythonTensor[], body: Uint8Array):
   );
 }
 
-/** Puts frames together from the pieces in which they come. */
+/** Assembles frames from received pieces. */
 export class PythonFrameReader {
   #start = Buffer.alloc(START_BYTES);
   #header: Buffer | undefined;
   #body: Buffer | undefined;
-  /** Bytes of the part at hand that have come. */
+  /** Bytes received of the current part. */
   #got = 0;
 
   constructor(private readonly onFrame: (header: unknown, body: Uint8Array) => void) {}
 
-  /** @throws Error for bytes that are no frame */
+  /** @throws Error for bytes that are not a frame */
   push(chunk: Buffer): void {
     let rest = chunk;
     while (rest.byteLength > 0) {
@@ -100,7 +100,7 @@ export class PythonFrameReader {
     }
   }
 
-  /** The part at hand is whole. */
+  /** Continues after the current part is complete. */
   #next(): void {
     this.#got = 0;
     if (this.#header === undefined) {

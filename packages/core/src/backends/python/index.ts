@@ -13,32 +13,32 @@ import {
   STUB_TIMEOUT_SECONDS,
 } from "./settings.js";
 
-/** What {@link python} takes. */
+/** Options of {@link python}. */
 export interface PythonOptions {
   /** Path of a `model.py` with a class `TritonPythonModel`. */
   readonly model: string | URL;
   /**
-   * The program that runs it: a path, or a name to be found in PATH. Python 3.8 or newer, with numpy.
+   * The program that runs the model: a path, or a name to look up in PATH. It must be Python 3.8 or newer, with numpy.
    * @default the environment variable TRITONJS_PYTHON, or `python3`
    */
   readonly python?: string;
-  /** What the model finds in `parameters` of its configuration, as their `string_value`. */
+  /** `parameters` of the model's configuration, as their `string_value`. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** Environment variables of its processes, beside those of this one; undefined takes one away. */
+  /** Environment variables of its processes, in addition to those of this process; undefined removes one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** How long Python may take to start, and the model to finalize. @default 30 */
+  /** How long Python may take to start, and the model to finalize, in seconds. @default 30 */
   readonly stubTimeoutSeconds?: number;
-  /** How long the model may take to load, in each instance. @default 3600 */
+  /** How long the model may take to load in each instance, in seconds. @default 3600 */
   readonly loadTimeoutSeconds?: number;
 }
 
 /**
- * A backend that runs a model of Triton's Python backend as it is: a `model.py` with a class `TritonPythonModel`. Each
- * instance is a process of `python3` with numpy. What its `auto_complete_config` says comes to what `bind` is told: inputs,
- * outputs, the largest batch, and whether it is decoupled.
+ * A backend that runs an unchanged model of Triton's Python backend: a `model.py` with a class `TritonPythonModel`.
+ * Each instance is a process of `python3` with numpy. Its `auto_complete_config` adds to the configuration that `bind`
+ * gets: inputs, outputs, the largest batch, and whether the model is decoupled.
  *
- * @throws TritonError at `bind` INVALID_ARG for options that cannot be, NOT_FOUND for a missing file, INTERNAL for one
- * that cannot be imported and for what its `auto_complete_config` raises; UNSUPPORTED on Windows.
+ * @throws TritonError at `bind` INVALID_ARG for invalid options, NOT_FOUND for a missing file, INTERNAL for a file that
+ * cannot be imported and for errors that its `auto_complete_config` raises; UNSUPPORTED on Windows.
  * @example
  * ```ts
  * triton.bind({ modelName: "add", inferFunc: python({ model: "models/add/1/model.py" }) });
@@ -86,7 +86,10 @@ function settingsOf(options: PythonOptions): PythonSettings {
   };
 }
 
-/** In the layout of a repository, `<model>/<version>/model.py`, that of the model; otherwise that of the file. */
+/**
+ * The model's directory: `<model>` in the layout of a repository, `<model>/<version>/model.py`; otherwise the directory
+ * of the file.
+ */
 function modelDirectory(path: string): string {
   const directory = dirname(path);
   return /^[1-9]\d*$/.test(basename(directory)) ? dirname(directory) : directory;

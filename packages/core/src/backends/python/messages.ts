@@ -12,13 +12,13 @@ import type { ExecutorContext } from "../../instance/backend.js";
 
 import type { PythonTensor } from "./frames.js";
 
-/** An error on the wire: its code is Triton's word. */
+/** An error on the wire. Its code is Triton's word. */
 export interface PythonError {
   readonly code: string;
   readonly message: string;
 }
 
-/** Parameters of a model's own: name, type, value. */
+/** Parameters that a model sets: name, type, value. */
 export type WireParameters = readonly (readonly [string, "bool" | "int" | "string", string | boolean])[];
 
 /** A response of the model. */
@@ -28,7 +28,7 @@ export interface WireResponse {
   readonly error?: PythonError;
 }
 
-/** What became of one request of a batch: null for one that is answered by its sender. */
+/** The result of one request of a batch; null when a sender answers the request. */
 export type PythonResult = WireResponse | { readonly missing: true } | "again" | null;
 
 /** A request for another model. */
@@ -48,7 +48,7 @@ export interface WireCall {
   readonly inputs: readonly PythonTensor[];
 }
 
-/** Something else that the model asks the server for. */
+/** Any other request of the model to the server. */
 export interface WireAsk {
   readonly type: "ask";
   readonly call: number;
@@ -57,7 +57,7 @@ export interface WireAsk {
   readonly files: readonly { readonly name: string; readonly offset: number; readonly size: number }[];
 }
 
-/** What a process says. */
+/** A message from a process. */
 export type FromPython =
   | { readonly type: "started"; readonly python: string }
   | { readonly type: "ready"; readonly canTellReadiness?: boolean }
@@ -127,7 +127,7 @@ function readInteger(text: string): ParameterValue {
   return Number.isSafeInteger(value) ? value : BigInt(text);
 }
 
-/** Parameters as JSON, with the digits of every integer. */
+/** Writes parameters as JSON, with all digits of every integer. */
 export function parametersJson(parameters: Parameters): string {
   const members = Object.entries(parameters).map(
     ([name, value]) => `${JSON.stringify(name)}:${parameterJson(value)}`,
@@ -136,8 +136,8 @@ export function parametersJson(parameters: Parameters): string {
 }
 
 /**
- * Integers that are not bigints beyond 2^53 are doubles, and shall be floats to Python. What is not finite has the
- * names that Python's `json` reads and Triton writes: `NaN`, `Infinity`, `-Infinity`.
+ * A `number` beyond 2^53 is a double and becomes a float in Python. Values that are not finite have the names that
+ * Python's `json` reads and Triton writes: `NaN`, `Infinity`, `-Infinity`.
  */
 function parameterJson(value: ParameterValue): string {
   if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value)))
@@ -148,7 +148,7 @@ function parameterJson(value: ParameterValue): string {
   return value.toExponential();
 }
 
-/** What a process is told of the model that it is to load, and of its instance. */
+/** The message that describes a model and its instance to the process that loads it. */
 export function loadMessage(path: string, directory: string, context: ExecutorContext) {
   const { info, placement, hosting } = context;
   const { modelName, modelVersion, modelConfig } = info;
@@ -161,7 +161,7 @@ export function loadMessage(path: string, directory: string, context: ExecutorCo
     outputs: modelConfig.output.map(({ name }) => name),
     states: (modelConfig.sequenceBatching?.state ?? []).map(({ outputName }) => outputName),
     reportMemory: hosting.recycle?.aboveMemoryMb !== undefined,
-    /** Of `initialize`. */
+    /** Arguments of `initialize`. */
     arguments: {
       model_config: JSON.stringify(toConfigJson(modelConfig)),
       model_instance_kind: placement.kind.replace("KIND_", ""),

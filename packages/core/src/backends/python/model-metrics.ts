@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 type Kind = "COUNTER" | "GAUGE" | "HISTOGRAM";
 type Labels = Readonly<Record<string, string>>;
 
-/** One metric, with how many objects of models stand for it. */
+/** One metric, with the number of models' objects that refer to it. */
 interface Series {
   readonly labels: Labels;
   readonly bounds: readonly number[];
@@ -14,12 +14,15 @@ interface Series {
   count: number;
 }
 
-/** A registry as it works: it takes any object with `name`, `get` and `reset`. Its type names the classes of prom-client. */
+/**
+ * The part of a registry that is used. It takes any object with `name`, `get` and `reset`, but its type names the
+ * classes of prom-client.
+ */
 interface FamilyRegistry {
   registerMetric(family: object): void;
 }
 
-/** A family on the metrics page. Unlike those of prom-client it takes any labels, and can lose metrics again. */
+/** A family on the metrics page. Unlike a family of prom-client it takes any labels, and can lose metrics. */
 class Family {
   readonly series = new Map<string, Series>();
   readonly aggregator = "sum";
@@ -31,7 +34,7 @@ class Family {
     readonly kind: Kind,
   ) {}
 
-  /** What prom-client asks for. */
+  /** Called by prom-client. */
   async get(): Promise<object> {
     const { name, help, aggregator } = this;
     const values = [...this.series.values()].flatMap((one) => this.#values(one));
@@ -60,7 +63,7 @@ class Family {
 /** Families that models of one registry share. */
 const familiesOf = new WeakMap<Registry, Map<string, Family>>();
 
-/** The metrics of one process of a Python model: on the page for as long as the objects that stand for them exist. */
+/** The metrics of one process of a Python model. They are on the page while the objects that refer to them exist. */
 export class ModelMetrics {
   readonly #families = new Map<number, Family>();
   readonly #metrics = new Map<number, { readonly family: Family; readonly key: string }>();
@@ -68,7 +71,7 @@ export class ModelMetrics {
 
   constructor(private readonly registry: Registry) {}
 
-  /** @throws TritonError ALREADY_EXISTS for a name that something else has */
+  /** @throws TritonError ALREADY_EXISTS for a name that is taken by another metric */
   createFamily(name: string, help: string, kind: Kind): number {
     const shared = familiesOf.get(this.registry) ?? new Map<string, Family>();
     familiesOf.set(this.registry, shared);
@@ -181,7 +184,7 @@ export class ModelMetrics {
     this.registry.removeSingleMetric(family.name);
   }
 
-  /** The process is gone, and its objects with it. */
+  /** Releases all metrics when the process has ended. */
   clear(): void {
     for (const id of [...this.#metrics.keys()]) this.deleteMetric(id);
     for (const id of [...this.#families.keys()]) this.deleteFamily(id);

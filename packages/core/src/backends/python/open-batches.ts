@@ -1,7 +1,7 @@
 import type { TritonError } from "@tritonjs/protocol";
 import type { Execution } from "../../instance/executor.js";
 
-/** Batches with requests that are not answered yet: the one that runs, and those whose senders the model still has. */
+/** Batches with unanswered requests: the running batch, and batches whose response senders the model still holds. */
 export class OpenBatches {
   readonly #executions = new Map<number, Execution>();
   #waiters: (() => void)[] = [];

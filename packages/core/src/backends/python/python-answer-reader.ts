@@ -6,11 +6,11 @@ import { type FromPython, type PythonResult, readError, type WireResponse } from
 import type { OpenBatches } from "./open-batches.js";
 import { ResponseReader } from "./response-reader.js";
 
-/** What a Python model answers: what `execute` returns, and what senders send. */
+/** Reads the answers of a Python model: results of `execute`, and responses of senders. */
 export class PythonAnswerReader {
   readonly #responses: ResponseReader;
 
-  /** @param running the batch that `execute` is at work on */
+  /** @param running the batch that `execute` is running */
   constructor(
     private readonly context: Pick<ExecutorContext, "checker" | "log" | "info">,
     private readonly open: OpenBatches,
@@ -20,7 +20,7 @@ export class PythonAnswerReader {
     this.#responses = new ResponseReader(context);
   }
 
-  /** What `execute` has returned for one request; null for one that its sender answers. */
+  /** Reads the result of `execute` for one request; null when a sender answers the request. */
   result(
     execution: Execution,
     index: number,
@@ -35,7 +35,7 @@ export class PythonAnswerReader {
     return new TritonError("INTERNAL", text);
   }
 
-  /** A sender has sent a response. */
+  /** Delivers a response from a sender. */
   respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
     const { batch, index } = message;
     const execution = this.open.get(batch);
@@ -58,7 +58,7 @@ export class PythonAnswerReader {
     else void wait.then(taken);
   }
 
-  /** The model has let go of a request that it has not ended. */
+  /** Fails a request whose sender the model dropped before its last response. */
   abandoned(batch: number, index: number): void {
     const execution = this.open.get(batch);
     if (execution === undefined) return;
@@ -68,7 +68,7 @@ export class PythonAnswerReader {
     this.#closeWhenOver(batch);
   }
 
-  /** The batch at hand stays open: `execute` may call other models on behalf of it. */
+  /** Keeps the running batch open, because `execute` may call other models on its behalf. */
   #closeWhenOver(batch: number): void {
     if (this.running() !== batch) this.open.closeWhenOver(batch);
   }

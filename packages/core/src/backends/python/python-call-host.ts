@@ -4,14 +4,14 @@ import { readFlags } from "./batch-frame.js";
 import { FrameBody, readTensors } from "./frames.js";
 import { type FromPython, parametersJson, readParameters, type WireCall, writeError } from "./messages.js";
 
-/** Responses on their way to a model that does not take them. */
+/** Responses in flight to a model that does not take them. */
 const WINDOW = 16;
 
-/** A call of another model under way. */
+/** A call of another model in flight. */
 interface OpenCall {
-  /** Ends the call. */
+  /** Cancels the call. */
   readonly controller: AbortController;
-  /** Tells the called model that its answers are not wanted any more; for calls with any number of them. */
+  /** Asks the called model to stop sending responses; for calls with any number of responses. */
   readonly stop: AbortController | undefined;
   /** Responses that the model has not taken. */
   underWay: number;
@@ -20,22 +20,22 @@ interface OpenCall {
 
 type CallMessage = Extract<FromPython, { type: "infer" | "taken" | "stop" | "end" }>;
 
-/** Calls that a Python model makes of other models. */
+/** Calls from a Python model to other models. */
 export class PythonCallHost {
   readonly #open = new Map<number, OpenCall>();
 
-  /** @param modelsOf calls models on behalf of a batch; undefined when the batch is over */
+  /** @param modelsOf calls models on behalf of a batch; undefined when the batch is complete */
   constructor(
     private readonly send: (header: object, body: FrameBody) => void,
     private readonly modelsOf: (batch: number) => (ModelCaller & Partial<TensorCaller>) | undefined,
   ) {}
 
-  /** A message of the model. */
+  /** Handles a message of the model. */
   take(message: CallMessage, body: Uint8Array): void {
     const open = this.#open.get(message.call);
     if (message.type === "infer") this.#start(message, body);
     else if (message.type === "taken") taken(open);
-    // The model asks for no more responses; it takes those that come all the same.
+    // The model asks for no more responses. It still takes those that arrive.
     else if (message.type === "stop") open?.stop?.abort();
     else this.#end(open);
   }
@@ -49,13 +49,13 @@ export class PythonCallHost {
       .finally(() => this.#open.delete(call.call));
   }
 
-  /** The model gives a call up. */
+  /** Cancels a call. */
   #end(open: OpenCall | undefined): void {
     open?.controller.abort();
     open?.wake?.();
   }
 
-  /** The process is gone. */
+  /** Cancels all calls when the process has ended. */
   endAll(): void {
     for (const open of [...this.#open.values()]) this.#end(open);
   }
@@ -111,14 +111,14 @@ export class PythonCallHost {
   }
 }
 
-/** The model has taken a response. */
+/** Counts a response that the model has taken. */
 function taken(open: OpenCall | undefined): void {
   if (open === undefined) return;
   open.underWay--;
   open.wake?.();
 }
 
-/** Why a call was not made, in Triton's words. */
+/** The error of a call that was not made, in Triton's words. */
 function refusal({ model }: WireCall, thrown: unknown): TritonError {
   const error = TritonError.from(thrown);
   if (error.code === "CANCELLED") return error;
@@ -130,7 +130,7 @@ function refusal({ model }: WireCall, thrown: unknown): TritonError {
 }
 
 function refusalText(model: string, { code, message }: TritonError): string {
-  // What any look-up says of a model or version that is unknown or not ready.
+  // The text of every look-up of a model or version that is unknown or not ready.
   if (message.startsWith("Request for unknown model: ")) {
     return `Failed for execute the inference request. Model '${model}' is not ready.`;
   }

@@ -14,7 +14,7 @@ import { PythonReadiness } from "./python-readiness.js";
 import { PythonServerRequests } from "./python-server-requests.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 
-/** The batch that `execute` of the model is at work on. */
+/** The batch that `execute` of the model is running. */
 interface Running {
   readonly batch: number;
   readonly execution: Execution;
@@ -24,8 +24,8 @@ interface Running {
 }
 
 /**
- * Runs an instance of a Python model in a process of its own. A process that dies fails the requests that it had and
- * nothing else, and is started again after a pause that doubles with each failure.
+ * Runs an instance of a Python model in a process of its own. When the process dies, only the requests that it had
+ * fail. The process restarts after a pause that doubles with each failure.
  */
 export class PythonExecutor implements Executor {
   readonly isolation = "process";
@@ -182,7 +182,7 @@ export class PythonExecutor implements Executor {
     }
   }
 
-  /** `execute` of the model has returned, or raised. */
+  /** Handles the result of `execute`, or its error. */
   #executed(message: Extract<FromPython, { type: "executed" }>, body: Uint8Array): void {
     const running = this.#runningAs(message.batch) && this.#running;
     if (running === undefined) return;
@@ -203,7 +203,7 @@ export class PythonExecutor implements Executor {
       running.resolve(results as ExecutionResult[]);
       return;
     }
-    // Some of the requests are answered by their senders: here, or later.
+    // Senders answer some of the requests, now or later.
     results.forEach((result, index) => {
       if (result === RESCHEDULE) execution.reschedule(index);
       else if (TritonError.is(result)) execution.sendError(index, result, true);

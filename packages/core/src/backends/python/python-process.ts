@@ -8,21 +8,21 @@ import { type FrameBody, PythonFrameReader, pythonFrame } from "./frames.js";
 
 const PROGRAM = fileURLToPath(new URL("../../../python/run_model.py", import.meta.url));
 
-/** How long output may still come after the process has ended: something that left its group may hold it open. */
+/** How long output may still arrive after the process has ended. A descendant that left its group may hold it open. */
 const LAST_WORDS_MS = 1000;
 
-/** Hears from a process. */
+/** Receives the events of a process. */
 export interface PythonListener {
   message(header: { readonly type: string }, body: Uint8Array): void;
   /** A line that the model printed. */
   printed(line: string): void;
-  /** The process is gone, and all that it started; nothing comes after this. */
+  /** The process and all its descendants have ended. This is the last event. */
   gone(why: string): void;
 }
 
 /**
- * A process that runs a Python model: frames over its descriptor 3. It is the head of a group of processes of its own,
- * and the group ends with it. A guardian in the group, which holds descriptor 4, ends it when this process is gone.
+ * A process that runs a Python model. It sends and receives frames over its descriptor 3. It leads a process group of
+ * its own, which ends with it. A guardian in the group holds descriptor 4 and ends the group when this process is gone.
  */
 export class PythonProcess {
   readonly #child: ChildProcess;
@@ -32,7 +32,7 @@ export class PythonProcess {
   #fault: string | undefined;
   #patience: NodeJS.Timeout | undefined;
 
-  /** @param program what to run, and environment variables for it */
+  /** @param program the program to run, and its environment variables */
   constructor(
     { python, env }: { readonly python: string; readonly env?: NodeJS.ProcessEnv | undefined },
     nice: number | undefined,
@@ -54,7 +54,7 @@ export class PythonProcess {
     child.on("error", (error) => {
       if (child.pid === undefined) this.#end(`could not be started (${error.message})`);
     });
-    // Whoever writes to a process that has ended is told by `exit`.
+    // A write to a process that has ended fails. The event `exit` reports the end.
     for (const stream of [stdout!, stderr!, line!, lifeline!]) stream.on("error", () => {});
     if (child.pid === undefined) return;
     if (nice !== undefined) lowerPriority(child.pid, nice);
@@ -79,12 +79,12 @@ export class PythonProcess {
     });
   }
 
-  /** Number of the process, as text; empty when it could not be started. */
+  /** Number of the process, as text; empty when the process did not start. */
   get pid(): string {
     return String(this.#child.pid ?? "");
   }
 
-  /** Sends a frame; a process that is gone does not get it. */
+  /** Sends a frame. Does nothing when the process has ended. */
   send(header: object, body?: FrameBody): void {
     if (this.#gone || !this.#line.writable) return;
     this.#line.cork();
@@ -92,7 +92,7 @@ export class PythonProcess {
     this.#line.uncork();
   }
 
-  /** Ends the process and all that it started, whatever they do. */
+  /** Ends the process and all its descendants by force. */
   kill(): void {
     if (this.#gone) return;
     this.#killGroup();
@@ -133,11 +133,11 @@ function lowerPriority(pid: number, nice: number): void {
   }
 }
 
-/** A longer line is written in pieces. */
+/** Longer lines are written in pieces. */
 const MOST_BYTES = 8192;
 const LINE_FEED = 10;
 
-/** Divides what a process prints into lines. Holds no more than one piece of one line. */
+/** Splits the output of a process into lines. Holds at most one piece of one line. */
 class OutputLines {
   #rest = Buffer.alloc(0);
 
@@ -158,11 +158,11 @@ class OutputLines {
         data = data.subarray(end + 1);
       }
     }
-    // A copy: the chunk is not kept for its end.
+    // A copy, so that the chunk is not kept for its last bytes.
     this.#rest = Buffer.from(data);
   }
 
-  /** There is no more to come. */
+  /** Writes the rest after the output has ended. */
   end(): void {
     if (this.#rest.byteLength > 0) this.#line(this.#rest);
     this.#rest = Buffer.alloc(0);

@@ -2,10 +2,10 @@ import { TritonError } from "@tritonjs/protocol";
 import { settledWithin } from "../../clock/bounded-wait.js";
 import type { Clock } from "../../clock/clock.js";
 
-/** Triton's: a model that takes longer is not ready for this time. */
+/** Triton's limit. A model that takes longer counts as not ready. */
 const ANSWERS_WITHIN_MS = 5000;
 
-/** Asks a process for `is_ready` of its model: one question at a time, whose answer goes to all who ask meanwhile. */
+/** Asks a process for `is_ready` of its model. At most one question is open, and all callers share its answer. */
 export class PythonReadiness {
   #asked: Promise<void> | undefined;
   #answer: ((error?: TritonError) => void) | undefined;
@@ -19,7 +19,8 @@ export class PythonReadiness {
   /**
    * Resolves when the model says that it is ready.
    *
-   * @throws TritonError UNAVAILABLE when it says that it is not, or nothing in time, INTERNAL for what it raises
+   * @throws TritonError UNAVAILABLE when the model is not ready or does not answer in time, INTERNAL for errors that it
+   * raises
    */
   async check(): Promise<void> {
     const asked = this.#asked ?? this.#question();
@@ -29,7 +30,7 @@ export class PythonReadiness {
     });
   }
 
-  /** The model has answered. */
+  /** Handles the answer of the model. */
   answered({ ready, error }: { readonly ready?: boolean; readonly error?: string }): void {
     if (error !== undefined) this.#answer?.(new TritonError("INTERNAL", error));
     else if (ready) this.#answer?.();
@@ -39,7 +40,7 @@ export class PythonReadiness {
     }
   }
 
-  /** The process is gone. */
+  /** Fails the open question when the process has ended. */
   fail(error: TritonError): void {
     this.#answer?.(error);
   }
@@ -53,7 +54,7 @@ export class PythonReadiness {
         else reject(error);
       };
     });
-    // Who asked may have stopped waiting.
+    // The callers may have stopped waiting.
     asked.catch(() => {});
     this.#asked = asked;
     this.ask();

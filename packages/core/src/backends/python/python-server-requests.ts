@@ -3,7 +3,9 @@ import type { ExecutorContext } from "../../instance/backend.js";
 import { type FromPython, type WireAsk, writeError } from "./messages.js";
 import { ModelMetrics } from "./model-metrics.js";
 
-/** Serves what a Python model requests of the server besides inference: metrics, loading of models, log messages. */
+/**
+ * Serves the requests of a Python model to the server other than inference: metrics, loading of models, log messages.
+ */
 export class PythonServerRequests {
   readonly #metrics: ModelMetrics;
 
@@ -35,7 +37,7 @@ export class PythonServerRequests {
     else log.verbose(1, message);
   }
 
-  /** The process is gone. */
+  /** Releases everything when the process has ended. */
   close(): void {
     this.#metrics.clear();
   }

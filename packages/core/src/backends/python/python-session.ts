@@ -5,13 +5,13 @@ import type { FrameBody } from "./frames.js";
 import type { FromPython } from "./messages.js";
 import { PythonProcess } from "./python-process.js";
 
-/** Which Python runs a model, and what bounds it. */
+/** The Python that runs a model, and its limits. */
 export interface PythonSettings {
-  /** The program: a path, or a name to be found in PATH. */
+  /** The program: a path, or a name to look up in PATH. */
   readonly python: string;
   /** The file of the model. */
   readonly path: string;
-  /** Environment variables beside those of this process. */
+  /** Environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** How long Python may take to start, and a model to finalize. */
   readonly stubTimeoutMs: number;
@@ -19,7 +19,7 @@ export interface PythonSettings {
   readonly loadTimeoutMs: number;
 }
 
-/** What a session is opened with. */
+/** The arguments that open a session. */
 export interface SessionInit {
   readonly settings: PythonSettings;
   readonly modelName: string;
@@ -28,19 +28,19 @@ export interface SessionInit {
   readonly nice?: number | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  /** What the process is to do once it has started. */
+  /** The task of the process after its start. */
   readonly init: { readonly type: "load" | "complete" } & Readonly<Record<string, unknown>>;
-  /** Hears what the model says, from the start. */
+  /** Called with each message of the model, from the start. */
   message(message: FromPython, body: Uint8Array): void;
-  /** A process that was ready has ended by itself. */
+  /** Called when a process that was ready ends by itself. */
   crashed(why: string): void;
 }
 
 /** A process with a Python model from its start to its end. */
 export class PythonSession {
-  /** Resolves when the model is loaded, or has completed its configuration; rejects when it could not. */
+  /** Resolves when the model is loaded, or has completed its configuration; rejects when that fails. */
   readonly ready: Promise<void>;
-  /** Resolves when the process, and all that it started, is gone. */
+  /** Resolves when the process and all its descendants have ended. */
   readonly ended: Promise<void>;
   readonly #process: PythonProcess;
   readonly #init: SessionInit;
@@ -87,7 +87,7 @@ export class PythonSession {
     this.#process.send(header, body);
   }
 
-  /** Has the model finalized, and the process end; ends it when that takes too long. */
+  /** Finalizes the model and ends the process, by force when that takes too long. */
   end(): void {
     const { settings, modelName, log, clock } = this.#init;
     this.send({ type: "stop" });

@@ -13,7 +13,7 @@ import { assertPythonCanRun, LOAD_TIMEOUT_SECONDS, STUB_TIMEOUT_SECONDS } from "
 
 const ISOLATIONS: readonly Isolation[] = ["process"];
 
-/** Triton's list: names of models are part of those of its processes. */
+/** Triton's list. A model's name is part of the names of its processes. */
 const SHELL_CHARACTERS = /[;|&$`<>()[\]{}\\"'*?~#!]/;
 
 /**
@@ -39,7 +39,7 @@ export const pythonBackend: BackendFactory = async (source) => {
   const path = await modelFile(source);
   const stubTimeoutMs = 1000 * stubTimeoutSeconds(source);
   const first = await findPython(source, withinMs);
-  // The one that completes the configuration is that of the first instance too.
+  // The first instance uses the Python that completed the configuration.
   let spare: FoundPython | undefined = first;
   const find = async () => {
     const found = spare;
@@ -67,7 +67,7 @@ export const pythonBackend: BackendFactory = async (source) => {
   };
 };
 
-/** What a model prints while it completes its configuration. */
+/** Logs the lines that a model prints while it completes its configuration. */
 function logOf({ warn }: ModelSource): Log {
   return new Log({ error: warn, warn, info: () => {}, debug: () => {} });
 }
@@ -100,12 +100,12 @@ async function modelFile(source: ModelSource): Promise<string> {
   return path;
 }
 
-/** Runs an instance with the Python that is found for it. An environment that was unpacked stays as long as the instance. */
+/** Runs an instance with the Python that is found for it. An unpacked environment lives as long as the instance. */
 class FoundPythonExecutor extends PythonExecutor {
   #python: FoundPython | undefined;
   #stopped = false;
 
-  /** @param find finds it, and unpacks its environment where it has to */
+  /** @param find finds the Python, and unpacks its environment if necessary */
   constructor(
     settings: PythonSettings,
     directory: string,

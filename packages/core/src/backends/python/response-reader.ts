@@ -6,15 +6,15 @@ import { readTensors } from "./frames.js";
 import { readParameters, type WireResponse } from "./messages.js";
 
 /**
- * Reads responses of a model. As with Triton, what a Python model returns is passed on as it is, also where that is not
- * what its configuration says, and outputs may be left out; the log tells of it once for each output.
+ * Reads responses of a model. As with Triton, a Python model's outputs pass unchanged, even where they differ from its
+ * configuration, and may be missing. The log has one warning for each such output.
  */
 export class ResponseReader {
   readonly #told = new Set<string>();
 
   constructor(private readonly context: Pick<ExecutorContext, "checker" | "log">) {}
 
-  /** @param rows that outputs should have; undefined for any number */
+  /** @param rows expected rows of the outputs; undefined for any number */
   read(
     { outputs = [], parameters = [] }: WireResponse,
     body: Uint8Array,

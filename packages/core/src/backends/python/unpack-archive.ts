@@ -5,17 +5,17 @@ import type { Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 
-/** What is kept of what `tar` says. */
+/** Characters kept of the error output of `tar`. */
 const MOST_WORDS = 2000;
 
-/** `tar` has what it wants, or has ended: its end says which. */
+/** `tar` has read enough, or has ended. Its exit status tells which. */
 const NOT_READ_ON = new Set(["EPIPE", "ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"]);
 
 /**
- * Unpacks a tar archive, gzipped or plain, into a directory with the program `tar`, which keeps what it writes inside of
- * it. The archive is read here and goes through a pipe, so that `tar` ends with this process.
+ * Unpacks a tar archive, gzipped or plain, into a directory with the program `tar`, which writes only inside the
+ * directory. This process reads the archive and sends it through a pipe, so that `tar` ends with this process.
  *
- * @throws Error with why, in the words of `tar` or of zlib
+ * @throws Error with the reason, in the words of `tar` or of zlib
  */
 export async function unpackArchive(archive: string, directory: string, withinMs: number): Promise<void> {
   const gunzip = (await isGzipped(archive)) ? [createGunzip()] : [];
@@ -49,7 +49,7 @@ export async function unpackArchive(archive: string, directory: string, withinMs
   }
 }
 
-/** Why `tar` failed; undefined when it did not. */
+/** The reason why `tar` failed; undefined when it succeeded. */
 function endOf(tar: ChildProcess): Promise<string | undefined> {
   let words = "";
   const stderr = tar.stderr as Readable;

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { unpackArchive } from "./unpack-archive.js";
 
-/** An environment that is unpacked, for one user of it. */
+/** An unpacked environment, held by one user of it. */
 export interface UnpackedEnvironment {
   readonly directory: string;
-  /** The user needs it no more; with the last one it is removed. */
+  /** Releases the environment. The last release removes it. */
   release(): Promise<void>;
 }
 
@@ -16,15 +16,15 @@ interface Unpacked {
   readonly directory: Promise<string>;
 }
 
-/** By archive and time of its last change: one for all models of this process. */
+/** Environments by archive and time of its last change, shared by all models of this process. */
 const unpacked = new Map<string, Unpacked>();
-/** What is left of these when the process ends is removed then. */
+/** Directories to remove when the process ends. */
 const directories = new Set<string>();
 
 /**
- * Unpacks an environment, unless it is.
+ * Unpacks an environment unless it is unpacked already.
  *
- * @throws Error with why it cannot be unpacked; the next to ask tries again
+ * @throws Error with the reason why it cannot be unpacked; the next call tries again
  */
 export async function unpackedEnvironment(archive: string, withinMs: number): Promise<UnpackedEnvironment> {
   const path = await realpath(archive);
@@ -78,7 +78,7 @@ function removeAll(): void {
     try {
       rmSync(directory, { recursive: true, force: true });
     } catch {
-      // What cannot be removed is left to whoever cleans the directory for temporary files.
+      // A directory that cannot be removed stays until the directory for temporary files is cleaned.
     }
   }
 }

@@ -6,7 +6,7 @@ import { graphDescription } from "./graph-description.js";
 import { readModelJson } from "./model-json.js";
 import type { TensorflowData } from "./tensorflow-model.js";
 
-/** What `model.json` says without TensorFlow.js: all of a GraphModel with a signature. */
+/** Describes a model from its `model.json`, without TensorFlow.js. This works for a GraphModel with a signature. */
 function quickDescription({ savedModel, path }: TensorflowData): ModelDescription | undefined {
   if (savedModel) return undefined;
   const json = readModelJson(path);
@@ -15,9 +15,9 @@ function quickDescription({ savedModel, path }: TensorflowData): ModelDescriptio
 }
 
 /**
- * Describes a model; where only TensorFlow can, in a worker.
+ * Describes a model, in a worker if that needs TensorFlow.
  *
- * @throws TritonError with what is wrong with the model
+ * @throws TritonError that describes the fault of the model
  */
 export async function describeModel(data: TensorflowData, modelName: string): Promise<ModelDescription> {
   const quick = quickDescription(data);
@@ -32,10 +32,10 @@ export async function describeModel(data: TensorflowData, modelName: string): Pr
   return askWorker<ModelDescription>({ entry, data, interruptible: true }, model, "description");
 }
 
-/** A worker that says nothing within this time is given up. */
+/** A worker that does not answer within this time is ended. */
 const DESCRIBE_WITHIN_MS = 120_000;
 
-/** The same for `bind`, which cannot wait otherwise: this thread stands still meanwhile, as it does to read a file. */
+/** Describes a model for the synchronous `bind`. This thread blocks meanwhile, as it does to read a file. */
 export function describeModelSync(data: TensorflowData): ModelDescription {
   const quick = quickDescription(data);
   if (quick !== undefined) return quick;

@@ -3,7 +3,7 @@ import { openModel } from "./open-model.js";
 import { openRuntime } from "./open-runtime.js";
 import type { TensorflowData } from "./tensorflow-model.js";
 
-/* The program of a worker that describes a model to a thread that stands still meanwhile. */
+/* The program of a worker that describes a model while the thread that started it blocks. */
 
 await answerDescription(async (given) => {
   const data = given as TensorflowData;

@@ -5,9 +5,9 @@ import { assertInside, isInside } from "../../files/path-containment.js";
 import { type ModelJson, weightBytes, weightFiles } from "./model-json.js";
 
 /**
- * Gives TensorFlow.js a model from files: its own handler of `file://` comes with tfjs-node alone.
+ * Loads a model for TensorFlow.js from files. TensorFlow.js has a handler of `file://` only with tfjs-node.
  *
- * @param directory what the files of weights may not be outside of
+ * @param directory the directory that must contain all files of weights
  */
 export function fileHandler(model: ModelJson, directory: string): io.IOHandler {
   return {
@@ -19,7 +19,7 @@ export function fileHandler(model: ModelJson, directory: string): io.IOHandler {
   };
 }
 
-/** @throws TritonError INVALID_ARG that names the file that is missing, or tells how many bytes are */
+/** @throws TritonError INVALID_ARG that names the missing file, or gives the number of missing bytes */
 async function readWeights(model: ModelJson, directory: string): Promise<ArrayBuffer> {
   const parts: Buffer[] = [];
   for (const file of weightFiles(model)) {

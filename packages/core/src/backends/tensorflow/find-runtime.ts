@@ -12,7 +12,7 @@ const PACKAGES: Readonly<Record<TensorflowRuntime, readonly string[]>> = {
 /** All runtimes. */
 export const TENSORFLOW_RUNTIMES = Object.keys(PACKAGES) as readonly TensorflowRuntime[];
 
-/** What a model needs of a runtime. */
+/** The requirements of a model on its runtime. */
 export interface RuntimeNeeds {
   readonly runtime: TensorflowRuntime | undefined;
   /** Whether the instance is on a GPU. */
@@ -22,9 +22,9 @@ export interface RuntimeNeeds {
 }
 
 /**
- * Chooses what runs a model, of what is installed next to this package.
+ * Chooses the runtime of a model from the packages that are installed next to this package.
  *
- * @param isInstalled whether a package is
+ * @param isInstalled whether a package is installed
  * @throws TritonError UNAVAILABLE that says what to install
  */
 export function findRuntime(
@@ -53,7 +53,7 @@ export function findRuntime(
   });
 }
 
-/** True for runtimes with native code, which cannot be cut off within a thread. */
+/** Whether a runtime has native code, which cannot be interrupted in a thread. */
 export function isNative(runtime: TensorflowRuntime): boolean {
   return runtime === "tfjs-node" || runtime === "tfjs-node-gpu";
 }

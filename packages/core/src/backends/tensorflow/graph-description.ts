@@ -4,7 +4,7 @@ import type { ModelDescription } from "../../instance/backend.js";
 
 import type { ModelJson, SignatureTensor } from "./model-json.js";
 
-/** TensorFlow's names of data types, those of signatures and those of TensorFlow.js. */
+/** TensorFlow's names of data types, in signatures and in TensorFlow.js. */
 const DATA_TYPES: Readonly<Record<string, DataType>> = {
   DT_FLOAT: "FP32",
   DT_DOUBLE: "FP64",
@@ -26,7 +26,7 @@ const DATA_TYPES: Readonly<Record<string, DataType>> = {
   string: "BYTES",
 };
 
-/** Numbers that stand for the types in some files. */
+/** Numbers of types, which some files have instead of names. */
 const BY_NUMBER: Readonly<Record<number, string>> = {
   1: "DT_FLOAT",
   2: "DT_DOUBLE",
@@ -44,7 +44,7 @@ const BY_NUMBER: Readonly<Record<number, string>> = {
   23: "DT_UINT64",
 };
 
-/** @throws TritonError UNSUPPORTED for a type that the protocol has not */
+/** @throws TritonError UNSUPPORTED for a type that the protocol does not have */
 export function tensorDataType(type: string | number | undefined): DataType {
   const name = typeof type === "number" ? BY_NUMBER[type] : type;
   const found = name === undefined ? undefined : DATA_TYPES[name];
@@ -54,7 +54,7 @@ export function tensorDataType(type: string | number | undefined): DataType {
   });
 }
 
-/** A node of a graph, as far as it is read. */
+/** The fields of a graph's node that are read. */
 interface GraphNode {
   readonly name: string;
   readonly op: string;
@@ -65,7 +65,7 @@ interface GraphNode {
 }
 
 /**
- * The tensors of a GraphModel: of its signature; without one, its placeholders, and no outputs.
+ * The tensors of a GraphModel, from its signature. A model without a signature gives its placeholders, and no outputs.
  *
  * @throws TritonError UNSUPPORTED for tensors that the protocol cannot have
  */

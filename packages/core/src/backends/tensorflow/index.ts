@@ -16,10 +16,10 @@ export type { TensorflowOptions, TensorflowRuntime } from "./options.js";
 /**
  * A backend that runs a TensorFlow.js model (GraphModel or LayersModel) or a SavedModel, each instance in a worker
  * thread of its own. Inputs, outputs and whether the model can batch (all first dimensions variable) come from its
- * signature or its layers when `bind` is not told.
+ * signature or its layers when `bind` does not get them.
  *
- * @throws TritonError at `bind` for a missing file (NOT_FOUND), one that is no model (INVALID_ARG), and when nothing
- * that could run it is installed (UNAVAILABLE).
+ * @throws TritonError at `bind` for a missing file (NOT_FOUND), a file that is not a model (INVALID_ARG), and when no
+ * runtime for it is installed (UNAVAILABLE).
  * @example
  * ```ts
  * triton.bind({ modelName: "digits", inferFunc: tensorflow({ model: "digits/model.json" }) });
@@ -30,7 +30,7 @@ export function tensorflow(options: TensorflowOptions): Backend {
   return tensorflowIn(path, dirname(path), options);
 }
 
-/** The same for a model of which no file may be outside of a directory. */
+/** The same backend for a model whose files must all be inside a directory. */
 export function tensorflowIn(
   path: string,
   directory: string,
@@ -55,9 +55,9 @@ export function tensorflowIn(
 }
 
 /**
- * What a worker opens.
+ * The data that a worker opens.
  *
- * @throws TritonError NOT_FOUND for a missing file, UNAVAILABLE when nothing that could run it is installed.
+ * @throws TritonError NOT_FOUND for a missing file, UNAVAILABLE when no runtime for it is installed.
  */
 export function modelData(
   path: string,
@@ -78,12 +78,12 @@ function isSavedModel(path: string): boolean {
 }
 
 /**
- * Loads TensorFlow.js on the device of an instance, for a callback that uses it: `@tensorflow/tfjs-node-gpu` on a GPU,
- * and the first that is installed of `@tensorflow/tfjs-node`, the backends `wasm` and `cpu` of `@tensorflow/tfjs` on the
- * CPU. It is loaded once in a thread.
+ * Loads TensorFlow.js on the device of an instance, for a callback that uses it: `@tensorflow/tfjs-node-gpu` on a GPU.
+ * On the CPU it is the first that is installed of `@tensorflow/tfjs-node`, and the backends `wasm` and `cpu` of
+ * `@tensorflow/tfjs`. A thread loads it once.
  *
- * @param instance the context of a callback, or what `initialize` is given
- * @throws TritonError UNAVAILABLE when nothing that could run there is installed, or it does not load; INVALID_ARG for a
+ * @param instance the context of a callback, or the argument of `initialize`
+ * @throws TritonError UNAVAILABLE when no runtime for the device is installed, or it does not load; INVALID_ARG for a
  * `runtime` that cannot run there, and for a second GPU in one process: such instances need isolation `process`.
  * @example
  * ```ts

@@ -10,7 +10,7 @@ export interface WeightSpec {
   readonly quantization?: { readonly dtype: string };
 }
 
-/** Files of weights, and what lies in them one after the other. */
+/** Files of weights, and the weights in them one after the other. */
 export interface WeightsGroup {
   readonly paths: readonly string[];
   readonly weights: readonly WeightSpec[];
@@ -18,7 +18,7 @@ export interface WeightsGroup {
 
 /** A tensor of a signature. */
 export interface SignatureTensor {
-  /** Of the node: `x:0`. */
+  /** Name of the node: `x:0`. */
   readonly name: string;
   readonly dtype?: string;
   readonly tensorShape?: {
@@ -27,7 +27,7 @@ export interface SignatureTensor {
   };
 }
 
-/** Names of the model's tensors as its clients know them. */
+/** The model's tensors by the names that clients use. */
 export interface Signature {
   readonly inputs?: Readonly<Record<string, SignatureTensor>>;
   readonly outputs?: Readonly<Record<string, SignatureTensor>>;
@@ -39,14 +39,14 @@ export interface ModelJson {
   readonly kind: "graph" | "layers";
   readonly weightsManifest: readonly WeightsGroup[];
   readonly signature: Signature;
-  /** All that it has, for TensorFlow.js. */
+  /** The whole content, for TensorFlow.js. */
   readonly content: Readonly<Record<string, unknown>>;
 }
 
 /**
  * Reads a `model.json`.
  *
- * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for one that is no model.
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that is not a model.
  */
 export function readModelJson(path: string): ModelJson {
   const content = parse(path);
@@ -95,12 +95,12 @@ function parse(path: string): Record<string, unknown> {
   });
 }
 
-/** Paths of the files that the weights are in, in the order of their bytes. */
+/** Paths of the files of weights, in the order of their bytes. */
 export function weightFiles({ path, weightsManifest }: ModelJson): string[] {
   return weightsManifest.flatMap(({ paths }) => paths.map((file) => join(dirname(path), file)));
 }
 
-/** Bytes of all weights; undefined where strings leave that open. */
+/** Bytes of all weights; undefined if some are strings, whose size is unknown. */
 export function weightBytes({ weightsManifest }: ModelJson): number | undefined {
   let total = 0;
   for (const { weights } of weightsManifest) {

@@ -6,20 +6,20 @@ import { graphDescription, tensorDataType } from "./graph-description.js";
 import { readModelJson } from "./model-json.js";
 import type { Tf } from "./open-runtime.js";
 
-/** What a worker opens; survives structured cloning. */
+/** The model that a worker opens. It survives structured cloning. */
 export interface TensorFlowModelLocation {
   /** `model.json`, or the directory of a SavedModel. */
   readonly path: string;
-  /** Directory that nothing of the model is outside of. */
+  /** Directory that contains all files of the model. */
   readonly directory: string;
   readonly savedModel: boolean;
   readonly signature: string;
 }
 
-/** A model of any kind, run by the names that its clients know. */
+/** A model of any kind. Its tensors have the names that clients use. */
 export interface OpenTensorFlowModel {
   readonly description: ModelDescription;
-  /** Outputs by name; the caller disposes them. */
+  /** Returns outputs by name. The caller disposes them. */
   run(inputs: Readonly<Record<string, TfTensor>>, outputs: readonly string[]): Promise<Map<string, TfTensor>>;
   dispose(): void;
 }
@@ -27,7 +27,7 @@ export interface OpenTensorFlowModel {
 /**
  * Opens a model.
  *
- * @throws TritonError INVALID_ARG with TensorFlow's words, or what is wrong with the files
+ * @throws TritonError INVALID_ARG with TensorFlow's words, or with the fault of the files
  */
 export async function openModel(tf: Tf, location: TensorFlowModelLocation): Promise<OpenTensorFlowModel> {
   try {
@@ -49,15 +49,15 @@ export async function openModel(tf: Tf, location: TensorFlowModelLocation): Prom
   }
 }
 
-/** A node as TensorFlow.js has read it. */
+/** A node as TensorFlow.js reads it. */
 interface ReadNode {
   readonly op: string;
-  /** Absent for an operation that it does not know. */
+  /** Absent for an operation that TensorFlow.js does not know. */
   readonly category?: string;
 }
 
 /**
- * TensorFlow.js finds out about operations that it does not know when it runs them.
+ * Rejects unknown operations when the model loads. TensorFlow.js would detect them only when it runs them.
  *
  * @throws TritonError UNSUPPORTED that names them
  */
@@ -82,7 +82,7 @@ function openGraph(
   inputNodes: NodeNames,
   outputNodes: NodeNames,
 ): OpenTensorFlowModel {
-  /** Graphs with loops, or outputs of any size, only run in this way; others run faster in the other. */
+  /** Graphs with loops, or with outputs of unknown size, need the asynchronous call. The synchronous call is faster. */
   let isAsync = false;
   const nodeOf = (nodes: NodeNames, name: string) => nodes?.[name]?.name ?? name;
   return {
@@ -109,7 +109,7 @@ function openGraph(
 type Layers = Awaited<ReturnType<Tf["loadLayersModel"]>>;
 
 function openLayers(layers: Layers): OpenTensorFlowModel {
-  // Clients know tensors by the names of their layers.
+  // Clients use the names of layers for tensors.
   const spec = ({ sourceLayer, shape, dtype }: Layers["inputs"][number]) => ({
     name: sourceLayer.name,
     dtype: tensorDataType(dtype),
@@ -130,7 +130,7 @@ function openLayers(layers: Layers): OpenTensorFlowModel {
   };
 }
 
-/** What tfjs-node has beside TensorFlow.js, as far as it is used here. */
+/** The functions that tfjs-node adds to TensorFlow.js and that are used here. */
 interface NodeApi {
   getMetaGraphsFromSavedModel(path: string): Promise<
     readonly {

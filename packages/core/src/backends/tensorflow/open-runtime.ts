@@ -4,7 +4,7 @@ import { isMainThread } from "node:worker_threads";
 import { TritonError } from "@tritonjs/protocol";
 import type { TensorflowRuntime } from "./options.js";
 
-/** TensorFlow.js, whichever package it comes from. */
+/** TensorFlow.js from any of its packages. */
 export type Tf = typeof import("@tensorflow/tfjs");
 
 const require = createRequire(import.meta.url);
@@ -12,13 +12,13 @@ const require = createRequire(import.meta.url);
 /**
  * Loads a runtime in this worker.
  *
- * @param gpu number of the GPU, for an instance on one
- * @throws TritonError UNAVAILABLE with what the package says
+ * @param gpu number of the GPU, for an instance on a GPU
+ * @throws TritonError UNAVAILABLE with the message of the package
  */
 export async function openRuntime(runtime: TensorflowRuntime, gpu: number | undefined): Promise<Tf> {
   try {
     const tf = await load(runtime, gpu);
-    // Without this it writes greetings to the terminal.
+    // Without this call, TensorFlow.js writes greetings to the terminal.
     tf.enableProdMode();
     await tf.ready();
     return tf;
@@ -48,10 +48,10 @@ async function load(runtime: TensorflowRuntime, gpu: number | undefined): Promis
   return tf;
 }
 
-/** The GPU of this process, once there is one. */
+/** The GPU that this process uses; undefined before the first instance on a GPU. */
 let chosen: number | undefined;
 
-/** TensorFlow uses the first GPU that it sees. */
+/** Makes the GPU the only visible one, because TensorFlow uses the first visible GPU. */
 function chooseGpu(gpu: number): void {
   if (gpu === chosen) return;
   if (chosen !== undefined) {
@@ -73,12 +73,12 @@ function chooseGpu(gpu: number): void {
     );
   }
   chosen = gpu;
-  // Numbers count those that are visible.
+  // The number is an index into the visible GPUs.
   const visible = process.env.CUDA_VISIBLE_DEVICES?.split(",");
   process.env.CUDA_VISIBLE_DEVICES = visible?.[gpu]?.trim() ?? String(gpu);
 }
 
-/** tfjs-node 4.22, the last one, calls functions that Node 23 has removed. */
+/** Restores functions that Node 23 removed. tfjs-node 4.22, the last version, calls them. */
 export function restoreOldUtilities(util: Record<string, unknown>): void {
   util.isNullOrUndefined ??= (value: unknown) => value === null || value === undefined;
   util.isArray ??= Array.isArray;

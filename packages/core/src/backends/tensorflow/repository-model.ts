@@ -14,8 +14,8 @@ const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
 
 /**
  * The backend `tensorflow` for models of a repository: `<version>/model.json` of TensorFlow.js, or the directory
- * `<version>/model.savedmodel`, in which there may be a SavedModel or a `model.json`. Parameters of the
- * configuration: `TF_SIGNATURE_DEF`, as Triton's, and `runtime`.
+ * `<version>/model.savedmodel`, which contains a SavedModel or a `model.json`. The parameters of the configuration are
+ * Triton's `TF_SIGNATURE_DEF`, and `runtime`.
  */
 export const tensorflowBackend: BackendFactory = async (source) => {
   const { name, directory, config } = source;

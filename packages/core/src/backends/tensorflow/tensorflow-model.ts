@@ -16,19 +16,19 @@ import { openRuntime, type Tf } from "./open-runtime.js";
 import type { TensorflowRuntime } from "./options.js";
 import { fromTf, toTf } from "./tf-tensors.js";
 
-/** What a worker needs to open its model; survives structured cloning. */
+/** The data that a worker needs to open its model. It survives structured cloning. */
 export interface TensorflowData extends TensorFlowModelLocation {
   readonly runtime: TensorflowRuntime;
 }
 
-/** Entry of workers that run a TensorFlow model: one each. */
+/** Entry of workers that run a TensorFlow model, one model in each worker. */
 export async function load(data: unknown, { modelConfig, device }: InstanceInfo): Promise<WorkerModel> {
   const { runtime, ...location } = data as TensorflowData;
   const tf = await openRuntime(runtime, device.kind === "KIND_GPU" ? device.id : undefined);
   const model = await openModel(tf, location);
   const outputs = dataTypes(modelConfig);
   return {
-    // Its backends may give away their own memory: that of a constant, for instance.
+    // A backend of TensorFlow.js may return its own memory, for example that of a constant.
     ownsOutputs: false,
     details: {
       runtime,

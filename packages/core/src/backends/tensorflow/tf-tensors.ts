@@ -13,7 +13,7 @@ import {
 
 import type { Tf } from "./open-runtime.js";
 
-/** The type of TensorFlow.js that stands for a data type; it has only four. */
+/** The type of TensorFlow.js for each data type. TensorFlow.js has only four types. */
 const TF_TYPES: Readonly<Record<DataType, "float32" | "int32" | "bool" | "string">> = {
   BOOL: "bool",
   UINT8: "int32",
@@ -32,7 +32,8 @@ const TF_TYPES: Readonly<Record<DataType, "float32" | "int32" | "bool" | "string
 };
 
 /**
- * A tensor for TensorFlow.js. Integers of 64 bits become those of 32, and doubles floats: it has no others.
+ * Converts a tensor for TensorFlow.js. Integers of 64 bits become 32-bit integers, and doubles become floats, because
+ * TensorFlow.js has no others.
  *
  * @throws TritonError INVALID_ARG for an integer that does not fit
  */
@@ -74,7 +75,8 @@ function narrowed(name: string, value: number | bigint): number {
 }
 
 /**
- * An output as a tensor of the data type that the model's configuration declares. Resolves when it is computed.
+ * Converts an output to a tensor of the data type that the model's configuration declares. Resolves when the output is
+ * computed.
  *
  * @throws TritonError INTERNAL for an output of another kind
  */

@@ -6,11 +6,11 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 
-/** A tensor that a backend insists on. */
+/** A tensor that a backend requires. */
 export interface FixedTensor {
   readonly name: string;
   readonly dataType: string;
-  /** How many elements there are: one, or any number. */
+  /** Number of elements: one, or any. */
   readonly size: "one" | "any";
 }
 

@@ -18,8 +18,8 @@ import type { Backend, BackendFactory } from "../../instance/backend.js";
 import type { ExecutableRequest, Execution, ExecutionResult, Executor } from "../../instance/executor.js";
 
 /**
- * The backend `identity`, for tests: `OUTPUT<i>` is `INPUT<i>`, after `execute_delay_ms` (times the number of the
- * instance and `instance_wise_delay_multiplier`, if given). `creation_delay_sec` delays loading.
+ * The backend `identity`, for tests: `OUTPUT<i>` is `INPUT<i>`, after `execute_delay_ms`. The delay is multiplied by
+ * the number of the instance and `instance_wise_delay_multiplier`, if given. `creation_delay_sec` delays loading.
  */
 export const identityBackend: BackendFactory = (): Backend => ({
   backendName: "identity",
@@ -78,7 +78,7 @@ class IdentityExecutor implements Executor {
   }
 }
 
-/** What is answered for an input that a request left out. */
+/** The output for an input that the request leaves out. */
 function zeros({ dataType, dims }: ModelOutput, batch: readonly number[]): Tensor {
   const datatype = fromConfigDataType(dataType)!;
   const shape = [...batch, ...dims.map((dim) => Math.max(1, dim))];
@@ -127,9 +127,9 @@ function refuse(text: string): never {
 }
 
 /**
- * A whole number from a model's parameters; 0 for none.
+ * Reads a whole number from a model's parameters. Returns 0 when the parameter is absent.
  *
- * @throws TritonError INVALID_ARG for anything else.
+ * @throws TritonError INVALID_ARG for any other value.
  */
 function wholeNumber({ name, parameters }: ModelConfig, key: string): number {
   const text = parameters[key]?.stringValue ?? "0";

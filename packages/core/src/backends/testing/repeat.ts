@@ -20,9 +20,9 @@ const OUTPUTS: readonly FixedTensor[] = [
 ];
 
 /**
- * The backend `repeat`, for tests of decoupled models: one response for each element of `IN`, after as many
- * milliseconds as `DELAY` says; the instance is free after the `WAIT` milliseconds of its slowest request. A request
- * that is given up ends both at once, and so does the end of the model.
+ * The backend `repeat`, for tests of decoupled models. It sends one response for each element of `IN`, after the number
+ * of milliseconds in `DELAY`. The instance is free after the `WAIT` milliseconds of its slowest request. A cancelled
+ * request ends both at once, and so does the end of the model.
  */
 export const repeatBackend: BackendFactory = (): Backend => ({
   backendName: "repeat",

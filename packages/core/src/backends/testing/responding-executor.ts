@@ -1,12 +1,12 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Execution, Executor } from "../../instance/executor.js";
 
-/** Makes the responses to the request at `index` of a batch, for as long as it is open. */
+/** Sends the responses to the request at `index` of a batch while the request is open. */
 export type Respond = (execution: Execution, index: number) => Promise<void>;
 
 /**
- * Runs a decoupled model whose instance is free again before its responses are made: each request is answered by a
- * loop of its own.
+ * Runs a decoupled model whose instance is free before its responses are sent. Each request has a loop of its own that
+ * answers it.
  */
 export class RespondingExecutor implements Executor {
   readonly details = {};

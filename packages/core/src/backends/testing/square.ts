@@ -12,9 +12,9 @@ const INPUTS: readonly FixedTensor[] = [{ name: "IN", dataType: "TYPE_INT32", si
 const OUTPUTS: readonly FixedTensor[] = [{ name: "OUT", dataType: "TYPE_INT32", size: "one" }];
 
 /**
- * The backend `square`, for tests of decoupled models: as many responses as `IN` says, each with that number. Parameters
- * of the model: `CUSTOM_INFER_DELAY_NS` and `CUSTOM_OUTPUT_DELAY_NS` before each response; the last
- * `CUSTOM_EMPTY_COUNT` responses are left out, and the `CUSTOM_FAIL_COUNT` before them are errors.
+ * The backend `square`, for tests of decoupled models. `IN` is the number of responses and the value of each. The
+ * parameters `CUSTOM_INFER_DELAY_NS` and `CUSTOM_OUTPUT_DELAY_NS` delay each response. The last `CUSTOM_EMPTY_COUNT`
+ * responses are left out, and the `CUSTOM_FAIL_COUNT` before them are errors.
  */
 export const squareBackend: BackendFactory = (): Backend => ({
   backendName: "square",
@@ -33,7 +33,7 @@ interface Play {
   readonly empty: number;
 }
 
-/** Parameters that are no numbers count as absent. */
+/** Parameters that are not numbers count as absent. */
 function readParameters({ parameters }: ModelConfig): Play {
   const read = (key: string) => {
     const text = parameters[key]?.stringValue ?? "";

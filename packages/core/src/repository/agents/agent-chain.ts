@@ -13,7 +13,7 @@ export interface NamedAgent {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** An agent with the model as it was when the agent was told to load it. */
+/** An agent, and the model as it was when the agent got LOAD. */
 interface Link extends NamedAgent {
   readonly location: string;
   readonly config: ModelConfig;
@@ -22,8 +22,8 @@ interface Link extends NamedAgent {
 type State = "loading" | "loaded" | "failed" | "unloading" | "gone";
 
 /**
- * The agents of one load of a model, in the order in which the configuration names them. Its versions hold it: with the
- * last one the model is unloaded.
+ * The agents of one load of a model, in the order in which the configuration names them. The versions of the model hold
+ * the chain. The agents get the unload actions with the last version.
  */
 export class AgentChain {
   readonly #links: Link[] = [];
@@ -31,7 +31,7 @@ export class AgentChain {
   #state: State = "loading";
   #serving = 0;
   #held = 0;
-  /** What agents are told, one after the other. */
+  /** Settles when the agents have handled all actions so far. Actions are sent one after the other. */
   #told: Promise<void> = Promise.resolve();
 
   constructor(
@@ -43,10 +43,10 @@ export class AgentChain {
   ) {}
 
   /**
-   * Tells agents to load the model.
+   * Asks the agents to load the model.
    *
    * @param read reads the configuration at a location
-   * @throws what an agent throws, after all that were told are told that loading failed
+   * @throws the error of an agent, after all agents that got LOAD have got LOAD_FAIL
    */
   async load(agents: readonly NamedAgent[], read: (location: string) => Promise<ModelConfig>): Promise<void> {
     try {
@@ -61,7 +61,7 @@ export class AgentChain {
     }
   }
 
-  /** The model is in service. */
+  /** Reports that the model is in service. */
   async completed(): Promise<void> {
     if (this.#state !== "loading") return;
     this.#state = "loaded";
@@ -69,7 +69,7 @@ export class AgentChain {
     if (this.#serving === 0) await this.end();
   }
 
-  /** The model cannot be loaded. */
+  /** Reports that the model cannot be loaded. */
   async failed(): Promise<void> {
     if (this.#state !== "loading") return;
     this.#state = "failed";
@@ -77,7 +77,7 @@ export class AgentChain {
     if (this.#held === 0) await this.#release();
   }
 
-  /** A version is made of what is here. @returns what to call when it leaves service, and when it is gone */
+  /** Holds the chain for a version. @returns callbacks for when the version leaves service, and when it is unloaded */
   hold(): { leaves(): void; gone(): void } {
     this.#serving++;
     this.#held++;
@@ -95,7 +95,7 @@ export class AgentChain {
     };
   }
 
-  /** The model is gone, whoever held it. */
+  /** Ends the chain at once, whether or not versions hold it. */
   async end(): Promise<void> {
     if (this.#state === "gone") return;
     if (this.#state === "loading") await this.failed();
@@ -115,7 +115,7 @@ export class AgentChain {
     for (const folder of this.#folders) await rm(folder, { recursive: true, force: true }).catch(() => {});
   }
 
-  /** Tells all agents of something that they cannot prevent any more. */
+  /** Sends all agents an action that they cannot prevent. */
   #tell(action: RepositoryAgentAction): Promise<void> {
     this.#told = this.#told.then(async () => {
       for (const link of this.#links) {

@@ -6,7 +6,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { assertInside, isInside } from "../../files/path-containment.js";
 import type { RepositoryAgent } from "./repository-agent.js";
 
-/** Algorithms by the names that parameters have for them. */
+/** Algorithms by their names in parameters. */
 const ALGORITHMS: Readonly<Record<string, { readonly name: string; readonly digest: string }>> = {
   md5: { name: "MD5", digest: "md5" },
   sha256: { name: "SHA256", digest: "sha256" },
@@ -14,8 +14,8 @@ const ALGORITHMS: Readonly<Record<string, { readonly name: string; readonly dige
 };
 
 /**
- * The agent `checksum`: lets a model be loaded only while its files are what they were. Parameters are files with
- * their hashes: `key: "MD5:1/model.onnx" value: "..."`, or `SHA256:`.
+ * The agent `checksum`: refuses to load a model whose files have changed. Its parameters are files with their hashes:
+ * `key: "MD5:1/model.onnx" value: "..."`, or `SHA256:`.
  */
 export const checksum: RepositoryAgent = async (action, { location, parameters }) => {
   if (action !== "LOAD") return;

@@ -1,30 +1,27 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 
-/**
- * What happens to a model: it is about to be loaded; it is loaded, or could not be; it is about to be unloaded; it is
- * gone.
- */
+/** Events of a model: it is about to load; it has loaded, or failed to load; it is about to unload; it has unloaded. */
 export type RepositoryAgentAction = "LOAD" | "LOAD_COMPLETE" | "LOAD_FAIL" | "UNLOAD" | "UNLOAD_COMPLETE";
 
 /** A model as a repository agent sees it. */
 export interface RepositoryAgentModel {
   readonly modelName: string;
-  /** Directory of the model: in its repository, or where the agent before this one has put it. */
+  /** Directory of the model: in its repository, or the replacement that the previous agent made. */
   readonly location: string;
-  /** What is written there as its configuration. */
+  /** The configuration as written in that directory. */
   readonly config: ModelConfig;
-  /** Parameters of the agent, as the configuration names them. */
+  /** Parameters of the agent from the configuration. */
   readonly parameters: Readonly<Record<string, string>>;
   /**
-   * Makes an empty directory, from which the model is loaded instead; it is removed when the model is gone. For the
-   * action LOAD alone.
+   * Makes an empty directory, from which the model is loaded instead. The directory is removed when the model has
+   * unloaded. Only for the action LOAD.
    */
   replaceLocation(): Promise<string>;
 }
 
 /**
- * Looks after models of a repository whose configuration names it in `model_repository_agents`. What it throws at LOAD
- * is the reason why the model is not loaded; later it is written to the log.
+ * Handles events of models whose configuration names it in `model_repository_agents`. An error that it throws at LOAD
+ * prevents the load and becomes its reason. Errors at later events are logged.
  *
  * @example
  * ```ts

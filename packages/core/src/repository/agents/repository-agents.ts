@@ -4,10 +4,10 @@ import { AgentChain } from "./agent-chain.js";
 import { checksum } from "./checksum.js";
 import type { RepositoryAgent } from "./repository-agent.js";
 
-/** Agents that are there without anybody registering them. */
+/** Agents that are registered without the program doing so. */
 export const BUILT_IN_AGENTS: Readonly<Record<string, RepositoryAgent>> = { checksum };
 
-/** The agents of a repository, and the models that they look after. */
+/** The agents of a repository, and the models that they handle. */
 export class RepositoryAgents {
   readonly #agents: ReadonlyMap<string, RepositoryAgent>;
   readonly #log: Log;
@@ -24,11 +24,11 @@ export class RepositoryAgents {
   }
 
   /**
-   * Tells the agents that a configuration names to load its model; unknown ones are refused elsewhere.
+   * Asks the agents that a configuration names to load its model. Unknown agents are rejected elsewhere.
    *
    * @param read reads the configuration at a location
-   * @returns undefined when it names none
-   * @throws what an agent throws
+   * @returns undefined when the configuration names no agents
+   * @throws the error of an agent
    */
   async load(
     modelName: string,
@@ -47,7 +47,7 @@ export class RepositoryAgents {
     return chain;
   }
 
-  /** All models are gone. */
+  /** Ends all chains after all models have unloaded. */
   async end(): Promise<void> {
     await Promise.all([...this.#chains].map((chain) => chain.end()));
   }

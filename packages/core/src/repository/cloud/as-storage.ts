@@ -10,7 +10,7 @@ const RETRIES = { maxTries: 3, retryDelayInMs: 250, maxRetryDelayInMs: 2_000 };
 type Sdk = typeof import("@azure/storage-blob");
 
 /**
- * A container of Azure Blob Storage.
+ * Opens a container of Azure Blob Storage.
  *
  * @param endpoint address of the account's blobs, unless it is the usual one: AZURE_STORAGE_SERVICE_ENDPOINT
  */
@@ -57,12 +57,12 @@ function objectOf(blob: import("@azure/storage-blob").BlobItem): CloudObject {
     key: name,
     sizeBytes: properties.contentLength ?? 0,
     etag: properties.etag.replaceAll('"', ""),
-    // Accounts with hierarchical names have objects for directories.
+    // Accounts with a hierarchical namespace have objects for directories.
     isFolder: name.endsWith("/") || metadata?.hdi_isfolder === "true",
   };
 }
 
-/** The account that is named in the credentials goes before that of the path, as Triton has it. */
+/** An account named in the credentials takes precedence over that of the path, as in Triton. */
 function addressOf(
   { host }: CloudPath,
   { account_str }: CloudCredentials,

@@ -2,10 +2,10 @@ import { readFile } from "node:fs/promises";
 import { TritonError } from "@tritonjs/protocol";
 import type { CloudPath } from "./cloud-path.js";
 
-/** What a storage is reached with, by Triton's names; what is empty is left to the vendor's SDK. */
+/** The credentials of a storage, by Triton's names. The vendor's SDK finds those that are empty. */
 export type CloudCredentials = Readonly<Record<string, string>>;
 
-/** Names of Triton's credential file, with those of the environment. */
+/** Names in Triton's credential file, with the environment variables for them. */
 const ENVIRONMENT: Readonly<Record<CloudPath["scheme"], Readonly<Record<string, string>>>> = {
   s3: {
     key_id: "AWS_ACCESS_KEY_ID",
@@ -24,10 +24,10 @@ const ENVIRONMENT: Readonly<Record<CloudPath["scheme"], Readonly<Record<string, 
 };
 
 /**
- * The credentials for a path: those of the longest name in the file `TRITON_CLOUD_CREDENTIAL_PATH` that the path begins
- * with; without that file those of the environment.
+ * Finds the credentials for a path. In the file `TRITON_CLOUD_CREDENTIAL_PATH`, the longest name that the path begins
+ * with wins. Without that file, they come from the environment.
  *
- * @throws TritonError INVALID_ARG for a file that cannot be read, NOT_FOUND for one without credentials for the path
+ * @throws TritonError INVALID_ARG for a file that cannot be read, NOT_FOUND for a file without credentials for the path
  */
 export async function findCredentials(
   { scheme, text }: CloudPath,
@@ -57,7 +57,7 @@ async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, "utf8"));
   } catch (cause) {
-    // The parser's words may quote what is in the file.
+    // The parser's message may quote the file.
     const why = cause instanceof SyntaxError ? "it is not JSON" : TritonError.from(cause).message;
     const text = `cannot read the cloud credentials ${file} (TRITON_CLOUD_CREDENTIAL_PATH): ${why}`;
     throw new TritonError("INVALID_ARG", text, { reason: "INVALID_REPOSITORY" });

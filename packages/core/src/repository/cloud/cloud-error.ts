@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** An object that is not the one that was listed any more. */
+/** The error of an object that has changed since it was listed. */
 export class ObjectChanged extends Error {
   readonly statusCode = 412;
 
@@ -9,7 +9,7 @@ export class ObjectChanged extends Error {
   }
 }
 
-/** The HTTP status that a vendor's SDK tells of, each in its own place. */
+/** The HTTP status in an error of a vendor's SDK. Each SDK has it in a different place. */
 export function statusOf(error: unknown): number | undefined {
   const { $metadata, statusCode, code } = (error ?? {}) as {
     readonly $metadata?: { readonly httpStatusCode?: unknown };
@@ -20,14 +20,14 @@ export function statusOf(error: unknown): number | undefined {
   return found as number | undefined;
 }
 
-/** What a vendor's SDK says of a failure, after what was tried: Triton's text. */
+/** The error of a failed action with a vendor's SDK, in Triton's text. */
 export function cloudError(tried: string, error: unknown): TritonError {
   if (TritonError.is(error)) {
     return new TritonError(error.code, `${tried}: ${error.message}`, { reason: error.reason, cause: error });
   }
   const { name = "Error", message } = deepest(error);
   const status = statusOf(error);
-  // Some answers have no words but their status.
+  // Some answers have no message besides their status.
   const words = [...new Set([message, ...(status === undefined ? [] : [`HTTP status ${status}`])])].filter(
     (word) => word !== undefined && word !== "" && word !== "UnknownError",
   );
@@ -35,7 +35,7 @@ export function cloudError(tried: string, error: unknown): TritonError {
   return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause: error });
 }
 
-/** A failed connection is several errors, one for each address, without words of its own. */
+/** Finds the innermost error. A failed connection is one error for each address, inside an error without a message. */
 function deepest(error: unknown): { readonly name?: string; readonly message?: string } {
   if (error instanceof AggregateError && error.message === "" && error.errors.length > 0) {
     return deepest(error.errors[0]);

@@ -1,28 +1,28 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** A path in a cloud, taken apart. */
+/** The parts of a cloud path. */
 export interface CloudPath {
-  /** The path as it is shown: without slashes that mean nothing. */
+  /** The path for display, without redundant slashes. */
   readonly text: string;
   readonly scheme: "s3" | "gs" | "as";
-  /** Server of S3 that the path names; storage account or host of Azure; empty where there is none. */
+  /** Server of S3 that the path names; storage account or host of Azure; otherwise empty. */
   readonly host: string;
-  /** Bucket, or container. */
+  /** Bucket or container. */
   readonly bucket: string;
-  /** What keys of the repository begin with: empty, or with a slash at its end. */
+  /** Prefix of the repository's keys: empty, or with a slash at its end. */
   readonly prefix: string;
 }
 
-/** True for `s3://`, `gs://` and `as://`. */
+/** Whether a path begins with `s3://`, `gs://` or `as://`. */
 export function isCloudPath(path: string): boolean {
   return /^(s3|gs|as):\/\//.test(path);
 }
 
 /**
- * Takes a cloud path apart: `s3://bucket/path`, `s3://host:port/bucket/path`, `s3://https://host:port/bucket/path`,
+ * Parses a cloud path: `s3://bucket/path`, `s3://host:port/bucket/path`, `s3://https://host:port/bucket/path`,
  * `gs://bucket/path`, `as://account/container/path`, `as://account.blob.core.windows.net/container/path`.
  *
- * @throws TritonError INVALID_ARG for one without a bucket
+ * @throws TritonError INVALID_ARG for a path without a bucket
  */
 export function parseCloudPath(path: string): CloudPath {
   const scheme = path.slice(0, 2) as CloudPath["scheme"];

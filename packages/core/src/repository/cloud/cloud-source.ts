@@ -12,29 +12,29 @@ import type { ModelCopy } from "./model-copy.js";
 import { groupByModel, isSame, type ModelListing } from "./model-listing.js";
 import { openStorage } from "./open-storage.js";
 
-/** Objects of a repository that are copied at the same time, and as many lists that are read. */
+/** Most objects of a repository that are copied at the same time, and most lists that are read at the same time. */
 const AT_ONCE = 8;
 
-/** How often a model is copied that changes while it is. */
+/** Attempts to copy a model that changes during the copy. */
 const ATTEMPTS = 3;
 
-/** What is known of a model. */
+/** The known state of a model. */
 interface KnownModel {
-  /** As it was when it was last copied. */
+  /** The last copy. */
   readonly copy?: ModelCopy | undefined;
-  /** Why it could not be copied since. */
+  /** Why a later copy failed. */
   readonly problem?: TritonError | undefined;
 }
 
-/** What a repository in a cloud needs. */
+/** The parts that a repository in a cloud needs. */
 export interface CloudSourceContext {
   readonly clock: Clock;
   readonly log: Log;
-  /** Opens the storage; the vendors' unless given. */
+  /** Opens the storage. @default the vendors' SDKs */
   readonly open?: ((path: CloudPath) => Promise<CloudStorage>) | undefined;
 }
 
-/** A repository in a cloud: a model is copied when it is looked at, and again when one of its ETags is another. */
+/** A repository in a cloud. A model is copied at the first look, and again when one of its ETags has changed. */
 export class CloudSource implements RepositorySource {
   readonly isRemote = true;
   readonly path: string;
@@ -45,9 +45,9 @@ export class CloudSource implements RepositorySource {
   readonly #listing = new Semaphore(AT_ONCE);
   readonly #stop = new AbortController();
   readonly #models = new Map<string, KnownModel>();
-  /** Why nothing is known of models that were asked for by name. */
+  /** Why the state of models is unknown, for models requested by name. */
   readonly #unknown = new Map<string, TritonError>();
-  /** One at a time for each model, in the order in which they were asked for. */
+  /** Updates in flight by model. Updates of one model run in the order of their requests. */
   readonly #underWay = new Map<string, Promise<void>>();
   #names: readonly string[] = [];
   #problem: TritonError | undefined;
@@ -137,9 +137,9 @@ export class CloudSource implements RepositorySource {
   }
 
   /**
-   * Copies a model if it is not the one that was copied before.
+   * Copies a model unless the last copy is current.
    *
-   * @param listing the model as it is; asked for unless given
+   * @param listing the current objects of the model; listed when left out
    */
   #update(name: string, listing?: ModelListing): Promise<void> {
     const before = this.#underWay.get(name) ?? Promise.resolve();
@@ -212,7 +212,7 @@ export class CloudSource implements RepositorySource {
       try {
         return await listObjects(await this.#open(), this.#path, prefix, patience, byFolder);
       } catch (error) {
-        // Whatever is set right in the meantime is seen by the next storage, credentials among it.
+        // A new storage reads the credentials again, so that a correction takes effect.
         this.#storage = undefined;
         throw error;
       }
@@ -226,7 +226,7 @@ export class CloudSource implements RepositorySource {
   }
 }
 
-/** True for what can be the folder of a model. */
+/** Whether a name can be the folder of a model. */
 function isName(name: string): boolean {
   return name !== "" && name !== "." && name !== ".." && !/[/\\\0]/.test(name);
 }

@@ -4,34 +4,34 @@ import type { Readable } from "node:stream";
 export interface CloudObject {
   readonly key: string;
   readonly sizeBytes: number;
-  /** Another one for other contents. */
+  /** Changes with the contents. */
   readonly etag: string;
-  /** True for an object that stands for a folder, which some tools write. */
+  /** True for an object that represents a folder. Some tools write such objects. */
   readonly isFolder: boolean;
 }
 
-/** Some of the objects under a prefix. */
+/** A page of the objects under a prefix. */
 export interface CloudPage {
   readonly objects: readonly CloudObject[];
-  /** Prefixes that end at the next slash, when those were asked for. */
+  /** Prefixes that end at the next slash; empty unless `byFolder` is set. */
   readonly folders: readonly string[];
-  /** Where the next page begins; undefined for the last one. */
+  /** Token of the next page; undefined for the last page. */
   readonly next: string | undefined;
 }
 
-/** What is asked of a storage. */
+/** Options of a listing. */
 export interface ListOptions {
-  /** Puts together what is behind the next slash of the prefix. */
+  /** Groups the keys by the next slash after the prefix. */
   readonly byFolder: boolean;
-  /** Where the page begins: `next` of the one before. */
+  /** Token of the page: `next` of the previous page. */
   readonly from: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** A bucket of a vendor. What its methods throw is the error of the SDK. */
+/** A bucket of a vendor. Its methods throw the errors of the SDK. */
 export interface CloudStorage {
   list(prefix: string, options: ListOptions): Promise<CloudPage>;
-  /** The contents of an object, unless it is another one by now: that fails, with status 404 or 412. */
+  /** Reads the contents of an object. Fails with status 404 or 412 when the object has changed. */
   download(object: CloudObject, signal: AbortSignal): Promise<Readable>;
   close(): void;
 }

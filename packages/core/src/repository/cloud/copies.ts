@@ -7,7 +7,7 @@ import { type CopyContext, copyModel } from "./copy-model.js";
 import { ModelCopy } from "./model-copy.js";
 import type { ModelListing } from "./model-listing.js";
 
-/** Where Triton is told to put copies. */
+/** The environment variables that tell Triton where to put copies. */
 const MOUNT_DIRECTORY: Readonly<Record<CloudPath["scheme"], string>> = {
   s3: "TRITON_AWS_MOUNT_DIRECTORY",
   gs: "TRITON_GCS_MOUNT_DIRECTORY",
@@ -22,7 +22,7 @@ export class Copies {
 
   constructor(private readonly path: CloudPath) {}
 
-  /** Copies a model. @throws TritonError as `copyModel`, and INTERNAL when there is nowhere to copy it to */
+  /** Copies a model. @throws TritonError as `copyModel`, and INTERNAL when the directory cannot be made */
   async make({ name, objects }: ModelListing, context: CopyContext): Promise<ModelCopy> {
     const root = join(await this.#open(), String(++this.#made));
     const copy = new ModelCopy(join(root, name), objects);
@@ -37,7 +37,7 @@ export class Copies {
     return copy;
   }
 
-  /** Lets go of all copies but those given; what a version is made of stays as long as the version. */
+  /** Drops all copies except the given ones. A copy that a version is made of stays as long as the version. */
   keep(needed: (copy: ModelCopy) => boolean): void {
     for (const copy of this.#live) {
       if (needed(copy)) continue;
@@ -46,7 +46,7 @@ export class Copies {
     }
   }
 
-  /** Removes everything, whoever needs it. */
+  /** Removes all copies, including those in use. */
   async close(): Promise<void> {
     const directory = await this.#directory?.catch(() => undefined);
     if (directory !== undefined) await rm(directory, { recursive: true, force: true }).catch(() => {});

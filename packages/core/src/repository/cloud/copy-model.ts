@@ -15,22 +15,22 @@ import { type Patience, withSilenceLimit } from "./silence-limit.js";
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 200;
 
-/** What copying takes. */
+/** The parameters of a copy. */
 export interface CopyContext extends Patience {
   readonly storage: CloudStorage;
-  /** Lets so many objects be copied at once. */
+  /** Limits the number of objects that are copied at the same time. */
   readonly permits: Semaphore;
-  /** The copy from before: what has not changed is taken from there. */
+  /** The previous copy. Unchanged objects are taken from it. */
   readonly previous: ModelCopy | undefined;
-  /** An object as people know it. */
+  /** The path of an object for display. */
   readonly shown: (key: string) => string;
 }
 
 /**
- * Copies objects into a directory, all or none: when it fails, nothing is written there any more.
+ * Copies all objects into a directory, or none. After a failure, nothing is written there any more.
  *
- * @throws TritonError INTERNAL for an object that cannot be copied, UNAVAILABLE when it is given up; the cause has the
- * status 404 or 412 for an object that has changed
+ * @throws TritonError INTERNAL for an object that cannot be copied, UNAVAILABLE when the copy is cancelled. The cause
+ * has the status 404 or 412 for an object that has changed.
  */
 export async function copyModel(
   directory: string,
@@ -85,7 +85,7 @@ async function copyObject(
 }
 
 function copyFromPrevious(path: string, object: ModelObject, previous: ModelCopy): Promise<boolean> {
-  // A copy, not a link: models may write into their files.
+  // A copy, not a link, because models may write to their files.
   const how = constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL;
   return copyFile(join(previous.directory, object.path), path, how).then(
     () => true,
@@ -113,7 +113,7 @@ async function download(path: string, object: ModelObject, context: CopyContext)
   });
 }
 
-/** True for what may go well the next time: a broken connection, not a refusal or a full disk. */
+/** Whether a retry may succeed: after a broken connection, but not after a refusal or on a full disk. */
 function mayPass(error: unknown): boolean {
   const status = statusOf(error);
   if (status !== undefined && status >= 400 && status < 500) return false;

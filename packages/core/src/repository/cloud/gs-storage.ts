@@ -3,13 +3,13 @@ import type { CloudPath } from "./cloud-path.js";
 import type { CloudStorage } from "./cloud-storage.js";
 import { type CloudSdks, importSdk } from "./import-sdk.js";
 
-/** The SDK tries again for ten minutes if it is let. */
+/** Without these limits, the SDK retries for ten minutes. */
 const RETRIES = { autoRetry: true, maxRetries: 2, maxRetryDelay: 2, totalTimeout: 20 };
 
-/** The usual address; because it is given, the SDK looks for no credentials. */
+/** The usual address. The SDK looks for no credentials when an address is given. */
 const WITHOUT_CREDENTIALS = { apiEndpoint: "https://storage.googleapis.com/" };
 
-/** A bucket of Google Cloud Storage. */
+/** Opens a bucket of Google Cloud Storage. */
 export async function gsStorage(
   { text, bucket }: CloudPath,
   { path = "" }: CloudCredentials,
@@ -19,7 +19,7 @@ export async function gsStorage(
   const options = { retryOptions: RETRIES, ...(path === "" ? {} : { keyFilename: path }) };
   let storage = new Storage(options).bucket(bucket);
 
-  /** Public buckets ask for no credentials, and a machine may have none. */
+  /** Tries again without credentials. Public buckets need none, and a machine may have none. */
   const orAnonymously = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
@@ -46,7 +46,7 @@ export async function gsStorage(
           objects: files.map(({ name, metadata }) => ({
             key: name,
             sizeBytes: Number(metadata.size ?? 0),
-            // Each write of an object has its number, and can be asked for by it.
+            // Each write of an object has a number. A download can request that number.
             etag: String(metadata.generation ?? ""),
             isFolder: name.endsWith("/"),
           })),

@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** Packages of the vendors, imported when a path of theirs is used. */
+/** The vendors' packages. Each is imported at the first use of a path of the vendor. */
 export interface CloudSdks {
   readonly s3: () => Promise<typeof import("@aws-sdk/client-s3")>;
   readonly gs: () => Promise<typeof import("@google-cloud/storage")>;
@@ -8,7 +8,7 @@ export interface CloudSdks {
   readonly azureIdentity: () => Promise<AzureIdentity>;
 }
 
-/** What is used of `@azure/identity`. */
+/** The part of `@azure/identity` that is used. */
 export interface AzureIdentity {
   readonly DefaultAzureCredential: new () => AzureToken;
   readonly ManagedIdentityCredential: new (options?: { clientId: string }) => AzureToken;
@@ -29,7 +29,7 @@ export const INSTALLED_SDKS: CloudSdks = {
 /**
  * Imports a package of a vendor.
  *
- * @throws TritonError UNAVAILABLE with the command that installs it, when it cannot be imported
+ * @throws TritonError UNAVAILABLE with the command that installs the package, when it cannot be imported
  */
 export async function importSdk<T>(packageName: string, path: string, load: () => Promise<T>): Promise<T> {
   try {

@@ -4,19 +4,19 @@ import type { CloudPath } from "./cloud-path.js";
 import type { CloudObject, CloudStorage } from "./cloud-storage.js";
 import { type Patience, withSilenceLimit } from "./silence-limit.js";
 
-/** No repository has more files: a path was given that is none. */
+/** Limit on the files of a repository. A path with more files is not a repository. */
 const MAX_OBJECTS = 1_000_000;
 
-/** What there is under a prefix. */
+/** The objects and folders under a prefix. */
 export interface Listing {
   readonly objects: readonly CloudObject[];
   readonly folders: readonly string[];
 }
 
 /**
- * All objects under a prefix; with `byFolder` those up to the next slash, and what is behind it as folders.
+ * Lists all objects under a prefix. With `byFolder` it lists those up to the next slash, and the rest as folders.
  *
- * @throws TritonError INTERNAL with Triton's text when it cannot be read, UNAVAILABLE when it is given up
+ * @throws TritonError INTERNAL with Triton's text when the prefix cannot be read, UNAVAILABLE when cancelled
  */
 export async function listObjects(
   storage: CloudStorage,
@@ -53,7 +53,7 @@ export async function listObjects(
   return { objects, folders };
 }
 
-/** A key as a path in the cloud. */
+/** Formats a key as a path in the cloud. */
 export function shownKey({ text, prefix }: CloudPath, key: string): string {
   const bucket = text.slice(0, text.length + 1 - prefix.length);
   return `${prefix === "" ? `${text}/` : bucket}${key}`.replace(/\/$/, "");

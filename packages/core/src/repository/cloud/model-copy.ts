@@ -3,13 +3,13 @@ import { dirname } from "node:path";
 import type { ModelTimes } from "../layout/model-times.js";
 import { type ModelObject, timesOf } from "./model-listing.js";
 
-/** A model of a cloud as it was once, on this machine. Its files stay as they are for as long as somebody needs them. */
+/** A snapshot of a cloud model on this machine. Its files do not change while they are in use. */
 export class ModelCopy {
   #users = 0;
   #isDropped = false;
 
   constructor(
-    /** Named after the model, in a directory of its own. */
+    /** Directory with the name of the model, inside a directory of its own. */
     readonly directory: string,
     readonly objects: readonly ModelObject[],
   ) {}
@@ -18,23 +18,23 @@ export class ModelCopy {
     return dirname(this.directory);
   }
 
-  /** State of the model, to tell whether something changed. */
+  /** State of the model, to detect changes. */
   times(configEntry: string): ModelTimes {
     return timesOf(this.objects, configEntry);
   }
 
-  /** A version is made of it. */
+  /** Holds the copy for a version. */
   retain(): void {
     this.#users++;
   }
 
-  /** A version is gone. */
+  /** Releases the copy for a version. */
   async release(): Promise<void> {
     this.#users--;
     if (this.#isDropped && this.#users <= 0) await this.#remove();
   }
 
-  /** Nobody will load it again: it goes with the last version that is made of it. */
+  /** Marks the copy as obsolete. It is removed with the last version that is made of it. */
   async drop(): Promise<void> {
     this.#isDropped = true;
     if (this.#users <= 0) await this.#remove();

@@ -10,16 +10,16 @@ export interface ModelObject extends CloudObject {
   readonly path: string;
 }
 
-/** A model as it is in the cloud. */
+/** The objects of a model in the cloud. */
 export interface ModelListing {
   readonly name: string;
   /** Ordered by path. */
   readonly objects: readonly ModelObject[];
-  /** Why it cannot be copied. */
+  /** Why the model cannot be copied. */
   readonly problem: TritonError | undefined;
 }
 
-/** Puts together the objects of each model: what stands in folders of the repository, but for hidden ones. */
+/** Groups objects by model. A model is a folder of the repository that is not hidden. */
 export function groupByModel(
   repository: CloudPath,
   objects: readonly CloudObject[],
@@ -49,12 +49,12 @@ export function groupByModel(
   return models;
 }
 
-/** True for what can be a file of a directory, and no way out of it, on any system. */
+/** Whether a name can be a file inside a directory on any system. A name that leads out of the directory cannot. */
 function isName(name: string): boolean {
   return name !== "" && name !== "." && name !== ".." && !/[\\\0]/.test(name);
 }
 
-/** True when nothing has changed in between. */
+/** Whether two lists have the same objects. */
 export function isSame(before: readonly ModelObject[], now: readonly ModelObject[]): boolean {
   return (
     before.length === now.length && before.every((object, i) => signatureOf(object) === signatureOf(now[i]!))
@@ -62,7 +62,7 @@ export function isSame(before: readonly ModelObject[], now: readonly ModelObject
 }
 
 /**
- * The state of a model, as `readModelTimes` tells that of a directory.
+ * The state of a model, in the form that `readModelTimes` returns for a directory.
  *
  * @param configEntry first part of the path of its configuration
  */

@@ -7,7 +7,7 @@ import { type CloudSdks, INSTALLED_SDKS } from "./import-sdk.js";
 import { s3Storage } from "./s3-storage.js";
 
 /**
- * Opens the storage of a path with the credentials that there are for it.
+ * Opens the storage of a path with the credentials for it.
  *
  * @throws TritonError UNAVAILABLE when the vendor's package is not installed, and as `findCredentials`
  */

@@ -7,7 +7,7 @@ import { type CloudSdks, importSdk } from "./import-sdk.js";
 
 const CONNECTION_TIMEOUT_MS = 5_000;
 
-/** A bucket of Amazon S3, or of a server that speaks its protocol. */
+/** Opens a bucket of Amazon S3, or of a server that speaks its protocol. */
 export async function s3Storage(
   { text, host, bucket }: CloudPath,
   credentials: CloudCredentials,
@@ -17,14 +17,14 @@ export async function s3Storage(
   const options = {
     ...(host === "" ? {} : { endpoint: host }),
     ...identity(credentials),
-    // As Triton: buckets stand in the path, which servers other than Amazon's understand too.
+    // As in Triton, buckets are part of the path. Servers other than Amazon's understand that too.
     forcePathStyle: true,
     followRegionRedirects: true,
     requestHandler: { connectionTimeout: CONNECTION_TIMEOUT_MS },
   };
   const { region = "" } = credentials;
   let client = new sdk.S3Client({ ...options, ...(region === "" ? {} : { region }) });
-  // Neither the environment nor a profile needs to name a region: then it is that of Triton's client.
+  // When neither the environment nor a profile names a region, the region is the default of Triton's client.
   await client.config.region().catch(() => {
     client = new sdk.S3Client({ ...options, region: "us-east-1" });
   });
@@ -53,7 +53,7 @@ export async function s3Storage(
       const { Body, ETag } = await client.send(request, { abortSignal: signal });
       const body = Body as Readable;
       if (ETag === etag) return body;
-      // Not every server looks at the condition.
+      // Some servers ignore the condition.
       body.destroy();
       throw new ObjectChanged(key);
     },
@@ -61,7 +61,7 @@ export async function s3Storage(
   };
 }
 
-/** Keys that are given, before a profile, before what the SDK finds by itself. */
+/** The credentials: keys come before a profile, and a profile before the SDK's own search. */
 function identity({ key_id, secret_key, session_token, profile }: CloudCredentials) {
   if (key_id && secret_key) {
     const session = session_token ? { sessionToken: session_token } : {};

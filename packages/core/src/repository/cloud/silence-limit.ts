@@ -1,20 +1,20 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
 
-/** Nothing is waited for longer without a sign of life. */
+/** Longest wait without progress, in milliseconds. */
 export const MAX_SILENCE_MS = 30_000;
 
-/** Who gives work up, and who tells the time. */
+/** The signal that cancels work, and the clock. */
 export interface Patience {
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
 /**
- * Waits for work of an SDK, which is given up when `signal` aborts and when there was no sign of life for half a minute,
- * whether the SDK listens or not.
+ * Waits for work of an SDK. The wait ends when `signal` aborts and after half a minute without progress, even if the
+ * SDK ignores the signal.
  *
- * @throws TritonError UNAVAILABLE when it was given up
+ * @throws TritonError UNAVAILABLE when the work is cancelled
  */
 export async function withSilenceLimit<T>(
   { clock, signal }: Patience,
@@ -46,7 +46,7 @@ export async function withSilenceLimit<T>(
     const done = work(own.signal, () => {
       lastSign = clock.now();
     });
-    // What comes of work that was given up interests nobody.
+    // The result of cancelled work is ignored.
     done.catch(() => {});
     return await Promise.race([done, givenUp]);
   } finally {

@@ -1,10 +1,10 @@
-/** Something about a model of a repository that its author should know. */
+/** A fact about a model of a repository that its author should know. */
 export interface Finding {
   /** An `error` keeps the model, or a version of it, from being served. */
   readonly severity: "error" | "warning";
-  /** The file or directory that it is about. */
+  /** The file or directory concerned. */
   readonly path: string;
-  /** Where in the file, counted from 1; only for what is wrong with the text itself. */
+  /** Line in the file, from 1; only for faults of the text itself. */
   readonly line?: number;
   readonly column?: number;
   readonly message: string;
@@ -14,7 +14,7 @@ export interface Finding {
 export class Findings {
   readonly all: Finding[] = [];
 
-  /** The same about several files of a model is told of the first. */
+  /** Adds a finding. The same finding about several files of a model is reported for the first file. */
   add(finding: Finding): void {
     const isKnown = this.all.some(({ line, column, message }) => {
       return message === finding.message && line === finding.line && column === finding.column;
@@ -22,7 +22,7 @@ export class Findings {
     if (!isKnown) this.all.push(finding);
   }
 
-  /** A line each of a text that says what is wrong. */
+  /** Adds a finding for each line of a text. */
   addLines(severity: Finding["severity"], path: string, text: string): void {
     for (const message of text.split("\n")) {
       if (message.trim() !== "") this.add({ severity, path, message });

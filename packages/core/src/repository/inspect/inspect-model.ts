@@ -14,14 +14,14 @@ import { readVersionDirectories, versionsToLoad } from "../layout/versions-to-lo
 import { configPathOf, type PolledModel, pollModel } from "../poll-model.js";
 import { type Finding, Findings } from "./finding.js";
 
-/** A model of a repository as it is on disk; nothing of it runs. */
+/** A model of a repository as it is on disk. None of it runs. */
 export interface InspectedModel {
   readonly name: string;
   readonly directory: string;
-  /** Its configuration file, which need not be there. */
+  /** Its configuration file, which may be missing. */
   readonly configPath: string;
   readonly findings: Findings;
-  /** The configuration before the model's file is read; undefined for one that is refused before. */
+  /** The configuration before the model's file is read; undefined if it is rejected before that. */
   readonly polled?: PolledModel;
   /** Versions that would be served. */
   readonly versions?: readonly number[];
@@ -29,12 +29,12 @@ export interface InspectedModel {
   readonly config?: ModelConfig;
 }
 
-/** What looking at a model depends on. */
+/** The context of an inspection. */
 export interface InspectContext extends Omit<PlanContext, "log"> {
   readonly modelConfigName: string | undefined;
 }
 
-/** Looks at all that loading a model would look at, and goes on where loading would give up. */
+/** Makes all checks that loading a model makes, and continues where loading would stop. */
 export async function inspectModel(
   root: string,
   name: string,
@@ -63,7 +63,7 @@ export async function inspectModel(
   }
 }
 
-/** Names in the directory that are nearly, but not, what they should be. */
+/** Reports names in the directory that are nearly right. */
 async function inspectNames(directory: string, configPath: string, findings: Findings): Promise<void> {
   for (const line of readVersionDirectories(await subdirectories(directory)).ignored) {
     findings.add({ severity: "warning", path: directory, message: line });
@@ -76,7 +76,7 @@ async function inspectNames(directory: string, configPath: string, findings: Fin
   }
 }
 
-/** Everything that is wrong with the text; false when there is. */
+/** Reports all faults of the text. Returns false when there are any. */
 async function inspectText(path: string, name: string, findings: Findings): Promise<boolean> {
   if (!(await exists(path))) return true;
   const { config, errors } = parsePrototxt(await readSmallFile(path));
@@ -84,7 +84,7 @@ async function inspectText(path: string, name: string, findings: Findings): Prom
     const message = field === "" ? text : `${text} (field '${field}')`;
     findings.add({ severity: "error", path, line, column, message });
   }
-  // Whatever else is wrong, these fields have to go.
+  // These fields have to be removed in any case.
   if (errors.length === 0) {
     for (const problem of fieldProblems({ ...config, name })) {
       findings.add({ severity: "error", path, message: problem });
@@ -93,7 +93,7 @@ async function inspectText(path: string, name: string, findings: Findings): Prom
   return errors.length === 0;
 }
 
-/** The versions that the policy chooses of those that there are. */
+/** The existing versions that the policy chooses. */
 async function versionsOf(
   { id, directory, config }: PolledModel,
   configPath: string,
@@ -112,7 +112,7 @@ async function versionsOf(
   return versions;
 }
 
-/** Looks at each version that would be served. @returns the configuration of the first that can be */
+/** Inspects each version that would be served. @returns the configuration of the first valid version */
 async function inspectVersions(
   polled: PolledModel,
   versions: readonly number[],
@@ -126,7 +126,7 @@ async function inspectVersions(
     } catch (error) {
       const path = join(polled.directory, String(version));
       findings.addLines("error", path, TritonError.from(error).message);
-      // Of a model whose file cannot be read, what is written can be checked all the same.
+      // The written configuration of a model is checked even if its file cannot be read.
       const { input, output } = polled.config;
       if (input.length === 0 || output.length === 0) continue;
       for (const problem of validateModelIo(polled.config)) findings.addLines("error", path, problem);
@@ -136,8 +136,8 @@ async function inspectVersions(
 }
 
 /**
- * What the version would be served with, by its file. A model that is refused so is opened, as loading would do: what the
- * file declares of outputs may not be what the model makes.
+ * The configuration of the version, completed from its file. If that configuration is rejected, the model is opened, as
+ * loading would do: the outputs declared by the file may differ from those that the model makes.
  */
 async function configOf(polled: PolledModel, version: number, context: PlanContext): Promise<ModelConfig> {
   try {
@@ -145,7 +145,7 @@ async function configOf(polled: PolledModel, version: number, context: PlanConte
   } catch (error) {
     const quiet = new Log({ error() {}, warn() {}, info() {}, debug() {} });
     return await configOfOpenModel(polled, version, { ...context, log: quiet }).catch((whenOpen) => {
-      // Without what runs the model, its file has the last word.
+      // If the model's runtime is not installed, the error from the file is reported.
       throw TritonError.from(whenOpen).code === "UNAVAILABLE" ? error : whenOpen;
     });
   }

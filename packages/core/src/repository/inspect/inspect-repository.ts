@@ -15,7 +15,7 @@ import { type InspectContext, type InspectedModel, inspectModel } from "./inspec
 
 export type { Finding } from "./finding.js";
 
-/** How a server would be started over the repositories; the options have the meaning of those of `new Triton()`. */
+/** The server's options for the repositories, with the same meaning as in `new Triton()`. */
 export interface InspectOptions {
   readonly modelConfigName?: string;
   /** @default false */
@@ -24,7 +24,7 @@ export interface InspectOptions {
   readonly backends?: Readonly<Record<string, BackendFactory>>;
 }
 
-/** What was found in one model. */
+/** The result of inspecting one model. */
 export interface ModelInspection {
   readonly name: string;
   readonly directory: string;
@@ -34,11 +34,11 @@ export interface ModelInspection {
 }
 
 /**
- * Looks at the models of repositories as loading them would, without starting any: configurations, layout, model files as
- * far as they describe themselves, and what ensembles are made of. All that is wrong with a model is told at once.
+ * Inspects the models of repositories without starting them. It checks configurations, layout, dependencies of
+ * ensembles, and the descriptions in model files, as loading would. It reports all faults of a model at once.
  *
- * @param models names of the models to look at, without what ensembles among them are made of; all unless given
- * @throws TritonError INTERNAL for a repository that is not there, INVALID_ARG for one that is no directory.
+ * @param models names of the models to inspect, without the members of ensembles among them; all by default
+ * @throws TritonError INTERNAL for a repository that does not exist, INVALID_ARG for a path that is not a directory.
  *
  * @example
  * ```ts
@@ -98,7 +98,7 @@ async function inspectIn(
   }
 }
 
-/** @param shownPath the model's directory as people know it, which may have been looked at elsewhere */
+/** @param shownPath the model's directory for display; the inspected directory may be a copy */
 function inspectionOf(
   { name, directory, config, findings }: InspectedModel,
   shownPath: string,
@@ -164,7 +164,7 @@ function inspectEnsembles(models: readonly InspectedModel[]): void {
   }
 }
 
-/** Tells the members of an ensemble that have errors of their own. */
+/** Adds a finding for each member of an ensemble that has errors of its own. */
 function brokenMembers(
   dependencies: Dependencies,
   nodes: ReadonlyMap<ModelKey, { readonly config: ModelConfig }>,

@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Names of the directories in a directory, also of those behind symbolic links, sorted. */
+/** Sorted names of the directories in a directory. A symbolic link to a directory counts as one. */
 export async function subdirectories(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true });
   const kept = await Promise.all(
@@ -11,12 +11,12 @@ export async function subdirectories(directory: string): Promise<string[]> {
   return kept.flat().sort();
 }
 
-/** Names of everything in a directory, sorted. */
+/** Sorted names of all entries of a directory. */
 export async function contents(directory: string): Promise<string[]> {
   return (await readdir(directory)).sort();
 }
 
-/** Names of the models in a repository: its directories but for hidden ones. */
+/** Names of the models in a repository: its directories that are not hidden. */
 export async function modelNames(repository: string): Promise<string[]> {
   return (await subdirectories(repository)).filter((name) => !name.startsWith("."));
 }

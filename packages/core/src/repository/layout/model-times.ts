@@ -1,20 +1,20 @@
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 
-/** The state of a model's directory, to tell whether something in it changed. */
+/** The state of a model's directory, to detect changes. */
 export interface ModelTimes {
-  /** Of its versions, by the name of the directory. */
+  /** State of each version, by the name of its directory. */
   readonly versions: ReadonlyMap<string, string>;
-  /** Of its configuration. */
+  /** State of the configuration. */
   readonly config: string;
-  /** Of everything else. */
+  /** State of everything else. */
   readonly others: string;
 }
 
-/** Links are followed at the top of a model's directory alone, and no deeper than this: they may lead in circles. */
+/** Largest depth. Links are followed only at the top of a model's directory, because they may form cycles. */
 const MAX_DEPTH = 32;
 
-/** Looks at a model's directory. Files are told apart by time, size and place, not by what is in them. */
+/** Reads the state of a model's directory. Files are compared by time, size and place, not by contents. */
 export async function readModelTimes(directory: string, configPath: string): Promise<ModelTimes> {
   const versions = new Map<string, string>();
   const others: string[] = [];
@@ -30,7 +30,7 @@ export async function readModelTimes(directory: string, configPath: string): Pro
   return { versions, config, others: others.join("\n") };
 }
 
-/** True when anything differs. */
+/** Whether any part differs. */
 export function isModified(before: ModelTimes, now: ModelTimes): boolean {
   return (
     before.config !== now.config ||
@@ -40,7 +40,9 @@ export function isModified(before: ModelTimes, now: ModelTimes): boolean {
   );
 }
 
-/** True when a loaded version must be made anew: its own directory, or a file that all versions share, changed. */
+/**
+ * Whether a loaded version must be created again because its directory, or a file that all versions share, has changed.
+ */
 export function isVersionModified(
   before: ModelTimes | undefined,
   now: ModelTimes | undefined,
@@ -70,6 +72,6 @@ async function look(path: string, depth: number) {
   const found = await (depth === 0 ? stat(path, options) : lstat(path, options));
   const entry = found.isSymbolicLink() ? await stat(path, options) : found;
   const { mtimeNs, ctimeNs, size, ino } = entry;
-  // A link below the top is a file, whatever it leads to.
+  // A link below the top counts as a file, whatever its target.
   return { mtimeNs, ctimeNs, size, ino, isDirectory: found.isDirectory() };
 }

@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 import { TritonError } from "@tritonjs/protocol";
 import { isInside } from "../../files/path-containment.js";
 
-/** A directory for the files that came with a load request, for as long as a model is made of them. */
+/** A directory for the files of a load request. It exists while a model is made of them. */
 export class OverrideDirectory {
-  /** Whoever made it is the first. */
+  /** The creator is the first user. */
   #users = 1;
 
   private constructor(
@@ -17,9 +17,9 @@ export class OverrideDirectory {
   }
 
   /**
-   * The directory for the files of a load request; undefined when it brings none.
+   * Makes the directory for the files of a load request. Returns undefined when the request has no files.
    *
-   * @param live the directories that there are: this one is among them until it goes
+   * @param live all existing directories, including this one until it is removed
    * @throws TritonError INVALID_ARG for files without a configuration, and as `create`.
    */
   static async forLoad(
@@ -54,18 +54,18 @@ export class OverrideDirectory {
     return directory;
   }
 
-  /** Somebody else needs the files. */
+  /** Adds a user of the files. */
   retain(): void {
     this.#users++;
   }
 
-  /** Somebody needs them no more; with the last, they go. */
+  /** Removes a user of the files. The directory is removed with the last. */
   async release(): Promise<void> {
     this.#users--;
     if (this.#users <= 0) await this.remove();
   }
 
-  /** Removes the directory, whoever needs it. */
+  /** Removes the directory, even if it is in use. */
   async remove(): Promise<void> {
     this.live.delete(this);
     await rm(this.path, { recursive: true, force: true }).catch(() => {});

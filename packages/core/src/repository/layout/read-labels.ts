@@ -5,9 +5,9 @@ import { assertInside, isInside } from "../../files/path-containment.js";
 import { readSmallFile } from "../../files/read-small-file.js";
 
 /**
- * Reads the names of the classes of each output that has a label file: one a line.
+ * Reads the class names of each output that has a label file, one name on each line.
  *
- * @throws TritonError INVALID_ARG for a file outside of the model's directory, INTERNAL for one that cannot be read.
+ * @throws TritonError INVALID_ARG for a file outside the model's directory, INTERNAL for a file that cannot be read.
  */
 export async function readLabels(
   directory: string,

@@ -1,17 +1,17 @@
 import type { ModelVersionPolicy } from "@tritonjs/protocol";
 
-/** What the names of a model's directories say about its versions. */
+/** The versions among the names of a model's directories. */
 export interface VersionDirectories {
   /** Ascending. */
   readonly versions: readonly number[];
-  /** Why directories are no versions, one line each. */
+  /** Why directories are not versions, one line each. */
   readonly ignored: readonly string[];
 }
 
-/** Directories of a model that hold something else than a version. */
+/** Directories of a model that do not hold a version. */
 const OTHER_DIRECTORIES = ["warmup", "initial_state", "configs"];
 
-/** Reads the names of a model's directories. */
+/** Sorts the names of a model's directories into versions and ignored names. */
 export function readVersionDirectories(names: readonly string[]): VersionDirectories {
   const versions: number[] = [];
   const ignored: string[] = [];
@@ -32,15 +32,15 @@ function problemOf(name: string): string | undefined {
   return Number.isSafeInteger(version) ? undefined : "is too large for a version";
 }
 
-/** What a policy makes of the versions that there are. */
+/** The versions that a policy selects. */
 export interface ChosenVersions {
   /** Ascending. */
   readonly versions: readonly number[];
-  /** Versions that the policy names and that are not there. */
+  /** Versions that the policy names and that do not exist. */
   readonly missing: readonly number[];
 }
 
-/** The versions that a policy serves; an empty one serves all of them. */
+/** Selects the versions that a policy serves. An empty policy serves all versions. */
 export function versionsToLoad(
   existing: readonly number[],
   { latest, all, specific }: ModelVersionPolicy,

@@ -1,11 +1,11 @@
 import type { ModelCopy } from "../cloud/model-copy.js";
 import type { RepositorySource } from "./repository-source.js";
 
-/** Removes copies of models that nobody will look at again, while no change is under way that might. */
+/** Removes obsolete copies of models while no change that might use them is in flight. */
 export class CopySweeper {
   #changes = 0;
 
-  /** @param known copies that models were found in the last time */
+  /** @param known copies of models that the last poll found */
   constructor(
     private readonly sources: readonly RepositorySource[],
     private readonly known: () => ReadonlySet<ModelCopy>,

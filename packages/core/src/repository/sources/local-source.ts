@@ -5,7 +5,7 @@ import { exists } from "../../files/read-small-file.js";
 import { modelNames } from "../layout/list-directory.js";
 import type { ModelPlace, RepositorySource } from "./repository-source.js";
 
-/** A directory of models, which are served from where they are. */
+/** A directory of models, which are served in place. */
 export class LocalSource implements RepositorySource {
   readonly isRemote = false;
 

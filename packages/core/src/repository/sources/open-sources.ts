@@ -5,15 +5,15 @@ import { LocalSource } from "./local-source.js";
 import type { RepositorySource } from "./repository-source.js";
 
 /**
- * The repositories at paths, each once, in the order in which they are given.
+ * Opens the repositories at paths, each once, in the given order.
  *
- * @throws TritonError INVALID_ARG for a cloud path that is none
+ * @throws TritonError INVALID_ARG for an invalid cloud path
  */
 export function openSources(paths: readonly string[], context: CloudSourceContext): RepositorySource[] {
   const places = new Map<string, CloudPath | undefined>();
   for (const path of paths) {
     const cloud = isCloudPath(path) ? parseCloudPath(path) : undefined;
-    // An empty path names no directory; resolved, it would be the current one.
+    // An empty path is not a directory; resolved, it would be the current one.
     places.set(cloud?.text ?? (path === "" ? path : resolve(path)), cloud);
   }
   return [...places].map(([path, cloud]) =>

@@ -1,51 +1,54 @@
 import type { TritonError } from "@tritonjs/protocol";
 import type { ModelCopy } from "../cloud/model-copy.js";
 
-/** Where the files of a model are. */
+/** The location of a model's files. */
 export interface ModelPlace {
   /** Directory that links may not lead out of. */
   readonly root: string;
   readonly directory: string;
-  /** Set when the directory is a copy of what is elsewhere. */
+  /** Set when the directory is a copy of a remote model. */
   readonly copy?: ModelCopy | undefined;
 }
 
-/** One model repository: a directory, or something that is copied into directories. */
+/** One model repository: a directory, or a remote store that is copied into directories. */
 export interface RepositorySource {
-  /** The repository as models are told apart by it. */
+  /** The path that identifies the repository. */
   readonly path: string;
-  /** True when its models have to be brought to this machine before they can be looked at. */
+  /** Whether its models have to be copied to this machine before a poll. */
   readonly isRemote: boolean;
 
   /**
-   * Makes sure that the repository is there.
+   * Checks that the repository exists.
    *
-   * @throws TritonError INTERNAL for one that is not there or cannot be reached, INVALID_ARG for one that is no directory
+   * @throws TritonError INTERNAL when it does not exist or cannot be reached, INVALID_ARG when it is not a directory
    */
   check(): Promise<void>;
 
-  /** Brings models to this machine, of all names unless some are given. What fails is told by the methods below. */
+  /** Copies models to this machine: the named ones, or all. The methods below report failures. */
   refresh(names?: readonly string[]): Promise<void>;
 
   /** Names of the models, as of the last refresh. @throws TritonError when they could not be read */
   names(): Promise<readonly string[]>;
 
-  /** True for the name of a model that the repository has, as of the last refresh. */
+  /** Whether the repository has a model of the name, as of the last refresh. */
   has(name: string): Promise<boolean>;
 
-  /** Why nothing is known about a model, for one that may be there or not. */
+  /** Why the state of a model is unknown, including whether it exists. */
   problemOf(name: string): TritonError | undefined;
 
-  /** The files of a model that the repository has, as of the last refresh. @throws TritonError why there are none */
+  /**
+   * The files of a model of the repository, as of the last refresh. @throws TritonError with the reason if there are
+   * none
+   */
   open(name: string): Promise<ModelPlace>;
 
-  /** Names of the models for the index, as they are now if that can be told. */
+  /** Current names of the models for the index, if they can be read. */
   listed(): Promise<readonly string[]>;
 
-  /** Removes copies that no version is made of, that are not of today and not among those given. */
+  /** Removes copies that no version is made of, except the current ones and the given ones. */
   sweep(known: ReadonlySet<ModelCopy>): void;
 
-  /** Gives up what is being brought here, now and later. */
+  /** Cancels copies in flight, and rejects later ones. */
   abort(): void;
 
   /** Removes all copies. */
