@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorReasons } from "../packages/core/dist/index.js";
+import { errorReasons } from "../packages/protocol/dist/index.js";
 import { root } from "./run.mjs";
 
 const httpStatuses = statusesOf("http", /^ {2}([A-Z_]+): (\d+),$/gm);

@@ -1,52 +1,52 @@
 import type { ErrorCode } from "./code.js";
 
-/** What the table says about a reason. */
+/** An entry of the table of reasons. */
 export interface ReasonEntry {
   readonly code: ErrorCode;
   /** What happened, in one sentence. */
   readonly meaning: string;
-  /** An example of the message; `...` stands for what differs. */
+  /** An example of the message; `...` stands for the part that varies. */
   readonly text: string;
-  /** What a caller or an operator can do. */
+  /** The remedy for a caller or an operator. */
   readonly action: string;
 }
 
 /**
- * Every reason of a `TritonError`, by code. The reason that is named like its code is the general one: an error without
- * a reason of its own gets it. `docs/errors.md` is made from this table.
+ * Every reason of a `TritonError`, by code. The reason with the name of its code is the general one, for errors without
+ * a reason of their own. `docs/errors.md` is generated from this table.
  */
 export const errorReasons = {
   UNAVAILABLE: {
     code: "UNAVAILABLE",
-    meaning: "The server or the model cannot take the request now.",
-    text: "whatever the server or a callback says",
+    meaning: "The server or the model cannot accept the request now.",
+    text: "the message of the server or the callback",
     action:
-      "Try again later. A client gives this reason to every answer of a server that has the code UNAVAILABLE.",
+      "Try again later. A client uses this reason for every UNAVAILABLE answer of a server, except a timeout.",
   },
   QUEUE_FULL: {
     code: "UNAVAILABLE",
-    meaning: "The queue of the model holds as many requests as its configuration allows.",
+    meaning: "The queue of the model is full: it has as many requests as its configuration allows.",
     text: "[request id: <id_unknown>] Exceeds maximum queue size",
     action: "Try again after `retryAfterMs`. Raise `maxQueueSize` of the queue policy, or add instances.",
   },
   TIMEOUT: {
     code: "UNAVAILABLE",
-    meaning: "The request reached its time limit, in a queue or while it ran.",
+    meaning: "The request reached its time limit, in a queue or during its execution.",
     text: "Request timeout expired",
-    action: "Send fewer requests at a time, give them more time, or add instances.",
+    action: "Send fewer requests at a time, raise their time limit, or add instances.",
   },
   DEADLINE_TOO_CLOSE: {
     code: "UNAVAILABLE",
     meaning:
-      "Adaptive batching expects the answer after the time limit of the request, so the request is not queued.",
+      "Adaptive batching estimates that the answer would come after the time limit, so it rejects the request.",
     text: "Request for model 'm' was refused: expected an answer within 50 ms, got an estimate of 80 ms",
-    action: "Try again after `retryAfterMs`, or give the request more time.",
+    action: "Try again after `retryAfterMs`, or raise the time limit of the request.",
   },
   SEQUENCE_EXPIRED: {
     code: "UNAVAILABLE",
     meaning: "The sequence of the request was idle for longer than `maxSequenceIdleMicroseconds`.",
     text: "timeout of the corresponding sequence has been expired",
-    action: "Start the sequence again. Send its requests sooner, or raise the limit.",
+    action: "Start the sequence again. Send its requests at shorter intervals, or raise the limit.",
   },
   SEQUENCE_LOST: {
     code: "UNAVAILABLE",
@@ -62,20 +62,20 @@ export const errorReasons = {
   },
   SERVER_STOPPING: {
     code: "UNAVAILABLE",
-    meaning: "The server or the model is stopping and takes no new work.",
+    meaning: "The server or the model is stopping and accepts no new requests.",
     text: "Server is stopping, scheduler for model has stopped accepting new inference requests",
     action: "Send the request to another server, or try again after the restart.",
   },
   MODEL_NOT_READY: {
     code: "UNAVAILABLE",
     meaning:
-      "The version of the model exists and is not ready: it is loading, was unloaded, or says so itself.",
+      "The version of the model exists but is not ready: it is loading, was unloaded, or reports so itself.",
     text: "Request for unknown model: 'm' version 2 is not at ready state",
-    action: "Wait until the model is ready. The repository index gives the state and why.",
+    action: "Wait until the model is ready. The repository index gives its state and the reason.",
   },
   MODEL_STOPPED: {
     code: "UNAVAILABLE",
-    meaning: "The model was unloaded while the request, or a change of the model, was under way.",
+    meaning: "The model was unloaded while the request, or a change of the model, was in progress.",
     text: "model 'm' was stopped before the request finished",
     action: "Send the request again once the model is loaded. Raise the drain time if requests take longer.",
   },
@@ -83,7 +83,7 @@ export const errorReasons = {
     code: "UNAVAILABLE",
     meaning: "At least one model could not be loaded.",
     text: "failed to load model 'm' version 1: ...",
-    action: "Mend what the message says about each model, then load it again.",
+    action: "Fix the fault that the message names for each model, then load the model again.",
   },
   LOAD_TIMEOUT: {
     code: "UNAVAILABLE",
@@ -96,85 +96,84 @@ export const errorReasons = {
     meaning: "No instance of the model could be restarted after a failure.",
     text: "the message of the failure",
     action:
-      "Read the log for the failure of the worker, mend the model, and load it again. Restarts go on meanwhile.",
+      "Find the failure of the worker in the log, fix the model, and load it again. Restarts continue meanwhile.",
   },
   ALL_INSTANCES_PASSIVE: {
     code: "UNAVAILABLE",
-    meaning: "All instances of the model are passive, so none takes requests.",
+    meaning: "All instances of the model are passive, so the model cannot take requests.",
     text: "all instances are passive, so the model cannot take requests: set passive: false on one",
     action: "Set `passive: false` for at least one instance group.",
   },
   TIME_LIMIT_EXCEEDED: {
     code: "UNAVAILABLE",
-    meaning: "A worker was ended because a batch ran for longer than its limit.",
+    meaning: "A worker was ended because a batch exceeded its execution time limit.",
     text: "instance 'm_0' of model 'm' was ended: ...",
-    action: "Raise the execution time limit, or send less work in a request.",
+    action: "Raise the execution time limit, or send smaller requests.",
   },
   MODEL_BUSY: {
     code: "UNAVAILABLE",
-    meaning: "Models call each other and no instance is free: waiting would never end.",
+    meaning: "Models call each other and no instance is idle: waiting would be a deadlock.",
     text: "model 'a' cannot call model 'b', which is busy and waits for 'a': try again, or add instances",
     action: "Try again. Give the called model more instances.",
   },
   ENSEMBLE_MEMBER_NOT_READY: {
     code: "UNAVAILABLE",
-    meaning: "A member of the ensemble is missing, or is not ready.",
+    meaning: "A member of the ensemble is missing or not ready.",
     text: "ensemble 'e' depends on 'm' which has no loaded version",
-    action: "Load the member. The ensemble becomes ready by itself.",
+    action: "Load the member. The ensemble then becomes ready by itself.",
   },
   REQUEST_MEMORY_EXHAUSTED: {
     code: "UNAVAILABLE",
-    meaning: "Requests that are being received and answered hold all the memory they may.",
+    meaning: "The requests in flight use up the memory budget.",
     text: "request refused: ...",
     action: "Try again after `retryAfterMs`. Raise `requestMemory.byteSize` (`--request-memory-byte-size`).",
   },
   DECOMPRESSION_QUEUE_FULL: {
     code: "UNAVAILABLE",
-    meaning: "As many compressed requests as allowed wait to be decompressed.",
+    meaning: "The queue of compressed requests that wait for decompression is full.",
     text: "request refused: ...",
     action:
-      "Try again after `retryAfterMs`, or send uncompressed. Raise `requestMemory.maxWaitingDecompressions`.",
+      "Try again after `retryAfterMs`, or do not compress requests. Raise `requestMemory.maxWaitingDecompressions`.",
   },
   PACKAGE_NOT_INSTALLED: {
     code: "UNAVAILABLE",
-    meaning: "An optional package is not installed, or does not load on this machine.",
+    meaning: "An optional package is not installed, or cannot be loaded on this machine.",
     text: "cannot load onnxruntime-node (...): install it next to @tritonjs/core",
-    action: "Install the package that the message names next to `@tritonjs/core`.",
+    action: "Install the package in the message next to `@tritonjs/core`.",
   },
   MODEL_FILE_MISSING: {
     code: "UNAVAILABLE",
-    meaning: "The directory of the model's version lacks the file that its backend loads.",
+    meaning: "The model file is missing in the directory of the model's version.",
     text: "unable to find '/models/m/1/model.onnx' for model instance 'm'",
     action: "Add the file, or set `default_model_filename`.",
   },
   MODEL_CONTROL_DISABLED: {
     code: "UNAVAILABLE",
-    meaning: "Models cannot be loaded or unloaded by request while the repository is polled.",
+    meaning: "Requests cannot load or unload models while the repository is polled.",
     text: "explicit model load / unload is not allowed if polling is enabled",
-    action: "Use the model control mode `explicit`, or change the files of the repository.",
+    action: "Use the model control mode `explicit`, or change the files in the repository.",
   },
   NO_SERVER: {
     code: "UNAVAILABLE",
-    meaning: "A model that was opened alone asked for something that only a server can do.",
+    meaning: "A model that runs without a server used a function that requires one.",
     text: "model 'm' runs without a server, so it cannot ask one",
     action: "Call other models and the repository only from a model that a server runs.",
   },
   FEATURE_DISABLED: {
     code: "UNAVAILABLE",
-    meaning: "This server runs without the feature that the request asks about.",
+    meaning: "The request needs a feature that is disabled on this server.",
     text: "the server does not support tracing",
-    action: "Start the server with the feature.",
+    action: "Enable the feature when the server starts.",
   },
   ACCESS_RESTRICTED: {
     code: "UNAVAILABLE",
-    meaning: "The protocol is restricted, and the call lacks the header that opens it.",
+    meaning: "The protocol is restricted, and the call lacks the required header.",
     text: "This protocol is restricted, expecting header 'triton-grpc-protocol-key'",
     action: "Send the header with its secret value.",
   },
   INVALID_LOG_FORMAT: {
     code: "UNAVAILABLE",
-    meaning:
-      "A request to change the log settings names an unknown format. Triton uses this code for it over HTTP.",
+    meaning: "A request to change the log settings has an unknown format. Over HTTP, Triton uses this code.",
     text: "invalid argument for --log_format, got: xml",
     action: "Use `default` or `ISO8601`.",
   },
@@ -182,25 +181,25 @@ export const errorReasons = {
     code: "UNAVAILABLE",
     meaning: "A frontend cannot listen on its address and port.",
     text: "port 8000 is already in use: ...",
-    action: "Choose another port or address, or end the program that uses it.",
+    action: "Choose another port or address, or stop the program that uses it.",
   },
   STORAGE_TIMEOUT: {
     code: "UNAVAILABLE",
     meaning: "The cloud storage of a model repository stopped answering.",
     text: "no answer for 60 seconds",
-    action: "Check the network and the storage; the next poll or load tries again.",
+    action: "Check the network and the storage. The next poll or load tries again.",
   },
   REGION_LIMIT_REACHED: {
     code: "UNAVAILABLE",
-    meaning: "As many shared memory regions as allowed are registered.",
+    meaning: "The number of registered shared memory regions has reached its limit.",
     text: "cannot register shared memory region 'r': ...",
-    action: "Unregister regions that are not used any more.",
+    action: "Unregister regions that are no longer used.",
   },
   REGION_DESTROYED: {
     code: "UNAVAILABLE",
     meaning: "The program used a shared memory region after it destroyed the region.",
     text: "cannot use the shared memory region '/r': it has been destroyed",
-    action: "Create the region again, or keep it until all its users are done.",
+    action: "Create the region again, or destroy it only after its last use.",
   },
   CONNECTION_FAILED: {
     code: "UNAVAILABLE",
@@ -210,13 +209,13 @@ export const errorReasons = {
   },
   CLIENT_TIMEOUT: {
     code: "UNAVAILABLE",
-    meaning: "The client stopped waiting: the time limit of the call is over.",
+    meaning: "The call reached its time limit before the server answered.",
     text: "the server did not answer within 1000 ms",
-    action: "Give the call more time, or find out why the server is slow.",
+    action: "Raise the time limit of the call, or find out why the server is slow.",
   },
   CLIENT_BUSY: {
     code: "UNAVAILABLE",
-    meaning: "The client has as many requests in flight and waiting as its options allow.",
+    meaning: "The client's queue is full: its limits on requests in flight and waiting are reached.",
     text: "too many requests of this client (...): send fewer at a time, or raise its limits",
     action: "Send fewer requests at a time, or raise the limits of the client.",
   },
@@ -224,64 +223,65 @@ export const errorReasons = {
     code: "UNAVAILABLE",
     meaning: "The client was closed before the call.",
     text: "the client is closed",
-    action: "Make a new client.",
+    action: "Create a new client.",
   },
 
   INTERNAL: {
     code: "INTERNAL",
     meaning: "The model's code failed, or the server has a fault.",
-    text: "the message of whatever was thrown",
-    action: "Read the server's log. The request itself is probably fine.",
+    text: "the message of the thrown error",
+    action: "Read the server's log. The request itself is probably valid.",
   },
   WORKER_CRASHED: {
     code: "INTERNAL",
-    meaning: "The worker of an instance ended while it had the request.",
+    meaning: "The worker of an instance died while it ran the request.",
     text: "instance 'm_0' of model 'm' crashed: ...",
-    action: "The worker restarts by itself. Send the request again unless it may be what ends the worker.",
+    action:
+      "The worker restarts by itself. Send the request again, unless the request itself may crash the worker.",
   },
   INVALID_OUTPUT: {
     code: "INTERNAL",
-    meaning: "What the model returned does not match its configuration or the request.",
+    meaning: "The outputs of the model do not match its configuration or the request.",
     text: "model 'm' returned ...",
-    action: "Mend the model: names, data types, shapes and the number of rows of its outputs.",
+    action: "Fix the model: names, data types, shapes and the number of rows of its outputs.",
   },
   FILE_NOT_READABLE: {
     code: "INTERNAL",
-    meaning: "A file or directory of a model repository could not be read, or a copy of it not written.",
+    meaning: "A file or directory of a model repository could not be read, or its copy could not be written.",
     text: "failed to stat file /models",
-    action: "Check that the path exists, and its permissions.",
+    action: "Check the path and its permissions.",
   },
   STARTUP_FAILED: {
     code: "INTERNAL",
-    meaning: "The server was told to exit when a model fails to load, and one did.",
+    meaning: "A model failed to load, and the server is configured to exit then.",
     text: "failed to load all models",
-    action: "Mend the models that the message lists, or start with `exitOnError: false`.",
+    action: "Fix the models in the message, or start with `exitOnError: false`.",
   },
   MALFORMED_JSON: {
     code: "INTERNAL",
     meaning:
-      "The JSON of an HTTP request cannot be parsed, or a member has another type. Triton uses this code for it.",
+      "The JSON of an HTTP request cannot be parsed, or a member has the wrong type. Triton uses this code.",
     text: "failed to parse the request JSON buffer: Invalid value. at 12",
-    action: "Mend the request: the message gives the position or the member.",
+    action: "Fix the request: the message gives the position or the member.",
   },
   CIRCULAR_CALL: {
     code: "INTERNAL",
-    meaning: "Models call each other in a circle, which could wait forever.",
+    meaning: "Models call each other in a circle, which could deadlock.",
     text: "circular call of models, ...",
     action: "Break the circle, or give the models more instances.",
   },
   INVALID_ANSWER: {
     code: "INTERNAL",
     meaning:
-      "The client received an answer that is not of the v2 protocol, or not of the model that it knows.",
+      "The answer to the client does not follow the v2 protocol, or does not match the model's configuration.",
     text: "cannot read the server's answer: ...",
-    action: "Check that the address is that of a v2 server, and that no proxy changes its answers.",
+    action: "Check that the address belongs to a v2 server, and that no proxy changes its answers.",
   },
 
   NOT_FOUND: {
     code: "NOT_FOUND",
-    meaning: "Something that the request names does not exist.",
-    text: "whatever the server or a callback says",
+    meaning: "The request names an object that does not exist.",
+    text: "the message of the server or the callback",
     action: "Check the name.",
   },
   UNKNOWN_MODEL: {
@@ -298,13 +298,13 @@ export const errorReasons = {
   },
   MISSING_CONFIG: {
     code: "NOT_FOUND",
-    meaning: "The model has no configuration, and none can be completed for it.",
+    meaning: "The model has no configuration, and its files are not enough to derive one.",
     text: "model configuration is not provided for model 'm'",
     action: "Add a `config.pbtxt`.",
   },
   MISSING_CREDENTIALS: {
     code: "NOT_FOUND",
-    meaning: "The file of cloud credentials has none for the path of the repository.",
+    meaning: "The file of cloud credentials has no entry for the path of the repository.",
     text: "Cannot match credential for path s3://bucket/models",
     action: "Add an entry for the path, or its prefix, to the file.",
   },
@@ -312,14 +312,14 @@ export const errorReasons = {
     code: "NOT_FOUND",
     meaning: "No shared memory region of that kind is registered with that name.",
     text: "Unable to find shared memory region: 'r'",
-    action: "Register the region before requests that use it.",
+    action: "Register the region before requests use it.",
   },
 
   INVALID_ARG: {
     code: "INVALID_ARG",
     meaning: "The request, or an argument of a function, is not valid.",
-    text: "whatever the server or a callback says",
-    action: "Mend what the message says; trying again does not help.",
+    text: "the message of the server or the callback",
+    action: "Fix the fault in the message. A retry does not help.",
   },
   INVALID_INPUT: {
     code: "INVALID_ARG",
@@ -329,27 +329,26 @@ export const errorReasons = {
   },
   BATCH_TOO_LARGE: {
     code: "INVALID_ARG",
-    meaning: "The request has more rows than the model takes at a time.",
+    meaning: "The request has more rows than the largest batch of the model.",
     text: "inference request batch-size must be <= 8 for 'm'",
     action: "Split the request, or raise `maxBatchSize` of the model.",
   },
   INVALID_REQUESTED_OUTPUT: {
     code: "INVALID_ARG",
-    meaning: "The request asks for an output that the model lacks, or for it in a way that does not work.",
+    meaning:
+      "The request names an output that the model does not have, or a form that the output cannot take.",
     text: "unexpected inference output 'y' for model 'm'",
-    action:
-      "Compare the names of outputs with the model's metadata, and look at the parameters of the output.",
+    action: "Compare the names of outputs with the model's metadata, and check the parameters of the output.",
   },
   INVALID_PARAMETER: {
     code: "INVALID_ARG",
-    meaning: "A parameter of the request has a reserved name, or a value of another type or range.",
+    meaning: "A parameter of the request has a reserved name, or a value of the wrong type or range.",
     text: "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
-    action: "Rename the parameter or mend its value.",
+    action: "Rename the parameter or correct its value.",
   },
   INVALID_BODY: {
     code: "INVALID_ARG",
-    meaning:
-      "The body of the request cannot be taken apart: its encoding, header length or structure is wrong.",
+    meaning: "The body of the request cannot be decoded: its encoding, header length or structure is wrong.",
     text: "request body is not valid gzip data",
     action: "Check the headers `Content-Encoding`, `Content-Length` and `Inference-Header-Content-Length`.",
   },
@@ -361,7 +360,7 @@ export const errorReasons = {
   },
   RESPONSE_TOO_LARGE: {
     code: "INVALID_ARG",
-    meaning: "The response is larger than a gRPC message can be.",
+    meaning: "The response exceeds the largest size of a gRPC message.",
     text: "Response has byte size 3000000000 which exceeds gRPC's byte size limit 2147483647.",
     action: "Ask for fewer outputs or smaller batches, or use HTTP or shared memory.",
   },
@@ -376,7 +375,7 @@ export const errorReasons = {
     code: "INVALID_ARG",
     meaning: "The version of a model is not a positive integer.",
     text: "invalid model version specified '0' , version should be an integral value > 0",
-    action: "Give a version of at least 1, or none for the highest one that is ready.",
+    action: "Give a version of at least 1, or none for the highest ready version.",
   },
   MODEL_NOT_AVAILABLE: {
     code: "INVALID_ARG",
@@ -395,63 +394,62 @@ export const errorReasons = {
     code: "INVALID_ARG",
     meaning: "The configuration of a model is not valid, or does not match the model's file.",
     text: "cannot bind model 'm': ...",
-    action:
-      "Mend the fields that the message names. `tritonjs config check` finds such faults without a server.",
+    action: "Correct the fields in the message. `tritonjs config check` finds such faults without a server.",
   },
   INVALID_MODEL: {
     code: "INVALID_ARG",
     meaning:
-      "A file of the model cannot be read or run: it is damaged, of another format, or its code lacks something.",
+      "A file of the model cannot be loaded: it is damaged, has the wrong format, or its code is incomplete.",
     text: "cannot load the ONNX model '/models/m/1/model.onnx': ...",
-    action: "Mend or export the file again.",
+    action: "Fix the file or export it again.",
   },
   INVALID_REPOSITORY: {
     code: "INVALID_ARG",
     meaning: "A model repository, its address, or its credentials are not valid.",
     text: "repository path /models is not a valid directory",
-    action: "Mend the path or the credentials.",
+    action: "Correct the path or the credentials.",
   },
   LOAD_REQUEST_FAILED: {
     code: "INVALID_ARG",
-    meaning: "A model that a request, or the start of the server, asked for could not be loaded.",
+    meaning: "A model could not be loaded at the start of the server or on request.",
     text: "load failed for model 'm': version 1 is at UNAVAILABLE state: ...",
-    action: "Mend what the message says, then load the model again.",
+    action: "Fix the fault in the message, then load the model again.",
   },
   INVALID_LOAD_REQUEST: {
     code: "INVALID_ARG",
-    meaning: "A request to load or unload a model has a name, a configuration or files that are not valid.",
+    meaning: "A request to load or unload a model has an invalid name, configuration or file.",
     text: "invalid model name '../m', model name must not contain path traversal characters",
-    action: "Mend the request.",
+    action: "Correct the request.",
   },
   PATH_NOT_ALLOWED: {
     code: "INVALID_ARG",
     meaning: "A model names a file outside of its directory.",
     text: "data file: expected a path inside the model's directory /models/m, got '../x'",
-    action: "Move the file into the directory of the model, and give its path from there.",
+    action: "Move the file into the directory of the model, and give its path relative to the directory.",
   },
   WARMUP_FAILED: {
     code: "INVALID_ARG",
     meaning: "A warm-up sample is not valid, or the model failed when it ran the sample.",
     text: "failed to run warmup sample 'w': ...",
-    action: "Mend the sample in `model_warmup`, or the model.",
+    action: "Fix the sample in `model_warmup`, or the model.",
   },
   INVALID_OPTION: {
     code: "INVALID_ARG",
     meaning: "An option of the library, a frontend or a client is not valid.",
     text: "requestMemory.byteSize: expected an integer of at least 1, got 0",
-    action: "Mend the option.",
+    action: "Correct the option.",
   },
   INVALID_SETTING: {
     code: "INVALID_ARG",
-    meaning: "A request to change trace or log settings has a value that is not valid.",
+    meaning: "A request to change trace or log settings has an invalid value.",
     text: "Unable to parse 'trace_rate', got: x",
-    action: "Mend the value.",
+    action: "Correct the value.",
   },
   INVALID_METRIC: {
     code: "INVALID_ARG",
-    meaning: "A model made or changed a metric of its own in a way that is not valid.",
+    meaning: "The name, kind, labels, buckets or value of a model's custom metric is invalid.",
     text: "invalid name of a metric '1x': ...",
-    action: "Mend the name, labels, buckets or value in the model's code.",
+    action: "Correct the metric in the model's code.",
   },
   INVALID_REGION: {
     code: "INVALID_ARG",
@@ -462,32 +460,32 @@ export const errorReasons = {
 
   UNSUPPORTED: {
     code: "UNSUPPORTED",
-    meaning: "The server, the client or the platform does not do this.",
+    meaning: "The server, the client or the platform does not support the operation.",
     text: "'repository_name' specification is not supported",
-    action: "Do without it.",
+    action: "Do not use the operation.",
   },
   DECOUPLED_MODEL: {
     code: "UNSUPPORTED",
     meaning:
-      "The model answers with any number of responses, and the call takes exactly one, or the other way round.",
+      "The call takes exactly one response and the model is decoupled, or the call needs a decoupled model.",
     text: "HTTP end point doesn't support models with decoupled transaction policy",
     action: "Use a streaming call: `stream()`, gRPC `ModelStreamInfer`, or HTTP `generate_stream`.",
   },
   MODEL_NOT_SUPPORTED: {
     code: "UNSUPPORTED",
-    meaning: "The model uses an operation, a data type or a file format that its runtime does not have.",
+    meaning: "The model uses an operation, a data type or a file format that its runtime does not support.",
     text: "cannot serve the TensorFlow.js model '/models/m/1/model.json': ...",
     action: "Convert the model, or use another backend.",
   },
   PLATFORM_NOT_SUPPORTED: {
     code: "UNSUPPORTED",
-    meaning: "This operating system lacks what the feature needs.",
+    meaning: "The operating system does not support the feature.",
     text: "Shared memory feature is currently not supported on Windows",
     action: "Run the server on Linux or macOS.",
   },
   SHARED_MEMORY_DISABLED: {
     code: "UNSUPPORTED",
-    meaning: "The server does not let clients register shared memory.",
+    meaning: "The server does not allow clients to register shared memory.",
     text: "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
     action:
       "Set `allowClientSharedMemory: true` (`--allow-client-shm=true`), or send tensors in the request.",
@@ -507,7 +505,7 @@ export const errorReasons = {
 
   ALREADY_EXISTS: {
     code: "ALREADY_EXISTS",
-    meaning: "Something with that name exists already, or a function that runs once was called again.",
+    meaning: "The name is already in use, or a function that may run only once was called again.",
     text: "model 'm' is already bound by the program: rename one of them",
     action: "Choose another name, or remove the first one.",
   },
@@ -522,7 +520,7 @@ export const errorReasons = {
     code: "CANCELLED",
     meaning: "The caller cancelled the request, or its connection ended.",
     text: "the request was cancelled",
-    action: "Nothing: nobody waits for the answer any more.",
+    action: "Nothing: the caller no longer waits for the answer.",
   },
   SEQUENCE_CANCELLED: {
     code: "CANCELLED",
@@ -532,28 +530,28 @@ export const errorReasons = {
   },
   CALLER_ENDED: {
     code: "CANCELLED",
-    meaning: "A model called another one, and the work that the call belonged to ended first.",
+    meaning: "A model called another model, and the request that made the call ended first.",
     text: "the call of model 'm' was cancelled: ...",
     action: "Await all calls of other models before the callback returns.",
   },
   CLIENT_CLOSED_MEANWHILE: {
     code: "CANCELLED",
-    meaning: "The client was closed while the call was under way.",
+    meaning: "The client was closed while the call was in flight.",
     text: "the client was closed",
-    action: "Close the client after its last call.",
+    action: "Close the client after its last call has ended.",
   },
 
   UNKNOWN: {
     code: "UNKNOWN",
     meaning: "The failure has no other code.",
-    text: "the message of whatever was thrown",
+    text: "the message of the thrown error",
     action: "Read the message and the server's log.",
   },
 } as const satisfies Readonly<Record<string, ReasonEntry>>;
 
 type ReasonTable = typeof errorReasons;
 
-/** Why an operation failed, in a closed set of words that is finer than the codes. */
+/** Why an operation failed: one of a closed set of words, more specific than the codes. */
 export type ErrorReason = keyof ReasonTable;
 
 type ReasonsByCode = {
