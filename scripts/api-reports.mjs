@@ -1,7 +1,7 @@
 /*
- * `npm run api-reports [-- package ...]`: writes `api-report.md` of each package, the list of all that it exports with their types. The reports are
- * checked in, so that a review shows each change of the public face. With `--check` it writes nothing and fails when a report
- * is out of date. The declarations in `dist` have to be built.
+ * `npm run api-reports [-- package ...]`: writes `api-report.md` of each package, the list of all its exports with
+ * their types. The reports are in the repository, so that a review shows each change of the public API. With `--check`,
+ * the script writes nothing and fails when a report is out of date. The declarations in `dist` must be built first.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,12 +40,12 @@ function configOf(folder, declarations, scratch) {
   });
 }
 
-/** What one entry point exports, as TypeScript. */
+/** Reports the exports of one entry point as TypeScript. */
 function reportEntry(config, compilerState, scratch) {
   Extractor.invoke(config, {
     localBuild: true,
     compilerState,
-    // The reports show what is exported. TypeScript and biome judge how it is written.
+    // The reports only show the exports. TypeScript and biome check how they are written.
     messageCallback: (message) => {
       message.handled = true;
     },

@@ -1,4 +1,4 @@
-/* `npm run build`: compiles everything, or a project and what it refers to: `npm run build -- packages/http`. */
+/* `npm run build`: compiles everything, or a project and its references: `npm run build -- packages/http`. */
 import { build } from "./run.mjs";
 
 build(process.argv[2]);

@@ -1,8 +1,8 @@
 /*
- * `node scripts/bundle.mjs [package ...]`: joins the modules of each package, several hundred sources, to a few JavaScript
- * files in its folder `dist`, beside the declarations that the compiler writes there. Node looks up, reads and compiles
- * each file for itself, so a few files are imported in half the time. A package that is up to date is left alone: tests may
- * pack a package while others import it.
+ * `node scripts/bundle.mjs [package ...]`: joins the modules of each package, several hundred sources, to a few
+ * JavaScript files in `dist`, beside the compiler's declarations. Node resolves, reads and compiles each file
+ * separately, so importing a few files takes half the time. A package that is up to date is skipped: tests may pack a
+ * package while others import it.
  */
 import {
   existsSync,
@@ -18,13 +18,13 @@ import { dirname, join, posix, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { root } from "./run.mjs";
 
-/** Where a module names the program of a thread or a process. */
+/** Matches the URL of a thread's or process's program in a module. */
 const PROGRAM = /new URL\(\s*"(\.[^"]+\.js)",\s*import\.meta\.url/g;
 
-/** Stands for the URL of a module until it is known which file its code has gone to. */
+/** Placeholder for the URL of a module, until the output file of its code is known. */
 const PLACE = /__PLACE_OF__\("([^"]+)"\)/g;
 
-/** Its time is the time of the last bundling. */
+/** Its modification time is the time of the last bundling. */
 const STAMP = ".bundled";
 
 const slashed = (path) => path.split(sep).join("/");
@@ -34,7 +34,10 @@ const filesIn = (folder) =>
     .map((entry) => join(entry.parentPath, entry.name));
 const isSource = (file) => file.endsWith(".ts") && !file.endsWith(".d.ts");
 
-/** Paths in `dist`, without their ending, of the files that users import, of commands, and of programs of threads and processes. */
+/**
+ * Entry points: paths in `dist`, without extension, of files that users import, commands, and programs of threads and
+ * processes.
+ */
 function entryNames({ folder, source }) {
   const { exports, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const named = [...Object.values(exports).map((target) => target.default), ...Object.values(bin)]
@@ -51,7 +54,10 @@ function entryNames({ folder, source }) {
   return [...new Set([...named, ...programs])].map((file) => file.replace(/\.js$/, ""));
 }
 
-/** Wherever the code of a module goes, `import.meta.url` stays its place in the tree, from which it finds other files. */
+/**
+ * Keeps `import.meta.url` at the module's place in the tree, wherever its code goes. Modules use it to find other
+ * files.
+ */
 const keepPlaces = (source) => ({
   name: "keep-places",
   transform(code, id) {
@@ -72,7 +78,7 @@ function isUpToDate({ folder, source, target }) {
   return made.every((file) => statSync(file).mtimeMs < stamp.mtimeMs);
 }
 
-/** Removes what no source stands behind any more, so that it is not published. */
+/** Removes files without a source, so that they are not published. */
 function removeOthers({ source, target }, written) {
   for (const file of filesIn(target)) {
     const name = slashed(relative(target, file));
@@ -97,20 +103,21 @@ async function bundle(place) {
     tsconfig: join(folder, "tsconfig.json"),
     transform: { target: "es2022" },
     resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
-    // Other packages, and `#names` of the package itself; what the language of the sources needs is part of the bundle.
+    // Other packages, and `#names` of the package itself, are external. Helpers for the syntax of the sources are part
+    // of the bundle.
     external: (id) => !/^([./\0]|[A-Za-z]:|@oxc-project\/)/.test(id),
     plugins: [keepPlaces(source)],
   });
   const { output } = await build.generate({
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name].js",
-    // The declarations have them.
+    // The declarations have the doc comments.
     comments: { jsdoc: false },
   });
   await build.close();
   for (const { fileName, code } of output) writeChanged(join(target, fileName), code);
   removeOthers(place, new Set(output.map(({ fileName }) => fileName)));
-  // The stamp is older than a source that was saved meanwhile.
+  // The stamp is older than a source that was saved during the bundling.
   writeFileSync(join(target, STAMP), "");
   utimesSync(join(target, STAMP), started, started);
 }

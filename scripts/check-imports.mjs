@@ -1,16 +1,16 @@
 /*
- * The import rule. In each package, a folder may import only what stands above it in ORDER; files at the top that ORDER
- * does not name assemble the parts. Files do not import each other in a cycle, type imports included. Packages import each
- * other through their public names only, and only as PACKAGES says.
+ * The import rule. In each package, a folder may import only folders that come before it in ORDER. Files at the top
+ * that ORDER does not name assemble the parts. Files must not import each other in a cycle, type imports included.
+ * Packages import each other only through their public names, and only as PACKAGES permits.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { root as repository } from "./run.mjs";
 
-/** What is checked: this repository, or the one at the path that is given. */
+/** Root of the checked repository: this one, or the path in the first argument. */
 const root = process.argv[2] ?? repository;
 
-/** Folders of each package, and files at its top that folders may import. */
+/** Folders of each package in their order, and the top-level files that folders may import. */
 const ORDER = {
   protocol: ["errors", "async", "tensor", "model"],
   core: [
@@ -66,7 +66,7 @@ const ORDER = {
   ],
 };
 
-/** What each package may import from outside. */
+/** Imports from outside that each package may have. */
 const PACKAGES = {
   protocol: ["ndarray"],
   core: [
@@ -110,10 +110,10 @@ function importsOf(path) {
   return [...found].map((match) => match[1] ?? match[2]);
 }
 
-/** A path as messages show it. */
+/** Path as shown in messages. */
 const shown = (path) => relative(root, path).split(sep).join("/");
 
-/** The file that a relative import names: TypeScript imports `x.ts` as `x.js`. */
+/** Resolves a relative import to a file: TypeScript imports `x.ts` as `x.js`. */
 function fileOf(path, specifier) {
   const target = join(dirname(path), specifier);
   return target.endsWith(".js") && !existsSync(target) ? target.replace(/\.js$/, ".ts") : target;
@@ -141,7 +141,7 @@ function checkImport(path, specifier, name, source) {
       faults.push(`${shown(path)}: ${specifier} leaves the package`);
     } else checkOrder(path, specifier, name, source);
   } else if (specifier.startsWith("#")) {
-    // A name that the package gives to a part of itself.
+    // A name by which the package imports a part of itself.
   } else if (specifier.startsWith("node:")) {
     if (name === "core" && NOT_IN_CORE.includes(specifier)) {
       faults.push(`${shown(path)}: core opens no sockets, but imports ${specifier}`);
@@ -153,7 +153,7 @@ function checkImport(path, specifier, name, source) {
   }
 }
 
-/** Reports each import that leads back to a file from which its own file was reached: one for each cycle. */
+/** Reports one import for each cycle: the import that leads back to a file from which its own file was reached. */
 function checkCycles(graph) {
   const done = new Set();
   const way = [];

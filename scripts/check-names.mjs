@@ -1,21 +1,21 @@
 /*
- * No exported name has two meanings: each is declared in one source file. TWINS lists the exception. A name that several modules
- * must export, because the same code loads them, is in CONTRACTS.
+ * Checks that no exported name has two meanings: each name is declared in one source file. TWINS lists the exceptions.
+ * CONTRACTS lists names that several modules must export, because the same code loads these modules.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { root as repository } from "./run.mjs";
 
-/** What is checked: this repository, or the one at the path that is given. */
+/** Root of the checked repository: this one, or the path in the first argument. */
 const root = process.argv[2] ?? repository;
 
-/** Name to the interface that asks for it. */
+/** Names, each with the interface that requires it. */
 const CONTRACTS = {
   defaultFrontends: "a package of frontends (core/src/server/default-frontends.ts)",
   load: "a program of a worker (core/src/instance/worker)",
 };
 
-/** Places that offer the same over HTTP and gRPC. A name in files of the same name there has one meaning. */
+/** Folders that offer the same over HTTP and gRPC. A name in files of the same name there has one meaning. */
 const TWINS = [
   ["packages/client/src/http/", "packages/client/src/grpc/"],
   ["packages/http/src/", "packages/grpc/src/"],

@@ -3,10 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root, run } from "./run.mjs";
 
-/** The package manager of the workspace; npm brings it, so that a machine needs only Node and npm. */
+/** The workspace's package manager. npm brings it, so a machine needs only Node and npm. */
 export const PNPM = "pnpm@12.21.0";
 
-/** Installs what the lockfile lists, unless that has been done already. */
+/** Installs the packages in the lockfile, unless they are installed already. */
 export function install() {
   const lock = readFileSync(join(root, "pnpm-lock.yaml"));
   const stamp = join(root, "node_modules", ".installed");

@@ -1,13 +1,13 @@
 /*
- * `npm run release:version`: turns the changesets into a version of all packages and their changelogs, and writes that version
- * wherever else it stands. Needs Node 22 or newer, as changesets does.
+ * `npm run release:version`: turns the changesets into a version of all packages and their changelogs, and writes the
+ * version to the other files that contain it. It needs Node 22 or newer, as changesets does.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { install, PNPM } from "./install.mjs";
 import { root, run, runNode, tool } from "./run.mjs";
 
-/** Other files with the version: it is what the expression finds behind its first group. */
+/** Other files with the version. Each expression matches it after its first group. */
 const PLACES = {
   "package.json": /^( {2}"version": ")[^"]+/m,
   "packages/core/src/server/version.ts": /^(export const VERSION = ")[^"]+/m,

@@ -5,24 +5,24 @@ import { fileURLToPath } from "node:url";
 /** Root of the repository. */
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
-/** Runs a program in the repository and ends this one with its exit code when it fails. */
+/** Runs a program in the repository. If it fails, exits with its exit code. */
 export function run(command, args, options = {}) {
   const { status, signal, error } = spawnSync(command, args, { cwd: root, stdio: "inherit", ...options });
   if (error !== undefined) throw error;
   if (status !== 0) process.exit(status ?? (signal === "SIGINT" ? 130 : 1));
 }
 
-/** Runs a JavaScript program with this Node, or with another. */
+/** Runs a JavaScript program with this Node, or with the given one. */
 export function runNode(script, args = [], { node = process.execPath, ...options } = {}) {
   run(node, [script, ...args], options);
 }
 
-/** Path of a program that a development dependency brings. */
+/** Path of a program of a development dependency. */
 export function tool(name, path) {
   return join(root, "node_modules", name, path);
 }
 
-/** Compiles a project and what it refers to: everything, tests included, unless told otherwise. Then bundles the packages. */
+/** Compiles a project and its references; by default everything, tests included. Then bundles the packages. */
 export function build(project = ".") {
   runNode(tool("typescript", "bin/tsc"), ["-b", project]);
   runNode(join(root, "scripts", "bundle.mjs"));

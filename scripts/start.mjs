@@ -9,7 +9,7 @@ build("examples/quickstart");
 
 const program = join(root, "examples", "quickstart", "dist", "main.js");
 const child = spawn(process.execPath, [program, ...process.argv.slice(2)], { cwd: root, stdio: "inherit" });
-// Ctrl-C reaches the child by itself: it drains, and its exit code becomes ours.
+// Ctrl-C also reaches the child directly. The child drains, and this program exits with its exit code.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => child.kill("SIGTERM"));
 child.on("exit", (code, signal) => process.exit(code ?? (signal === null ? 0 : 1)));

@@ -1,6 +1,6 @@
 /*
- * `npm test`: installs, builds, lints, type-checks and tests all behaviours. `npm run test:all` runs the long layer after
- * that. Arguments go to vitest, which then looks in both: `npm test -- test/golden`.
+ * `npm test`: installs, builds, lints, type-checks and tests all behaviours. `npm run test:all` then runs the long
+ * tests. Arguments go to vitest, which then looks in both: `npm test -- test/golden`.
  */
 import { install } from "./install.mjs";
 import { build, runNode, tool } from "./run.mjs";

@@ -1,6 +1,7 @@
 /*
- * `node scripts/write-errors-page.mjs`: writes the table of reasons into docs/errors.md, from the table of @tritonjs/protocol and the
- * statuses of both frontends. With --print it writes the page to standard output instead. Build first.
+ * `node scripts/write-errors-page.mjs`: writes the table of reasons into docs/errors.md, from the table of
+ * `@tritonjs/protocol` and the statuses of both frontends. With --print it writes the page to standard output instead.
+ * Build first.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /*
- * Makes the model of `tritonjs init`, and writes it into src/init/sample-model.ts; with --print only to standard output.
- * It scores four features for three classes: softmax(features x weights).
+ * Generates the model of `tritonjs init` and writes it into src/init/sample-model.ts; with --print to standard output
+ * instead. The model scores four features for three classes: softmax(features x weights).
  */
 import { writeFileSync } from "node:fs";
 import { onnxModel } from "../../../examples/onnx-writer/dist/onnx-writer.js";

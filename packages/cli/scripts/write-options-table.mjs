@@ -1,6 +1,6 @@
 /*
- * Writes the table of options into docs/cli.md, from the table that the command reads them with; with --print only to
- * standard output.
+ * Writes the table of options into docs/cli.md, from the table that the command parses them with; with --print to
+ * standard output instead.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { optionGroups } from "../dist/index.js";

@@ -1,6 +1,6 @@
 /*
- * What the clients of HTTP and gRPC have in common: types, errors and results. The clients are `@tritonjs/client/http` and
- * `@tritonjs/client/grpc`. Nothing that this leads to imports a module of Node.js or names one of its globals.
+ * Types, errors and results of both clients. The clients are `@tritonjs/client/http` and `@tritonjs/client/grpc`. This
+ * module and its imports use no module and no global of Node.js.
  */
 export type {
   DataType,

@@ -1,4 +1,4 @@
-// Makes the static codec of src/generated from proto/*.proto. `node scripts/generate-proto.mjs [folder]`
+// Generates the static codec in src/generated from proto/*.proto. `node scripts/generate-proto.mjs [folder]`
 import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -18,7 +18,7 @@ const pbjs = join(
 const OPTIONS = [
   ...["--target", "static-module", "--wrap", "esm", "--es6", "--dts"],
   ...["--dependency", "protobufjs/minimal.js"],
-  // A root of our own: the default one is shared by every static module in the process.
+  // An own root: all static modules of the process share the default one.
   ...["--root", "tritonjs"],
   ...["--no-verify", "--no-delimited", "--no-typeurl", "--no-service", "--no-create"],
 ];
@@ -49,13 +49,15 @@ export const descriptors: readonly FileDescriptor[];
 `,
 );
 
-/** Messages that are turned into plain objects: those of the model configuration, whose enums have names. */
+/**
+ * Names of the messages that are converted to plain objects: those of the model configuration, whose enums have names.
+ */
 async function plainObjects() {
   const text = await readFile(join(protoFolder, "model_config.proto"), "utf8");
   return new Set([...text.matchAll(/^ *message (\w+)/gm)].map(([, name]) => name));
 }
 
-/** Leaves out comments and conversions to plain objects that nothing here calls; 64-bit zeros are numbers. */
+/** Removes comments, and conversions to plain objects that the packages do not call. Makes 64-bit zeros numbers. */
 function slimScript(text) {
   return withoutBlankRuns(
     text
@@ -68,7 +70,7 @@ function slimScript(text) {
   );
 }
 
-/** 64-bit fields are numbers where those are exact and bigints elsewhere: see src/message-reader.ts. */
+/** Types 64-bit fields as numbers if those are exact, and as bigints otherwise: see src/message-reader.ts. */
 function slimTypes(text) {
   return withoutBlankRuns(
     text

@@ -1,4 +1,4 @@
-// Descriptors of the services, as server reflection tells them.
+// Descriptors of the services for server reflection.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import protobuf from "protobufjs";
@@ -6,11 +6,11 @@ import "protobufjs/ext/descriptor.js";
 
 const { FileDescriptorSet, FileDescriptorProto } = (await import("protobufjs/ext/descriptor.js")).default;
 
-/** Reflection under its two names. */
+/** The two names of server reflection. */
 const REFLECTION = "grpc.reflection.v1";
 const OLD_REFLECTION = "grpc.reflection.v1alpha";
 
-/** The source of a module with one descriptor for each package, without imports between them. */
+/** Source of a module with one descriptor for each package, without imports between them. */
 export async function descriptorsModule(protoFolder) {
   const root = new protobuf.Root();
   for (const name of ["model_config.proto", "grpc_service.proto", "health.proto", "reflection.proto"]) {
@@ -33,7 +33,7 @@ export async function descriptorsModule(protoFolder) {
   return `export const descriptors = ${JSON.stringify(entries, null, 2)};\n`;
 }
 
-/** What can be asked for by its name: messages, enums, services and methods. */
+/** Names that reflection can look up: messages, enums, services and methods. */
 function symbolsOf({ package: scope, messageType, enumType, service }) {
   const ofType = (outer, { name, nestedType, enumType: enums }) => [
     `${outer}.${name}`,
@@ -50,7 +50,7 @@ function symbolsOf({ package: scope, messageType, enumType, service }) {
   ];
 }
 
-/** Names as protoc writes them: those of types from the root, and those of map entries with their suffix. */
+/** Makes names absolute, as protoc writes them: types get a leading dot, and map entries their suffix. */
 function makeNamesAbsolute(root, file) {
   const visit = (scope, type) => {
     const here = `${scope}.${type.name}`;
@@ -70,7 +70,7 @@ function makeNamesAbsolute(root, file) {
   }
 }
 
-/** The name of a field's type. Map entries are in no namespace: they are found in the message that uses them. */
+/** The name of a field's type. Map entries are in no namespace: look them up in the message that uses them. */
 function typeName(root, here, { nestedType }, field) {
   const entry = nestedType.find(({ name, options }) => name === field.typeName && options?.mapEntry);
   if (entry !== undefined) return `.${here}.${entryName(entry.name)}`;

@@ -1,22 +1,22 @@
 import { BoundedReader, MessageReader } from "./message-reader.js";
 import { MessageWriter } from "./message-writer.js";
 
-/** The part of a generated message class that decodes. */
+/** The decoding part of a generated message class. */
 export interface MessageDecoder<T> {
-  // The generated code takes any reader of protobufjs; ours differs from its types in the 64-bit methods alone.
+  // The generated code accepts any reader of protobufjs. Ours differs from its types only in the 64-bit methods.
   decode(reader: never): T;
 }
 
-/** The part of a generated message class that encodes. */
+/** The encoding part of a generated message class. */
 export interface MessageEncoder<T> {
   encode(message: T, writer?: never): unknown;
 }
 
 /**
- * Reads a message. Its `bytes` fields are views of `bytes`.
+ * Decodes a message. Its `bytes` fields are views of `bytes`.
  *
- * @param maxFields Most fields of the message and of all messages in it.
- * @throws Error when the bytes are not such a message, FieldLimitError for too many fields.
+ * @param maxFields Most fields of the message with all nested messages.
+ * @throws Error for bytes that are not such a message, FieldLimitError for too many fields.
  */
 export function decodeMessage<T>(type: MessageDecoder<T>, bytes: Uint8Array, maxFields?: number): T {
   const buffer = Buffer.isBuffer(bytes)
@@ -26,7 +26,7 @@ export function decodeMessage<T>(type: MessageDecoder<T>, bytes: Uint8Array, max
   return type.decode(reader as never);
 }
 
-/** Writes a message. */
+/** Encodes a message. */
 export function encodeMessage<T>(type: MessageEncoder<T>, message: T): Buffer {
   const writer = new MessageWriter();
   type.encode(message, writer as never);

@@ -5,17 +5,17 @@ const GROUP_START = 3;
 const GROUP_END = 4;
 const FIXED_32 = 5;
 
-/** Takes a field with a length: its number, and where its bytes begin and end. */
+/** Receives a field with a length: its number, and the begin and end of its bytes. */
 export type FieldVisitor = (field: number, from: number, to: number) => void;
 
 /**
- * Goes through the fields with a length of the message in `bytes` from `from` to `to`, and decodes nothing. Stops where
- * the bytes are no message: the decoder says so in its turn.
+ * Visits the fields with a length of the message in `bytes` from `from` to `to`, without decoding them. Stops at bytes
+ * that are not a message: the decoder reports them later.
  */
 export function eachField(bytes: Uint8Array, from: number, to: number, visit: FieldVisitor): void {
   let at = from;
   let groups = 0;
-  /** Reads a varint of at most 32 bits; of a longer one the low bits. */
+  /** Reads a varint of at most 32 bits; the low bits of a longer one. */
   const varint = (): number => {
     let value = 0;
     for (let shift = 0; at < to; shift += 7) {

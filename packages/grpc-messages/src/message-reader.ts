@@ -1,6 +1,6 @@
 import protobuf from "protobufjs/minimal.js";
 
-/** What the reader below needs of protobufjs' own, without its 64-bit types. */
+/** The part of protobufjs' reader that the reader below uses, without its 64-bit types. */
 interface BaseReader {
   buf: Uint8Array;
   pos: number;
@@ -13,8 +13,8 @@ const BaseReader = protobuf.BufferReader as unknown as new (buffer: Buffer) => B
 const TWO_TO_32 = 0x1_0000_0000;
 
 /**
- * Reads protobuf with 64-bit integers as numbers where a number is exact, and as bigints elsewhere. `bytes` are
- * views, of the plain kind: a `Buffer`'s `slice` is no copy, which nobody expects of a byte array.
+ * Reads protobuf, with 64-bit integers as numbers if a number is exact, and as bigints otherwise. `bytes` fields are
+ * views of type `Uint8Array`: `slice` of a `Buffer` does not copy, which callers would not expect.
  */
 export class MessageReader extends BaseReader {
   override raw(start: number, end: number): Uint8Array {
@@ -33,7 +33,7 @@ export class MessageReader extends BaseReader {
     return Number.isSafeInteger(value) ? value : wide(low, high);
   }
 
-  /** The low and high half of a varint, unsigned. */
+  /** Reads the low and the high half of a varint, unsigned. */
   #varint64(): [low: number, high: number] {
     let low = 0;
     for (let shift = 0; shift < 28; shift += 7) {
@@ -58,7 +58,7 @@ export class MessageReader extends BaseReader {
   }
 }
 
-/** A message has more fields than its reader allows. */
+/** The error of a message with more fields than its reader permits. */
 export class FieldLimitError extends Error {
   override readonly name = "FieldLimitError";
 
@@ -67,7 +67,7 @@ export class FieldLimitError extends Error {
   }
 }
 
-/** Reads a message that has reason to be small: one with too many fields is refused before they take much time. */
+/** Reads a message that should be small. One with too many fields is rejected before they take much time. */
 export class BoundedReader extends MessageReader {
   #left: number;
   readonly #maxFields: number;

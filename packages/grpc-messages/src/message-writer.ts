@@ -1,17 +1,17 @@
 import protobuf from "protobufjs/minimal.js";
 
-/** A 64-bit integer as protobufjs writes it besides numbers. */
+/** A 64-bit integer as protobufjs writes it, besides numbers. */
 interface Halves {
   low: number;
   high: number;
 }
 type Wide = number | bigint | Halves;
 
-/** What the writer below needs of protobufjs' own, without its 64-bit types. */
+/** The part of protobufjs' writer that the writer below uses, without its 64-bit types. */
 interface BaseWriter {
   uint64(value: number | Halves): this;
   uint64s(values: (number | Halves)[]): this;
-  /** What was written: with `shared` a view of the writer's buffer. */
+  /** Returns the written bytes; with `shared` as a view of the writer's buffer. */
   finish(shared: boolean): Buffer;
 }
 const BaseWriter = protobuf.BufferWriter as unknown as new () => BaseWriter;

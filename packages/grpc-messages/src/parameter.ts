@@ -1,9 +1,9 @@
 import type { inference } from "#messages";
 
-/** A value that a parameter of a request or response can have. */
+/** Value of a request or response parameter. */
 export type ParameterScalar = string | number | bigint | boolean;
 
-/** A parameter as a message: whole numbers as int64, other numbers as double. */
+/** Encodes a parameter: whole numbers as int64, other numbers as double. */
 export function encodeParameter(value: ParameterScalar): inference.InferParameter.$Properties {
   switch (typeof value) {
     case "boolean":

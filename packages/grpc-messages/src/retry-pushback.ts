@@ -1,2 +1,2 @@
-/** Trailer by which a server says after how many milliseconds a call may be retried. Clients that retry obey it. */
+/** Trailer with the number of milliseconds after which a server permits a retry. Clients that retry obey it. */
 export const RETRY_PUSHBACK = "grpc-retry-pushback-ms";

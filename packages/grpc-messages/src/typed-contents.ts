@@ -3,7 +3,7 @@ import type { inference } from "#messages";
 type Contents = inference.InferTensorContents.$Properties;
 type Integers = readonly (number | bigint)[];
 
-/** The elements of a tensor that came as typed contents. */
+/** Elements of a tensor in typed contents. */
 export type ContentsElements =
   | Uint8Array
   | Int8Array
@@ -17,20 +17,22 @@ export type ContentsElements =
   | Float64Array
   | Uint8Array[];
 
-/** Typed contents that do not fit the tensor: its message names the tensor. */
+/** The error of typed contents that do not fit the tensor. Its message names the tensor. */
 export class ContentsError extends Error {
   override readonly name = "ContentsError";
 }
 
-/** A field of `InferTensorContents`: the data types that use it, and how its values become elements of each. */
+/**
+ * A field of `InferTensorContents`: the data types that use it, and the conversion of its values to elements of each.
+ */
 interface ContentsField {
   readonly name: Exclude<keyof Contents, "$unknowns">;
-  /** Data type named when the field is used for a tensor of another one. */
+  /** Data type that the error names when the field is used for another data type. */
   readonly datatype: string;
   readonly elements: Readonly<Record<string, (values: never) => ContentsElements>>;
 }
 
-/** In the order in which Triton looks at them. Values that an element has no room for are cut. */
+/** In the order in which Triton checks them. Values that are too large for an element are truncated. */
 const FIELDS: readonly ContentsField[] = [
   {
     name: "boolContents",
@@ -83,7 +85,7 @@ const FIELDS: readonly ContentsField[] = [
 ];
 
 /**
- * The elements in typed contents; undefined when no field has a value.
+ * Decodes the elements in typed contents; undefined when no field has a value.
  *
  * @param where `input tensor 'X' for model 'M'`, for messages
  * @throws ContentsError when the values are in a field of another data type, or in two fields.

@@ -7,20 +7,22 @@ import { type GrpcJsService, grpcJsServices } from "./transport/grpc-js/grpc-js-
 
 /** Options of {@link addV2Service}. */
 export interface V2ServiceOptions extends HandlerOptions {
-  /** Adds `grpc.health.v1.Health` too. Leave it out when the server already has a health service. @default true */
+  /** Adds `grpc.health.v1.Health` too. Set it to false when the server already has a health service. @default true */
   readonly health?: boolean;
 }
 
 const HEALTH_SERVICE = "grpc.health.v1.Health";
 
 /**
- * Adds the v2 protocol to a server of `@grpc/grpc-js` that the program opens and closes itself, before or after
- * `bindAsync`: `inference.GRPCInferenceService`, `grpc.health.v1.Health` and, with `reflection`, server reflection.
+ * Adds the v2 protocol to a server of `@grpc/grpc-js` that the program opens and closes itself. The services are
+ * `inference.GRPCInferenceService`, `grpc.health.v1.Health` and, with `reflection`, server reflection. Call it before
+ * or after `bindAsync`.
  *
  * The server keeps its port, credentials, interceptors and limits: set `grpc.max_receive_message_length` for messages
- * above 4 MiB. When the `Triton` closes, its methods refuse new requests with UNAVAILABLE and requests in flight finish.
+ * above 4 MiB. When the `Triton` closes, the methods reject new requests with UNAVAILABLE, and requests in flight
+ * finish.
  *
- * @param triton a `Triton`, or anything else that has a service
+ * @param triton a `Triton`, or any other object with a service
  * @throws TritonError ALREADY_EXISTS when the server already has one of the services. Then none is added.
  * @example
  * ```ts
@@ -43,7 +45,7 @@ export function addV2Service(
   service.mount?.({ drain: () => shutdown.begin(), end: () => shutdown.expire() });
 }
 
-/** Adds method by method: `addService` leaves the first methods of a service in place when a later one is taken. */
+/** Adds method by method: when `addService` finds a method already present, it keeps the methods added before it. */
 function addAll(
   server: Pick<Server, "addService" | "removeService">,
   services: readonly GrpcJsService[],

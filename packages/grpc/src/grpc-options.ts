@@ -5,39 +5,39 @@ import type { CompressionLevel } from "./transport/http2/transport-options.js";
 
 /** Options of the gRPC frontend. */
 export interface GrpcOptions extends HandlerOptions, ConnectionOptions {
-  /** Host name or address to listen on. */
+  /** Host name or address to listen on; `localhost` unless given. */
   readonly address?: string;
-  /** Lets other processes listen on the port too, from Node 22.12 on. */
+  /** Lets other processes listen on the port too, from Node 22.12 on; false unless given. */
   readonly reusePort?: boolean;
-  /** 0 takes any free port. */
+  /** Port to listen on; 8001 unless given. 0 takes any free port. */
   readonly port?: number;
-  /** Encrypts the connections; without it they are plain. */
+  /** Encrypts connections; no encryption unless given. */
   readonly tls?: TlsOptions;
   /** Largest request in bytes, also after decompression. */
   readonly maxReceiveMessageSize?: number;
-  /** Compresses the responses to inferences, for clients that accept gzip or deflate. */
+  /** Compresses responses to inferences, for clients that accept gzip or deflate. */
   readonly inferResponseCompressionLevel?: CompressionLevel;
-  /** How long `stop()` waits for the calls at hand before it cuts them off, in milliseconds. */
+  /** Milliseconds that `stop()` waits for calls in flight before it ends them. */
   readonly stopGraceMs?: number;
 }
 
 /** The default of each option. */
 export const GRPC_DEFAULTS = {
   ...CONNECTION_DEFAULTS,
-  /** Nobody but this machine, until told otherwise. */
+  /** Only programs on this machine can connect by default. */
   address: "localhost",
   reusePort: false,
-  /** tritonserver's. */
+  /** tritonserver's default. */
   port: 8001,
-  /** As large as the largest body of HTTP: a tensor of 64 MiB, and 64 KiB for all that describes it. */
+  /** The size of the largest HTTP body: a tensor of 64 MiB, and 64 KiB for its description. */
   maxReceiveMessageSize: 64 * 1024 * 1024 + 64 * 1024,
-  /** tritonserver's: tensors seldom become much smaller. */
+  /** tritonserver's default: tensors seldom become much smaller. */
   inferResponseCompressionLevel: "none" as CompressionLevel,
   /** tritonserver's `--exit-timeout-secs`. */
   stopGraceMs: 30_000,
 };
 
-/** Options with nothing left open. */
+/** Options with all defaults filled in. */
 export type ResolvedGrpcOptions = GrpcOptions & typeof GRPC_DEFAULTS;
 
 /** Fills in the defaults. */

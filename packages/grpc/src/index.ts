@@ -9,7 +9,7 @@ export { grpc } from "./server.js";
 export type { ConnectionOptions } from "./transport/http2/connection-options.js";
 export type { CompressionLevel } from "./transport/http2/transport-options.js";
 
-/** The frontend that `serve()` opens without being told: one on `grpcAddress` and `grpcPort`. */
+/** The frontend that `serve()` opens by default: one on `grpcAddress` and `grpcPort`. */
 export const defaultFrontends: DefaultFrontends = (options) => {
   if (!options.allowGrpc) return [];
   const { grpcAddress, grpcPort, grpcMaxReceiveMessageSize } = options;

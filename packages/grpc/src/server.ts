@@ -27,14 +27,14 @@ export function grpc(options: GrpcOptions = {}): Frontend {
   return new GrpcFrontend(resolveGrpcOptions(options));
 }
 
-/** Time to send the status of calls that are cut off. */
+/** Milliseconds to send the status of calls that the shutdown ends. */
 const LAST_WORDS_MS = 500;
 
 const PORT_HINT = "the option grpcPort (or grpc({ port }))";
 
-/** What a frontend has open between its start and its stop. */
+/** State of a frontend between start and stop. */
 interface Running {
-  /** One for each address of the host. */
+  /** One server for each address of the host. */
   readonly servers: readonly Server[];
   readonly sockets: ReadonlySet<Socket>;
   readonly transport: Http2Transport;

@@ -1,6 +1,6 @@
 import type { ErrorCode, TritonError } from "@tritonjs/protocol";
 
-/** Status codes of gRPC, as far as this package sends them. */
+/** gRPC status codes that this package sends. */
 export const STATUS = {
   OK: 0,
   CANCELLED: 1,
@@ -26,7 +26,7 @@ const statusOfCode: Record<ErrorCode, number> = {
   CANCELLED: STATUS.CANCELLED,
 };
 
-/** The gRPC status code of one of our error codes. */
+/** The gRPC status code of an error code. */
 export function statusFromCode(code: ErrorCode): number {
   return statusOfCode[code] ?? STATUS.UNKNOWN;
 }
@@ -35,20 +35,20 @@ export function statusFromCode(code: ErrorCode): number {
 export interface CallStatus {
   readonly code: number;
   readonly details: string;
-  /** Milliseconds after which it is worth trying again; `Infinity` when it never is. */
+  /** Milliseconds after which a retry makes sense; `Infinity` for never. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** Most bytes of a message in its encoded form: clients refuse a header block of more than 8 KiB. */
+/** Longest encoded status text in bytes: clients reject a header block of more than 8 KiB. */
 const MAX_DETAILS = 6 * 1024;
 
-/** The status that tells a client about an error. Its text is cut where no client would take it. */
+/** Converts an error to a status. A text that is too long for clients is cut. */
 export function statusFromError(error: TritonError): CallStatus {
   const { code, message, retryAfterMs } = error;
   return { code: statusFromCode(code), details: sendable(message), retryAfterMs };
 }
 
-/** `text` without lone surrogates, which have no encoding, and short enough for a header. */
+/** Makes a text fit for a header: cuts it to the longest size, and removes lone surrogates, which have no encoding. */
 export function sendable(text: string): string {
   let head = wellFormed(text.slice(0, MAX_DETAILS));
   if (head.length === text.length && encodeURI(head).length <= MAX_DETAILS) return head;

@@ -10,7 +10,7 @@ export type { HttpLimits } from "./server/http-limits.js";
 export { type HttpOptions, http } from "./server/http-server.js";
 export { type MetricsOptions, metrics } from "./server/metrics-server.js";
 
-/** The frontends of this package that `serve()` opens by itself. */
+/** The frontends of this package that `serve()` opens by default. */
 export const defaultFrontends: DefaultFrontends = (options) => {
   const frontends: Frontend[] = [];
   if (options.allowHttp) {

@@ -2,7 +2,7 @@ import type { TritonError } from "@tritonjs/protocol";
 
 type ErrorCode = TritonError["code"];
 
-/** Triton has no 408, 409, 429 or 499: whatever is not listed otherwise is the client's fault. */
+/** Triton never answers 408, 409, 429 or 499: every code without a status of its own counts as the client's fault. */
 const statuses: Readonly<Record<ErrorCode, number>> = {
   UNKNOWN: 400,
   INTERNAL: 500,

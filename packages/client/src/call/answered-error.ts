@@ -1,7 +1,7 @@
 import { TIMEOUT_TEXT, TritonError, type TritonErrorOptions } from "@tritonjs/protocol";
 
 /**
- * The error that a server answered. The protocol has no place for reasons. A time limit is known by Triton's text; all
+ * Makes the error that a server answered. The protocol does not send reasons. Triton's text identifies a timeout; all
  * other errors get the general reason of their code.
  */
 export function answeredError(

@@ -8,7 +8,7 @@ import type { Carrier, OutgoingCall } from "./carrier.js";
 import { CallDeadline, pause } from "./deadline.js";
 import { type RetryPolicy, retryDelay, retryPolicy } from "./retry.js";
 
-/** Makes calls with one carrier: time limits, aborts, retries, and the end of all calls when the client is closed. */
+/** Makes calls over one carrier, with time limits, aborts and retries. Closing the client ends all its calls. */
 export class Caller<Request extends OutgoingCall, Answer> {
   readonly #carrier: Carrier<Request, Answer>;
   readonly #timeoutMs: number;
@@ -21,7 +21,7 @@ export class Caller<Request extends OutgoingCall, Answer> {
     this.#retry = retryPolicy(options);
   }
 
-  /** The answer to a request. */
+  /** Makes a call, with a deadline of its own. */
   async call(request: Request, options: CommonCallOptions): Promise<Answer> {
     const deadline = this.deadline(options);
     try {
@@ -31,7 +31,7 @@ export class Caller<Request extends OutgoingCall, Answer> {
     }
   }
 
-  /** The answer to a request of a call whose deadline goes on after the answer. */
+  /** Makes a call with a deadline that continues after the answer. */
   async attempt(request: Request, deadline: CallDeadline): Promise<Answer> {
     for (let attempt = 0; ; attempt++) {
       deadline.throwIfOver();
@@ -49,9 +49,10 @@ export class Caller<Request extends OutgoingCall, Answer> {
   }
 
   /**
-   * What may end a call: its time limit, its signal, and the end of the client. Has to be ended.
+   * Opens the deadline of a call: it aborts on the time limit, on the caller's signal and when the client is closed.
+   * The caller must end it.
    *
-   * @param defaultMs the limit of a call that names none
+   * @param defaultMs the limit of a call without one
    * @throws TritonError UNAVAILABLE when the client is closed.
    */
   deadline({ timeoutMs, signal }: CommonCallOptions, defaultMs = this.#timeoutMs): CallDeadline {

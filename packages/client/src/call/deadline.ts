@@ -1,11 +1,11 @@
 import { cancelled, noAnswerError, onAbort, type TritonError } from "@tritonjs/protocol";
 
-/** Timers cannot wait longer. */
+/** The longest delay of a timer, in milliseconds. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /**
- * What may end a call before its answer: time, and signals. Whichever comes first aborts `signal` and is told by
- * `fault`. Has to be ended.
+ * The time limit and the signals that may end a call before its answer. The first of them aborts `signal` and is the
+ * `fault`. The owner must call `end()`.
  */
 export class CallDeadline {
   readonly #controller = new AbortController();
@@ -32,37 +32,37 @@ export class CallDeadline {
     return this.#controller.signal;
   }
 
-  /** Why `signal` aborted. */
+  /** The error with which `signal` aborted. */
   get fault(): TritonError | undefined {
     return this.#fault;
   }
 
-  /** True when it was the time that aborted `signal`. */
+  /** True when the time limit aborted `signal`. */
   get timedOut(): boolean {
     return this.#timedOut;
   }
 
-  /** Milliseconds that are left. */
+  /** Milliseconds until the time limit. */
   get leftMs(): number {
     return this.#endsAt - performance.now();
   }
 
-  /** @throws TritonError the reason of `signal` when that has aborted. */
+  /** @throws TritonError the reason of `signal` if it has aborted. */
   throwIfOver(): void {
     if (this.#fault !== undefined) throw this.#fault;
   }
 
-  /** The error of a call whose time is over. */
+  /** Makes the error of a call that has reached its time limit. */
   expired(): TritonError {
     return noAnswerError(this.#timeoutMs);
   }
 
-  /** Stops the time. */
+  /** Pauses the time limit. */
   hold(): void {
     clearTimeout(this.#timer);
   }
 
-  /** Starts the time over: for streams, whose parts have to come within it. */
+  /** Restarts the time limit: in a stream it applies to each part. */
   restart(): void {
     clearTimeout(this.#timer);
     this.#endsAt = performance.now() + this.#timeoutMs;
@@ -73,7 +73,7 @@ export class CallDeadline {
     }, this.#timeoutMs);
   }
 
-  /** Forgets time and signals. */
+  /** Removes the timer and the listeners of the signals. */
   end(): void {
     clearTimeout(this.#timer);
     for (const stop of this.#stopListening) stop();
@@ -87,7 +87,7 @@ export class CallDeadline {
   }
 }
 
-/** Resolves after some time, or rejects with the reason of `signal`. */
+/** Resolves after `ms` milliseconds, or rejects with the reason of `signal`. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {

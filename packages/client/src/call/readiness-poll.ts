@@ -4,17 +4,16 @@ import { CallDeadline, pause } from "./deadline.js";
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** What is waited for, and for how long. */
+/** Options of a wait: its subject and its time limit. */
 export interface WaitOptions {
-  /** For the error: `model 'linear'`. */
+  /** The subject, for the error: `model 'linear'`. */
   readonly what: string;
   readonly timeoutMs: number;
   readonly signals: readonly (AbortSignal | undefined)[];
 }
 
 /**
- * Asks again and again until the answer is yes. A server that cannot be reached or that says no is asked again,
- * less and less often.
+ * Polls until the answer is yes, with growing pauses. A server that cannot be reached counts as a no.
  *
  * @throws TritonError UNAVAILABLE when the time is over, CANCELLED when a signal aborts.
  */

@@ -1,28 +1,31 @@
 import type { CommonClientOptions } from "../options/client-options.js";
 
-/** How an attempt failed: before anything was sent, without an answer, or with the answer that the server is not available. */
+/**
+ * How an attempt failed: before anything was sent, without an answer, or with the answer that the server is not
+ * available.
+ */
 export type Failure = "not-sent" | "lost" | "unavailable";
 
-/** When to try again. */
+/** Which attempts to retry, and when. */
 export interface RetryPolicy {
   /** Attempts after the first. */
   readonly retries: number;
   readonly delayMs: number;
-  /** Whether such an answer is a reason. */
+  /** Whether to retry after the answer that the server is not available. */
   readonly unavailable: boolean;
 }
 
-/** What the server said of when to come again, and the time that there is for it. */
+/** The server's hint about the next attempt, and the time left for it. */
 export interface RetryHint {
-  /** Milliseconds that the server wants to be left alone; `Infinity` for ever. */
+  /** Milliseconds that the server asks to wait; `Infinity` for no retry at all. */
   readonly retryAfterMs: number | undefined;
-  /** Milliseconds until nobody waits for the call any more. */
+  /** Milliseconds until the time limit of the call. */
   readonly leftMs: number;
 }
 
 const MAX_DELAY_MS = 5_000;
 
-/** Timers cannot wait longer. */
+/** The longest delay of a timer, in milliseconds. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** Enough for a server that restarts or a closed connection, and too few to add to an overload. */
@@ -41,12 +44,12 @@ export function retryPolicy({ retries, retryDelayMs, retryUnavailable }: CommonC
 }
 
 /**
- * How long to wait before the next attempt; undefined when there is to be none.
+ * Milliseconds to wait before the next attempt; undefined for no further attempt.
  *
- * @param failure undefined for one that would come again
- * @param attempt attempts made before the one that failed
- * @param idempotent whether doing the same twice is like doing it once
- * @param hint a server that knows when it can be asked again is not asked before, and not at all when that is too late
+ * @param failure undefined for a failure that a retry would not change
+ * @param attempt number of attempts before the failed one
+ * @param idempotent whether sending the request twice has the same effect as sending it once
+ * @param hint a server that names a time is not asked before it. If that is too late for the call, there is no retry
  */
 export function retryDelay(
   failure: Failure | undefined,

@@ -9,25 +9,25 @@ import type {
 /** Certificates in PEM. */
 type Pem = string | Buffer;
 
-/** What an encrypted connection is made with. */
+/** Certificates of an encrypted connection. */
 export interface ClientTlsOptions {
-  /** Roots that the server's certificate may come from. @default those of Node.js */
+  /** Certificate authorities that are trusted to sign the server's certificate. @default those of Node.js */
   readonly ca?: Pem;
-  /** The client's own certificate, for servers that want one: mutual TLS. */
+  /** The client's own certificate, for servers that require one (mutual TLS). */
   readonly cert?: Pem;
   /** The private key of `cert`. */
   readonly key?: Pem;
 }
 
-/** Options of a client: they hold for all its calls, unless a call says otherwise. Headers are sent as metadata. */
+/** Options of a client, for all calls that do not override them. Headers are sent as metadata. */
 export interface ClientOptions extends CommonClientOptions {
   /** The access token of the server, sent as `triton-grpc-protocol-triton-access-token`. */
   readonly accessToken?: string;
   /** Encrypts the connection. @default false, unless the url begins with `grpcs://` */
   readonly tls?: boolean | ClientTlsOptions;
-  /** Options of grpc-js' channel: keepalive, windows, sizes. They win over what the client would choose. */
+  /** Options of grpc-js' channel: keepalive, windows, sizes. They override the client's own choices. */
   readonly channelOptions?: ChannelOptions;
-  /** Compresses the requests of inferences. @default no compression */
+  /** Compresses inference requests. @default no compression */
   readonly requestCompression?: Compression;
 }
 

@@ -15,8 +15,8 @@ import type { ModelClientOptions, ModelInferOptions } from "./model-client.js";
 import { signatureOf } from "./model-signature.js";
 
 /**
- * A client of one decoupled model: a request has any number of responses, which come as they are made. Each call has
- * a stream of its own, so that calls do not wait for each other.
+ * A client of one decoupled model: a request has any number of responses, which arrive as the model makes them. Each
+ * call has its own stream, so calls do not wait for each other.
  *
  * @example
  * ```ts
@@ -29,19 +29,19 @@ export class DecoupledModelClient<
   const O extends readonly TensorSpec[] = readonly TensorSpec[],
 > extends KnownModel<InferenceServerClient> {
   /**
-   * @param server where the server is, or a client of it; that one is left open by `close`
-   * @throws TritonError INVALID_ARG for what is no address.
+   * @param server address of the server, or a client of it, which `close` leaves open
+   * @throws TritonError INVALID_ARG for an invalid address.
    */
   constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
     super(server, (url) => new InferenceServerClient(url, options), modelName, options);
   }
 
   /**
-   * Infers one sample and yields its responses: a model with a batch axis gets one row, and the results come without
-   * the axis. Nothing is sent before the first response is asked for; leaving the loop cancels the request.
+   * Infers one sample and yields its responses. A model with a batch axis gets one row, and the results come without
+   * the axis. The request is sent when the first response is requested. Leaving the loop cancels the request.
    *
-   * @throws TritonError INVALID_ARG for inputs that do not fit the model, UNSUPPORTED for a model that is not
-   * decoupled, UNAVAILABLE when the model is not ready in time and after `close`, CANCELLED when `signal` aborts, and
+   * @throws TritonError INVALID_ARG for inputs that do not fit the model; UNSUPPORTED for a model that is not
+   * decoupled; UNAVAILABLE when the model is not ready in time, and after `close`; CANCELLED when `signal` aborts; and
    * the first error that the server answers.
    */
   inferSample(

@@ -18,8 +18,8 @@ const modelInfer = method("ModelInfer", "changes", inference.ModelInferRequest, 
  * A client of any server that speaks the v2 (KServe / Triton) protocol over gRPC, with the calls of Triton's Python
  * client.
  *
- * All calls reject with a `TritonError`: with the server's text and the code behind its status, UNAVAILABLE when the
- * server could not be reached or did not answer in time, CANCELLED when `signal` aborted.
+ * All calls reject with a `TritonError`: with the server's text and the code of its status, with UNAVAILABLE when the
+ * server could not be reached or did not answer in time, and with CANCELLED when `signal` aborted.
  *
  * @example
  * ```ts
@@ -32,12 +32,12 @@ const modelInfer = method("ModelInfer", "changes", inference.ModelInferRequest, 
  */
 export class InferenceServerClient extends SharedMemoryCalls {
   /**
-   * Infers with whole tensors: with the batch axis when the model has one. Inputs are taken as they are now; what
-   * happens to their arrays after the call changes nothing.
+   * Infers with whole tensors: with the batch axis if the model has one. Inputs are read when the call is made: later
+   * changes of their arrays have no effect.
    *
-   * An inference is sent again only when it never left this machine, so that no request is run twice.
+   * An inference is retried only if it never left this machine, so that no request runs twice.
    *
-   * @throws TritonError INVALID_ARG for inputs that cannot be sent, INTERNAL for an answer that is none, and what the
+   * @throws TritonError INVALID_ARG for inputs that cannot be sent, INTERNAL for an invalid answer, and errors that the
    * server answers.
    * @example
    * ```ts
@@ -56,12 +56,12 @@ export class InferenceServerClient extends SharedMemoryCalls {
   }
 
   /**
-   * Infers over one stream: sends `requests` as they come, and yields responses as they come. A request that fails
-   * is told by a response with `error`, and the stream goes on. The stream ends when all requests are answered;
-   * leaving the loop cancels those that are not.
+   * Infers over one stream: sends `requests` as they come, and yields responses as they come. A failed request yields a
+   * response with `error`, and the stream continues. The stream ends when all requests are answered. Leaving the loop
+   * cancels the others.
    *
    * @throws TritonError CANCELLED when `signal` aborts, INVALID_ARG for a request that cannot be sent, and the status
-   * that the server ends the stream with.
+   * with which the server ends the stream.
    * @example
    * ```ts
    * const requests = [{ modelName: "llm", inputs: { prompt: ["hello"] }, enableEmptyFinalResponse: true }];

@@ -2,9 +2,9 @@ import type { ModelConfig, ModelSignature } from "@tritonjs/protocol";
 import { modelSignature } from "../model/model-signature.js";
 
 /**
- * What the clients of a model need to know of its configuration.
+ * Reads the signature of a model from its configuration.
  *
- * @throws TritonError INTERNAL for one with unknown data types.
+ * @throws TritonError INTERNAL for unknown data types.
  */
 export function signatureOf(
   modelName: string,

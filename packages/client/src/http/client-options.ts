@@ -5,29 +5,29 @@ import type {
   VersionOption,
 } from "../options/client-options.js";
 
-/** What the client needs of `fetch`. */
+/** The part of `fetch` that the client uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Options of a client: they hold for all its calls, unless a call says otherwise. */
+/** Options of a client, for all calls that do not override them. */
 export interface ClientOptions extends CommonClientOptions {
   /** The access token of the server, sent as the header `triton-access-token`. */
   readonly accessToken?: string;
   /**
-   * What sends the requests; the global `fetch` unless given. Connections are its business: it keeps them open and
-   * uses them again.
+   * Function that sends the requests; the global `fetch` unless given. It manages the connections, keeps them open and
+   * reuses them.
    */
   readonly fetch?: Fetch;
   /** Compresses the bodies of infer requests. @default no compression */
   readonly requestCompression?: Compression;
   /** Asks for compressed answers to infer requests. @default no compression */
   readonly responseCompression?: Compression;
-  /** Tensors of infer requests travel as bytes; `false` for JSON. @default true */
+  /** Sends tensors of infer requests as bytes; `false` sends JSON. @default true */
   readonly binary?: boolean;
 }
 
-/** Options of every call. The server is told of one that is given up by the closed connection. */
+/** Options of every call. The server notices a cancelled call by its closed connection. */
 export interface CallOptions extends CommonCallOptions {
-  /** Added to the address of this request. */
+  /** Query of this request. */
   readonly query?: Readonly<Record<string, string>>;
 }
 

@@ -10,10 +10,10 @@ import { modelPath } from "./paths.js";
 
 /**
  * A client of any server that speaks the v2 (KServe / Triton) protocol over HTTP, with the calls of Triton's Python
- * client. Runs wherever there is `fetch`.
+ * client. It runs wherever there is `fetch`.
  *
- * All calls reject with a `TritonError`: with the server's text and the code behind its status, UNAVAILABLE when the
- * server could not be reached or did not answer in time, CANCELLED when `signal` aborted.
+ * All calls reject with a `TritonError`: with the server's text and the code of its status, with UNAVAILABLE when the
+ * server could not be reached or did not answer in time, and with CANCELLED when `signal` aborted.
  *
  * @example
  * ```ts
@@ -26,12 +26,12 @@ import { modelPath } from "./paths.js";
  */
 export class InferenceServerClient extends SharedMemoryCalls {
   /**
-   * Infers with whole tensors: with the batch axis when the model has one. Inputs are taken as they are now; what
-   * happens to their arrays after the call changes nothing.
+   * Infers with whole tensors: with the batch axis if the model has one. Inputs are read when the call is made: later
+   * changes of their arrays have no effect.
    *
-   * An inference is sent again only when it never left this machine, so that no request is run twice.
+   * An inference is retried only if it never left this machine, so that no request runs twice.
    *
-   * @throws TritonError INVALID_ARG for inputs that cannot be sent, INTERNAL for an answer that is none, and what the
+   * @throws TritonError INVALID_ARG for inputs that cannot be sent, INTERNAL for an invalid answer, and errors that the
    * server answers.
    * @example
    * ```ts
@@ -65,7 +65,7 @@ export class InferenceServerClient extends SharedMemoryCalls {
   /**
    * Inference for text: one flat object in, one out.
    *
-   * @throws TritonError as {@link infer}, and UNKNOWN when the model has not exactly one response.
+   * @throws TritonError as {@link infer}, and UNKNOWN unless the model has exactly one response.
    * @example
    * ```ts
    * const { text } = await client.generate("llm", { prompt: "hello", max_tokens: 16 });
@@ -81,10 +81,10 @@ export class InferenceServerClient extends SharedMemoryCalls {
 
   /**
    * Inference for text, response by response, for decoupled and other models. Leaving the loop closes the connection,
-   * by which the server knows to stop. `timeoutMs` is for each response.
+   * which tells the server to stop. `timeoutMs` limits the time for each response.
    *
-   * @throws TritonError as {@link infer}; UNKNOWN for an error of the model after its first response, whose code the
-   * protocol does not tell.
+   * @throws TritonError as {@link infer}; UNKNOWN for an error of the model after its first response, because the
+   * protocol does not send its code.
    * @example
    * ```ts
    * for await (const { token } of client.generateStream("llm", { prompt: "hello" })) show(token);
@@ -98,7 +98,7 @@ export class InferenceServerClient extends SharedMemoryCalls {
     return generateStream(this.calls, modelName, inputs, options);
   }
 
-  /** Ends the calls in flight with CANCELLED; later ones fail with UNAVAILABLE. */
+  /** Ends the calls in flight with CANCELLED. Later calls fail with UNAVAILABLE. */
   close(): void {
     this.calls.close();
   }

@@ -14,8 +14,8 @@ export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, Co
 export type ModelInferOptions = Omit<InferRequestOptions, "modelVersion">;
 
 /**
- * A client of one model, in the manner of PyTriton: it waits for the model, reads its configuration once, checks
- * inputs before they are sent, and knows about the batch axis.
+ * A client of one model, after PyTriton's. It waits for the model, reads the configuration once, checks inputs before
+ * they are sent, and adds the batch axis.
  *
  * The type parameters are those of `bind`: with them inputs and results are typed.
  *
@@ -31,8 +31,8 @@ export class ModelClient<
   const O extends readonly TensorSpec[] = readonly TensorSpec[],
 > extends AnsweringModel<I, O, InferenceServerClient, ModelInferOptions> {
   /**
-   * @param server where the server is, or a client of it; that one is left open by `close`
-   * @throws TritonError INVALID_ARG for what is no HTTP address.
+   * @param server address of the server, or a client of it, which `close` leaves open
+   * @throws TritonError INVALID_ARG for an invalid HTTP address.
    */
   constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
     super(server, (url) => new InferenceServerClient(url, options), modelName, options);

@@ -1,9 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
 
 /**
- * Where the server is: `http://localhost:8000/`. Without a scheme it is HTTP, and then without a port it is 8000.
+ * Completes the address of a server: `http://localhost:8000/`. Without a scheme it is HTTP, with the default port 8000.
  *
- * @throws TritonError INVALID_ARG for what is no HTTP address.
+ * @throws TritonError INVALID_ARG for an invalid HTTP address.
  */
 export function serverUrl(url: string): string {
   const bare = !/^[a-z][a-z0-9+.-]*:\/\//i.test(url);
@@ -36,13 +36,13 @@ export function modelPath(name: string, version: string | number | undefined, ac
   return parts.join("/");
 }
 
-/** The path of an action on the shared memory of the system or of CUDA; the empty region is all of them. */
+/** The path of an action on system or CUDA shared memory; the empty region means all regions. */
 export function sharedMemoryPath(kind: "system" | "cuda", region: string, action: string): string {
   const part = region === "" ? "" : `/region/${segment("region name", region)}`;
   return `v2/${kind}sharedmemory${part}/${action}`;
 }
 
-/** Text as one segment of a path. Dots would lead out of it. */
+/** Encodes text as one segment of a path. Dots would lead out of the path. */
 export function segment(what: string, text: string): string {
   if (text === "" || text === "." || text === "..") {
     throw new TritonError("INVALID_ARG", `invalid ${what} '${text}'`);

@@ -12,15 +12,15 @@ import type { NdArray } from "ndarray";
 /** The ndarray of a tensor of data type `D`. */
 export type ArrayOf<D extends DataType> = NdArray<ElementsOf<D>>;
 
-/** What an answer says of an output that is in shared memory. */
+/** Description of an output in shared memory. */
 export interface SharedMemoryOutput {
   readonly datatype: DataType;
   readonly shape: Shape;
 }
 
-/** What an answer consists of. */
+/** Parts of an answer. */
 export interface InferResultInit<Response> {
-  /** The id of the request; empty when it had none. */
+  /** The id of the request; empty if it had none. */
   readonly id: string;
   readonly modelName: string;
   readonly modelVersion: string;
@@ -28,16 +28,16 @@ export interface InferResultInit<Response> {
   readonly parameters: Parameters;
   /** Outputs in the order of the answer, without those in shared memory. */
   readonly tensors: ReadonlyMap<string, Tensor>;
-  /** Outputs that the server has put into shared memory. */
+  /** Outputs in shared memory. */
   readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
-  /** The answer as the protocol has it. */
+  /** The answer in the form of its protocol. */
   readonly response: Response;
 }
 
 /**
- * The answer to an inference. Arrays are views of the received bytes where their alignment allows it.
+ * The answer to an inference. Arrays are views of the received bytes if their alignment permits it.
  *
- * @typeParam Response the answer as the protocol has it: JSON and headers over HTTP, a message over gRPC
+ * @typeParam Response the answer in the form of its protocol: JSON and headers over HTTP, a message over gRPC
  * @example
  * ```ts
  * const result = await client.infer("linear", { inputs: { x: { datatype: "FP32", shape: [1, 2], data: [1, 2] } } });
@@ -66,7 +66,7 @@ export class InferResult<Response = unknown> implements InferResultInit<Response
     this.response = init.response;
   }
 
-  /** ndarrays by output name. */
+  /** Outputs as ndarrays, by name. */
   get outputs(): Readonly<Record<string, ArrayOf<DataType>>> {
     if (this.#outputs === undefined) {
       this.#outputs = Object.create(null) as Record<string, ArrayOf<DataType>>;
@@ -99,7 +99,7 @@ export class InferResult<Response = unknown> implements InferResultInit<Response
     return this.elements(name, "BYTES").map((bytes) => decoder.decode(bytes));
   }
 
-  /** One output as it came: data type, shape and bytes. */
+  /** Returns one output as received: data type, shape and bytes. */
   tensor(name: string, datatype?: DataType): Tensor {
     const tensor = this.tensors.get(name);
     if (tensor === undefined) {

@@ -4,7 +4,7 @@ import type { RequestOptions } from "../options/infer-options.js";
 /**
  * The `parameters` of an infer request.
  *
- * @throws TritonError INVALID_ARG for a custom parameter with a name that the protocol gives a meaning.
+ * @throws TritonError INVALID_ARG for a custom parameter with a name that the protocol reserves.
  */
 export function requestParameters({
   parameters = {},

@@ -2,10 +2,10 @@ import { TritonError, toNdArray } from "@tritonjs/protocol";
 import type { InferResult } from "./infer-result.js";
 
 /**
- * The outputs of a result as ndarrays.
+ * Converts the outputs of a result to ndarrays.
  *
- * @param strip whether to take the batch axis off: there is one row
- * @throws TritonError INTERNAL when there is not.
+ * @param strip whether to remove the batch axis of a result with one row
+ * @throws TritonError INTERNAL when `strip` is set and there is not exactly one row.
  */
 export function resultArrays(
   result: Pick<InferResult, "tensors">,

@@ -22,7 +22,7 @@ export interface AnsweringServer extends ServerOfModel {
   ): Promise<InferResult>;
 }
 
-/** The ground of a client of one model that answers each request once. */
+/** The base class of the clients of a model with one response per request. */
 export abstract class AnsweringModel<
   I extends readonly TensorSpec[],
   O extends readonly TensorSpec[],
@@ -38,12 +38,12 @@ export abstract class AnsweringModel<
   }
 
   /**
-   * Infers one sample: a model with a batch axis gets one row, and the results come without the axis. Inputs are read
-   * when it is the call's turn: leave their arrays as they are until then.
+   * Infers one sample. A model with a batch axis gets one row, and the results come without the axis. Inputs are read
+   * when the call leaves the client's queue, so do not change their arrays before then.
    *
-   * @throws TritonError INVALID_ARG for inputs that do not fit the model, UNSUPPORTED for a decoupled model,
-   * UNAVAILABLE when the model is not ready in time, when too many calls wait, and after `close`, CANCELLED when
-   * `signal` aborts, and what the server answers.
+   * @throws TritonError INVALID_ARG for inputs that do not fit the model; UNSUPPORTED for a decoupled model;
+   * UNAVAILABLE when the model is not ready in time, when too many calls wait, and after `close`; CANCELLED when
+   * `signal` aborts; and errors that the server answers.
    */
   inferSample(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>> {
     return this.#infer(inputs, options, "added");
@@ -54,7 +54,7 @@ export abstract class AnsweringModel<
     return this.#infer(inputs, options, "given");
   }
 
-  /** What is there for decoupled models, in the words of the error. */
+  /** The alternative for decoupled models, for the text of the error. */
   protected abstract get forDecoupled(): string;
 
   protected override finished(): Promise<void> {

@@ -8,7 +8,7 @@ import {
   type WaitCallOptions,
 } from "../options/model-options.js";
 
-/** What a client of a model needs of a client of its server. */
+/** The part of a server's client that a model's client uses. */
 export interface ServerOfModel {
   isServerReady(call: CommonCallOptions): Promise<boolean>;
   isModelReady(modelName: string, call: CommonCallOptions & VersionOption): Promise<boolean>;
@@ -18,10 +18,10 @@ export interface ServerOfModel {
   close(): void;
 }
 
-/** A configuration as such a client has it. */
+/** The configuration that such a client returns. */
 export type ConfigOf<S extends ServerOfModel> = Awaited<ReturnType<S["getModelConfig"]>>;
 
-/** What such a client loads a model with. */
+/** The load options of such a client. */
 export type LoadOptionsOf<S extends ServerOfModel> = NonNullable<Parameters<S["loadModel"]>[1]>;
 
 interface Model<S extends ServerOfModel> {
@@ -29,7 +29,7 @@ interface Model<S extends ServerOfModel> {
   readonly signature: ModelSignature;
 }
 
-/** One model of a server: waits for it, and reads its configuration once. The ground of the clients of a model. */
+/** One model of a server: waits for it, and reads its configuration once. The base class of the clients of a model. */
 export abstract class KnownModel<S extends ServerOfModel> {
   readonly modelName: string;
   protected readonly server: S;
@@ -38,13 +38,13 @@ export abstract class KnownModel<S extends ServerOfModel> {
   readonly #closed = new AbortController();
   #model: Promise<Model<S>> | undefined;
 
-  /** @param server where the server is, which is then opened, or a client of it; that one is left open by `close` */
+  /** @param server address of a server to open a client for, or a client, which `close` leaves open */
   constructor(server: string | S, open: (url: string) => S, modelName: string, options: CommonModelOptions) {
     this.modelName = modelName;
     this.#ownsServer = typeof server === "string";
     this.server = typeof server === "string" ? open(server) : server;
     this.options = options;
-    // Whoever calls first is told what went wrong.
+    // The first call reports the error.
     if (options.lazyInit === false) this.#knownModel().catch(() => {});
   }
 
@@ -53,7 +53,7 @@ export abstract class KnownModel<S extends ServerOfModel> {
     return this.#wait("the server", (call) => this.server.isServerReady(call), options);
   }
 
-  /** Resolves when the model is ready, whether or not all others are. */
+  /** Resolves when the model is ready, even if others are not. */
   waitForModel(options: WaitCallOptions = {}): Promise<void> {
     const { modelVersion } = this.options;
     const isReady = (call: CommonCallOptions) =>
@@ -73,7 +73,10 @@ export abstract class KnownModel<S extends ServerOfModel> {
     this.#model = undefined;
   }
 
-  /** The model's configuration, as the client of the server has it. Asked for once; waits for the model. */
+  /**
+   * Returns the model's configuration in the form of the server's client. Waits for the model, and requests the
+   * configuration once.
+   */
   async modelConfig({ signal }: { signal?: AbortSignal } = {}): Promise<ConfigOf<S>> {
     return (await unlessAborted(this.#knownModel(), signal)).config;
   }
@@ -84,8 +87,7 @@ export abstract class KnownModel<S extends ServerOfModel> {
   }
 
   /**
-   * Refuses further calls, and those that wait; resolves when the inferences under way have ended. Streams are
-   * cancelled.
+   * Rejects further and waiting calls, and resolves when the inferences in flight have ended. Streams are cancelled.
    */
   async close(): Promise<void> {
     this.#closed.abort(new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" }));
@@ -97,10 +99,10 @@ export abstract class KnownModel<S extends ServerOfModel> {
     return this.close();
   }
 
-  /** @throws TritonError INTERNAL for a configuration that is none. */
+  /** @throws TritonError INTERNAL for an invalid configuration. */
   protected abstract signatureOf(config: ConfigOf<S>): ModelSignature;
 
-  /** Resolves when what `close` is to wait for has ended. */
+  /** Resolves when the calls for which `close` waits have ended. */
   protected finished(): Promise<void> {
     return Promise.resolve();
   }
@@ -110,7 +112,7 @@ export abstract class KnownModel<S extends ServerOfModel> {
     return this.#closed.signal;
   }
 
-  /** The signature of the model, and the time that an inference may take. */
+  /** The signature of the model, and the time limit of an inference. */
   protected async prepared(
     signal: AbortSignal | undefined,
   ): Promise<{ signature: ModelSignature; timeoutMs: number }> {
@@ -123,7 +125,7 @@ export abstract class KnownModel<S extends ServerOfModel> {
     return this.options.initTimeoutMs ?? DEFAULT_INIT_TIMEOUT_MS;
   }
 
-  /** All calls share one look at the model; after a failure the next call looks again. */
+  /** All calls share one request for the model's configuration. After a failure, the next call requests it again. */
   #knownModel(): Promise<Model<S>> {
     this.#model ??= this.#lookUp().catch((thrown: unknown) => {
       this.#model = undefined;

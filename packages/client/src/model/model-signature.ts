@@ -1,12 +1,12 @@
 import { fromConfigDataType, type ModelSignature, TritonError } from "@tritonjs/protocol";
 
-/** What a signature is made of: parts of a configuration, however its fields are written. */
+/** The parts of a configuration that a signature needs, independent of their spelling. */
 export interface SignatureParts {
   readonly maxBatchSize: number;
   readonly decoupled: boolean;
   readonly inputs: readonly {
     readonly name: string;
-    /** As the configuration has it: `TYPE_FP32`. */
+    /** Data type in the configuration's spelling: `TYPE_FP32`. */
     readonly dataType: string;
     readonly dims: readonly number[];
     readonly optional: boolean;
@@ -14,7 +14,7 @@ export interface SignatureParts {
 }
 
 /**
- * What a client needs to know of a model.
+ * Makes the signature of a model, which is the part of its configuration that a client needs.
  *
  * @throws TritonError INTERNAL for unknown data types.
  */

@@ -1,37 +1,40 @@
 import { type InferOptions, TritonError } from "@tritonjs/protocol";
 
-/** Options of a client whatever carries its calls: they hold for all its calls, unless a call says otherwise. */
+/** Options of the clients of both protocols, for all calls that do not override them. */
 export interface CommonClientOptions {
-  /** Sent with every call. */
+  /** Headers of every call. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The access token of the server, sent as the header that it is expected in. */
+  /** The access token of the server, sent as the header that the server expects. */
   readonly accessToken?: string;
-  /** Longest time for a call, all its attempts together; `Infinity` for no limit. Streams have none. @default 60000 */
+  /**
+   * Longest time for a call with all its attempts, in milliseconds; `Infinity` for no limit. Streams have no limit.
+   * @default 60000
+   */
   readonly timeoutMs?: number;
   /**
-   * Attempts after the first. A call that never left this machine is always made again; one that was lost on its way
-   * only when it changes nothing at the server, so never an inference. @default 2
+   * Number of retries. A call that never left this machine is always retried. A call that was lost on its way is
+   * retried only if it changes nothing at the server, so never an inference. @default 2
    */
   readonly retries?: number;
-  /** Pause before the first retry; each further one is twice as long. @default 100 */
+  /** Milliseconds before the first retry; the pause doubles with each further retry. @default 100 */
   readonly retryDelayMs?: number;
   /**
-   * Also retry calls that the server refuses with UNAVAILABLE (over HTTP with 503), no sooner than it says with
-   * `Retry-After` or `grpc-retry-pushback-ms`. One that names a time past the limit of the call is refused at once,
-   * with `retryAfterMs` of the error. @default false
+   * Also retries calls that the server rejects with UNAVAILABLE (over HTTP with 503), no sooner than its `Retry-After`
+   * or `grpc-retry-pushback-ms` says. If the named time is past the limit of the call, the call rejects at once, and
+   * the error has the time as `retryAfterMs`. @default false
    */
   readonly retryUnavailable?: boolean;
 }
 
-/** Options of every call, whatever carries it. */
+/** Options of every call of both clients. */
 export interface CommonCallOptions extends Pick<InferOptions, "signal" | "timeoutMs"> {
-  /** Sent with this call, instead of those of the client with the same name. */
+  /** Headers of this call, which override the client's headers of the same name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Which version a call about one model means. */
+/** The version option of calls about one model. */
 export interface VersionOption {
-  /** @default the version that the server picks */
+  /** Version of the model. @default the version that the server picks */
   readonly modelVersion?: string | number;
 }
 
@@ -46,7 +49,7 @@ export function clientHeaders(
   return accessToken === undefined ? { ...headers } : { ...headers, [tokenHeader]: accessToken };
 }
 
-/** The error of a header that cannot be sent. */
+/** Makes the error of a header that cannot be sent. */
 export function invalidHeader(cause: unknown): TritonError {
   return new TritonError("INVALID_ARG", `invalid header: ${(cause as Error).message}`, {
     reason: "INVALID_OPTION",
@@ -54,5 +57,5 @@ export function invalidHeader(cause: unknown): TritonError {
   });
 }
 
-/** How the content of a request is compressed. */
+/** Compression of a request. */
 export type Compression = "gzip" | "deflate";

@@ -2,14 +2,14 @@ import type { DataType, InferOptions, Shape, Tensor, TensorInput, TensorValue } 
 
 /** A range of a registered region of shared memory. */
 export interface SharedMemoryRange {
-  /** The name under which the region is registered. */
+  /** Name of the registered region. */
   readonly region: string;
   readonly byteSize: number;
-  /** Where in the region the tensor begins. @default 0 */
+  /** Offset of the tensor in the region, in bytes. @default 0 */
   readonly offset?: number;
 }
 
-/** An input that lies in shared memory. */
+/** An input in shared memory. */
 export interface SharedMemoryInput {
   readonly datatype: DataType;
   readonly shape: Shape;
@@ -23,19 +23,19 @@ export type InferInput<Described extends TensorInput = TensorInput> =
   | Tensor
   | TensorValue<DataType>;
 
-/** True for an input that lies in shared memory. */
+/** True for an input in shared memory. */
 export function isSharedMemoryInput(input: InferInput): input is SharedMemoryInput {
   return typeof input === "object" && "sharedMemory" in input && input.sharedMemory !== undefined;
 }
 
-/** An output that is asked for, whatever carries it. */
+/** A requested output, in both protocols. */
 export interface CommonOutputRequest {
   readonly name: string;
-  /** Asks for this many of the best classes instead of the tensor: `BYTES` elements `value:index:label`. */
+  /** Requests this number of best classes instead of the tensor: `BYTES` elements `value:index:label`. */
   readonly classes?: number;
-  /** Where the server is to put the output. */
+  /** Range of shared memory for the output. */
   readonly sharedMemory?: SharedMemoryRange;
 }
 
-/** What a request says to the server and to the model besides its tensors. */
+/** Options of a request that go to the server and the model, besides the tensors. */
 export type RequestOptions = Omit<InferOptions, "signal" | "timeoutMs">;

@@ -1,9 +1,9 @@
-/** A region of the system's shared memory to register. */
+/** A region of system shared memory to register. */
 export interface SystemRegion {
   /** Key of the memory object: `/my_region`. */
   readonly key: string;
   readonly byteSize: number;
-  /** Where in the object the region begins. @default 0 */
+  /** Offset of the region in the object, in bytes. @default 0 */
   readonly offset?: number;
 }
 

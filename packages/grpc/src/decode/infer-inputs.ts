@@ -7,15 +7,16 @@ import { decodeTypedContents } from "./typed-contents.js";
 
 type InputTensor = inference.ModelInferRequest.InferInputTensor.$Properties;
 
-/** What Triton calls a data type that it does not know. */
+/** Triton's name for an unknown data type. */
 const INVALID = "<invalid>";
 
 /**
- * The input tensors of a request, in its order. Raw contents stay views of the message; they pair with the
- * inputs in order, and a surplus of them is ignored.
+ * Decodes the input tensors of a request, in its order. Raw contents stay views of the message. They pair with the
+ * inputs in order, and surplus ones are ignored.
  *
  * @param regions Holds the shared memory that inputs name, until the caller releases it.
- * @throws TritonError INVALID_ARG for a name that comes twice, and an input whose data is missing, given twice or of another type; NOT_FOUND for an unknown shared-memory region.
+ * @throws TritonError INVALID_ARG for a name that comes twice, and for an input whose data is missing, given twice or
+ * of another type; NOT_FOUND for an unknown shared-memory region.
  */
 export function decodeInputs(
   request: inference.ModelInferRequest,
@@ -78,7 +79,7 @@ function decodeInput(
   return Tensor.fromBytes(datatype, shape, bytes);
 }
 
-/** The raw contents of a request, handed out one after the other. */
+/** Hands out the raw contents of a request one after the other. */
 class RawContents {
   readonly #buffers: readonly Uint8Array[];
   #index = 0;
@@ -87,7 +88,7 @@ class RawContents {
     this.#buffers = buffers;
   }
 
-  /** True when the request has any. */
+  /** True when the request has raw contents. */
   get used(): boolean {
     return this.#buffers.length > 0;
   }
@@ -98,8 +99,8 @@ class RawContents {
 }
 
 /**
- * The data type of an input as the client named it. An unknown name becomes one that no model expects, so that
- * the request is refused with the name that Triton's text has.
+ * The data type of an input as the client named it. An unknown name becomes a data type that no model expects, so the
+ * request is rejected with Triton's text.
  */
 function toDataType(name: string): DataType {
   return isDataType(name) ? name : (INVALID as DataType);

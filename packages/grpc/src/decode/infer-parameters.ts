@@ -4,14 +4,16 @@ import { invalidArgument } from "./invalid-argument.js";
 
 type Parameter = inference.InferParameter.$Properties;
 
-/** What the parameters of a request say, the reserved ones apart from those that the model is given. */
+/**
+ * The decoded parameters of a request: reserved ones as members of their own, all others in `parameters` for the model.
+ */
 export interface InferParameters {
   correlationId?: bigint | string | undefined;
   sequenceStart?: boolean;
   sequenceEnd?: boolean;
   priority?: number;
   queueTimeoutMicroseconds?: number;
-  /** A stream is told of the end of a decoupled request also when no response carries it. */
+  /** True when a stream reports the end of a decoupled request even if no response marks it. */
   enableEmptyFinalResponse: boolean;
   parameters: Parameters;
 }
@@ -21,10 +23,10 @@ const RESERVED_PREFIX = "triton_";
 const MAX_CORRELATION_ID_BYTES = 128;
 
 /**
- * Reads the parameters of a request into it.
+ * Reads the parameters of a request into `decoded`.
  *
- * @param forwarded Parameters made of headers: they win over those of the same name.
- * @throws TritonError INVALID_ARG for values of a wrong kind and for reserved names.
+ * @param forwarded Parameters made of headers: they win over parameters of the same name.
+ * @throws TritonError INVALID_ARG for values of a wrong type and for reserved names.
  */
 export function decodeInferParameters(
   parameters: Readonly<Record<string, Parameter>>,
@@ -62,7 +64,7 @@ const RESERVED = new Map<string, ReservedParameter>([
   ],
 ]);
 
-/** An integer id is unsigned: -1 is the largest one. */
+/** An integer id is unsigned: -1 is the largest id. */
 function setCorrelationId(decoded: InferParameters, parameter: Parameter, key: string): void {
   if (parameter.parameterChoice === "int64Param") {
     decoded.correlationId = BigInt.asUintN(64, BigInt(parameter.int64Param!));
@@ -88,7 +90,7 @@ function setPriority(decoded: InferParameters, parameter: Parameter, key: string
   } else throw wrongKind(key, "int64_param or uint64_param");
 }
 
-/** A timeout is unsigned: a negative one is as good as none that ends. */
+/** A timeout is unsigned, so a negative one never expires in practice. */
 function setTimeout(decoded: InferParameters, parameter: Parameter, key: string): void {
   if (parameter.parameterChoice !== "int64Param") throw wrongKind(key, "int64_param");
   decoded.queueTimeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(parameter.int64Param!)));

@@ -4,35 +4,35 @@ import { TritonError } from "@tritonjs/protocol";
 import type { RequestDecoder } from "../transport/method.js";
 import { invalidArgument } from "./invalid-argument.js";
 
-/** Most inputs, and most requested outputs, of a request to a model that does not have more, as over HTTP. */
+/** Most inputs, and most requested outputs, of a request, unless its model has more. HTTP has the same limit. */
 const MAX_TENSORS = 4096;
 
 /** Most parameters of a request. Each becomes a property of one object, which takes microseconds. */
 const MAX_PARAMETERS = 4096;
 
-/** Most parameters of all tensors of a request together: enough for shared memory, which takes three for each. */
+/** Most parameters of all tensors of a request together. Shared memory takes three for each tensor. */
 const MAX_TENSOR_PARAMETERS = 4 * MAX_TENSORS;
 
-/** Most elements in `bytes_contents` of a request, as values of a JSON document over HTTP. */
+/** Most elements in `bytes_contents` of a request: as many as values in a JSON document over HTTP. */
 const MAX_STRINGS = 2 ** 21;
 
-/** What is looked up of a model to know how many tensors a request to it may have. */
+/** The part of the service that knows how many tensors a model has. */
 interface Models {
   model(name: string, version: string): Pick<ReadyModel, "config">;
 }
 
-/** A part of a message that is counted takes two bytes at least: shorter messages are within every limit. */
+/** A counted part of a message takes at least two bytes, so shorter messages are within every limit. */
 const SHORTEST_COUNTED = 2 * Math.min(MAX_TENSORS, MAX_PARAMETERS);
 
-/** Numbers of the fields of `ModelInferRequest` that are counted, and of those in them. */
+/** Numbers of the counted fields of `ModelInferRequest`, and of the counted fields inside of them. */
 const REQUEST = { modelName: 1, modelVersion: 2, parameters: 4, inputs: 5, outputs: 6, rawInputContents: 7 };
 const INPUT = { parameters: 4, contents: 5 };
 const OUTPUT = { parameters: 2 };
 const CONTENTS = { bytesContents: 8 };
 
 /**
- * Decodes requests for inference. Their parts are counted first: each of them costs a hundred times more time to decode
- * than to send.
+ * Makes a decoder for infer requests. It counts the parts of a request first: decoding a part takes a hundred times
+ * longer than sending it.
  */
 export function inferRequestDecoder(models: Models): RequestDecoder<inference.ModelInferRequest> {
   return {
@@ -106,7 +106,7 @@ function text(bytes: Uint8Array, from: number, to: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString();
 }
 
-/** @throws TritonError INVALID_ARG when there is more of anything than a request has reason to have. */
+/** @throws TritonError INVALID_ARG when a request exceeds one of the limits. */
 function checkCounts(counts: PartCounts, models: Models): void {
   const { inputs, outputs, rawInputContents } = counts;
   check("parameters", counts.parameters, MAX_PARAMETERS);

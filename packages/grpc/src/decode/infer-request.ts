@@ -9,7 +9,7 @@ const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
 const NO_NAMES: readonly string[] = [];
 
 /**
- * A request as its message has it: the model's request is made of it directly. `outputs` and `enableEmptyFinalResponse`
+ * A request as in its message; the model's request is made directly from it. `outputs` and `enableEmptyFinalResponse`
  * say how to answer.
  */
 export class DecodedMessage implements InferInit, InferParameters {
@@ -28,11 +28,11 @@ export class DecodedMessage implements InferInit, InferParameters {
 }
 
 /**
- * Reads the request of a message.
+ * Decodes the request in a message.
  *
  * @param forwarded Parameters made of headers.
  * @param regions Holds the shared memory that the message names, until the caller releases it.
- * @throws TritonError INVALID_ARG, NOT_FOUND or UNSUPPORTED for the first fault found.
+ * @throws TritonError INVALID_ARG, NOT_FOUND or UNSUPPORTED for the first fault.
  */
 export function decodeInferRequest(
   message: inference.ModelInferRequest,

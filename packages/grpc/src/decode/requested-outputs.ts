@@ -5,11 +5,11 @@ import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
 
 type RequestedOutput = inference.ModelInferRequest.InferRequestedOutputTensor.$Properties;
 
-/** How an output is to be returned that is not to be in the answer as the model made it. */
+/** How to return an output that is not simply part of the answer. */
 export interface OutputForm {
   /** Number of classes to return instead of the tensor. */
   readonly classes?: number;
-  /** Where in shared memory to put it. */
+  /** Range of shared memory for the output. */
   readonly range?: RegionRange;
 }
 
@@ -20,13 +20,13 @@ export type OutputForms = ReadonlyMap<string, OutputForm>;
 export const NO_FORMS: OutputForms = new Map();
 const NO_NAMES: readonly string[] = [];
 
-/** Names of the outputs that a request asks for, each once; empty for all. */
+/** Names of the requested outputs, each once; empty for all outputs. */
 export function requestedOutputNames(outputs: readonly RequestedOutput[]): readonly string[] {
   return outputs.length === 0 ? NO_NAMES : [...new Set(outputs.map(({ name }) => name ?? ""))];
 }
 
 /**
- * Reads how the requested outputs are to be returned. Of an output that is asked for twice the first form counts.
+ * Reads how to return the requested outputs. If an output is listed twice, its first form counts.
  *
  * @param regions Holds the shared memory that outputs name, until the caller releases it.
  * @throws TritonError INVALID_ARG for wrong parameters, NOT_FOUND for an unknown shared-memory region.

@@ -3,7 +3,7 @@ import type { inference } from "@tritonjs/grpc-messages";
 import type { TritonError } from "@tritonjs/protocol";
 import { invalidArgument } from "./invalid-argument.js";
 
-/** An input or a requested output, as far as its parameters go. */
+/** The part that inputs and requested outputs have in common. */
 interface Parameterized {
   readonly name?: string | null;
   readonly parameters?: Record<string, inference.InferParameter.$Properties> | null;
@@ -16,7 +16,7 @@ const BYTE_SIZE = "shared_memory_byte_size";
 /**
  * Reads the shared-memory parameters of a tensor; undefined when it names no region.
  *
- * @throws TritonError INVALID_ARG for values of a wrong kind and for a range without a region or a size.
+ * @throws TritonError INVALID_ARG for values of a wrong type, and for a range without a region or a size.
  */
 export function decodeSharedMemoryRange({ name, parameters }: Parameterized): RequestedRange | undefined {
   const region = parameters?.[REGION];

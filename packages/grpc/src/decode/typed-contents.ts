@@ -5,7 +5,7 @@ import { invalidArgument } from "./invalid-argument.js";
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * The tensor behind typed contents; contents without a value make one of no bytes.
+ * Decodes typed contents; contents without a value make a tensor of no bytes.
  *
  * @param where `input tensor 'X' for model 'M'`, for messages.
  * @throws TritonError INVALID_ARG when the values are in a field of another data type, or in two fields.

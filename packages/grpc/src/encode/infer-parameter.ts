@@ -3,7 +3,7 @@ import type { Parameters } from "@tritonjs/protocol";
 
 type Parameter = inference.InferParameter.$Properties;
 
-/** Response parameters as messages: whole numbers as int64, others as double. */
+/** Encodes response parameters: whole numbers as int64, others as double. */
 export function encodeParameters(parameters: Parameters): Record<string, Parameter> {
   const entries = Object.entries(parameters);
   if (entries.length === 0) return {};

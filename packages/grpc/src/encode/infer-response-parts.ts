@@ -10,7 +10,7 @@ import { TritonError } from "@tritonjs/protocol";
 type ResponseMessage = inference.ModelInferResponse.$Properties;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
-/** Most bytes that a message can have. */
+/** Largest size of a message, in bytes. */
 export const MAX_MESSAGE_SIZE = 0x7fff_ffff;
 
 const RAW_OUTPUT_CONTENTS_TAG = (6 << 3) | 2;
@@ -19,7 +19,7 @@ const INFER_RESPONSE_TAG = (2 << 3) | 2;
 /**
  * Encodes a `ModelInferResponse`.
  *
- * @throws TritonError INVALID_ARG when it is larger than a message can be.
+ * @throws TritonError INVALID_ARG when it exceeds the largest size of a message.
  */
 export function encodeInferResponseParts(message: ResponseMessage): Uint8Array[] {
   const { rawOutputContents, modelName, modelVersion, id, parameters, outputs } = message;
@@ -50,7 +50,7 @@ export function partsByteLength(parts: readonly Uint8Array[]): number {
   return parts.reduce((total, part) => total + part.byteLength, 0);
 }
 
-/** The error of a response that no message can hold. */
+/** @throws TritonError INVALID_ARG for a response that exceeds the largest size of a message. */
 function checkSize(size: number): void {
   if (size <= MAX_MESSAGE_SIZE) return;
   throw new TritonError(
@@ -60,7 +60,7 @@ function checkSize(size: number): void {
   );
 }
 
-/** A tag and a length as varints. */
+/** Encodes a tag and a length as varints. */
 function prefix(tag: number, length: number): Uint8Array {
   const bytes = [tag];
   let rest = length;

@@ -6,11 +6,11 @@ import { encodeParameters } from "./infer-parameter.js";
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * A response as a message, with each output in the form that the request asks for: classes in the place of a tensor, and
- * no contents when they have been put into shared memory. Other contents are views of the tensors.
+ * Encodes a response, with each output in its requested form: classes instead of a tensor, or no contents for an output
+ * in shared memory. Other contents are views of the tensors.
  *
- * @throws TritonError INVALID_ARG for an output that cannot be classified, INTERNAL for one that is larger than its place
- * in shared memory.
+ * @throws TritonError INVALID_ARG for an output that cannot be classified, INTERNAL for an output that is larger than
+ * its range of shared memory.
  */
 export function encodeInferResponse(
   model: ReadyModel,

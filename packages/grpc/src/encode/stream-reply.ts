@@ -9,7 +9,7 @@ type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
 const FINAL_RESPONSE = "triton_final_response";
 
-/** What a stream tells of a response or an error. */
+/** Encodes a response or an error as a message of a stream. */
 export function encodeStreamReply(
   request: Request,
   model: ReadyModel,
@@ -27,22 +27,22 @@ export function encodeStreamReply(
   }
 }
 
-/** What a stream tells of the end of a request that came without a response. */
+/** Encodes the end of a request that came without a response. */
 export function encodeEmptyFinal(request: Request): StreamMessage {
   return { inferResponse: bareResponse(request, true) };
 }
 
-/** What a stream tells of a request that was refused: its id, so that the client knows which one. */
+/** Encodes the error of a rejected request, with its id, so that the client can tell which request it was. */
 export function encodeRefusal(request: Request, error: TritonError): StreamMessage {
   return { errorMessage: error.message, inferResponse: { id: request.id } };
 }
 
-/** An error that comes as a response; one without a text is an empty response. */
+/** Encodes an error that came as a response; an error without a text is an empty response. */
 function failedResponse(request: Request, error: TritonError, final: boolean): StreamMessage {
   return { errorMessage: error.message, inferResponse: bareResponse(request, final) };
 }
 
-/** A response without outputs; its version is the one that the client wrote. */
+/** A response without outputs. Its version is the one in the client's request. */
 function bareResponse(request: Request, final: boolean): inference.ModelInferResponse.$Properties {
   const { id, modelName, modelVersion } = request;
   return { id, modelName, modelVersion, parameters: { [FINAL_RESPONSE]: { boolParam: final } } };

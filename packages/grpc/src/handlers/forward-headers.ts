@@ -3,12 +3,12 @@ import { isReservedParameter, NO_PARAMETERS, type Parameters } from "@tritonjs/p
 import { invalidArgument } from "../decode/invalid-argument.js";
 import type { CallHeaders } from "../transport/call.js";
 
-/** Makes request parameters of the headers of a call. */
+/** Converts headers of a call to request parameters. */
 export type HeaderForwarding = (headers: CallHeaders) => Parameters;
 
 /**
- * Forwards the headers whose name has a match of `pattern` anywhere, as string parameters; none without a
- * pattern. The values of a header that comes twice are one, with a comma between them.
+ * Forwards headers with a name that matches `pattern` anywhere, as string parameters; none without a pattern. If a
+ * header comes twice, its values are joined with a comma.
  *
  * @throws TritonError INVALID_ARG for a header with a reserved name.
  */

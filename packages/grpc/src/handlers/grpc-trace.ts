@@ -1,7 +1,7 @@
 import type { RequestTrace, Tracing } from "@tritonjs/core/frontend";
 import type { CallHeaders } from "../transport/call.js";
 
-/** The trace of a request of gRPC: what this frontend adds to it. */
+/** The trace of a gRPC request: the part that this frontend adds. */
 export class GrpcTrace {
   #responded = false;
   #sending = false;
@@ -12,21 +12,21 @@ export class GrpcTrace {
     private readonly tracing: Tracing,
   ) {}
 
-  /** A response has come; the first of several counts. */
+  /** Notes that a response has come; the first of several counts. */
   responded(): void {
     if (this.#responded) return;
     this.#responded = true;
     this.#mark("INFER_RESPONSE_COMPLETE");
   }
 
-  /** A message is about to be sent; the first of several counts. */
+  /** Notes that a message is about to be sent; the first of several counts. */
   sending(): void {
     if (this.#sending) return;
     this.#sending = true;
     this.#mark("GRPC_SEND_START");
   }
 
-  /** Nothing more is sent. */
+  /** Ends the trace: no more messages follow. */
   sent(): void {
     if (this.#released) return;
     this.#released = true;
@@ -39,7 +39,7 @@ export class GrpcTrace {
   }
 }
 
-/** Samples the requests of one source, a method or a stream, and knows how long each was waited for. */
+/** Samples the requests of one source (a method or a stream), and measures how long the source waited for each. */
 export class GrpcSampler {
   readonly #tracing: Tracing | undefined;
   #waitingSince: number;
@@ -49,7 +49,7 @@ export class GrpcSampler {
     this.#waitingSince = tracing?.now() ?? 0;
   }
 
-  /** A request has come: its trace, if it is its turn. */
+  /** Notes that a request has come. Returns its trace if the sampling rate selects it. */
   sample(modelName: string, headers: CallHeaders): GrpcTrace | undefined {
     const tracing = this.#tracing;
     if (tracing === undefined) return undefined;

@@ -9,7 +9,7 @@ const { SERVING, NOT_SERVING } = HealthCheckResponse.ServingStatus;
 
 type Watcher = ResponseStream<grpc.health.v1.HealthCheckResponse.$Properties>;
 
-/** Health `Watch`: the state of the server now, and whenever it changes. */
+/** Health `Watch`: sends the state of the server now, and at each change. */
 export function healthWatchMethods(service: InferenceService, shutdown: Shutdown): Method[] {
   const watch = new ReadinessWatch(service);
   return [
@@ -33,7 +33,7 @@ export function healthWatchMethods(service: InferenceService, shutdown: Shutdown
   ];
 }
 
-/** Tells watchers of the state of the service; listens to it while there are any. */
+/** Tells watchers the state of the service. It listens to the service while there are watchers. */
 class ReadinessWatch {
   readonly #service: InferenceService;
   readonly #told = new Map<Watcher, number>();

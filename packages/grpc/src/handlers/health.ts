@@ -4,7 +4,7 @@ import { type Method, unary } from "../transport/method.js";
 
 const { ServingStatus } = grpc.health.v1.HealthCheckResponse;
 
-/** Whether the server and its models answer: `ServerLive`, `ServerReady`, `ModelReady`, health `Check`. */
+/** Readiness of the server and its models: `ServerLive`, `ServerReady`, `ModelReady`, health `Check`. */
 export function healthMethods(service: InferenceService): Method[] {
   return [
     unary(

@@ -20,7 +20,7 @@ import { OrderedStreamResponses, type Place } from "./ordered-responses.js";
 type RequestMessage = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
-/** Header that asks for the first error of a model to end the stream; of several values the first counts. */
+/** Header that makes the first error of a model end the stream; of several values the first counts. */
 const ERROR_MODE_HEADER = "triton_grpc_error";
 
 /** `ModelStreamInfer`. */
@@ -39,9 +39,8 @@ export function streamInferMethods(context: InferHandlerContext): Method[] {
 }
 
 /**
- * One stream of requests. A request that fails is answered by a message of its own and the stream goes on.
- * Responses of models with one response to a request come in the order of the requests, those of decoupled
- * models as they are made.
+ * One stream of requests. A failed request is answered with a message of its own, and the stream continues. Models with
+ * one response per request answer in the order of the requests. Decoupled models send responses as they make them.
  */
 class InferStream {
   readonly #stream: DuplexStream<RequestMessage, StreamMessage>;
@@ -65,7 +64,7 @@ class InferStream {
     this.#endOnError = errorMode === "true";
   }
 
-  /** Starts to read. */
+  /** Starts reading. */
   open(): void {
     const forget = this.#context.shutdown.onExpire((reason) => this.#end(reason));
     this.#stream.onClose(() => {
@@ -85,7 +84,8 @@ class InferStream {
       share.release();
       return;
     }
-    // A request to an unknown model waits for its turn, like one to a model with one response to a request.
+    // The error of an unknown model keeps its place in the order, like an answer of a model with one response per
+    // request.
     let inOrder = true;
     let place: Place<StreamMessage> | undefined;
     try {
@@ -151,7 +151,7 @@ class InferStream {
   ): void {
     if (this.#ended) return;
     if (this.#endOnError && TritonError.is(outcome)) {
-      // A request whose time is over does not take the answers of those in front of it along.
+      // A request that timed out must not end the stream before earlier requests are answered.
       if (place !== undefined && isTimeout(outcome)) place.close(outcome);
       else this.#end(outcome);
       return;
@@ -174,7 +174,7 @@ class InferStream {
     this.#endIfDone();
   }
 
-  /** While the client is behind with reading, no more requests are taken and models make no more responses. */
+  /** While the client reads too slowly, the stream reads no more requests and pauses the models' responses. */
   #write(message: StreamMessage): void {
     if (this.#ended || this.#stream.write(message) || this.#behind) return;
     this.#behind = true;
@@ -199,7 +199,7 @@ class InferStream {
     this.#giveUp();
   }
 
-  /** Nobody waits any more. */
+  /** Cancels all requests in flight: the stream is over. */
   #giveUp(): void {
     this.#ended = true;
     for (const request of this.#open.sent()) request.cancel();

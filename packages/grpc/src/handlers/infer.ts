@@ -19,14 +19,14 @@ import type { Shutdown } from "./shutdown.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
 
-/** What inference needs besides its messages. */
+/** Dependencies of the inference handlers besides their messages. */
 export interface InferHandlerContext {
   readonly service: InferenceService;
   readonly forwardHeaders: HeaderForwarding;
   readonly shutdown: Shutdown;
 }
 
-/** Tensors of a message that waits for the turn of its refusal. */
+/** Most bytes of tensors in a message that may be kept until its refusal is sent. */
 const MOST_KEPT_BYTES = 64 * 1024;
 
 /** `ModelInfer`. */
@@ -126,12 +126,15 @@ function inferOne(
   });
 }
 
-/** Whether a message may be kept until the turn of its refusal. Large ones are refused at once, to have their memory back. */
+/**
+ * True when a message may be kept until its refusal is sent. Large messages are rejected at once, which frees their
+ * memory.
+ */
 function mayWait(message: inference.ModelInferRequest): boolean {
   return contentBytes(message) <= MOST_KEPT_BYTES;
 }
 
-/** About how much memory the tensors of a message take, in bytes. */
+/** Estimates the memory that the tensors of a message take, in bytes. */
 function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest): number {
   let bytes = 0;
   for (const { length } of rawInputContents) bytes += length;
@@ -147,7 +150,7 @@ function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest)
   return bytes;
 }
 
-/** The one response of a request. */
+/** The only response to a request. */
 function single(first: InferenceResponse | TritonError | undefined, count: number): InferenceResponse {
   if (first === undefined || count > 1) {
     throw new TritonError("INTERNAL", `expected a single response, got ${count}`, {

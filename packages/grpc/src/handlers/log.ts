@@ -5,7 +5,7 @@ import { type Method, unary } from "../transport/method.js";
 
 type Setting = inference.LogSettingsRequest.SettingValue.$Properties;
 
-/** `LogSettings`: reads the settings of the log, after changing those that the request names. */
+/** `LogSettings`: changes the log settings in the request, then returns all of them. */
 export function logMethods({ log }: InferenceService): Method[] {
   return [
     unary(
@@ -23,7 +23,7 @@ export function logMethods({ log }: InferenceService): Method[] {
   ];
 }
 
-/** Changes what the request names; those before a bad one are changed all the same, as Triton does. */
+/** Changes the settings that the request names. As in Triton, settings before a bad one change all the same. */
 function change(log: Log, settings: Readonly<Record<string, Setting>>): void {
   const given = new Map(Object.entries(settings));
   if (given.has("log_file")) {

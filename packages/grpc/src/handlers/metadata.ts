@@ -2,7 +2,7 @@ import type { InferenceService } from "@tritonjs/core/frontend";
 import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { type Method, unary } from "../transport/method.js";
 
-/** What the server and its models are: `ServerMetadata`, `ModelMetadata`, `ModelConfig`. */
+/** Metadata of the server and its models, and configurations: `ServerMetadata`, `ModelMetadata`, `ModelConfig`. */
 export function metadataMethods(service: InferenceService): Method[] {
   return [
     unary(

@@ -15,13 +15,18 @@ import type { Shutdown } from "./shutdown.js";
 import { statisticsMethods } from "./statistics.js";
 import { traceMethods } from "./trace.js";
 
-/** What the handlers can be told. */
+/** Options of the handlers. */
 export interface HandlerOptions {
-  /** Headers to hand to the model as string parameters: those whose name has a match anywhere. A string is RE2's. */
+  /**
+   * Headers with a name that matches anywhere go to the model as string parameters. A string is in the syntax of RE2.
+   */
   readonly headerForwardPattern?: string | RegExp;
-  /** Groups of methods that need a header with a secret, `[]` for none; those of the `Triton`'s `security` unless given. */
+  /**
+   * Groups of methods that require a header with a secret, `[]` for none; those of the `Triton`'s `security` unless
+   * given.
+   */
   readonly restrictedProtocols?: readonly RestrictedProtocols[];
-  /** Whether clients can ask what services there are and what their messages look like. */
+  /** Adds server reflection, which lists the services and describes their messages. */
   readonly reflection?: boolean;
 }
 

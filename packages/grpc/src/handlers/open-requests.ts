@@ -1,17 +1,17 @@
 import type { RequestHandle } from "@tritonjs/core/frontend";
 
-/** A request of a stream that is not answered yet. */
+/** A request of a stream that has not been answered yet. */
 export interface OpenRequest {
-  /** Undefined until the model has taken the request. */
+  /** Undefined until the model has accepted the request. */
   sent: RequestHandle | undefined;
   previous: OpenRequest | undefined;
   next: OpenRequest | undefined;
 }
 
 /**
- * The requests of a stream that are not answered yet: a list through its entries. A `Set` that lives as long as the stream
- * keeps answered requests alive: each table that V8 outgrows holds its entries and the next table, and one of old age is
- * collected seldom.
+ * The unanswered requests of a stream, as a list through its entries. A `Set` that lives as long as the stream would
+ * keep answered requests alive. Each table that V8 outgrows holds its entries and the next table, and an old table is
+ * seldom collected.
  */
 export class OpenRequests {
   #first: OpenRequest | undefined;
@@ -30,7 +30,7 @@ export class OpenRequests {
     return entry;
   }
 
-  /** Does nothing for an entry that is not there any more. */
+  /** Removes an entry; without effect for an entry that has been removed before. */
   delete(entry: OpenRequest): void {
     const { previous, next } = entry;
     if (previous !== undefined) previous.next = next;
@@ -42,7 +42,7 @@ export class OpenRequests {
     entry.next = undefined;
   }
 
-  /** Those that a model has taken, oldest first. */
+  /** Requests that a model has accepted, oldest first. */
   sent(): RequestHandle[] {
     const all: RequestHandle[] = [];
     for (let entry = this.#first; entry !== undefined; entry = entry.next) {

@@ -13,7 +13,7 @@ export class OrderedStreamResponses<M> {
   #first: Place<M> | undefined;
   #last: Place<M> | undefined;
 
-  /** @param fail Takes the error of a place that was closed with one, when its turn has come. */
+  /** @param fail Receives the error with which a place was closed, at the turn of that place. */
   constructor(write: (message: M) => void, fail: (error: TritonError) => void) {
     this.#write = write;
     this.#fail = fail;
@@ -28,7 +28,7 @@ export class OrderedStreamResponses<M> {
     return place;
   }
 
-  /** Writes the responses of the places whose turn it is. */
+  /** Writes the responses of the places at the front of the order. */
   flush(): void {
     for (let place = this.#first; place?.closed; place = this.#first) {
       this.#first = place.next;
@@ -40,7 +40,10 @@ export class OrderedStreamResponses<M> {
   }
 }
 
-/** The place of one request: what is added is held back until all earlier places are closed, and this one is. */
+/**
+ * The place of one request in the order. Its messages are held back until all earlier places are closed and it is
+ * closed itself.
+ */
 export class Place<M> {
   readonly messages: M[] = [];
   closed = false;

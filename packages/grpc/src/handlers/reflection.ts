@@ -11,10 +11,10 @@ type Request = grpc.reflection.v1.ServerReflectionRequest & grpc.reflection.v1.S
 type Response = grpc.reflection.v1.ServerReflectionResponse.$Properties;
 type Answer = Omit<Response, "validHost" | "originalRequest">;
 
-/** The messages of both are the same. */
+/** Both services use the same messages. */
 const SERVICES = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
 
-/** Server reflection: what services there are, and what their messages look like. */
+/** Server reflection: lists the services and describes their messages. */
 export function reflectionMethods(shutdown: Shutdown): Method[] {
   return SERVICES.map((service) =>
     duplex(
@@ -69,7 +69,7 @@ const fileBySymbol: ReadonlyMap<string, FileDescriptor> = new Map(
   descriptors.flatMap((file) => file.symbols.map((symbol) => [symbol, file] as const)),
 );
 
-/** No file imports another: the answer is one file. */
+/** No file imports another, so the answer is one file. */
 function file(descriptor: FileDescriptor | undefined, what: string): Answer {
   if (descriptor === undefined) return notFound(what);
   return { fileDescriptorResponse: { fileDescriptorProto: [Buffer.from(descriptor.bytes, "base64")] } };

@@ -4,10 +4,10 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Call, DuplexStream, ResponseStream } from "../transport/call.js";
 import type { Method } from "../transport/method.js";
 
-/** Methods that need a header with a secret. */
+/** Methods that require a header with a secret. */
 export interface RestrictedProtocols {
   readonly protocols: readonly EndpointGroup[];
-  /** Name of the header, without the prefix `triton-grpc-protocol-` that it has on the wire. */
+  /** Name of the header, without its prefix `triton-grpc-protocol-`. */
   readonly key: string;
   readonly value: string;
 }
@@ -15,7 +15,7 @@ export interface RestrictedProtocols {
 const HEADER_PREFIX = "triton-grpc-protocol-";
 
 /**
- * The same by protocol.
+ * Converts the restrictions to a table by protocol.
  *
  * @throws TritonError INVALID_ARG when a protocol is restricted twice.
  */
@@ -33,7 +33,7 @@ export function toRestrictions(restricted: readonly RestrictedProtocols[]): Rest
   return restrictions;
 }
 
-/** The methods behind a gate. */
+/** Puts a gate in front of the methods. */
 export function restrict(methods: readonly Method[], gate: AccessGate): Method[] {
   return methods.map((method) => (gate.guards(method.protocol) ? guarded(method, gate) : method));
 }
@@ -73,7 +73,7 @@ function guarded(method: Method, gate: AccessGate): Method {
   }
 }
 
-/** A header as it is sent: names in metadata are in lower case. */
+/** Name of a header in metadata, which is in lower case. */
 function onTheWire(header: string): string {
   return `${HEADER_PREFIX}${header.toLowerCase()}`;
 }

@@ -4,7 +4,7 @@ import { type Method, unary } from "../transport/method.js";
 
 const protocol = "shared-memory";
 
-/** Regions of shared memory that clients register, of the system and of GPUs. */
+/** Regions of system and CUDA shared memory that clients register. */
 export function sharedMemoryMethods({ sharedMemory }: InferenceService): Method[] {
   return [
     unary(

@@ -1,23 +1,23 @@
 import { TritonError } from "@tritonjs/protocol";
 
 /**
- * The stop of a frontend, as its calls see it: once it has begun, requests are refused; when the time for those
- * at hand is over, `onExpire` listeners end what is left.
+ * The shutdown of a frontend as its calls see it. Once it has begun, requests are rejected. When the time for calls in
+ * flight is over, `onExpire` listeners end the remaining ones.
  */
 export class Shutdown {
   #begun = false;
   /**
-   * A ring, which begins and ends here. A `Set` would live as long as the server and keep calls alive that are over: each
-   * table that V8 outgrows holds its entries and the next table, and one of old age is collected seldom.
+   * Begin and end of a ring. A `Set` would live as long as the server and keep finished calls alive. Each table that V8
+   * outgrows holds its entries and the next table, and an old table is seldom collected.
    */
   readonly #listeners = ring();
 
-  /** Refuses requests from now on. */
+  /** Rejects requests from now on. */
   begin(): void {
     this.#begun = true;
   }
 
-  /** The time for the calls at hand is over. */
+  /** Ends the time for calls in flight. */
   expire(): void {
     const listeners: Entry["listener"][] = [];
     for (let entry = this.#listeners.next; entry !== this.#listeners; entry = entry.next) {
@@ -31,7 +31,7 @@ export class Shutdown {
     if (this.#begun) throw shuttingDown();
   }
 
-  /** Calls `listener` when time is over. The returned function takes it back. */
+  /** Calls `listener` when the time is over. The returned function removes the listener. */
   onExpire(listener: (reason: TritonError) => void): () => void {
     const { previous } = this.#listeners;
     const entry: Entry = { listener, previous, next: this.#listeners };
@@ -55,7 +55,7 @@ function ring(): Entry {
   return start;
 }
 
-/** Takes an entry out, after which it leads to no other one. Doing so twice is harmless. */
+/** Removes an entry, and its links to other entries. Removing it twice is harmless. */
 function unlink(entry: Entry): void {
   entry.previous.next = entry.next;
   entry.next.previous = entry.previous;

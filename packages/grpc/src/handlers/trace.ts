@@ -12,7 +12,7 @@ import { type Method, unary } from "../transport/method.js";
 
 type Settings = Readonly<Record<string, inference.TraceSettingRequest.SettingValue.$Properties>>;
 
-/** `TraceSetting`: reads the settings of traces, after changing those that the request names. */
+/** `TraceSetting`: changes the trace settings in the request, then returns all of them. */
 export function traceMethods(service: InferenceService): Method[] {
   return [
     unary(
@@ -46,7 +46,7 @@ export function traceMethods(service: InferenceService): Method[] {
   ];
 }
 
-/** The changes that are asked for; a setting without a value takes its change back. */
+/** Reads the requested changes. A setting without a value undoes an earlier change. */
 function readChanges(settings: Settings): TraceChanges {
   const given = new Map(Object.entries(settings));
   if (given.has("trace_file")) {

@@ -12,22 +12,21 @@ import type { Call, DuplexStream, ResponseStream } from "./call.js";
 import { RefusedCall } from "./refused-call.js";
 
 /*
- * A method of the service, as a transport needs it: it moves messages and knows nothing of what they say. What
- * `decode` makes is what `handle` takes, and what `handle` makes is what `encode` takes; the functions below see
- * to that.
+ * A method of a service as transports see it: they move messages without knowing their content. `handle` takes the type
+ * that `decode` returns, and `encode` takes the type that `handle` returns. The functions below ensure that.
  */
 
 interface MethodBase {
   /** `/package.Service/Name`. */
   readonly path: string;
   readonly protocol: EndpointGroup;
-  /** Throws a TritonError for a message that is refused, and another error for bytes that are no message. */
+  /** Throws a TritonError for a message that is rejected, and another error for bytes that are not a message. */
   readonly decode: (bytes: Uint8Array) => unknown;
-  /** The message as parts that follow each other, so that large contents need not be copied together. */
+  /** The message as consecutive parts, so that large contents need not be copied together. */
   readonly encode: (message: unknown) => readonly Uint8Array[];
 }
 
-/** One request, one response. Throws and rejects with the error that the client is told about. */
+/** One request, one response. Throws and rejects with the error that the client gets. */
 export interface UnaryMethod extends MethodBase {
   readonly kind: "unary";
   readonly handle: (request: unknown, call: Call) => unknown;
@@ -47,7 +46,7 @@ export interface DuplexMethod extends MethodBase {
 
 export type Method = UnaryMethod | ServerStreamMethod | DuplexMethod;
 
-/** What a method is made of besides its handler. */
+/** The parts of a method besides its handler. */
 export interface MethodInit<Q, R> {
   readonly path: string;
   readonly protocol: EndpointGroup;
@@ -55,18 +54,18 @@ export interface MethodInit<Q, R> {
   readonly response: MessageEncoder<R> | ResponseEncoder<R>;
 }
 
-/** Decodes a message in a way of its own, with limits of its own. */
+/** Decodes a message in its own way, with its own limits. */
 export interface RequestDecoder<Q> {
   readonly decodeRequest: (bytes: Uint8Array) => Q;
 }
 
 /**
- * Most fields of a message that has no decoder of its own. The largest is that which loads a model with its files: four
- * fields for each.
+ * Most fields of a message without a decoder of its own. The largest such message loads a model with its files, with
+ * four fields for each file.
  */
 const MAX_FIELDS = 65_536;
 
-/** Encodes a message in a way of its own. */
+/** Encodes a message in its own way. */
 export interface ResponseEncoder<R> {
   readonly encodeParts: (message: R) => readonly Uint8Array[];
 }

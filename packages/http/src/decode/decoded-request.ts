@@ -6,8 +6,8 @@ const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
 const NO_NAMES: readonly string[] = [];
 
 /**
- * A request as the client wrote it. Readers fill it in, and the model's request is made of it directly. `outputs` says
- * how the client wants the outputs.
+ * A request as the client wrote it. Readers fill it in, and the model's request is made directly from it. `outputs`
+ * says how the client wants the outputs.
  */
 export class DecodedRequest implements InferInit {
   id = "";
@@ -25,7 +25,8 @@ export class DecodedRequest implements InferInit {
   /** The same request with other tensors. */
   withInputs(inputs: ReadonlyMap<string, Tensor>): DecodedRequest {
     const request = new DecodedRequest();
-    // One by one: a spread looks each property up at run time, which takes longer than all else here.
+    // Property by property: a spread looks each property up at run time, which takes longer than the rest of this
+    // function.
     request.id = this.id;
     request.inputs = inputs;
     request.requestedOutputs = this.requestedOutputs;

@@ -28,11 +28,12 @@ export interface CompressedExchange {
 }
 
 /**
- * Undoes the compression of a request body. Which of gzip and deflate it is, is read off the body itself, and what
- * follows the compressed data is ignored.
+ * Decompresses a request body. The body itself shows whether it is gzip or deflate. Bytes after the compressed data are
+ * ignored.
  *
- * @throws TritonError INVALID_ARG for no body, a broken one, and one that becomes larger than `maxBytes` or too large for
- * its compressed size; UNAVAILABLE when there is no memory or no turn for it; ClientGone when the client leaves.
+ * @throws TritonError INVALID_ARG for an empty or broken body, and for one that becomes larger than `maxBytes` or too
+ * large for its compressed size; UNAVAILABLE when the memory or the decompression queue is full; ClientGone when the
+ * client leaves.
  */
 export async function decompress(
   { service, request, memory }: CompressedExchange,
@@ -81,8 +82,8 @@ function toTritonError(fault: UnpackFault, encoding: string, maxBytes: number): 
 }
 
 /**
- * Where the compressed data of a gzip member begin (RFC 1952); undefined for what is not gzip. Node's own gunzip
- * refuses a body that goes on after its last member, Triton does not.
+ * Offset of the compressed data in a gzip member (RFC 1952); undefined for other formats. Node's own gunzip rejects a
+ * body with bytes after its last member. Triton accepts it.
  */
 function gzipDataStart(bytes: Uint8Array): number | undefined {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return undefined;

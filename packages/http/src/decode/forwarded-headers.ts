@@ -1,10 +1,11 @@
 import { isReservedParameter, type Parameters, type ParameterValue, TritonError } from "@tritonjs/protocol";
 
 /**
- * Adds the headers whose names match to the parameters for the model, as strings under the names that were sent.
+ * Adds the headers with matching names to the parameters for the model, as strings under the names that the client
+ * sent.
  *
  * @param rawHeaders names and values in turn
- * @throws TritonError INVALID_ARG for a header that matches and has a reserved name.
+ * @throws TritonError INVALID_ARG for a matching header with a reserved name.
  */
 export function forwardHeaders(
   rawHeaders: readonly string[],

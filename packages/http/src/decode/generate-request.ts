@@ -17,15 +17,15 @@ import { readParameter } from "./request-parameters.js";
 
 const NESTED = "parameters";
 
-/** An input as generate requests need to know it: its shape has the batch axis. */
+/** An input as generate requests need it: its shape includes the batch axis. */
 interface GenerateInput {
   readonly datatype: DataType;
   readonly shape: readonly number[];
 }
 
 /**
- * Decodes a generate request: one object, whose members are inputs of the model by name, and parameters otherwise.
- * Those of a member `parameters` count as if they stood beside it.
+ * Decodes a generate request: one object. Members with the name of an input become inputs, all others parameters. The
+ * members of `parameters` count as if they were at the top.
  *
  * @throws TritonError with Triton's code and text for the first fault.
  */
@@ -64,7 +64,7 @@ class GenerateReader {
 
   read(object: JsonValue): void {
     const found = members(object);
-    // A name that is written twice is read twice: an input then exists already.
+    // A name that is written twice is read twice: the second time, the input exists already.
     for (const name of found.written()) {
       const value = found.get(name)!;
       if (name === NESTED) this.#readNested(value);
@@ -104,7 +104,7 @@ class GenerateReader {
   }
 }
 
-/** A value, or an array of values, as a tensor. */
+/** Makes a tensor of a value or an array of values. */
 function readInput(name: string, { datatype, shape }: GenerateInput, value: JsonValue): Tensor {
   const data: JsonArray = isArray(value) ? value : [value];
   const count = data instanceof PackedNumbers && !data.nested ? data.values.length : elementsOf(data).length;
@@ -112,7 +112,9 @@ function readInput(name: string, { datatype, shape }: GenerateInput, value: Json
   return readElements(name, datatype, fitShape(name, shape, count), count, data);
 }
 
-/** The model's shape for `count` elements: the innermost open dimension takes what the fixed ones leave. */
+/**
+ * The model's shape for `count` elements: the innermost open dimension takes the elements that the fixed ones leave.
+ */
 function fitShape(name: string, shape: readonly number[], count: number): number[] {
   const fixed = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const open = shape.lastIndexOf(-1);

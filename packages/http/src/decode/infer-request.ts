@@ -45,7 +45,7 @@ export function decodeInferRequest(
 
 /**
  * Length of the JSON at the start of a body: the header `Inference-Header-Content-Length`, read like C's `atoi`, or
- * else the whole body. 0 announces a body that is nothing but one tensor.
+ * else the whole body. 0 announces a body that consists of one tensor.
  *
  * @throws TritonError INVALID_ARG when the header points outside the body.
  */

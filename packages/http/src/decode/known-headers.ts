@@ -10,7 +10,7 @@ export interface BinaryInput {
   readonly byteSize: number;
 }
 
-/** What JSON says that has all tensors behind it: everything but their bytes. */
+/** The content of a JSON header whose tensors all follow it: everything but their bytes. */
 export interface BinaryHeader {
   /** The request without its tensors. */
   readonly request: DecodedRequest;
@@ -23,23 +23,24 @@ const MAX_HEADERS = 64;
 const headersOf = new WeakMap<ReadyModel["config"], Map<string, BinaryHeader>>();
 
 /**
- * What a header is known by: clients that send tensors in binary write the same JSON for every request of one shape.
- * Undefined for JSON that is too long to be one of those.
+ * Key of a header. Clients that send tensors in binary write the same JSON for every request of one shape. Undefined
+ * for JSON that is too long for such a header.
  */
 export function headerKey(json: Uint8Array): string | undefined {
   if (json.length > MAX_HEADER_BYTES) return undefined;
   return Buffer.from(json.buffer, json.byteOffset, json.length).toString("latin1");
 }
 
-/** What a header has said before that was without fault for this model. */
+/** The content of an equal header that was valid for this model before; undefined for a new one. */
 export function knownHeader({ config }: ReadyModel, key: string): BinaryHeader | undefined {
   return headersOf.get(config)?.get(key);
 }
 
 /**
- * Keeps what a header says, unless it says it to one request alone. With ever new ones, those before are dropped.
+ * Keeps the content of a header, unless it holds for one request alone. When too many headers are kept, all earlier
+ * ones are dropped.
  *
- * @param inputs those of the request, if all of them follow the JSON
+ * @param inputs the inputs of the request, if all of them follow the JSON
  */
 export function keepHeader(
   { config }: ReadyModel,

@@ -6,8 +6,7 @@ import type { JsonValue } from "../json/json-value.js";
 import type { PlainJson } from "../json/write-json.js";
 
 /**
- * Changes the settings of the log that the request names. Those before a bad one are changed all the same, as Triton
- * does.
+ * Changes the log settings that the request names. As in Triton, settings before a bad one change all the same.
  *
  * @throws TritonError for the first bad setting, UNSUPPORTED for the log file.
  */
@@ -41,7 +40,7 @@ export function logSettingsJson(settings: LogSettings): PlainJson {
   };
 }
 
-/** A setting that is null is left alone. */
+/** The value of a setting; null leaves the setting as it is. */
 function setting(request: JsonValue, name: string): JsonValue | undefined {
   return find(request, name) ?? undefined;
 }

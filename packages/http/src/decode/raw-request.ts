@@ -6,8 +6,8 @@ import { ALL_IN_BINARY } from "./requested-outputs.js";
 const PREFIX = "[request id: <id_unknown>] ";
 
 /**
- * Decodes a raw request: the body is the only input of the model, its shape is deduced from the configuration, and
- * all outputs go back in binary.
+ * Decodes a raw request. The body is the only input of the model, its shape is deduced from the configuration, and all
+ * outputs are returned in binary.
  *
  * @throws TritonError INVALID_ARG when the shape cannot be deduced or the body does not fit it.
  */

@@ -16,19 +16,19 @@ import { countElements } from "./shape.js";
 const NO_BYTES = new Uint8Array(0);
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** What is known of an input before its `data` is read. */
+/** The properties of an input that are known before its `data` is read. */
 export interface JsonTensorHeader {
   readonly name: string;
   /** As the client wrote it. */
   readonly datatype: string;
   readonly shape: readonly (number | bigint)[];
-  /** The model's input has no dimensions: the empty shape then stands for one element. */
+  /** True when the model's input has no dimensions: the empty shape then means one element. */
   readonly scalar: boolean;
 }
 
 /**
- * Reads the tensor of an input that has its `data` in the JSON. A tensor without elements needs no data: it is not
- * looked at.
+ * Reads the tensor of an input with `data` in the JSON. The data of a tensor without elements is ignored and may be
+ * missing.
  *
  * @throws TritonError for data that does not fit, and for tensors of more than `maxInputSize` bytes.
  */
@@ -51,7 +51,7 @@ export function datatypeOf(name: string): DataType {
 }
 
 /**
- * Reads a tensor of `count` elements that are no strings.
+ * Reads a tensor of `count` elements of any data type but BYTES.
  *
  * @throws TritonError for data types without a JSON form, and for data that does not fit.
  */

@@ -6,12 +6,12 @@ import { MAX_DATA_DEPTH } from "../limits.js";
 
 const MISMATCH = "Shape does not match true shape of 'data' field";
 
-/** Data types whose elements can be written in JSON as something else than a string. */
+/** Data types whose elements JSON can hold as numbers or booleans. */
 export type NumericDataType = Exclude<DataType, "BYTES" | "FP16" | "BF16">;
 
-/** What one data type asks of a JSON element. */
+/** How the elements of one data type are read from JSON. */
 interface ElementReader {
-  /** Whether packed numbers can be taken without looking at each. BOOL takes none. */
+  /** Which packed numbers can be taken without a look at each one. BOOL takes none. */
   readonly packed: "any" | "integers" | "unsigned" | "none";
   read(value: JsonValue): number | bigint;
 }
@@ -20,7 +20,7 @@ const signed: ElementReader = { packed: "integers", read: (value) => asInteger(v
 const unsigned: ElementReader = { packed: "unsigned", read: (value) => asUnsigned(value) };
 const floating: ElementReader = { packed: "any", read: (value) => asDouble(value) };
 
-/** By data type: integers outside the type wrap around, as they do in Triton. */
+/** Readers by data type. Integers outside of the type wrap around, as in Triton. */
 const elementReaders: Readonly<Record<NumericDataType, ElementReader>> = {
   BOOL: { packed: "none", read: (value) => (asBoolean(value) ? 1 : 0) },
   UINT8: unsigned,
@@ -36,10 +36,10 @@ const elementReaders: Readonly<Record<NumericDataType, ElementReader>> = {
 };
 
 /**
- * The tensor behind a `data` array of numbers or booleans. How the elements are nested does not matter, only how
- * many there are.
+ * Makes the tensor of a `data` array of numbers or booleans. The nesting of the elements does not matter, only their
+ * number.
  *
- * @throws TritonError INTERNAL for the first element that is wrong, or when their number is not `count`.
+ * @throws TritonError INTERNAL for the first wrong element, or when the number of elements is not `count`.
  */
 export function readNumbers(datatype: NumericDataType, shape: Shape, count: number, data: JsonArray): Tensor {
   const reader = elementReaders[datatype];
@@ -57,7 +57,7 @@ export function readNumbers(datatype: NumericDataType, shape: Shape, count: numb
   }
 }
 
-/** The error of data nested deeper than Triton allows. */
+/** Makes the error of data that is nested deeper than Triton allows. */
 export function tooDeep(): TritonError {
   return new TritonError(
     "INVALID_ARG",
@@ -97,7 +97,7 @@ function convertPacked(datatype: NumericDataType, values: Float64Array) {
   return elements;
 }
 
-/** Writes integers of at most 53 bits as 64-bit ones, low word first, without making a bigint of each. */
+/** Writes integers of at most 53 bits as 64-bit integers, low word first, without a bigint for each. */
 function writeWords(words: Int32Array, values: Float64Array): void {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;

@@ -6,9 +6,9 @@ import { MAX_DATA_DEPTH } from "../limits.js";
 import { tooDeep } from "./read-numbers.js";
 
 /**
- * The `BYTES` tensor behind a `data` array of strings. Their number is left to the request validation.
+ * Makes the `BYTES` tensor of a `data` array of strings. The request validation checks their number.
  *
- * @throws TritonError for an element that is no string.
+ * @throws TritonError for an element that is not a string.
  */
 export function readStrings(shape: Shape, data: JsonArray): Tensor {
   const elements: Uint8Array[] = [];

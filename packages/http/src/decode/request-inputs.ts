@@ -13,7 +13,7 @@ const SOURCES =
   "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', " +
   "'shared_memory_region' in 'parameters'. But";
 
-/** Reads the inputs of an infer request: tensors in the JSON, those that follow it one after the other, and those in shared memory. */
+/** Reads the inputs of an infer request: tensors in the JSON, tensors that follow it, and tensors in shared memory. */
 export class InputReader {
   readonly #model: ReadyModel;
   readonly #binary: Uint8Array;
@@ -23,7 +23,7 @@ export class InputReader {
   readonly #binaryInputs: BinaryInput[] = [];
   #others = false;
 
-  /** `binary` is what follows the JSON in the body. */
+  /** @param binary the bytes of the body after the JSON */
   constructor(model: ReadyModel, binary: Uint8Array, maxInputSize: number, regions: RequestRegions) {
     this.#model = model;
     this.#binary = binary;
@@ -31,7 +31,7 @@ export class InputReader {
     this.#regions = regions;
   }
 
-  /** @throws TritonError for the first fault, also when bytes are left over. */
+  /** @throws TritonError for the first fault, and for bytes that no input uses. */
   read(request: JsonValue, id: string): Map<string, Tensor> {
     const context = "Unable to parse 'inputs'";
     const array = asArray(member(request, "inputs", context), context);
@@ -45,7 +45,7 @@ export class InputReader {
     return inputs;
   }
 
-  /** The inputs that were read, if all of them follow the JSON. */
+  /** The inputs of the last request, if all of them follow the JSON. */
   get binaryInputs(): readonly BinaryInput[] | undefined {
     return this.#others ? undefined : this.#binaryInputs;
   }

@@ -6,7 +6,7 @@ import { ALL_IN_BINARY, ALL_IN_JSON } from "./requested-outputs.js";
 
 const MAX_CORRELATION_ID_LENGTH = 128;
 
-/** Those with a meaning of their own, by name. */
+/** Readers of the parameters with a meaning of their own, by name. */
 const reserved: Readonly<Record<string, (value: JsonValue, into: DecodedRequest) => void>> = {
   sequence_id: (value, into) => {
     into.correlationId = isUnsigned(value) ? BigInt(value) : correlationText(value);
@@ -29,7 +29,7 @@ const reserved: Readonly<Record<string, (value: JsonValue, into: DecodedRequest)
   },
 };
 
-/** Reads `parameters` of an infer request into it. */
+/** Reads `parameters` of an infer request into `into`. */
 export function readRequestParameters(request: JsonValue, into: DecodedRequest): void {
   const json = find(request, "parameters");
   if (json === undefined) return;

@@ -9,13 +9,13 @@ import { checkTensorCount } from "./tensor-count.js";
 /** How one output goes to the client. */
 export interface OutputForm {
   readonly binary: boolean;
-  /** Number of classes to return instead of the tensor; 0 for the tensor. */
+  /** Number of classes to return instead of the tensor; 0 returns the tensor. */
   readonly classes: number;
-  /** Where in shared memory to put it; undefined for the answer. */
+  /** Range of shared memory for the output; undefined puts the output in the answer. */
   readonly range?: RegionRange;
 }
 
-/** How outputs go to the client: those asked for by name, and all others. */
+/** How outputs go to the client: forms by name, and the form of all others. */
 export interface OutputForms {
   readonly named: ReadonlyMap<string, OutputForm>;
   readonly others: OutputForm;
@@ -23,13 +23,13 @@ export interface OutputForms {
 
 const NO_FORMS: ReadonlyMap<string, OutputForm> = new Map();
 
-/** All outputs as JSON, where the client asks for nothing else. */
+/** All outputs as JSON: the default. */
 export const ALL_IN_JSON: OutputForms = { named: NO_FORMS, others: { binary: false, classes: 0 } };
 
 /** All outputs in binary. */
 export const ALL_IN_BINARY: OutputForms = { named: NO_FORMS, others: { binary: true, classes: 0 } };
 
-/** Reads `outputs` of an infer request. Of an output that is asked for twice the first form counts. */
+/** Reads `outputs` of an infer request. If an output is listed twice, its first form counts. */
 export function readRequestedOutputs(
   request: JsonValue,
   modelOutputs: number,
@@ -57,7 +57,7 @@ export function readRequestedOutputs(
   return named;
 }
 
-/** An output in shared memory is there as the model returned it. */
+/** Shared memory gets an output exactly as the model returned it. */
 function checkForm(parameters: JsonValue | undefined): void {
   if (find(parameters, "shared_memory_region") === undefined) return;
   if (find(parameters, "classification") !== undefined) {

@@ -6,7 +6,7 @@ import { elementsOf } from "../json/parse-json.js";
 const MAX_INT64 = 2n ** 63n - 1n;
 const CONTEXT = "Unable to parse 'shape'";
 
-/** A shape off the wire: unsigned 64-bit integers that Triton takes for signed ones. */
+/** Reads a shape: unsigned 64-bit integers, which Triton reinterprets as signed. */
 export function readShape(json: JsonValue): (number | bigint)[] {
   const array = asArray(json, CONTEXT);
   if (array instanceof PackedNumbers && array.integers && !array.minuses && !array.nested) {
@@ -18,7 +18,7 @@ export function readShape(json: JsonValue): (number | bigint)[] {
   });
 }
 
-/** An iterator, as `Array.from` takes it, costs more than a short array. */
+/** A loop: `Array.from` with an iterator costs more than a short array. */
 function plainNumbers(values: Float64Array): number[] {
   const numbers: number[] = [];
   for (let i = 0; i < values.length; i++) numbers.push(values[i]!);
@@ -26,7 +26,7 @@ function plainNumbers(values: Float64Array): number[] {
 }
 
 /**
- * Number of elements of a JSON tensor by Triton's count: the first zero ends it, an empty shape has none.
+ * Number of elements of a JSON tensor by Triton's count: the first zero ends the count, and an empty shape has none.
  *
  * @throws TritonError INVALID_ARG for negative dimensions and counts beyond 64 bits.
  */

@@ -2,7 +2,7 @@ import type { RequestedRange } from "@tritonjs/core/frontend";
 import { asText, asUnsigned, find } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 
-/** Reads from the parameters of an input or output where in shared memory it is; undefined when it is not there. */
+/** Reads the range of shared memory from the parameters of an input or output; undefined when they name none. */
 export function readRange(parameters: JsonValue | undefined): RequestedRange | undefined {
   const region = find(parameters, "shared_memory_region");
   if (region === undefined) return undefined;

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import { MAX_TENSORS } from "../limits.js";
 
-/** @throws TritonError INVALID_ARG when a request names more tensors than any request to its model has reason to. */
+/** @throws TritonError INVALID_ARG when a request names more tensors than both the limit and the model allow. */
 export function checkTensorCount(kind: "inputs" | "outputs", count: number, modelCount: number): void {
   const limit = Math.max(MAX_TENSORS, modelCount);
   if (count <= limit) return;

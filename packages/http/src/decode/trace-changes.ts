@@ -5,7 +5,7 @@ import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
 
 /**
- * The changes of trace settings that a request asks for; null takes a change back.
+ * Reads the changes of trace settings in a request; null undoes an earlier change.
  *
  * @throws TritonError for the first bad setting, UNSUPPORTED for the file.
  */

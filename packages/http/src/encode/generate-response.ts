@@ -5,7 +5,7 @@ import { writeJson } from "../json/write-json.js";
 import { writeTensorData } from "./tensor-data.js";
 
 /**
- * Encodes an answer of a generate request: one object with id, model, parameters and outputs side by side, sorted by
+ * Encodes the answer to a generate request: one object with id, model, parameters and outputs side by side, sorted by
  * name. An output of one element is that element, others are flat arrays.
  *
  * @throws TritonError INVALID_ARG for an output without a JSON form.

@@ -5,21 +5,21 @@ import { ByteWriter } from "../json/byte-writer.js";
 import { writeJson } from "../json/write-json.js";
 import { writeTensorData } from "./tensor-data.js";
 
-/** Names of the classes of an output, by index; undefined when it has none. */
+/** Class names of an output, by index; undefined when it has none. */
 export type LabelLookup = (model: ReadyModel, output: string) => readonly string[] | undefined;
 
 /** An answer ready to be sent: the JSON, then the tensors that it announces. */
 export interface EncodedResponse {
   readonly json: Buffer;
-  /** Tensors in binary, in the order of the outputs; those without a byte are left out. */
+  /** Binary tensors in the order of the outputs; empty ones are left out. */
   readonly tensors: readonly Uint8Array[];
 }
 
 /**
- * Encodes an answer with each output in the form that the client asked for. Those for shared memory are put there.
+ * Encodes an answer, with each output in its requested form. Outputs for shared memory are written there.
  *
- * @throws TritonError INVALID_ARG for an output that cannot take that form, INTERNAL for one that is larger than its
- * place in shared memory.
+ * @throws TritonError INVALID_ARG for an output that cannot take its form, INTERNAL for an output that is larger than
+ * its range of shared memory.
  */
 export function encodeInferResponse(
   model: ReadyModel,
@@ -55,7 +55,7 @@ export function encodeInferResponse(
   return { json: writer.bytes(), tensors };
 }
 
-/** An output in shared memory has neither data nor a size. */
+/** An output in shared memory has neither data nor a size in the answer. */
 function writeOutput(writer: ByteWriter, name: string, tensor: Tensor, { binary, range }: OutputForm): void {
   writer.ascii('{"name":').string(name);
   writer.ascii(`,"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(",")}]`);

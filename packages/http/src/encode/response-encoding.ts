@@ -8,8 +8,8 @@ const deflate = promisify(deflateCallback);
 export type ResponseEncoding = "identity" | "gzip" | "deflate";
 
 /**
- * The encoding with the greatest weight in `Accept-Encoding`, the first of equals. What is neither identity nor gzip
- * nor deflate is passed over, and so is a weight that is no number.
+ * The encoding with the greatest weight in `Accept-Encoding`, the first of equals. Encodings other than identity, gzip
+ * and deflate are ignored, as are weights that are not numbers.
  */
 export function responseEncoding(header: string | undefined): ResponseEncoding {
   if (header === undefined) return "identity";

@@ -3,11 +3,11 @@ import type { ByteWriter } from "../json/byte-writer.js";
 
 type Elements = Tensor["elements"];
 
-/** Numbers joined at a time: strings that grow with the tensor are slow to flatten. */
+/** Numbers in one joined string: strings that grow with the tensor are slow to flatten. */
 const SLICE = 4096;
 
 /**
- * Writes the elements of a tensor as a flat JSON array. FP32 is printed as the double that it is.
+ * Writes the elements of a tensor as a flat JSON array. FP32 elements are printed as doubles.
  *
  * @param bare leaves the brackets out, for a single element
  * @throws TritonError INVALID_ARG for FP16 and BF16, which have no JSON form.

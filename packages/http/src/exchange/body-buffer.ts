@@ -2,15 +2,15 @@ import { TritonError } from "@tritonjs/protocol";
 import { MAX_CHUNKS, maxBodySize } from "../limits.js";
 
 const FIRST_CAPACITY = 16 * 1024;
-/** What a client gets for announcing a body; for more it has to send this much. */
+/** Bytes allocated for a declared body at once. Beyond that, memory grows with the bytes that the client has sent. */
 const TRUSTED_CAPACITY = 1024 * 1024;
-/** A small body in one piece stays where it is: elements that have to be aligned are copied when they are asked for. */
+/** Bytes up to which a body in one piece is not moved. Elements that need alignment are copied when they are read. */
 const MAX_UNALIGNED = 4096;
 const NO_BYTES = new Uint8Array(0);
-/** Size of the largest element of a tensor. */
+/** Size of the largest tensor element, in bytes. */
 const ALIGNMENT = 8;
 
-/** The error of a client that left before its request was complete. Nobody is there to read it. */
+/** The error of a client that left before its request was complete. It is never sent. */
 export class ClientGone extends Error {
   override readonly name = "ClientGone";
 
@@ -19,12 +19,12 @@ export class ClientGone extends Error {
   }
 }
 
-/** An error after which nothing more is read from the connection. */
+/** An error after which the server reads nothing more from the connection. */
 export class ConnectionFault extends TritonError {}
 
 /**
- * Collects a request body in one piece of memory: of the declared size where the client declared one and has begun to
- * send it, growing otherwise. A body that is too large is refused as soon as that is known.
+ * Collects a request body in one piece of memory. The memory has the declared size once the client has begun to send,
+ * and grows otherwise. A body that is too large is rejected as soon as that is known.
  */
 export class BodyBuffer {
   #length = 0;
@@ -37,7 +37,7 @@ export class BodyBuffer {
   readonly #padding: number;
 
   /**
-   * @param tensorsAt where tensors begin, which is aligned for them; undefined for JSON alone
+   * @param tensorsAt offset of the tensors, which is aligned for them; undefined for JSON alone
    * @throws TritonError INVALID_ARG when the declared size is over the limit.
    */
   constructor(maxInputSize: number, declared: number | undefined, tensorsAt: number | undefined) {
@@ -50,8 +50,8 @@ export class BodyBuffer {
   }
 
   /**
-   * @param kept whether nobody else uses the chunk, so that it need not be copied
-   * @throws TritonError INVALID_ARG when this chunk is too much, or one too many.
+   * @param kept whether the caller leaves the chunk to this object, so that it need not be copied
+   * @throws TritonError INVALID_ARG when the chunk exceeds the limit on bytes or on chunks.
    */
   add(chunk: Uint8Array, kept = false): void {
     const needed = this.#length + chunk.length;

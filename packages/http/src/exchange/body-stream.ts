@@ -1,15 +1,15 @@
 /** Bytes that may wait for a slow client before the sender is asked to pause. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
-/** What the sender is told. */
+/** Events for the sender of a body. */
 export interface BodyStreamListener {
-  /** There is room again after `write` returned false. */
+  /** Called when there is room again after `write` returned false. */
   onDrain(): void;
-  /** Nobody reads any more. */
+  /** Called when the reader cancels. */
   onCancel(): void;
 }
 
-/** A body that is written while it is read, by one reader. */
+/** A body that one reader reads while it is written. */
 export class BodyStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
   readonly #listener: BodyStreamListener;
   #pieces: Uint8Array[] = [];
@@ -22,7 +22,7 @@ export class BodyStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
     this.#listener = listener;
   }
 
-  /** Adds a piece; false asks to wait for `onDrain`. */
+  /** Adds a piece. Returns false when the sender should wait for `onDrain`. */
   write(piece: Uint8Array): boolean {
     if (this.#ended) return true;
     const reader = this.#reader;
@@ -37,7 +37,7 @@ export class BodyStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
     return !this.#full;
   }
 
-  /** Ends the body behind what was written. */
+  /** Ends the body after the pieces written so far. */
   end(): void {
     this.#ended = true;
     this.#reader?.({ done: true, value: undefined });

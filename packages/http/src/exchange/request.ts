@@ -1,36 +1,36 @@
 import type { RequestShare } from "@tritonjs/core/frontend";
 
-/** One request as the routes see it, whichever server received it. */
+/** One request as the routes see it. It is the same for every kind of server. */
 export interface V2Request {
   readonly method: string;
-  /** As it was sent: nothing decoded, without the query, and without the prefix under which the routes stand. */
+  /** The path as sent: not decoded, without the query, and without the prefix of the routes. */
   readonly path: string;
-  /** Names and values in turn, as they were sent. */
+  /** Names and values in turn, as sent. */
   readonly rawHeaders: readonly string[];
   /** True when the client has left. */
   readonly gone: boolean;
   /**
    * Reads the body into one piece of memory.
    *
-   * @param memory share that counts the body as it comes
-   * @param tensorsAt where in the body tensors begin, which in a body of declared size is aligned in memory for all
-   * data types, so that they can be used where they are; undefined for a body that is nothing but JSON
-   * @throws TritonError INVALID_ARG for a body over the limit, UNAVAILABLE for one that the memory has no room for,
+   * @param memory share that counts the body as it arrives
+   * @param tensorsAt offset of the tensors in the body. In a body of declared size this offset is aligned in memory for
+   * all data types, so the tensors can be used in place. Undefined for a body of JSON alone.
+   * @throws TritonError INVALID_ARG for a body over the limit, UNAVAILABLE for a body over the memory budget,
    * ClientGone when the client leaves.
    */
   readBody(memory: RequestShare, maxInputSize: number, tensorsAt?: number): Promise<Uint8Array>;
-  /** Calls back when the client leaves. What is returned takes the listener away. */
+  /** Calls `listener` when the client leaves. The returned function removes the listener. */
   onGone(listener: () => void): () => void;
   /**
-   * Calls back when the answer is with the operating system, or the client gone; at once where nobody can tell. To be
-   * called when the answer is about to be sent.
+   * Calls `listener` when the operating system has the answer, or the client has left; at once on servers that cannot
+   * tell. Call it just before the answer is sent.
    */
   onSent(listener: () => void): void;
-  /** Tells the host of an error that the client is not shown. */
+  /** Reports an error to the host. The client does not see it. */
   report(error: unknown): void;
 }
 
-/** The value of a header; of one that was sent several times the first. */
+/** The value of a header; the first one if the header was sent several times. */
 export function firstHeader({ rawHeaders }: V2Request, name: string): string | undefined {
   const wanted = name.toLowerCase();
   for (let i = 0; i < rawHeaders.length; i += 2) {

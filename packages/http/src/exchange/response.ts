@@ -3,31 +3,31 @@ import { type PlainJson, toJsonBytes } from "../json/write-json.js";
 import { statusFromCode } from "../status-from-code.js";
 import type { V2Request } from "./request.js";
 
-/** What answers that are not tensors are sent as. The body of an error is JSON under either. */
+/** Content types of answers without tensors. The body of an error is JSON under both. */
 export type ContentType = "application/json" | "text/plain";
 
-/** One answer, ready to be sent by whichever server received the request. */
+/** One answer, ready to be sent by any kind of server. */
 export interface V2Response {
   readonly status: number;
-  /** By lower-case name. The length of the body is left to the server. */
+  /** Headers by lower-case name. The server adds the length of the body. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Bytes, pieces of one whole, or pieces that are still to come: those go out as they come, in chunks. */
+  /** Bytes; pieces of one whole; or pieces that are still to come, which are sent in chunks as they come. */
   readonly body: Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
 }
 
 const NO_BYTES = new Uint8Array(0);
 
-/** An answer in JSON. */
+/** Makes an answer in JSON. */
 export function jsonResponse(value: PlainJson): V2Response {
   return { status: 200, headers: { "content-type": "application/json" }, body: toJsonBytes(value) };
 }
 
-/** A status and no body. */
+/** Makes an answer without a body. */
 export function emptyResponse(status: number, contentType: ContentType): V2Response {
   return { status, headers: { "content-type": contentType }, body: NO_BYTES };
 }
 
-/** `{"error": message}`. */
+/** Makes an answer with the body `{"error": message}`. */
 export function faultResponse(
   status: number,
   message: string,
@@ -41,7 +41,10 @@ export function faultResponse(
   };
 }
 
-/** The answer to an error. What is no `TritonError` is reported to the host, not shown. */
+/**
+ * Makes the answer to an error. An error that is not a `TritonError` is reported to the host and not shown to the
+ * client.
+ */
 export function errorResponse(
   request: Pick<V2Request, "report">,
   thrown: unknown,
@@ -50,7 +53,7 @@ export function errorResponse(
 ): V2Response {
   if (TritonError.is(thrown)) {
     const { retryAfterMs } = thrown;
-    // Whole seconds are all that the header can say.
+    // The header can hold whole seconds only.
     const hint: V2Response["headers"] =
       retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
     return faultResponse(statusFromCode(thrown.code), thrown.message, contentType, { ...hint, ...headers });
@@ -59,10 +62,10 @@ export function errorResponse(
   return faultResponse(500, "internal error", contentType, headers);
 }
 
-/** Up to this size copying pieces together is cheaper than handing each of them on. */
+/** Bytes up to which copying pieces together is cheaper than sending each piece. */
 const MAX_COPIED = 1 << 20;
 
-/** Pieces as one, unless they are large. */
+/** The pieces as one, unless they are large. */
 export function joined(pieces: readonly Uint8Array[]): Uint8Array | undefined {
   const length = byteLength(pieces);
   return length <= MAX_COPIED ? Buffer.concat(pieces, length) : undefined;
@@ -75,7 +78,7 @@ export function byteLength(pieces: readonly Uint8Array[]): number {
   return length;
 }
 
-/** True for pieces that are all there. */
+/** True for pieces that all exist already. */
 export function isWhole(body: V2Response["body"]): body is readonly Uint8Array[] {
   return Array.isArray(body);
 }

@@ -3,7 +3,7 @@ import fastify, { type FastifyInstance, type FastifyServerOptions } from "fastif
 import type { V2Handler } from "../v2/v2-handler.js";
 import { fastifyHandler, leaveBodies } from "./v2-plugin.js";
 
-/** Answers requests by way of fastify, whose logger writes each of them down. */
+/** Answers requests through fastify, whose logger logs each of them. */
 export async function answerAndLog(
   handler: V2Handler,
   logger: NonNullable<FastifyServerOptions["logger"]>,
@@ -11,9 +11,9 @@ export async function answerAndLog(
   const answer = fastifyHandler(handler);
   const app = fastify({
     logger,
-    // While the server stops, the routes go on to answer by themselves.
+    // While the server stops, the routes themselves keep answering.
     return503OnClosing: false,
-    // A path that fastify cannot decode is one like any other to Triton.
+    // Triton treats a path that fastify cannot decode like any other.
     frameworkErrors: (_error, request, reply) => void answer(request, reply),
   } as FastifyServerOptions) as FastifyInstance;
   supportAllMethods(app);

@@ -5,20 +5,20 @@ import { byteLength, isWhole, joined, type V2Response } from "../exchange/respon
 import { NodeV2Request } from "../node/node-request.js";
 import { type V2Handler, type V2Options, v2Handler } from "../v2/v2-handler.js";
 
-/** Where requests go: a `Triton`, or the service of one. */
+/** The target of requests: a `Triton`, or its service. */
 export type V2Target =
   | { readonly triton: { readonly service: InferenceService }; readonly service?: undefined }
   | { readonly service: InferenceService; readonly triton?: undefined };
 
-/** What {@link v2Plugin} takes. */
+/** Options of {@link v2Plugin}. */
 export type V2PluginOptions = V2Options & V2Target;
 
 /** A route handler of fastify. */
 export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 /**
- * The v2 routes as a fastify plugin, to be mounted in an existing application under any prefix. It shares the
- * application's port, hooks and logger, and reads request bodies itself.
+ * The v2 routes as a fastify plugin, for an existing application and any prefix. The plugin shares the application's
+ * port, hooks and logger, and reads request bodies itself.
  *
  * @example
  * ```ts
@@ -31,7 +31,7 @@ export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, d
   done();
 };
 
-/** Puts the routes on an application, which from then on reads no request bodies. */
+/** Adds the routes to an application, which from then on reads no request bodies. */
 function mountV2(app: FastifyInstance, handler: FastifyHandler): void {
   leaveBodies(app);
   for (const url of ["/v2", "/v2/*"]) {
@@ -39,7 +39,7 @@ function mountV2(app: FastifyInstance, handler: FastifyHandler): void {
   }
 }
 
-/** Keeps fastify from reading request bodies, and from looking at their content type, which may be malformed. */
+/** Stops fastify from reading request bodies, and from checking their content type, which may be malformed. */
 export function leaveBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null));
@@ -49,7 +49,7 @@ export function leaveBodies(app: FastifyInstance): void {
   });
 }
 
-/** Answers whatever fastify received: the handler matches paths by itself, below `prefix`. */
+/** Answers every request that fastify received. The handler matches paths itself, below `prefix`. */
 export function fastifyHandler(handler: V2Handler, prefix = ""): FastifyHandler {
   return async (request, reply) => {
     const response = await handler(new FastifyV2Request(request, reply, prefix));
@@ -59,7 +59,7 @@ export function fastifyHandler(handler: V2Handler, prefix = ""): FastifyHandler 
   };
 }
 
-/** A request that fastify received. Its body is still unread. */
+/** A request that fastify received. Its body has not been read yet. */
 class FastifyV2Request extends NodeV2Request {
   readonly #request: FastifyRequest;
 
@@ -73,7 +73,7 @@ class FastifyV2Request extends NodeV2Request {
   }
 }
 
-/** Sends an answer through fastify, and so past the hooks of the application. */
+/** Sends an answer through fastify, so that the hooks of the application see it. */
 function sendResponse(request: FastifyRequest, reply: FastifyReply, response: V2Response): void {
   const { status, headers } = response;
   const body = isWhole(response.body) ? (joined(response.body) ?? response.body) : response.body;
@@ -82,7 +82,7 @@ function sendResponse(request: FastifyRequest, reply: FastifyReply, response: V2
   else if (isWhole(body)) {
     reply.header("content-length", byteLength(body)).send(Readable.from(body, { objectMode: false }));
   } else {
-    // HTTP/1.0 has no chunks: its body ends with the connection. HTTP/2 has frames.
+    // HTTP/1.0 has no chunks: the end of the connection ends the body. HTTP/2 has frames.
     if (request.raw.httpVersion === "1.1") reply.header("transfer-encoding", "chunked");
     reply.send(Readable.from(body, { objectMode: false }));
   }

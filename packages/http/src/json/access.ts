@@ -2,18 +2,16 @@ import { TritonError } from "@tritonjs/protocol";
 import { type JsonArray, JsonDouble, JsonObject, type JsonValue, PackedNumbers } from "./json-value.js";
 import { decodeText } from "./text.js";
 
-/*
- * Typed access with Triton's texts. `context` is what Triton puts before them: "Unable to parse 'shape'".
- */
+/* Typed access with Triton's texts. `context` is Triton's prefix of the text: "Unable to parse 'shape'". */
 
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** A member of a value that may or may not be an object. */
+/** A member of a value that may not be an object. */
 export function find(value: JsonValue | undefined, name: string): JsonValue | undefined {
   return value instanceof JsonObject ? value.get(name) : undefined;
 }
 
-/** A member that has to be there. */
+/** A required member. */
 export function member(value: JsonValue, name: string, context = ""): JsonValue {
   const found = find(value, name);
   if (found === undefined) throw fault(context, `attempt to access non-existing object member '${name}'`);
@@ -43,7 +41,7 @@ export function asBytes(value: JsonValue, context = ""): Uint8Array {
   return value;
 }
 
-/** The value as a string, which like all of Triton's names ends at a NUL. */
+/** The value as a string. Like all of Triton's names, it ends at a NUL. */
 export function asText(value: JsonValue, context = ""): string {
   const bytes = asBytes(value, context);
   const end = bytes.indexOf(0);

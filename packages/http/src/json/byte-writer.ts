@@ -4,18 +4,18 @@ import { MAX_DOUBLE_BYTES, writeDouble } from "./write-double.js";
 
 const FIRST_CAPACITY = 1024;
 
-/** Text that waits to be written is not longer than this. */
+/** Longest text that waits to be written, in characters. */
 const MAX_PENDING = 4096;
 
-/** Bytes of a double and its comma in a tensor of computed ones. */
+/** Bytes of a computed double and its comma, as a rule. */
 const USUAL_DOUBLE_BYTES = 20;
-/** Doubles for which room is made at a time. */
+/** Doubles per check for room. */
 const DOUBLES_AT_A_TIME = 1024;
 
-/** What needs no escape in a JSON string and is one byte in UTF-8. */
+/** Characters that are one byte in UTF-8 and need no escape in a JSON string. */
 const plain = /^[ !#-[\]-~]*$/;
 
-/** Bytes that grow as they are written. ASCII is written in one go, when something else comes or the end. */
+/** A growing buffer of bytes. ASCII text is collected, and written in one call before other bytes and at the end. */
 export class ByteWriter {
   #buffer: Buffer;
   #length = 0;
@@ -25,13 +25,13 @@ export class ByteWriter {
     this.#buffer = Buffer.allocUnsafe(capacity);
   }
 
-  /** What was written so far: a view. */
+  /** A view of the bytes written so far. */
   bytes(): Buffer {
     this.#flush();
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** Writes text that is known to be ASCII. */
+  /** Writes text that the caller knows to be ASCII. */
   ascii(text: string): this {
     this.#pending += text;
     if (this.#pending.length > MAX_PENDING) this.#flush();
@@ -63,8 +63,8 @@ export class ByteWriter {
   }
 
   /**
-   * Writes bytes as a JSON string, with Triton's choice of escapes: the quote, the backslash and what lies below
-   * 0x20. Other bytes go out as they are, whether they are UTF-8 or not.
+   * Writes bytes as a JSON string, with Triton's escapes: the quote, the backslash and bytes below 0x20. Other bytes
+   * are written unchanged, even if they are not valid UTF-8.
    */
   stringBytes(bytes: Uint8Array): this {
     this.#flush();
@@ -99,7 +99,7 @@ export class ByteWriter {
   }
 }
 
-/** Writes a few characters: a native call would take longer. */
+/** Writes a few characters in a loop: a native call would take longer. */
 function writeShort(buffer: Buffer, at: number, text: string): number {
   for (let i = 0; i < text.length; i++) buffer[at + i] = text.charCodeAt(i);
   return at + text.length;

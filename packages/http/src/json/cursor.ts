@@ -1,10 +1,10 @@
 import { TritonError } from "@tritonjs/protocol";
 import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from "./ascii.js";
 
-/** A place in a JSON text. Reading past the end yields `undefined`, which like NUL ends the document. */
+/** A position in a JSON text. Reading past the end yields `undefined`, which ends the document like NUL. */
 export interface Cursor {
   readonly bytes: Uint8Array;
-  /** The same memory, for its native text functions. */
+  /** The same memory, for native text functions. */
   readonly buffer: Buffer;
   at: number;
 }
@@ -26,20 +26,20 @@ export function skipWhitespace(cursor: Cursor): void {
   cursor.at = at;
 }
 
-/** Moves past `code` if it is what comes next. */
+/** Moves past `code` if it comes next. */
 export function consume(cursor: Cursor, code: number): boolean {
   if (cursor.bytes[cursor.at] !== code) return false;
   cursor.at++;
   return true;
 }
 
-/** Moves past as much of `text` as comes next; true when that was all of it. */
+/** Moves past the longest prefix of `text` that comes next; true when that is the whole `text`. */
 export function consumeAll(cursor: Cursor, text: string): boolean {
   for (let i = 0; i < text.length; i++) if (!consume(cursor, text.charCodeAt(i))) return false;
   return true;
 }
 
-/** What can be wrong with a JSON text, in the words of Triton's parser. */
+/** Faults of a JSON text, in the words of Triton's parser. */
 export type SyntaxFault =
   | "The document is empty."
   | "The document root must not be followed by other values."

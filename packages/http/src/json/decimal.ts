@@ -1,16 +1,19 @@
 import { DOT, ZERO } from "./ascii.js";
 
 /*
- * Decimals of 16 to 22 digits, which is how most programs print doubles, without a string for each. The digits are
- * held exactly in two doubles, and divided by a power of ten (exact up to 10^22) with the remainder carried along:
- * the quotient is then known to about 105 bits. Where that does not settle which double is the nearest, there is no
- * answer, and the caller takes the slow way.
+ * Reads decimals of 16 to 22 digits, the usual form of printed doubles, without a string for each. Two doubles hold the
+ * digits exactly. They are divided by a power of ten (exact up to 10^22), and the remainder is carried along. So the
+ * quotient is known to about 105 bits. If that does not settle which double is nearest, there is no answer, and the
+ * caller takes the slow path.
  */
 
 const HEAD_DIGITS = 15;
 const TAIL_DIGITS = 7;
 const MAX_POWER = 22;
-/** Far above the error of the correction, far below its distance from a half unit in nearly all cases. */
+/**
+ * Far above the error of the correction. In nearly all cases, far below the distance of the correction from a half
+ * unit.
+ */
 const DOUBT = 2 ** -48;
 /** Veltkamp's constant: splits a double into halves of 26 bits. */
 const SPLITTER = 2 ** 27 + 1;
@@ -21,8 +24,8 @@ export const powersOfTen = Float64Array.from({ length: MAX_POWER + 1 }, (_, expo
 );
 
 /**
- * The double nearest to the decimal at `from` up to `to`: digits, a dot, `fractionDigits` digits. `undefined` when that
- * takes more than this function has.
+ * The double nearest to the decimal from `from` to `to`: digits, a dot, `fractionDigits` digits. `undefined` when this
+ * method cannot decide.
  */
 export function nearestDouble(
   bytes: Uint8Array,
@@ -59,7 +62,7 @@ export function nearestDouble(
   return nearest === quotient + correction * (1 + DOUBT) ? nearest : undefined;
 }
 
-/** What `product`, the rounded `a * b`, lacks (Dekker). */
+/** The rounding error of `product`, the rounded `a * b` (Dekker). */
 export function productError(a: number, b: number, product: number): number {
   const aScaled = a * SPLITTER;
   const aHigh = aScaled - (aScaled - a);

@@ -19,18 +19,18 @@ import { readPacked, reuseScratch } from "./read-packed.js";
 import { readString } from "./read-string.js";
 import { decodeText } from "./text.js";
 
-/** An array or object that is still open. */
+/** An array or object that is not closed yet. */
 type Open = { array: JsonValue[] } | { array?: undefined; object: JsonObject; name: string };
 
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * Reads a JSON document as Triton's parser does: a byte order mark and a NUL at the end are accepted, as are `NaN`,
- * `Inf` and `Infinity`, and of members with the same name the first is kept. Depth costs memory, not stack. Arrays of numbers
- * are good until the next document is read.
+ * Reads a JSON document as Triton's parser does. It accepts a byte order mark, a NUL at the end, `NaN`, `Inf` and
+ * `Infinity`. If members have the same name, it keeps the first. Depth costs memory, not stack. Packed numbers are
+ * valid until the next document is read.
  *
- * @param mostNumbers how many numbers there may be in arrays of nothing but numbers
- * @throws TritonError INTERNAL that says what is wrong at which byte, INVALID_ARG for too many values.
+ * @param mostNumbers limit on the numbers in arrays of numbers
+ * @throws TritonError INTERNAL that names the fault and its byte, INVALID_ARG for too many values.
  */
 export function parseJson(bytes: Uint8Array, mostNumbers = maxNumbers(DEFAULT_MAX_INPUT_SIZE)): JsonValue {
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
@@ -46,7 +46,9 @@ export function parseJson(bytes: Uint8Array, mostNumbers = maxNumbers(DEFAULT_MA
   return value;
 }
 
-/** The elements of an array one by one: a packed one is read again, for whoever has to say what in it is wrong. */
+/**
+ * The elements of an array one by one. A packed array is parsed again, for callers that report the fault of an element.
+ */
 export function elementsOf(array: JsonArray): JsonValue[] {
   if (Array.isArray(array)) return array;
   return readValue(cursorAt(array.source, array.start), NEVER) as JsonValue[];
@@ -58,8 +60,8 @@ function atEnd(cursor: Cursor): boolean {
 }
 
 /**
- * Reads one value. Arrays that open at `packFrom` or later are tried as packed numbers first; where a try failed
- * is where the next one may begin, so that no byte is tried twice.
+ * Reads one value. An array that opens at `packFrom` or later is tried as packed numbers first. The next try begins
+ * where the last one failed, so no byte is tried twice.
  */
 function readValue(cursor: Cursor, packFrom: number): JsonValue {
   const open: Open[] = [];
@@ -116,7 +118,7 @@ function tooManyValues(): TritonError {
   );
 }
 
-/** Puts a value into the container it belongs to; true when that container ends with it. */
+/** Adds a value to its container; true when the container ends after it. */
 function attach(cursor: Cursor, into: Open, value: JsonValue): boolean {
   skipWhitespace(cursor);
   if (into.array !== undefined) {

@@ -11,7 +11,7 @@ export function isDigit(code: number | undefined): boolean {
   return code !== undefined && code >= ZERO && code <= NINE;
 }
 
-/** Reads the number that comes next: an integer of at most 64 bits as such, everything else as a double. */
+/** Reads the next number: an integer of at most 64 bits as an integer, any other as a double. */
 export function readNumber(cursor: Cursor): number | bigint | JsonDouble {
   const { bytes } = cursor;
   const start = cursor.at;
@@ -56,7 +56,7 @@ function skipFractionAndExponent(cursor: Cursor, start: number): void {
     cursor.at++;
   }
   if (cursor.at === from) throw syntaxError("Miss exponent in number.", cursor.at);
-  // An exponent that is too large is refused whatever it applies to, also a zero.
+  // An exponent that is too large is rejected for every mantissa, zero included.
   if (!negative && exponent > MAX_EXPONENT + fractionDigits) {
     throw syntaxError("Number too big to be stored in double.", start);
   }

@@ -20,23 +20,23 @@ import { readNumber } from "./read-number.js";
 import { endsRuns, type Run, readRun } from "./read-run.js";
 
 /*
- * The fast path for tensors. The numbers of an array go into a scratch array that all documents share; `readRun` reads
- * them, and what is not plain enough for it goes to `readNumber`, one at a time.
+ * The fast path for tensors. The numbers of an array go into a scratch array that all documents share. `readRun` reads
+ * plain numbers, and `readNumber` reads each of the others.
  */
 
 const FIRST_SCRATCH = 1024;
 const MAX_KEPT_SCRATCH = 1 << 20;
 
 let scratch: Float64Array = new Float64Array(FIRST_SCRATCH);
-/** Where in the scratch array the next array of this document begins. */
+/** Offset in the scratch array of the next array of this document. */
 let scratchUsed = 0;
-/** Most numbers of this document. */
+/** Limit on the numbers of this document. */
 let scratchLimit = FIRST_SCRATCH;
 
 /**
- * Lets go of the numbers of the last document: the arrays that it had are not to be used any more.
+ * Releases the numbers of the last document: its arrays must not be used any more.
  *
- * @param limit most numbers of the next document
+ * @param limit limit on the numbers of the next document
  */
 export function reuseScratch(limit: number): void {
   scratchUsed = 0;
@@ -45,8 +45,8 @@ export function reuseScratch(limit: number): void {
 }
 
 /**
- * Reads the array whose bracket is next if it holds numbers only. Otherwise returns undefined and leaves the
- * cursor where the reading failed: the general parser starts over from the bracket and reports what is wrong.
+ * Reads the array whose bracket is next if it holds only numbers. Otherwise returns undefined and leaves the cursor at
+ * the failure. The general parser then starts over from the bracket and reports the fault.
  */
 export function readPacked(cursor: Cursor): PackedNumbers | undefined {
   const { bytes } = cursor;
@@ -90,7 +90,7 @@ export function readPacked(cursor: Cursor): PackedNumbers | undefined {
   return undefined;
 }
 
-/** Reads a number of any form; false for an integer that a double does not hold. */
+/** Reads a number of any form; false for an integer that a double cannot hold. */
 function readOne(cursor: Cursor, run: Run): boolean {
   cursor.at = run.at;
   const read = readNumber(cursor);
@@ -107,7 +107,7 @@ function readOne(cursor: Cursor, run: Run): boolean {
   return true;
 }
 
-/** Digits, a minus, and the capitals that open `NaN` and `Infinity`. */
+/** True for digits, a minus, and the first letters of `NaN` and `Infinity`. */
 function isNumberStart(code: number): boolean {
   return (code >= ZERO && code <= NINE) || code === MINUS || code === UPPER_N || code === UPPER_I;
 }

@@ -2,46 +2,49 @@ import { DOT, NINE, ZERO } from "./ascii.js";
 import { nearestDouble, powersOfTen } from "./decimal.js";
 
 /*
- * The inner loop of the fast path for tensors: numbers with a comma between them, and nothing else. It is written for
- * the compiler: local variables, no object for each number, no call for those of up to 9 characters, and 32-bit
- * arithmetic, which a number that it cannot hold leaves without harm.
+ * The inner loop of the fast path for tensors. It reads numbers with a comma between them, and nothing else. It is
+ * written for the compiler:
+ *
+ * - local variables, and no object for each number;
+ * - no call for numbers of up to 9 characters;
+ * - 32-bit arithmetic, which a number that is too large leaves without harm.
  *
  *   12.5,-3,0.25]
  *   mantissa 125, 1 digit of fraction: 125 / 10
  *
- * Both are exact, so that the division rounds once, as it should.
+ * Both numbers are exact, so the division rounds once, correctly.
  */
 
-/** Most digits that a double holds whatever they are. */
+/** Most digits of which a double holds every combination. */
 const EXACT_DIGITS = 15;
 
-/** How far a run has come. One object serves all runs. */
+/** State of a run. One object serves all runs. */
 export interface Run {
-  /** Where to read; after the run where it ended. */
+  /** Where to start reading; after the run, where it ended. */
   at: number;
-  /** How many values there are. */
+  /** Number of values. */
   count: number;
-  /** Whether another value has to follow: there was a comma, or nothing was read. */
+  /** True when another value must follow: there was a comma, or nothing was read. */
   valueExpected: boolean;
-  /** Some number had a fraction. */
+  /** True when a number had a fraction. */
   fractions: boolean;
-  /** Some number has a minus. */
+  /** True when a number had a minus. */
   minuses: boolean;
 }
 
-/** Whether the last byte of a text ends a number: the loops over digits look for no other end. */
+/** True when the last byte of a text ends a number: the loops over digits do not check for the end of the text. */
 export function endsRuns(bytes: Uint8Array): boolean {
   const last = bytes[bytes.length - 1]!;
   return last !== DOT && !(last >= ZERO && last <= NINE);
 }
 
 /**
- * Reads numbers into `values` until there is one that takes more than this (an exponent, a name, too many digits, a
- * fault), something else than a comma behind one, or no more room. The bytes must not end with a digit or a dot:
- * {@link endsRuns}.
+ * Reads numbers into `values`. Stops at a number of another form (an exponent, a name, too many digits, a fault), at a
+ * number without a comma after it, or when `values` is full. The bytes must not end with a digit or a dot: see {@link
+ * endsRuns}.
  */
 export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void {
-  // Literals in the function: what a module exports is looked up each time.
+  // Literals inside the function: an exported constant is looked up at each use.
   const MINUS = 0x2d;
   const SPACE = 0x20;
   const ZERO = 0x30;
@@ -49,7 +52,7 @@ export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void
   const COMMA_AS_DIGIT = -4;
   const UPPER_E_AS_DIGIT = 21;
   const LOWER_E_AS_DIGIT = 53;
-  /** Bytes of a number, without its sign, whose digits a signed 32-bit integer holds whatever they are. */
+  /** Longest number without its sign, in bytes, of which a signed 32-bit integer holds all digits. */
   const NARROW_LENGTH = 9;
   const powers = powersOfTen;
   const room = values.length;
@@ -71,7 +74,7 @@ export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void
     let digit = (bytes[++next]! - ZERO) | 0;
     if (digit >>> 0 <= 9) {
       if (mantissa === 0) break;
-      // Two at a time: each multiplication has to wait for the one before.
+      // Two digits in each step: each multiplication waits for the one before it.
       do {
         const second = (bytes[next + 1]! - ZERO) | 0;
         if (second >>> 0 <= 9) {
@@ -133,7 +136,7 @@ export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void
   if (minuses !== 0) run.minuses = true;
 }
 
-/** The value of digits that are too many for 32 bits; less than zero when it takes more than this to know it. */
+/** Value of digits that exceed 32 bits; negative when this method cannot know it. */
 function wideValue(bytes: Uint8Array, from: number, to: number, fraction: number): number {
   let digits = fraction > 0 ? to - from - 1 : to - from;
   if (bytes[from] === ZERO) digits--;

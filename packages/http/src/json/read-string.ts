@@ -9,8 +9,8 @@ const escapes = new Map(
 );
 
 /**
- * Reads the string whose opening quote is next, as bytes: a view of the text where nothing is escaped. Bytes are not
- * checked to be UTF-8, and a lone low surrogate is written in three bytes, as Triton does.
+ * Reads the string whose opening quote is next, as bytes: a view of the text if nothing is escaped. As in Triton, bytes
+ * are not checked to be UTF-8, and a lone low surrogate is written in three bytes.
  */
 export function readString(cursor: Cursor): Uint8Array {
   const { bytes } = cursor;
@@ -28,7 +28,7 @@ export function readString(cursor: Cursor): Uint8Array {
   }
 }
 
-/** Bytes without their escapes, as far as they are read. They are never more than with them. */
+/** Bytes without their escapes, as far as they have been read. Escapes never make a text shorter. */
 interface Unescaped {
   readonly bytes: Uint8Array;
   length: number;
@@ -54,7 +54,7 @@ function readEscaped(cursor: Cursor, start: number, firstEscape: number): Uint8A
   return out.bytes.subarray(0, out.length);
 }
 
-/** Where the string ends that goes on at `at`; the end of the text when it does not. */
+/** Offset of the closing quote of a string that continues at `at`; the end of the text when there is none. */
 function closingQuote(bytes: Uint8Array, at: number): number {
   let end = at;
   while (end < bytes.length && bytes[end] !== QUOTE) end += bytes[end] === BACKSLASH ? 2 : 1;

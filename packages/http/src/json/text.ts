@@ -1,19 +1,19 @@
 import { isUtf8 } from "node:buffer";
 
 /*
- * Names, ids and parameters are strings in the library and bytes on the wire. Bytes that are not UTF-8 must come
- * back as they went in, so each of them becomes the lone surrogate U+DC00 + byte, which no valid text contains, and
- * is turned back when the string is written.
+ * Names, ids and parameters are strings in the library and bytes in messages. Bytes that are not UTF-8 must come back
+ * unchanged. So each of them becomes the lone surrogate U+DC00 + byte, which no valid text contains. Writing the string
+ * turns it back into the byte.
  */
 
 const ESCAPE_BASE = 0xdc00;
 const loneLowSurrogate = /(?<![\ud800-\udbff])[\udc80-\udcff]/;
 
-/** Texts that were read lately, in a place that follows from a few of their bytes: names come again and again. */
+/** Recently read texts, each at an index computed from a few of its bytes: the same names come again and again. */
 const recent: string[] = new Array<string>(256).fill("");
 const MAX_RECENT_BYTES = 32;
 
-/** The string behind bytes that should be UTF-8. Every byte sequence has one, and {@link encodeText} undoes it. */
+/** Decodes bytes that should be UTF-8. Every byte sequence has a string, and {@link encodeText} restores the bytes. */
 export function decodeText(bytes: Uint8Array): string {
   const { length } = bytes;
   if (length === 0 || length > MAX_RECENT_BYTES) return decode(bytes);
@@ -25,7 +25,7 @@ export function decodeText(bytes: Uint8Array): string {
   return decoded;
 }
 
-/** Whether a text is these bytes, all of them ASCII. */
+/** True when these bytes are ASCII and equal the text. */
 function isAscii(text: string, bytes: Uint8Array): boolean {
   if (text.length !== bytes.length) return false;
   for (let i = 0; i < bytes.length; i++) {
@@ -40,7 +40,7 @@ function decode(bytes: Uint8Array): string {
   return isUtf8(buffer) ? buffer.toString("utf8") : decodeEscaped(buffer);
 }
 
-/** The bytes of a string: UTF-8, with the bytes that {@link decodeText} could not read put back. */
+/** Encodes a string as UTF-8, and restores the bytes that {@link decodeText} could not decode. */
 export function encodeText(text: string): Buffer {
   if (!loneLowSurrogate.test(text)) return Buffer.from(text, "utf8");
   const parts: Buffer[] = [];

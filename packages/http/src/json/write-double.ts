@@ -1,23 +1,23 @@
 import { powersOfTen, productError } from "./decimal.js";
 
 /*
- * Doubles as text without a string for each. `v * 10^k` has 17 digits in front of the dot, and is exact in two doubles: 10^k
- * is one up to 10^22. The decimals within half a unit of `v`'s last bit are those that read back as `v`; of the shortest of
- * them the nearest is what JavaScript prints, and so Triton:
+ * Writes doubles as text without a string for each. `v * 10^k` has 17 digits before the dot. Two doubles hold it
+ * exactly, because 10^k is a double up to 10^22. The decimals within half a unit of the last bit of `v` read back as
+ * `v`. JavaScript, and so Triton, prints the shortest of them, and of several the nearest:
  *
  *   0.12340000271797180  * 10^17 = 12340000271797180.175...  half a unit: 0.69
  *                                  12340000271797180          17 digits
  *                                  1234000027179718           16 digits: 0.175 away, taken
  *
- * What is not so plain (whole numbers, few digits, ties, the very large and small) is left to the caller.
+ * Other numbers (whole ones, few digits, ties, very large and very small ones) are left to the caller.
  */
 
 const SMALLEST = 1e-6;
 const LARGEST = 1e15;
-/** Digits of the whole, and where it is cut in two: each half is an exact 32-bit integer. */
+/** Digits of the whole. It is split into two halves, each an exact 32-bit integer. */
 const DIGITS = 17;
 const HALF = 1e8;
-/** Far above the error of a comparison, far below what makes a difference in nearly all cases. */
+/** Far above the error of a comparison. In nearly all cases, far below a difference that matters. */
 const DOUBT = 1e-6;
 const ZERO = 0x30;
 const DOT = 0x2e;
@@ -32,11 +32,14 @@ for (let i = 0; i < 10_000; i++) quads.set(Buffer.from(String(i).padStart(4, "0"
 
 const double = new Float64Array(1);
 const words = new Uint32Array(double.buffer);
-/** Half of the last bit of doubles by their exponent, from 2^-20 to 2^50. */
+/** Half a unit of the last bit of doubles by exponent, from 2^-20 to 2^50. */
 const FIRST_EXPONENT = -20;
 const halfUnits = Float64Array.from({ length: 71 }, (_, i) => 2 ** (i + FIRST_EXPONENT - 53));
 
-/** Writes a double at `at`, where there has to be room, and returns where its text ends; -1 for one left to the caller. */
+/**
+ * Writes a double at `at`, where there must be room. Returns the end of its text, or -1 for a number that is left to
+ * the caller.
+ */
 export function writeDouble(bytes: Uint8Array, at: number, value: number): number {
   const size = value < 0 ? -value : value;
   if (!(size >= SMALLEST && size < LARGEST) || size === Math.floor(size)) return -1;
@@ -56,7 +59,7 @@ export function writeDouble(bytes: Uint8Array, at: number, value: number): numbe
   if (!(product >= 1e16 && product < 1e17 - 64)) return -1;
   const reach = halfUnits[exponent - FIRST_EXPONENT]! * scale;
   let first = Math.floor(product / HALF);
-  // What the first half leaves: exact up to here.
+  // The remainder after the first half: exact up to here.
   const rest = product - first * HALF + productError(size, scale, product);
   let second = Math.round(rest);
   let digits = DIGITS;
@@ -88,14 +91,14 @@ export function writeDouble(bytes: Uint8Array, at: number, value: number): numbe
     writeDigits(bytes, to, first, second);
     return to + digits;
   }
-  // One byte further, until those in front of the dot move back.
+  // One byte further, until the digits before the dot are moved back.
   writeDigits(bytes, to + 1, first, second);
   for (let i = 0; i <= magnitude; i++) bytes[to + i] = bytes[to + i + 1]!;
   bytes[to + magnitude + 1] = DOT;
   return to + digits + 1;
 }
 
-/** Nine digits and eight. */
+/** Writes nine digits and eight. */
 function writeDigits(bytes: Uint8Array, at: number, first: number, second: number): void {
   const lead = (first / HALF) | 0;
   bytes[at] = ZERO + lead;

@@ -1,7 +1,7 @@
 import { numberText } from "@tritonjs/protocol";
 import { ByteWriter } from "./byte-writer.js";
 
-/** What the answers other than inferences are made of. Members that are undefined are left out. */
+/** JSON of answers other than inferences. Undefined members are left out. */
 export type PlainJson =
   | string
   | number

@@ -4,7 +4,7 @@ import { byteLength, isWhole, type V2Response } from "../exchange/response.js";
 import type { V2Handler } from "../v2/v2-handler.js";
 import { NodeV2Request } from "./node-request.js";
 
-/** Answers the requests of a server of Node, with nothing in between. */
+/** Answers the requests of a Node server directly, without fastify. */
 export function answerDirectly(handler: V2Handler): RequestListener {
   return (incoming, outgoing) => {
     handler(new NodeV2Request(incoming, outgoing, ""))
@@ -15,16 +15,16 @@ export function answerDirectly(handler: V2Handler): RequestListener {
   };
 }
 
-/** Up to this size a body is one piece with its headers. */
+/** Bytes up to which a body is sent in one piece with its headers. */
 const MAX_TEXT = 4096;
 
-/** Sends an answer with one system call, unless it is still to come. */
+/** Sends an answer with one system call, unless parts of it are still to come. */
 function sendAnswer(outgoing: ServerResponse, { status, headers, body }: V2Response): void {
   const lines: string[] = [];
   for (const name in headers) lines.push(name, headers[name]!);
   if (!(body instanceof Uint8Array) && !isWhole(body)) {
     outgoing.writeHead(status, lines);
-    // A client that leaves ends the body, and a body that breaks off ends the connection.
+    // If the client leaves, the body ends. If the body breaks off, the connection ends.
     pipeline(Readable.from(body, { objectMode: false }), outgoing, () => {});
     return;
   }
@@ -41,7 +41,7 @@ function sendAnswer(outgoing: ServerResponse, { status, headers, body }: V2Respo
   }
 }
 
-/** Pieces as text in which each character is a byte: Node puts text behind the headers, and sends both as one. */
+/** Pieces as text in which each character is a byte: Node appends text to the headers, and sends both in one piece. */
 function latin1(pieces: readonly Uint8Array[]): string {
   let text = "";
   for (const { buffer, byteOffset, length } of pieces) {

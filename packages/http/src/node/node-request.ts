@@ -3,7 +3,7 @@ import type { RequestShare } from "@tritonjs/core/frontend";
 import type { V2Request } from "../exchange/request.js";
 import { readMessage } from "./read-message.js";
 
-/** A request that a server of Node received. Its body is still unread. */
+/** A request that a Node server received. Its body has not been read yet. */
 export class NodeV2Request implements V2Request {
   readonly method: string;
   readonly path: string;
@@ -11,7 +11,7 @@ export class NodeV2Request implements V2Request {
   readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
 
-  /** @param prefix what paths begin with */
+  /** @param prefix prefix of all paths */
   constructor(incoming: IncomingMessage, outgoing: ServerResponse, prefix: string) {
     this.#incoming = incoming;
     this.#outgoing = outgoing;
@@ -29,7 +29,7 @@ export class NodeV2Request implements V2Request {
   }
 
   onGone(listener: () => void): () => void {
-    // Most requests are answered: a listener that does nothing any more costs less than taking it away.
+    // Most requests are answered. A listener without effect costs less than removing it.
     let waiting = true;
     this.#outgoing.on("close", () => {
       if (waiting) listener();
@@ -44,14 +44,14 @@ export class NodeV2Request implements V2Request {
     else this.#outgoing.once("close", listener);
   }
 
-  /** A server without a logger has nobody to tell. */
+  /** A server without a logger has no place for reports. */
   report(_error: unknown): void {}
 }
 
 function pathOf(url: string, prefix: string): string {
   const query = url.indexOf("?");
   let path = query < 0 ? url : url.slice(0, query);
-  // Proxies may name the server too.
+  // Proxies may put the server's name into the path.
   if (path[0] !== "/") path = path.replace(/^https?:\/\/[^/]*/i, "");
   return path.startsWith(prefix) ? path.slice(prefix.length) : path;
 }

@@ -5,12 +5,12 @@ import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * Reads the body of a message of Node. What a client still sends of a body that was refused is read and not kept, so
- * that the connection can go on.
+ * Reads the body of a message of Node. After a body is rejected, its remaining bytes are read and dropped, so that the
+ * connection can be used again.
  *
- * @param memory share that counts the body as it comes
- * @throws TritonError INVALID_ARG for a body over the limit, UNAVAILABLE for one that the memory has no room for,
- * ClientGone when the client leaves.
+ * @param memory share that counts the body as it arrives
+ * @throws TritonError INVALID_ARG for a body over the limit, UNAVAILABLE for a body over the memory budget, ClientGone
+ * when the client leaves.
  */
 export function readMessage(
   message: IncomingMessage,

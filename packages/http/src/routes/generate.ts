@@ -19,7 +19,7 @@ const NOT_ONE =
 const EVENT_START = Buffer.from("data: ");
 const EVENT_END = Buffer.from("\n\n");
 
-/** Inference for text: one flat object in, one out, or a stream of server-sent events. */
+/** Inference for text: one flat object in; one flat object, or a stream of server-sent events, out. */
 export const generateRoutes: readonly Route[] = [
   {
     path: modelRoutePath("generate"),
@@ -37,7 +37,7 @@ export const generateRoutes: readonly Route[] = [
   },
 ];
 
-/** A request and the version that it was decoded for. */
+/** A request, and the model version for which it was decoded. */
 interface PinnedRequest {
   readonly model: PinnedModel;
   readonly decoded: DecodedRequest;
@@ -63,10 +63,10 @@ async function generate(exchange: Exchange): Promise<V2Response> {
   return { status: parts[0]?.status ?? 200, headers, body: inChunks(json) };
 }
 
-/** The status is that of the first event; what comes later can only say so in its own event. */
+/** The first event decides the status. A later error can only be reported in its own event. */
 async function generateStream(exchange: Exchange): Promise<V2Response> {
   const pinned = await decode(exchange);
-  // The request goes on after the first event, with which the exchange ends.
+  // The exchange ends with the first event, and the request continues.
   const memory = exchange.memory.split(exchange.memory.bytes);
   try {
     return await streamEvents(exchange, pinned, memory);
@@ -104,7 +104,7 @@ function streamEvents(
   });
 }
 
-/** One body that is sent in chunks, as Triton sends it. */
+/** Sends one body in chunks, as Triton does. */
 async function* inChunks(json: Uint8Array): AsyncGenerator<Uint8Array> {
   yield json;
 }

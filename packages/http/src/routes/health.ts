@@ -1,7 +1,7 @@
 import { emptyResponse, faultResponse } from "../exchange/response.js";
 import { modelRoutePath, type Route } from "./route.js";
 
-/** Liveness, readiness, and readiness of a model. The answer is the status; there is no body. */
+/** Liveness, readiness, and readiness of a model. The status is the answer; there is no body. */
 export const healthRoutes: readonly Route[] = [
   {
     path: /^\/v2\/health\/live$/,

@@ -1,19 +1,19 @@
 import type { InferenceService, RequestTrace, Tracing } from "@tritonjs/core/frontend";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 
-/** The trace of a request of HTTP: what this frontend adds to it. */
+/** The trace of an HTTP request: the part that this frontend adds. */
 export class HttpTrace {
   constructor(
     readonly request: RequestTrace,
     private readonly tracing: Tracing,
   ) {}
 
-  /** A response has come. */
+  /** Notes that a response has come. */
   responded(): void {
     this.#mark("INFER_RESPONSE_COMPLETE");
   }
 
-  /** The answer is about to be sent; the trace is done when it is out, or the client gone. */
+  /** Notes that the answer is about to be sent. The trace ends when the answer is sent or the client has left. */
   send(sender: V2Request): void {
     this.#mark("HTTP_SEND_START");
     sender.onSent(() => {
@@ -36,9 +36,10 @@ interface TracedExchange {
 }
 
 /**
- * Traces a request whose body is there, if it is its turn. Those whose bodies never come whole are not counted.
+ * Traces a request whose body is complete, if the sampling rate selects it. Requests with an incomplete body are not
+ * counted.
  *
- * @param startMs when it began to come, on the clock of traces; undefined on a server without traces
+ * @param startMs when the request began to arrive, on the clock of traces; undefined on a server without traces
  */
 export function traceReceived(exchange: TracedExchange, startMs: number | undefined): void {
   const { tracing } = exchange.service;

@@ -9,7 +9,7 @@ import { sharedMemoryRoutes } from "./shared-memory.js";
 import { statisticsRoutes } from "./statistics.js";
 import { traceRoutes } from "./trace.js";
 
-/** All routes, in the order in which they are tried: `v2/models/stats` stands before the model routes. */
+/** All routes, in the order in which they are tried: `v2/models/stats` comes before the model routes. */
 export const routes: readonly Route[] = [
   inferRoute,
   ...generateRoutes,
@@ -22,12 +22,15 @@ export const routes: readonly Route[] = [
   loggingRoute,
 ];
 
-/** A route and what the path told it. */
+/** A route and the names in the path. */
 export interface RouteMatch extends Pick<Exchange, "model" | "version" | "region" | "repository"> {
   readonly route: Route;
 }
 
-/** The route of a path, in the table or else in `extra`. The path is taken as it was sent: nothing is decoded, and a trailing slash counts. */
+/**
+ * The route of a path, in the table or in `extra`. The path is matched as sent: it is not decoded, and a trailing slash
+ * counts.
+ */
 export function matchRoute(path: string, extra: readonly Route[] = []): RouteMatch | undefined {
   return matchIn(routes, path) ?? matchIn(extra, path);
 }

@@ -23,8 +23,8 @@ export const inferRoute: Route = {
 };
 
 /**
- * Errors of reading and checking the request are `application/json`; those before it, and those that the model or the
- * encoding of its answer leads to, are `text/plain`.
+ * Errors before the request is read, errors of the model and errors of encoding the answer are `text/plain`. Errors of
+ * reading and checking the request are `application/json`.
  */
 async function infer(exchange: Exchange): Promise<V2Response> {
   const { service, request, maxInputSize } = exchange;
@@ -84,7 +84,7 @@ function readDecompressed(exchange: Exchange, encoding: RequestEncoding): Promis
   return body.then((bytes) => decompress(exchange, bytes, encoding, maxInputSize + BODY_ALLOWANCE));
 }
 
-/** The answer of an inference, compressed if the client prefers that. The header length counts uncompressed bytes. */
+/** The answer to an inference, compressed if the client prefers that. The header length counts uncompressed bytes. */
 function inferResponse(
   { json, tensors }: EncodedResponse,
   acceptEncoding: string | undefined,

@@ -3,7 +3,7 @@ import { jsonResponse } from "../exchange/response.js";
 import type { PlainJson } from "../json/write-json.js";
 import { modelRoutePath, type Route } from "./route.js";
 
-/** What the server and its models are: metadata and configuration. */
+/** Metadata of the server and its models, and configurations. */
 export const metadataRoutes: readonly Route[] = [
   {
     path: /^\/v2$/,

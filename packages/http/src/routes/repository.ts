@@ -7,7 +7,7 @@ import { parseJson } from "../json/parse-json.js";
 import { decodeText } from "../json/text.js";
 import type { Exchange, Route } from "./route.js";
 
-/** The model repository: which models there are, and in which state. */
+/** The model repository: the index of the models with their states, loading and unloading. */
 export const repositoryRoutes: readonly Route[] = [
   {
     path: /^\/v2\/repository(?:\/(?<repository>[^/]+))?\/index$/,
@@ -59,7 +59,7 @@ function refuseRepository({ repository }: Exchange): void {
   }
 }
 
-/** What a model is to be loaded with: a configuration, and files in base64 by `file:<path>`. */
+/** Parameters of a load request: a configuration, and files in base64 under `file:<path>`. */
 function loadParameters(body: JsonValue | undefined): LoadParameters {
   const given = find(body, "parameters");
   if (given === undefined) return {};
@@ -84,7 +84,7 @@ function fromBase64(name: string, bytes: Uint8Array): Uint8Array {
   return Buffer.from(text, "base64");
 }
 
-/** The JSON body of a request that may have none. */
+/** The JSON body of a request; undefined for an empty body. */
 export async function readOptionalJson({
   request,
   memory,

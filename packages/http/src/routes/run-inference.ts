@@ -7,7 +7,7 @@ import type { Exchange } from "./route.js";
 /**
  * Runs a request that has exactly one answer.
  *
- * @throws TritonError when the request is refused or fails, INTERNAL when there is not exactly one answer.
+ * @throws TritonError when the request is rejected or fails, INTERNAL when there is not exactly one answer.
  */
 export function runSingle(
   exchange: Exchange,
@@ -38,8 +38,8 @@ export function runSingle(
 }
 
 /**
- * The turn of a request whose model's queue is full, to be awaited before its body is read: what it holds cannot matter.
- * Undefined while the queue has room. Rejects with UNAVAILABLE when it is still full then.
+ * The turn of a refusal when the model's queue is full, to be awaited before the body is read: its content cannot
+ * matter. Undefined while the queue has room. Rejects with UNAVAILABLE if the queue is still full at the turn.
  */
 export function turnAtFullQueue(exchange: Exchange, model: PinnedModel): Promise<void> | undefined {
   return model.awaitRoom("")?.catch((refusal: unknown) => {
@@ -48,7 +48,7 @@ export function turnAtFullQueue(exchange: Exchange, model: PinnedModel): Promise
   });
 }
 
-/** As `start`, and hands the error of a request that is refused to `refuse`, when it is the refusal's turn. */
+/** Works as `start`, but passes the error of a rejected request to `refuse`, at the turn of the refusal. */
 export function startOrRefuse(
   exchange: Exchange,
   model: PinnedModel,
@@ -70,9 +70,9 @@ function isUnavailable(thrown: unknown): boolean {
 }
 
 /**
- * Sends a request and cancels it when the client leaves. From the moment the model has taken it, errors are `text/plain`.
+ * Sends a request, and cancels it when the client leaves. Once the model has accepted it, errors are `text/plain`.
  *
- * @throws TritonError when the request is refused: `onResponse` is then never called.
+ * @throws TritonError when the request is rejected: `onResponse` is then never called.
  */
 function start(
   exchange: Exchange,
@@ -91,7 +91,7 @@ function start(
     onResponse(outcome, final, request);
   });
   if (sent.settled) return;
-  // An inline callback has run by now: the client may have left meanwhile.
+  // An inline callback has already run by now, and the client may have left meanwhile.
   if (sender.gone) sent.cancel();
   else stopWatching = sender.onGone(() => sent.cancel());
 }

@@ -6,7 +6,7 @@ import { parseJson } from "../json/parse-json.js";
 import { decodeText } from "../json/text.js";
 import type { Exchange, Route } from "./route.js";
 
-/** Regions of shared memory that clients register, of the system and of GPUs. */
+/** Regions of system and CUDA shared memory that clients register. */
 export const sharedMemoryRoutes: readonly Route[] = [
   route("system", "status", "GET", ({ service, region }) =>
     jsonResponse(
@@ -48,7 +48,7 @@ async function registerSystem({
   sharedMemory.checkAllowed();
   checkNamed("system", region);
   const json = parseJson(await request.readBody(memory, maxInputSize));
-  // Not as other names, which end at a NUL: that would open another object than the client named.
+  // Other names end at a NUL. A key does not: the shortened key would open another object than the client named.
   const key = decodeText(asBytes(field(json, "key")));
   const offset = find(json, "offset");
   await sharedMemory.registerSystem(region, {

@@ -2,7 +2,7 @@ import { toStatisticsJson } from "../encode/statistics-json.js";
 import { jsonResponse } from "../exchange/response.js";
 import { modelRoutePath, type Route } from "./route.js";
 
-/** Statistics of one model or of all. A model called `stats` has none of its own. */
+/** Statistics of one model or of all. A model with the name `stats` has none of its own. */
 export const statisticsRoutes: readonly Route[] = [/^\/v2\/models\/stats$/, modelRoutePath("stats")].map(
   (path) => ({
     path,

@@ -1,17 +1,17 @@
 import type { Socket } from "node:net";
 import { toJsonBytes } from "../json/write-json.js";
 
-/** What Node's parser may find wrong with the head of a request, and the answer to it. */
+/** Faults that Node's parser finds in the head of a request, and their answers. */
 const answers: Readonly<Record<string, readonly [status: string, message: string]>> = {
   HPE_INVALID_METHOD: ["405 Method Not Allowed", "Method Not Allowed"],
   HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "Request Header Fields Too Large"],
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "Request Timeout"],
 };
 
-/** How long a client may go on to say nothing, after it was answered, before its connection ends. */
+/** Milliseconds between such an answer and the end of the connection, if the client sends nothing more. */
 const LINGER_MS = 1000;
 
-/** Answers a request that never became one, and closes its connection. */
+/** Answers a request that could not be parsed, and closes its connection. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
@@ -23,7 +23,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
       `Connection: close\r\n\r\n${body}`,
   );
-  // Who is slow on purpose does not hang up either, and may go on to send a body.
+  // A deliberately slow client will not hang up by itself, and may keep sending a body.
   if (error.code === "ERR_HTTP_REQUEST_TIMEOUT") socket.destroySoon();
   else socket.setTimeout(LINGER_MS);
 }

@@ -1,33 +1,33 @@
 import type { ServerOptions } from "node:http";
 
-/** What one client may take of a server. */
+/** Limits on a single client of a server. */
 export interface HttpLimits {
-  /** Bytes of the request line and headers. More are answered with 431. */
+  /** Bytes of the request line and headers. A longer head gets 431. */
   readonly maxHeaderSize: number;
-  /** Time to send them, from the first byte or the opening of the connection. Then the answer is 408. */
+  /** Milliseconds to send the head, from the first byte or the opening of the connection. Then the answer is 408. */
   readonly headersTimeoutMs: number;
-  /** Time to send a request in full. Then the answer is 408. */
+  /** Milliseconds to send a request in full. Then the answer is 408. */
   readonly requestTimeoutMs: number;
-  /** Time that a connection stays open without a request. */
+  /** Milliseconds that a connection stays open without a request. */
   readonly keepAliveTimeoutMs: number;
 }
 
 /** The defaults, with their reasons. */
 const DEFAULTS: HttpLimits = {
-  /** Node's. */
+  /** Node's default. */
   maxHeaderSize: 16_384,
-  /** Node's. */
+  /** Node's default. */
   headersTimeoutMs: 60_000,
   /** Enough for 64 MiB at 2 Mbit/s. */
   requestTimeoutMs: 300_000,
-  /** Longer than the minute after which load balancers give up an idle connection: they should be the first. */
+  /** Longer than the minute after which load balancers close an idle connection: they should close it first. */
   keepAliveTimeoutMs: 72_000,
 };
 
-/** How often slow clients are looked for. */
+/** Longest interval between checks for slow clients, in milliseconds. */
 const MAX_CHECK_INTERVAL_MS = 30_000;
 
-/** The limits as options of a server of Node. */
+/** Converts the limits to options of a Node server. */
 export function limitOptions(limits: Partial<HttpLimits> = {}): ServerOptions {
   const { maxHeaderSize, headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs } = {
     ...DEFAULTS,

@@ -5,17 +5,17 @@ import { type V2Options, v2Handler } from "../v2/v2-handler.js";
 import type { HttpLimits } from "./http-limits.js";
 import { ListeningFrontend } from "./listening-frontend.js";
 
-/** Options of {@link http}: where it listens, and how the routes answer. */
+/** Options of {@link http}: its address, and how the routes answer. */
 export interface HttpOptions extends V2Options {
-  /** 8000 unless given; 0 takes any free port. */
+  /** Port to listen on; 8000 unless given. 0 takes any free port. */
   readonly port?: number;
   /** Address to listen on; `localhost` unless given. */
   readonly address?: string;
   /** Lets other processes listen on the port too, from Node 22.12 on; false unless given. */
   readonly reusePort?: boolean;
-  /** Encrypts connections, and asks clients for certificates if it has roots for them; no encryption unless given. */
+  /** Encrypts connections, and asks clients for certificates if it has a `ca`; no encryption unless given. */
   readonly tls?: TlsOptions;
-  /** Limits on what clients send, and on the time that they take. */
+  /** Limits on the size and the duration of requests. */
   readonly limits?: Partial<HttpLimits>;
   /** fastify's logger options; no logging unless given. */
   readonly logger?: FastifyServerOptions["logger"];

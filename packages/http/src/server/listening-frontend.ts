@@ -21,14 +21,14 @@ import { answerClientError } from "./client-error.js";
 import { type HttpLimits, limitOptions } from "./http-limits.js";
 import { OpenConnections } from "./open-connections.js";
 
-/** Where a frontend listens, and how it is called in messages. */
+/** Address of a frontend, and its name in messages. */
 export interface ListenOptions {
   readonly name: string;
-  /** 0 takes any free port. */
+  /** Port; 0 takes any free port. */
   readonly port: number;
   readonly address: string;
   readonly reusePort?: boolean;
-  /** How a user chooses another port, for the error when this one is taken. */
+  /** How a user chooses another port, for the error when the port is in use. */
   readonly portHint: string;
   readonly tls?: TlsOptions;
   readonly limits?: Partial<HttpLimits>;
@@ -41,7 +41,7 @@ export class ListeningFrontend implements Frontend {
   readonly #options: ListenOptions;
   readonly #handlerOf: (service: InferenceService) => V2Handler;
   #connections: OpenConnections | undefined;
-  /** One for each address of the host. */
+  /** One server for each address of the host. */
   #servers: readonly Server[] = [];
   #stopping: Promise<void> | undefined;
 
@@ -56,7 +56,7 @@ export class ListeningFrontend implements Frontend {
     const listener = await listenerOf(this.#handlerOf(service), logger);
     const resolved = tls && resolveTls(tls, createSecureContext);
     let connections: OpenConnections | undefined;
-    // The first server sees the connections of all addresses, and can end all of them when it stops.
+    // The first server gets the connections of all addresses, and can end all of them when it stops.
     const { port, servers } = await listenOnAll<Server>({ ...this.#options, reusePort, lookup }, (first) => {
       if (first !== undefined) return createSocketServer({ noDelay: true }, handOver(first));
       const server = openServer(limits, resolved, listener);
@@ -73,8 +73,8 @@ export class ListeningFrontend implements Frontend {
   }
 
   /**
-   * Goes on to listen, and to answer, until the requests at hand are answered: who comes now hears from the service that
-   * it stops. Each connection ends with its next answer.
+   * Keeps listening while in-flight requests finish; the service answers new ones that it is stopping. Each connection
+   * ends after its next answer.
    */
   async stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
     const connections = this.#connections;
@@ -86,12 +86,12 @@ export class ListeningFrontend implements Frontend {
   }
 }
 
-/** Hands the connections of another address to a server. */
+/** Makes a listener that hands the connections of another address to a server. */
 function handOver(server: Server): (socket: Socket) => void {
   return (socket) => void server.emit("connection", socket);
 }
 
-/** fastify is what has a logger: without one it is not even loaded. */
+/** Only the logger needs fastify: without a logger, fastify is not loaded. */
 async function listenerOf(
   handler: V2Handler,
   logger: NonNullable<ListenOptions["logger"]>,

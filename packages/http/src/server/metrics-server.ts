@@ -7,7 +7,7 @@ import { ListeningFrontend } from "./listening-frontend.js";
 
 /** Options of {@link metrics}. */
 export interface MetricsOptions {
-  /** 8002 unless given; 0 takes any free port. */
+  /** Port to listen on; 8002 unless given. 0 takes any free port. */
   readonly port?: number;
   /** Address to listen on; `localhost` unless given. */
   readonly address?: string;
@@ -34,7 +34,7 @@ export function metrics(options: MetricsOptions = {}): Frontend {
   );
 }
 
-/** Any other path than `/metrics` is answered with an empty page, as Triton does. */
+/** Answers a request. As in Triton, paths other than `/metrics` get an empty page. */
 async function answer(service: InferenceService, request: V2Request): Promise<V2Response> {
   if (request.method !== "GET") return faultResponse(405, "Method Not Allowed", "text/plain");
   try {

@@ -2,23 +2,23 @@ import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 /**
- * How long an idle connection stays open after an answer when the server stops, in milliseconds: the next request may be
- * on its way, and is answered instead of lost.
+ * Milliseconds that an idle connection stays open after an answer while the server stops. A request that is already on
+ * its way is then answered instead of lost.
  */
 const LINGER_MS = 50;
 
-/** What is known of a connection. */
+/** State of a connection. */
 interface Connection {
   /**
-   * Responses in flight: one at most, unless the client pipelines. A `Set` of those of all connections would live as long
-   * as the server and keep responses alive: each table that V8 outgrows holds its entries and the next table, and one of
-   * old age is collected seldom.
+   * Responses in flight: at most one, unless the client pipelines. They are not in one `Set` for all connections, which
+   * would live as long as the server and keep responses alive. Each table that V8 outgrows holds its entries and the
+   * next table, and an old table is seldom collected.
    */
   readonly responses: ServerResponse[];
   answeredAt: number;
 }
 
-/** The connections of a server, and the requests that each of them is busy with. */
+/** The connections of a server, and the requests in flight on each. */
 export class OpenConnections {
   readonly #connections = new Map<Socket, Connection>();
   /** Connections of a TLS server before they are encrypted, by the address of the client. */
@@ -38,11 +38,11 @@ export class OpenConnections {
   }
 
   /**
-   * Resolves when the requests that have reached this machine by now are answered, and clients that were answered just
-   * before have had the time to send the next.
+   * Resolves when all requests that have reached this machine by now are answered, and clients with a recent answer had
+   * time to send the next request.
    */
   async settled(): Promise<void> {
-    // What lies in the sockets is read when the event loop polls.
+    // The event loop reads waiting bytes from the sockets when it polls.
     for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
     const since = performance.now() - LINGER_MS;
     const recent = [...this.#connections.values()].some(
@@ -55,20 +55,20 @@ export class OpenConnections {
     await Promise.all(answers);
   }
 
-  /** Each connection ends with its next answer from now on. */
+  /** From now on, each connection ends after its next answer. */
   keepNone(): void {
     this.#keeps = false;
     for (const response of this.#inFlight()) response.shouldKeepAlive = false;
   }
 
-  /** Ends connections on which no request is under way, now and from now on. */
+  /** Ends connections without a request in flight, now and from now on. */
   endIdle(): void {
     this.#closing = true;
     for (const [socket, { responses }] of this.#connections) if (responses.length === 0) socket.destroy();
     for (const socket of this.#handshakes.values()) socket.destroy();
   }
 
-  /** Ends all connections, and those that still come. */
+  /** Ends all connections, and new ones as they come. */
   endAll(): void {
     this.#ended = true;
     for (const socket of this.#connections.keys()) socket.destroy();
@@ -93,7 +93,7 @@ export class OpenConnections {
     if (this.#ended) socket.destroy();
   }
 
-  /** Answers that wait for those in front of them have no socket yet: Node does not tell them that it is gone. */
+  /** Pipelined answers that wait for earlier ones have no socket yet, so Node does not tell them that it is closed. */
   #lose(socket: Socket): void {
     const responses = this.#connections.get(socket)?.responses ?? [];
     this.#connections.delete(socket);
@@ -109,7 +109,7 @@ export class OpenConnections {
     if (connection === undefined) return;
     connection.responses.splice(connection.responses.indexOf(response), 1);
     connection.answeredAt = performance.now();
-    // What has been written is sent before the connection ends.
+    // Written bytes are sent before the connection ends.
     if (this.#closing && connection.responses.length === 0) socket.destroySoon();
   }
 }

@@ -8,27 +8,27 @@ import { matchRoute } from "../routes/index.js";
 import { openApiRoute } from "../routes/open-api.js";
 import type { Exchange, RouteContext } from "../routes/route.js";
 
-/** How the v2 routes answer, wherever they are mounted. */
+/** Options of the v2 routes, wherever they are mounted. */
 export interface V2Options {
   /** Largest tensor of a request in bytes; 64 MiB unless given. A body may have eight times as many. */
   readonly maxInputSize?: number;
-  /** Names of the classes of an output, for classification; the model's own unless given. */
+  /** Class names of an output, for classification; the model's own unless given. */
   readonly labels?: LabelLookup;
   /**
-   * Headers whose names have a match anywhere go to the model as parameters; none unless given. A string is in the
-   * syntax of RE2. Upper and lower case are one.
+   * Headers with a name that matches anywhere go to the model as parameters; none unless given. A string is in the
+   * syntax of RE2. The case of letters does not matter.
    */
   readonly headerForwardPattern?: string | RegExp;
-  /** Groups of routes that ask for a header, `{}` for none; those of the `Triton`'s `security` unless given. */
+  /** Groups of routes that require a header, `{}` for none; those of the `Triton`'s `security` unless given. */
   readonly restrictions?: Restrictions;
   /** Serves the OpenAPI document of the routes at `/v2/openapi.json`, which Triton does not have; false unless given. */
   readonly openApi?: boolean;
 }
 
-/** Answers one request, whatever its path. Resolves to nothing when the client has left. */
+/** Answers one request with any path. Resolves to undefined when the client has left. */
 export type V2Handler = (request: V2Request) => Promise<V2Response | undefined>;
 
-/** The routes of the protocol over a service, for any server. */
+/** Makes a handler of all routes over a service, for any kind of server. */
 export function v2Handler(service: InferenceService, options: V2Options = {}): V2Handler {
   const context: RouteContext = {
     service,
@@ -51,7 +51,8 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
     if (!route.methods.some((method) => method === request.method)) {
       return faultResponse(405, "Method Not Allowed", route.errorType);
     }
-    // One by one: a spread looks each property up at run time, which takes longer than all else here.
+    // Property by property: a spread looks each property up at run time, which takes longer than the rest of this
+    // function.
     const exchange: Exchange = {
       service,
       maxInputSize: context.maxInputSize,

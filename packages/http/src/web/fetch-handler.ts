@@ -6,20 +6,20 @@ import { WebV2Request } from "./web-request.js";
 /** Answers one request of the web platform. */
 export type FetchHandler = (request: Request) => Promise<Response>;
 
-/** What {@link fetchHandler} takes. */
+/** Options of {@link fetchHandler}. */
 export interface FetchHandlerOptions extends V2Options {
-  /** What the paths begin with: `/inference` for `/inference/v2/health/ready`; nothing unless given. */
+  /** Prefix of the paths: `/inference` for `/inference/v2/health/ready`; none unless given. */
   readonly prefix?: string;
-  /** Hears of internal errors, which clients are not shown; `console.error` unless given. */
+  /** Receives internal errors, which clients do not see; `console.error` unless given. */
   readonly onError?: (error: unknown) => void;
 }
 
 /**
- * The v2 routes for any server that speaks the web platform's `Request` and `Response`: Hono, Express or `node:http`
- * by way of `toNodeListener`, and others. `generate_stream` is a stream that begins with the first event; a request
- * whose signal is aborted is cancelled.
+ * The v2 routes for any server with the web platform's `Request` and `Response`: Hono; Express and `node:http` through
+ * `toNodeListener`; and others. The body of `generate_stream` begins with the first event. A request is cancelled when
+ * its signal aborts.
  *
- * @param target a `Triton`, or anything else that has a service
+ * @param target a `Triton`, or any other object with a service
  * @example
  * ```ts
  * app.all("/v2/*", (context) => handler(context.req.raw)); // Hono
@@ -34,10 +34,10 @@ export function fetchHandler(
   return async (request) => toWebResponse(await handler(new WebV2Request(request, prefix, onError)));
 }
 
-/** The status of an answer that nobody waits for. */
+/** The status of an answer to a client that has left. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** An answer as a response of the web platform. */
+/** Converts an answer to a response of the web platform. */
 function toWebResponse(response: V2Response | undefined): Response {
   if (response === undefined) return new Response(null, { status: CLIENT_CLOSED_REQUEST });
   const { status } = response;

@@ -6,12 +6,12 @@ const METHODS_WITHOUT_BODY = new Set(["GET", "HEAD"]);
 /** Methods that a `Request` cannot have. */
 const FORBIDDEN_METHODS = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** What `node:http` and Express call. */
+/** A listener for `node:http` and Express. */
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /**
- * Makes a {@link FetchHandler} into a listener of `node:http`, which Express takes as well. The request is aborted
- * when its client leaves, and a slow client slows the answer down.
+ * Turns a {@link FetchHandler} into a listener of `node:http`, which also fits Express. The request is aborted when its
+ * client leaves. A slow client slows the answer down.
  *
  * @example
  * ```ts
@@ -33,7 +33,7 @@ export function toNodeListener(handler: FetchHandler): NodeListener {
     } catch (error) {
       refuse(outgoing, error);
     }
-    // What the client still sends of a body that was refused.
+    // Drops the remaining bytes of a rejected body.
     incoming.resume();
   };
 }
@@ -44,7 +44,7 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
     headers.append(incoming.rawHeaders[i]!, incoming.rawHeaders[i + 1]!);
   }
   const { method = "GET", headers: parsed } = incoming;
-  // Express cuts off of `url` where the listener is mounted.
+  // Express removes the path of the mount from `url`.
   const path = (incoming as { originalUrl?: string }).originalUrl ?? incoming.url ?? "/";
   const url = `http://${hostOf(parsed.host)}${path.startsWith("/") ? path : "/"}`;
   if (METHODS_WITHOUT_BODY.has(method)) return new Request(url, { method, headers, signal });
@@ -52,7 +52,7 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   return new Request(url, init as RequestInit);
 }
 
-/** The host only fills the place that a URL has for it: one that no URL could hold does no harm. */
+/** The host only fills its place in the URL, so an invalid one does no harm. */
 function hostOf(header: string | undefined): string {
   return header !== undefined && /^[\w.-]+(?::\d{1,5})?$/.test(header) ? header : "localhost";
 }
@@ -71,7 +71,7 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   });
 }
 
-/** A request that the web platform cannot express, or an answer that broke off. */
+/** Answers a request that the web platform cannot represent, or ends an answer that broke off. */
 function refuse(outgoing: ServerResponse, error: unknown): void {
   if (outgoing.headersSent) outgoing.destroy(error as Error);
   else outgoing.writeHead(400, { "content-type": "application/json" }).end('{"error":"Bad Request"}');

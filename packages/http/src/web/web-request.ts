@@ -4,7 +4,7 @@ import type { V2Request } from "../exchange/request.js";
 
 const NO_BYTES = new Uint8Array(0);
 
-/** A request of the web platform. Its headers come in lower case, and dots in its path are already resolved. */
+/** A request of the web platform. Its header names are in lower case, and dots in its path are already resolved. */
 export class WebV2Request implements V2Request {
   readonly method: string;
   readonly path: string;
@@ -45,7 +45,7 @@ export class WebV2Request implements V2Request {
         buffer.add(value);
       }
     } finally {
-      // The rest of a refused body is left to the host, which owns the connection.
+      // The host owns the connection, and handles the rest of a rejected body.
       reader.releaseLock();
     }
   }
@@ -56,7 +56,7 @@ export class WebV2Request implements V2Request {
     return () => signal.removeEventListener("abort", listener);
   }
 
-  /** The web platform does not tell. */
+  /** The web platform does not report when an answer has been sent. */
   onSent(listener: () => void): void {
     queueMicrotask(listener);
   }

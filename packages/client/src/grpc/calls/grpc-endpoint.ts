@@ -1,13 +1,13 @@
 import { GrpcCalls } from "../carrier/grpc-calls.js";
 import type { ClientOptions } from "../client-options.js";
 
-/** A server and how to call it: the base of the calls of the client. */
+/** The base class of the client's calls: the server, and how to call it. */
 export abstract class GrpcEndpoint {
   protected readonly calls: GrpcCalls;
   protected readonly options: ClientOptions;
 
   /**
-   * @param url where the server is: `localhost:8001`, `grpcs://example.org:443`
+   * @param url address of the server: `localhost:8001`, `grpcs://example.org:443`
    * @throws TritonError INVALID_ARG for an invalid address or certificate.
    */
   constructor(url: string, options: ClientOptions = {}) {
@@ -15,7 +15,7 @@ export abstract class GrpcEndpoint {
     this.options = options;
   }
 
-  /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
+  /** Ends the calls in flight with CANCELLED. Later calls fail with UNAVAILABLE. */
   close(): void {
     this.calls.close();
   }

@@ -35,7 +35,7 @@ const modelMetadata = method("ModelMetadata", "reads", ModelMetadataRequest, Mod
 const modelConfig = method("ModelConfig", "reads", ModelConfigRequest, ModelConfigResponse);
 const modelStatistics = method("ModelStatistics", "reads", ModelStatisticsRequest, ModelStatisticsResponse);
 
-/** What a server and its models are, and how they are. */
+/** Calls about the server and its models: health, metadata, configurations and statistics. */
 export abstract class ServerCalls extends GrpcEndpoint {
   /**
    * True when the server answers.
@@ -51,20 +51,20 @@ export abstract class ServerCalls extends GrpcEndpoint {
     return (await this.calls.unary(serverReady, {}, call)).ready;
   }
 
-  /** True when the model can infer; false also when there is no such model. */
+  /** True when the model can infer; false also for an unknown model. */
   async isModelReady(modelName: string, { modelVersion, ...call }: ModelCallOptions = {}): Promise<boolean> {
     const request = { name: modelName, version: versionText(modelVersion) };
     return (await this.calls.unary(modelReady, request, call)).ready;
   }
 
-  /** Name, version and protocol extensions of the server. */
+  /** Returns name, version and protocol extensions of the server. */
   async getServerMetadata(call: CallOptions = {}): Promise<ServerMetadata> {
     const { name, version, extensions } = await this.calls.unary(serverMetadata, {}, call);
     return { name, version, extensions };
   }
 
   /**
-   * Versions, inputs and outputs of a model; shapes have the batch axis, when there is one, as a leading -1.
+   * Returns versions, inputs and outputs of a model. If the model has a batch axis, shapes have it as a leading -1.
    *
    * @throws TritonError NOT_FOUND for an unknown model or version.
    * @example
@@ -91,7 +91,7 @@ export abstract class ServerCalls extends GrpcEndpoint {
     };
   }
 
-  /** The configuration of a model, as the library has it: Triton's fields in camelCase, enums by name. */
+  /** Returns the configuration of a model as in this library: Triton's fields in camelCase, enums by name. */
   async getModelConfig(
     modelName: string,
     { modelVersion, ...call }: ModelCallOptions = {},
@@ -109,7 +109,7 @@ export abstract class ServerCalls extends GrpcEndpoint {
     return withoutNulls(plain) as ModelConfig;
   }
 
-  /** Statistics of a model, or of all models that are ready. */
+  /** Returns the statistics of a model, or of all models that are ready. */
   async getInferenceStatistics(
     modelName = "",
     { modelVersion, ...call }: ModelCallOptions = {},
@@ -132,7 +132,7 @@ function tensorMetadata({
   return { name: name ?? "", datatype: datatype ?? "", shape: (shape ?? []).map(Number) };
 }
 
-/** The value without members that are null: messages that are not there. */
+/** Removes members that are null, which are absent messages. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;

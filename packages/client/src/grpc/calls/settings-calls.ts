@@ -10,30 +10,30 @@ const changeTrace = method("TraceSetting", "changes", TraceSettingRequest, Trace
 const readLog = method("LogSettings", "reads", LogSettingsRequest, LogSettingsResponse);
 const changeLog = method("LogSettings", "changes", LogSettingsRequest, LogSettingsResponse);
 
-/** Settings of traces: those of the server, or those of one model. */
+/** Options of calls about trace settings: of the server, or of one model. */
 export interface TraceCallOptions extends CallOptions {
   /** @default the settings of the server */
   readonly modelName?: string;
 }
 
-/** Trace settings by name: all are lists of texts. */
+/** Trace settings by name: all are lists of strings. */
 export type ServerTraceSettings = Readonly<Record<string, readonly string[]>>;
 
-/** New trace settings: null, or an empty list, takes a change back. */
+/** New trace settings by name: null, or an empty list, undoes an earlier change. */
 export type NewTraceSettings = Readonly<Record<string, string | number | readonly string[] | null>>;
 
 /** Log settings by name. */
 export type ServerLogSettings = Readonly<Record<string, string | number | boolean>>;
 
-/** Trace and log settings. */
+/** Calls of trace and log settings. */
 export abstract class SettingsCalls extends RepositoryCalls {
-  /** The trace settings of the server or of a model. */
+  /** Returns the trace settings of the server or of a model. */
   async getTraceSettings({ modelName = "", ...call }: TraceCallOptions = {}): Promise<ServerTraceSettings> {
     return traceSettings(await this.calls.unary(readTrace, { modelName }, call));
   }
 
   /**
-   * Changes trace settings and returns what they are then.
+   * Changes trace settings and returns all of them.
    *
    * @example
    * ```ts
@@ -49,12 +49,12 @@ export abstract class SettingsCalls extends RepositoryCalls {
     return traceSettings(await this.calls.unary(changeTrace, request, call));
   }
 
-  /** The log settings. */
+  /** Returns the log settings. */
   async getLogSettings(call: CallOptions = {}): Promise<ServerLogSettings> {
     return logSettings(await this.calls.unary(readLog, {}, call));
   }
 
-  /** Changes log settings and returns what they are then. */
+  /** Changes log settings and returns all of them. */
   async updateLogSettings(settings: ServerLogSettings, call: CallOptions = {}): Promise<ServerLogSettings> {
     const values = Object.entries(settings).map(([name, value]) => [name, logValue(value)]);
     return logSettings(await this.calls.unary(changeLog, { settings: Object.fromEntries(values) }, call));

@@ -52,11 +52,11 @@ export interface CudaRegionStatus extends Omit<CudaRegion, "rawHandle"> {
 }
 
 /**
- * Shared memory: a client on the server's machine says where its tensors lie instead of sending them. The empty
- * region name stands for all regions.
+ * Shared memory: a client on the server's machine names the place of its tensors instead of sending them. The empty
+ * region name means all regions.
  */
 export abstract class SharedMemoryCalls extends SettingsCalls {
-  /** The registered regions, or one of them. */
+  /** Returns the registered regions, or one of them. */
   async getSystemSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<SystemRegionStatus[]> {
     const { regions } = await this.calls.unary(systemStatus, { name: regionName }, call);
     return Object.entries(regions).map(([name, { key, offset, byteSize }]) => ({
@@ -68,7 +68,7 @@ export abstract class SharedMemoryCalls extends SettingsCalls {
   }
 
   /**
-   * Makes a region known to the server under a name.
+   * Registers a region at the server under a name.
    *
    * @example
    * ```ts
@@ -83,12 +83,12 @@ export abstract class SharedMemoryCalls extends SettingsCalls {
     await this.calls.unary(systemRegister, { name: regionName, key, byteSize, offset }, call);
   }
 
-  /** Forgets a region, or all of them. */
+  /** Unregisters a region, or all of them. */
   async unregisterSystemSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
     await this.calls.unary(systemUnregister, { name: regionName }, call);
   }
 
-  /** The registered regions, or one of them. */
+  /** Returns the registered regions, or one of them. */
   async getCudaSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<CudaRegionStatus[]> {
     const { regions } = await this.calls.unary(cudaStatus, { name: regionName }, call);
     return Object.entries(regions).map(([name, { deviceId, byteSize }]) => ({
@@ -98,7 +98,7 @@ export abstract class SharedMemoryCalls extends SettingsCalls {
     }));
   }
 
-  /** Makes a region known to the server under a name. */
+  /** Registers a region at the server under a name. */
   async registerCudaSharedMemory(
     regionName: string,
     { rawHandle, deviceId, byteSize }: CudaRegion,
@@ -108,7 +108,7 @@ export abstract class SharedMemoryCalls extends SettingsCalls {
     await this.calls.unary(cudaRegister, { name: regionName, rawHandle: handle, deviceId, byteSize }, call);
   }
 
-  /** Forgets a region, or all of them. */
+  /** Unregisters a region, or all of them. */
   async unregisterCudaSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
     await this.calls.unary(cudaUnregister, { name: regionName }, call);
   }

@@ -24,7 +24,7 @@ const codes: Readonly<Record<number, ErrorCode>> = {
   [status.UNAUTHENTICATED]: "UNAVAILABLE",
 };
 
-/** The `cause` of an error that a call ended with: its status in gRPC. */
+/** The `cause` of the error of a failed call: its gRPC status. */
 export class GrpcStatusError extends Error implements ReceivedStatus {
   override readonly name = "GrpcStatusError";
 
@@ -36,12 +36,12 @@ export class GrpcStatusError extends Error implements ReceivedStatus {
   }
 }
 
-/** The code behind a status. */
+/** The error code of a gRPC status. */
 export function codeFromGrpcStatus(code: number): ErrorCode {
   return codes[code] ?? "UNKNOWN";
 }
 
-/** The error that a status stands for: with the server's text when it gives one, and when it says to come again. */
+/** Makes the error of a status, with the server's text if there is one, and with `retryAfterMs`. */
 export function callError(ended: ReceivedStatus): TritonError {
   const { details, retryAfterMs = Number.POSITIVE_INFINITY } = ended;
   const cause = new GrpcStatusError(ended.code, details);

@@ -10,8 +10,8 @@ export interface ReceivedStatus {
 }
 
 /**
- * How a call ended, with what the server said of when to try again: by gRPC's rule that is never when it is not a
- * number of milliseconds.
+ * Reads how a call ended, with the server's hint about a retry. By gRPC's rule, a hint that is not a number of
+ * milliseconds means never.
  */
 export function callStatus({ code, details, metadata }: ServiceError): ReceivedStatus {
   const pushback: string | Buffer | undefined = metadata?.get(RETRY_PUSHBACK)[0];

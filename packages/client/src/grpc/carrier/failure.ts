@@ -2,13 +2,13 @@ import { status } from "@grpc/grpc-js";
 import type { Failure } from "../../call/retry.js";
 import type { ReceivedStatus } from "./call-status.js";
 
-/** What grpc-js says of calls that found no connection. */
+/** Texts of grpc-js for calls without a connection. */
 const NOT_SENT = /^(No connection established|Name resolution failed)/;
 
-/** What it says of calls whose connection broke. */
+/** Texts of grpc-js for calls that lost their connection. */
 const LOST = /^(Connection dropped|Stream refused|Received RST_STREAM|read |write )/;
 
-/** What kind of failure a status is; undefined for one that would come again. */
+/** Kind of failure of a status; undefined for a failure that a retry would not change. */
 export function failureOf({ code, details }: ReceivedStatus): Failure | undefined {
   if (code !== status.UNAVAILABLE && code !== status.INTERNAL) return undefined;
   if (NOT_SENT.test(details)) return "not-sent";

@@ -23,7 +23,7 @@ export interface RemoteMethod<Q, R> {
   readonly compression?: Compression | undefined;
 }
 
-/** A method of the inference service by its name. */
+/** Describes a method of the inference service by its name. */
 export function method<Q, R>(
   name: string,
   effect: Effect,
@@ -33,13 +33,13 @@ export function method<Q, R>(
   return { path: inferencePath(name), request, response, idempotent: effect === "reads" };
 }
 
-/** A stream that is open, and what may end it. The deadline has to be ended. */
+/** An open stream and its deadline. The caller must end the deadline. */
 export interface OpenStream<Q, R> {
   readonly call: ClientDuplexStream<Q, R>;
   readonly deadline: CallDeadline;
 }
 
-/** Makes calls over gRPC: unary ones, and streams. */
+/** Makes unary calls and streams over gRPC. */
 export class GrpcCalls {
   readonly #carrier: GrpcCarrier;
   readonly #caller: Caller<GrpcRequest, Buffer>;
@@ -63,7 +63,10 @@ export class GrpcCalls {
     }
   }
 
-  /** Opens a stream of requests and responses, without a time limit unless the call has one. It has to be read to its end, or cancelled. */
+  /**
+   * Opens a stream of requests and responses, without a time limit unless the call has one. The caller must read it to
+   * its end, or cancel it.
+   */
   duplex<Q, R>(method: RemoteMethod<Q, R>, call: CallOptions): OpenStream<Q, R> {
     const deadline = this.#caller.deadline(call, Number.POSITIVE_INFINITY);
     try {
@@ -79,7 +82,7 @@ export class GrpcCalls {
     }
   }
 
-  /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
+  /** Ends the calls in flight with CANCELLED. Later calls fail with UNAVAILABLE. */
   close(): void {
     this.#caller.close();
     this.#carrier.close();

@@ -18,7 +18,7 @@ import { callStatus } from "./call-status.js";
 import { failureOf } from "./failure.js";
 import { type ServerAddress, serverAddress } from "./server-address.js";
 
-/** A request over gRPC: encoded, as its answer will be. */
+/** A request over gRPC. Request and answer are encoded messages. */
 export interface GrpcRequest extends OutgoingCall {
   /** `/package.Service/Method` */
   readonly path: string;
@@ -27,7 +27,7 @@ export interface GrpcRequest extends OutgoingCall {
   readonly compression: Compression | undefined;
 }
 
-/** Messages of any size, and windows that large ones fit in. */
+/** Messages of any size, and windows that are large enough for tensors. */
 const CHANNEL_OPTIONS: ChannelOptions = {
   "grpc.max_receive_message_length": -1,
   "grpc.max_send_message_length": -1,
@@ -73,7 +73,7 @@ export class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
     });
   }
 
-  /** Opens a stream of requests and responses. It has to be read to its end, or cancelled. */
+  /** Opens a stream of requests and responses. The caller must read it to its end, or cancel it. */
   duplex<Q, R>(
     method: {
       readonly path: string;

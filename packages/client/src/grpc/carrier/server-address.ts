@@ -2,9 +2,9 @@ import { type ChannelCredentials, credentials } from "@grpc/grpc-js";
 import { TritonError } from "@tritonjs/protocol";
 import type { ClientOptions } from "../client-options.js";
 
-/** Where a server is, and how connections to it are secured. */
+/** Address of a server, and credentials for connections to it. */
 export interface ServerAddress {
-  /** `localhost:8001`, or another name that grpc-js understands. */
+  /** `localhost:8001`, or another target of grpc-js. */
   readonly target: string;
   readonly security: ChannelCredentials;
 }
@@ -12,10 +12,10 @@ export interface ServerAddress {
 const DEFAULT_PORT = 8001;
 
 /**
- * Reads the address of a server: `localhost`, `localhost:8001`, `grpc://host:port`, `grpcs://host:port` for TLS, or
- * a target of grpc-js such as `unix:/path` or `ipv4:10.0.0.1:8001`.
+ * Reads the address of a server: `localhost`, `localhost:8001`, `grpc://host:port`, `grpcs://host:port` for TLS, or a
+ * target of grpc-js such as `unix:/path` or `ipv4:10.0.0.1:8001`.
  *
- * @throws TritonError INVALID_ARG for what is none, and for certificates that are none.
+ * @throws TritonError INVALID_ARG for an invalid address or certificate.
  */
 export function serverAddress(url: string, tls: ClientOptions["tls"]): ServerAddress {
   const [, scheme, rest] = /^(grpcs?):\/\/(.*)$/.exec(url) ?? [undefined, undefined, url];

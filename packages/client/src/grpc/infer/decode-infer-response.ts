@@ -12,12 +12,12 @@ import {
 } from "@tritonjs/protocol";
 import { InferResult, type SharedMemoryOutput } from "../../infer/infer-result.js";
 
-/** The answer to an inference as gRPC has it. */
+/** The answer to an inference as a gRPC message. */
 export type ResponseMessage = inference.ModelInferResponse.$Properties;
 type OutputMessage = inference.ModelInferResponse.InferOutputTensor.$Properties;
 
 /**
- * The result in a response. Its tensors are views of the message.
+ * Decodes the result in a response. Its tensors are views of the message.
  *
  * @throws TritonError INTERNAL for outputs that contradict themselves.
  */
@@ -53,7 +53,7 @@ function describe({ name, datatype, shape }: OutputMessage): SharedMemoryOutput 
   return { datatype, shape: dims };
 }
 
-/** An output in shared memory has elements, and an empty entry among the raw contents. */
+/** True for an output in shared memory: it has elements, but its raw contents are empty. */
 function isElsewhere({ shape }: SharedMemoryOutput, raw: Uint8Array | undefined): boolean {
   return raw?.byteLength === 0 && elementCount(shape) > 0;
 }

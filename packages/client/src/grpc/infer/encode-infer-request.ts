@@ -8,7 +8,7 @@ type RequestMessage = inference.ModelInferRequest.$Properties;
 type Parameters = Record<string, inference.InferParameter.$Properties>;
 
 /**
- * The message of an inference. Tensors travel as raw contents, which are views of what was given.
+ * Encodes an inference. Tensors travel as raw contents, which are views of the given arrays.
  *
  * @throws TritonError INVALID_ARG for inputs and parameters that cannot be sent.
  */
@@ -28,7 +28,7 @@ export function encodeInferRequest(modelName: string, call: InferCall): RequestM
   };
 }
 
-/** The same for a request on a stream. */
+/** Encodes a request on a stream, as {@link encodeInferRequest} does. */
 export function encodeStreamRequest({
   modelName,
   enableEmptyFinalResponse,

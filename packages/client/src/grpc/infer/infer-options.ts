@@ -2,16 +2,16 @@ import type { Compression } from "../../options/client-options.js";
 import type { CommonOutputRequest, InferInput, RequestOptions } from "../../options/infer-options.js";
 import type { CallOptions, ModelCallOptions } from "../client-options.js";
 
-/** An output that is asked for. */
+/** A requested output. */
 export interface OutputRequest extends CommonOutputRequest {}
 
-/** What can be said about one request, apart from its tensors. */
+/** Options of one request, apart from its tensors. */
 export interface InferRequestOptions extends ModelCallOptions, RequestOptions {
   /** @default that of the client */
   readonly requestCompression?: Compression;
 }
 
-/** An inference: its inputs by name, the outputs it asks for, and options. */
+/** An inference: its inputs by name, the requested outputs, and options. */
 export interface InferCall extends InferRequestOptions {
   readonly inputs: Readonly<Record<string, InferInput>>;
   /** @default all outputs */
@@ -21,6 +21,6 @@ export interface InferCall extends InferRequestOptions {
 /** An inference on a stream. */
 export interface StreamInferRequest extends Omit<InferCall, keyof CallOptions | "requestCompression"> {
   readonly modelName: string;
-  /** Asks to be told of the end of a request to a decoupled model also when no response carries it. */
+  /** Asks for a message at the end of a request to a decoupled model even if no response marks it. */
   readonly enableEmptyFinalResponse?: boolean;
 }

@@ -12,22 +12,22 @@ import { decodeInferResponse, type ResponseMessage as InferResponse } from "./de
 import { encodeStreamRequest } from "./encode-infer-request.js";
 import type { StreamInferRequest } from "./infer-options.js";
 
-/** Requests of a stream, at hand or as they come. */
+/** Requests of a stream: a collection, or requests that come over time. */
 export type StreamRequests = Iterable<StreamInferRequest> | AsyncIterable<StreamInferRequest>;
 
-/** Options of a stream. `timeoutMs` is for all of it. */
+/** Options of a stream. `timeoutMs` limits the whole stream. */
 export interface StreamInferOptions extends CallOptions {
-  /** The first error of a model ends the stream with its status: the iteration throws. @default false */
+  /** Ends the stream with the first error of a model: the iteration throws it. @default false */
   readonly endOnError?: boolean;
   /** @default that of the client */
   readonly requestCompression?: Compression;
 }
 
-/** What a stream brings: a result, or the error of one request, after which the stream goes on. */
+/** A response of a stream: a result, or the error of one request, after which the stream continues. */
 export type StreamInferResponse = {
   /** The id of the request. */
   readonly id: string;
-  /** True for the last response to the request. It may be without outputs. */
+  /** True for the last response to the request. It may have no outputs. */
   readonly final: boolean;
 } & (
   | { readonly result: InferResult<InferResponse>; readonly error?: undefined }
@@ -45,12 +45,12 @@ const modelStreamInfer = method(
   inference.ModelStreamInferResponse,
 );
 
-/** Header that asks for the first error of a model to end the stream. */
+/** Header that makes the first error of a model end the stream. */
 const ERROR_MODE = { triton_grpc_error: "true" };
 
 /**
- * Sends requests and yields responses as they come, both at the same time. Requests are taken no faster than the
- * server takes them. Leaving the loop cancels what is under way.
+ * Sends requests and yields responses as they come, both at the same time. The server's back-pressure limits the
+ * requests. Leaving the loop cancels the requests in flight.
  */
 export async function* streamInfer(
   calls: GrpcCalls,
@@ -67,7 +67,7 @@ export async function* streamInfer(
     fault ??= reason;
     call.cancel();
   };
-  // The status of a cancelled call comes as an event, also when nobody iterates any more.
+  // A cancelled call emits its status as an event, even after the iteration has ended.
   call.on("error", () => {});
   const forget = onAbort(deadline.signal, () => giveUp(deadline.fault));
   const over = new AbortController();
@@ -93,7 +93,7 @@ async function send(call: Stream, requests: StreamRequests, over: AbortSignal): 
   call.end();
 }
 
-/** Resolves when the stream takes more, or is over. */
+/** Resolves when the stream accepts more requests, or is over. */
 function writable(call: Stream, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

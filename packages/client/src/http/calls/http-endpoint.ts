@@ -7,21 +7,21 @@ import type { CallOptions, ClientOptions } from "../client-options.js";
 import { type AnswerJson, parseAnswerJson } from "../json/parse-json.js";
 import { type JsonSource, toJson } from "../json/write-json.js";
 
-/** A server and how to talk JSON to it: the ground on which the calls of the client stand. */
+/** The base class of the client's calls: the server, and how to exchange JSON with it. */
 export abstract class HttpEndpoint {
   protected readonly calls: HttpCalls;
   protected readonly options: ClientOptions;
 
   /**
-   * @param url where the server is: `localhost:8000`, `https://example.org/triton`
-   * @throws TritonError INVALID_ARG for what is no HTTP address.
+   * @param url address of the server: `localhost:8000`, `https://example.org/triton`
+   * @throws TritonError INVALID_ARG for an invalid HTTP address.
    */
   constructor(url: string, options: ClientOptions = {}) {
     this.calls = new HttpCalls(url, options);
     this.options = options;
   }
 
-  /** True for 200, false for the statuses by which a server says that it, or a model, is not ready. */
+  /** True for 200; false for the statuses of a server or a model that is not ready. */
   protected async probe(path: string, call: CallOptions): Promise<boolean> {
     const outgoing = { method: "GET", path, idempotent: true } as const;
     const { status, headers, body } = await this.calls.send(outgoing, call);

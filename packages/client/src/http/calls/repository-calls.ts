@@ -6,17 +6,19 @@ import { jsonOf } from "./http-endpoint.js";
 import type { ModelIndexAnswer } from "./server-answers.js";
 import { ServerCalls } from "./server-calls.js";
 
-/** What a model is loaded with. */
+/** Options for loading a model. */
 export interface LoadModelOptions extends CallOptions {
-  /** Takes the place of the configuration in the repository: Triton's fields, as an object or as JSON. */
+  /** Replaces the configuration in the repository: Triton's fields, as an object or as JSON. */
   readonly config?: JsonSource;
-  /** Takes the place of the model's folder: contents by path in it, `1/model.onnx`. Needs `config`. */
+  /**
+   * Replaces the files of the model's directory: contents by relative path, such as `1/model.onnx`. Requires `config`.
+   */
   readonly files?: Readonly<Record<string, Uint8Array>>;
 }
 
-/** The model repository. */
+/** Calls of the model repository. */
 export abstract class RepositoryCalls extends ServerCalls {
-  /** The models of the repository; with `ready` only those that can infer. */
+  /** Returns the models of the repository; with `ready` only models that can infer. */
   async getModelRepositoryIndex({
     ready,
     ...call
@@ -26,7 +28,7 @@ export abstract class RepositoryCalls extends ServerCalls {
   }
 
   /**
-   * Loads or reloads a model; resolves when it can infer. May take longer than other calls: see `timeoutMs`.
+   * Loads or reloads a model, and resolves when it can infer. This may take longer than other calls: see `timeoutMs`.
    *
    * @example
    * ```ts
@@ -42,7 +44,7 @@ export abstract class RepositoryCalls extends ServerCalls {
     await this.post(repositoryPath(modelName, "load"), { parameters }, "changes", call);
   }
 
-  /** Unloads a model; with `unloadDependents` also the models that it was loaded for. */
+  /** Unloads a model; with `unloadDependents` also the models that were loaded because of it. */
   async unloadModel(
     modelName: string,
     { unloadDependents = false, ...call }: CallOptions & { unloadDependents?: boolean } = {},

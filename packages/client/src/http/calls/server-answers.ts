@@ -7,7 +7,7 @@ export interface ServerMetadataAnswer {
   readonly extensions: readonly string[];
 }
 
-/** A tensor in the configuration of a model. `dims` are without the batch axis when `max_batch_size` > 0. */
+/** A tensor in the configuration of a model. If `max_batch_size` > 0, `dims` lack the batch axis. */
 export interface ModelConfigTensor {
   readonly name: string;
   /** `TYPE_FP32`; `TYPE_STRING` for `BYTES`. */
@@ -27,7 +27,7 @@ export interface ModelConfigAnswer {
   readonly [field: string]: unknown;
 }
 
-/** How often something happened, and for how long in all. */
+/** Number and total duration of an event. */
 export interface StatisticDuration {
   readonly count: number;
   readonly ns: number;
@@ -41,7 +41,7 @@ export interface ModelStatisticsAnswer {
   readonly last_inference: number;
   readonly inference_count: number;
   readonly execution_count: number;
-  /** By what was counted: `success`, `fail`, `queue`, `compute_infer`, ... */
+  /** Durations by event: `success`, `fail`, `queue`, `compute_infer`, ... */
   readonly inference_stats: Readonly<Record<string, StatisticDuration>>;
   readonly response_stats?: Readonly<Record<string, Readonly<Record<string, StatisticDuration>>>>;
   readonly batch_stats: readonly ({ readonly batch_size: number } & Readonly<Record<string, unknown>>)[];
@@ -57,7 +57,7 @@ export interface StatisticsAnswer {
   readonly model_stats: readonly ModelStatisticsAnswer[];
 }
 
-/** A model in the index of the repository; one that is not loaded has a name only. */
+/** A model in the index of the repository. A model that is not loaded has only a name. */
 export interface ModelIndexAnswer {
   readonly name: string;
   readonly version?: string;
@@ -65,7 +65,7 @@ export interface ModelIndexAnswer {
   readonly reason?: string;
 }
 
-/** Settings of trace or log by name. Of a trace all values are strings or lists of strings. */
+/** Trace or log settings by name. Values of trace settings are strings or lists of strings. */
 export type Settings = Readonly<Record<string, AnswerJson>>;
 
 /** A registered region of the system's shared memory. */

@@ -4,7 +4,7 @@ import { modelPath } from "../paths.js";
 import { HttpEndpoint } from "./http-endpoint.js";
 import type { ModelConfigAnswer, ServerMetadataAnswer, StatisticsAnswer } from "./server-answers.js";
 
-/** What a server and its models are, and how they are. */
+/** Calls about the server and its models: health, metadata, configurations and statistics. */
 export abstract class ServerCalls extends HttpEndpoint {
   /**
    * True when the server answers.
@@ -20,18 +20,18 @@ export abstract class ServerCalls extends HttpEndpoint {
     return this.probe("v2/health/ready", call);
   }
 
-  /** True when the model can infer; false also when there is no such model. */
+  /** True when the model can infer; false also for an unknown model. */
   isModelReady(modelName: string, { modelVersion, ...call }: ModelCallOptions = {}): Promise<boolean> {
     return this.probe(modelPath(modelName, modelVersion, "ready"), call);
   }
 
-  /** Name, version and protocol extensions of the server. */
+  /** Returns name, version and protocol extensions of the server. */
   getServerMetadata(call: CallOptions = {}): Promise<ServerMetadataAnswer> {
     return this.get("v2", call);
   }
 
   /**
-   * Versions, inputs and outputs of a model; shapes have the batch axis, when there is one, as a leading -1.
+   * Returns versions, inputs and outputs of a model. If the model has a batch axis, shapes have it as a leading -1.
    *
    * @throws TritonError NOT_FOUND for an unknown model or version.
    * @example
@@ -46,7 +46,7 @@ export abstract class ServerCalls extends HttpEndpoint {
     return this.get(modelPath(modelName, modelVersion, ""), call);
   }
 
-  /** The configuration of a model, with Triton's field names. */
+  /** Returns the configuration of a model, with Triton's field names. */
   getModelConfig(
     modelName: string,
     { modelVersion, ...call }: ModelCallOptions = {},
@@ -54,7 +54,7 @@ export abstract class ServerCalls extends HttpEndpoint {
     return this.get(modelPath(modelName, modelVersion, "config"), call);
   }
 
-  /** Statistics of a model, or of all models that are ready. */
+  /** Returns the statistics of a model, or of all models that are ready. */
   getInferenceStatistics(
     modelName = "",
     { modelVersion, ...call }: ModelCallOptions = {},

@@ -5,24 +5,24 @@ import { jsonOf } from "./http-endpoint.js";
 import { RepositoryCalls } from "./repository-calls.js";
 import type { Settings } from "./server-answers.js";
 
-/** Settings of traces: those of the server, or those of one model. */
+/** Options of calls about trace settings: of the server, or of one model. */
 export interface TraceCallOptions extends CallOptions {
   /** @default the settings of the server */
   readonly modelName?: string;
 }
 
-/** New values by name; null takes a change back. */
+/** New values by name; null undoes an earlier change. */
 export type NewSettings = Readonly<Record<string, JsonSource>>;
 
-/** Trace and log settings. */
+/** Calls of trace and log settings. */
 export abstract class SettingsCalls extends RepositoryCalls {
-  /** The trace settings of the server or of a model. */
+  /** Returns the trace settings of the server or of a model. */
   getTraceSettings({ modelName, ...call }: TraceCallOptions = {}): Promise<Settings> {
     return this.get(tracePath(modelName), call);
   }
 
   /**
-   * Changes trace settings and returns what they are then.
+   * Changes trace settings and returns all of them.
    *
    * @example
    * ```ts
@@ -36,12 +36,12 @@ export abstract class SettingsCalls extends RepositoryCalls {
     return jsonOf(await this.post(tracePath(modelName), settings, "changes", call)) as Settings;
   }
 
-  /** The log settings. */
+  /** Returns the log settings. */
   getLogSettings(call: CallOptions = {}): Promise<Settings> {
     return this.get("v2/logging", call);
   }
 
-  /** Changes log settings and returns what they are then. */
+  /** Changes log settings and returns all of them. */
   async updateLogSettings(settings: NewSettings, call: CallOptions = {}): Promise<Settings> {
     return jsonOf(await this.post("v2/logging", settings, "changes", call)) as Settings;
   }

@@ -6,17 +6,17 @@ import type { CudaRegionAnswer, SystemRegionAnswer } from "./server-answers.js";
 import { SettingsCalls } from "./settings-calls.js";
 
 /**
- * Shared memory: a client on the server's machine says where its tensors lie instead of sending them. The empty
- * region name stands for all regions.
+ * Shared memory: a client on the server's machine names the place of its tensors instead of sending them. The empty
+ * region name means all regions.
  */
 export abstract class SharedMemoryCalls extends SettingsCalls {
-  /** The registered regions, or one of them. */
+  /** Returns the registered regions, or one of them. */
   getSystemSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<SystemRegionAnswer[]> {
     return this.get(sharedMemoryPath("system", regionName, "status"), call);
   }
 
   /**
-   * Makes a region known to the server under a name.
+   * Registers a region at the server under a name.
    *
    * @example
    * ```ts
@@ -32,17 +32,17 @@ export abstract class SharedMemoryCalls extends SettingsCalls {
     await this.post(sharedMemoryPath("system", regionName, "register"), region, "changes", call);
   }
 
-  /** Forgets a region, or all of them. */
+  /** Unregisters a region, or all of them. */
   async unregisterSystemSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
     await this.post(sharedMemoryPath("system", regionName, "unregister"), {}, "changes", call);
   }
 
-  /** The registered regions, or one of them. */
+  /** Returns the registered regions, or one of them. */
   getCudaSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<CudaRegionAnswer[]> {
     return this.get(sharedMemoryPath("cuda", regionName, "status"), call);
   }
 
-  /** Makes a region known to the server under a name. */
+  /** Registers a region at the server under a name. */
   async registerCudaSharedMemory(
     regionName: string,
     { rawHandle, deviceId, byteSize }: CudaRegion,
@@ -53,7 +53,7 @@ export abstract class SharedMemoryCalls extends SettingsCalls {
     await this.post(sharedMemoryPath("cuda", regionName, "register"), region, "changes", call);
   }
 
-  /** Forgets a region, or all of them. */
+  /** Unregisters a region, or all of them. */
   async unregisterCudaSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
     await this.post(sharedMemoryPath("cuda", regionName, "unregister"), {}, "changes", call);
   }

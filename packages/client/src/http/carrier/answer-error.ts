@@ -25,7 +25,7 @@ const codes: Readonly<Record<number, ErrorCode>> = {
 
 const EXCERPT_LENGTH = 200;
 
-/** The `cause` of an error that a server answered: what HTTP made of it. */
+/** The `cause` of an error that a server answered: its HTTP status. */
 export class HttpStatusError extends Error {
   override readonly name = "HttpStatusError";
 
@@ -34,7 +34,7 @@ export class HttpStatusError extends Error {
   }
 }
 
-/** The code behind a status. Triton answers 400 also for UNKNOWN, ALREADY_EXISTS and CANCELLED. */
+/** The error code of a status. Triton answers 400 also for UNKNOWN, ALREADY_EXISTS and CANCELLED. */
 export function codeFromHttpStatus(status: number): ErrorCode {
   const code = codes[status];
   if (code !== undefined) return code;
@@ -42,7 +42,7 @@ export function codeFromHttpStatus(status: number): ErrorCode {
   return status >= 500 ? "INTERNAL" : "UNKNOWN";
 }
 
-/** The error that an answer stands for: with the server's text when it gives one, and when it says to come again. */
+/** Makes the error of an answer, with the server's text if there is one, and with `retryAfterMs`. */
 export function answerError(status: number, headers: Headers, body: Uint8Array): TritonError {
   const text = new TextDecoder().decode(body);
   const message = serverMessage(text) ?? `HTTP status ${status}${excerpt(text)}`;
@@ -52,7 +52,7 @@ export function answerError(status: number, headers: Headers, body: Uint8Array):
   return answeredError(code, message, { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) });
 }
 
-/** The text of an error that came as JSON, or as a server-sent event. */
+/** The text of an error in JSON or in a server-sent event. */
 function serverMessage(text: string): string | undefined {
   try {
     const json = parseAnswerJson(text.replace(/^data:/, ""));
@@ -63,7 +63,7 @@ function serverMessage(text: string): string | undefined {
   }
 }
 
-/** The beginning of a body that is not what it should be, on one line, to be put behind a message. */
+/** The beginning of an unexpected body on one line, to be appended to a message. */
 export function excerpt(text: string): string {
   const line = text
     .slice(0, EXCERPT_LENGTH * 4)

@@ -8,8 +8,8 @@ export function compressBody(
 }
 
 /**
- * Undoes the encoding of a body if that is still to be done. `fetch` does it by itself and leaves the header in
- * place, replacements of it may not; a decoded body is JSON, which begins like neither format.
+ * Decompresses a body if that has not been done yet. `fetch` decompresses it and leaves the header in place.
+ * Replacements of `fetch` may not decompress. A decompressed body is JSON, which cannot begin like either format.
  *
  * @throws TypeError for bytes that are not in their format.
  */

@@ -6,10 +6,10 @@ import { answerError } from "./answer-error.js";
 import { type HttpAnswer, HttpCarrier, type HttpRequest } from "./http-carrier.js";
 import { readChunks } from "./read-chunks.js";
 
-/** A request, without what its call adds to it. */
+/** A request without the members that its call adds. */
 export type CallRequest = Omit<HttpRequest, "call" | "streamed">;
 
-/** Makes calls over HTTP: answers in full, or as they come. */
+/** Makes calls over HTTP, with complete or streamed answers. */
 export class HttpCalls {
   readonly #carrier: HttpCarrier;
   readonly #caller: Caller<HttpRequest, HttpAnswer>;
@@ -19,19 +19,19 @@ export class HttpCalls {
     this.#caller = new Caller(this.#carrier, options);
   }
 
-  /** The answer, whatever its status. */
+  /** Returns the answer, whatever its status. */
   send(request: CallRequest, call: CallOptions): Promise<HttpAnswer> {
     return this.#caller.call({ ...request, call }, call);
   }
 
-  /** The answer of a request that succeeded; throws the server's error otherwise. */
+  /** Returns the answer to a successful request; throws the server's error otherwise. */
   async request(request: CallRequest, call: CallOptions): Promise<HttpAnswer> {
     return succeeded(await this.send(request, call));
   }
 
   /**
-   * The body of an answer as it comes: `timeoutMs` then limits the time for each part of it. Has to be read; leaving
-   * the loop closes the connection.
+   * Yields the body of an answer as it arrives; `timeoutMs` then limits the time for each part. The caller must read
+   * it: leaving the loop closes the connection.
    *
    * @throws TritonError the server's error, INTERNAL for a body of another type.
    */
@@ -56,7 +56,7 @@ export class HttpCalls {
     }
   }
 
-  /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */
+  /** Ends the calls in flight with CANCELLED. Later calls fail with UNAVAILABLE. */
   close(): void {
     this.#caller.close();
   }

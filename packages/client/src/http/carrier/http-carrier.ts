@@ -26,11 +26,11 @@ export interface HttpAnswer {
   readonly headers: Headers;
   /** The whole body; empty when it is left unread. */
   readonly body: Uint8Array<ArrayBuffer>;
-  /** The body that is left unread. */
+  /** The unread body. */
   readonly stream: ReadableStream<Uint8Array> | null;
 }
 
-/** Answers are not compressed unless asked for: tensors are seldom worth the time. */
+/** Answers are compressed only on request: for tensors it seldom pays. */
 const NO_COMPRESSION = { "accept-encoding": "identity" };
 
 const NO_BYTES = new Uint8Array(0);
@@ -44,7 +44,7 @@ export class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
   constructor(url: string, options: ClientOptions) {
     this.#url = serverUrl(url);
     this.#headers = clientHeaders(options, ACCESS_TOKEN_HEADER);
-    // A `fetch` that is called as a method refuses to work in browsers.
+    // In browsers, `fetch` fails when it is called as a method.
     this.#fetch = options.fetch ?? ((address, init) => globalThis.fetch(address, init));
   }
 
@@ -70,7 +70,7 @@ export class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
     const init: RequestInit = {
       method,
       headers: mergedHeaders(NO_COMPRESSION, this.#headers, call.headers, request.headers),
-      // A redirect could lead the access token elsewhere.
+      // A redirect could send the access token to another server.
       redirect: "manual",
       signal,
       ...(body !== undefined && { body }),
@@ -86,7 +86,7 @@ async function read(response: Response, streamed: boolean): Promise<HttpAnswer> 
   return { status, headers, body: await decoded(bytes, headers.get("content-encoding")), stream: null };
 }
 
-/** Headers without regard to case, the later before the earlier ones. */
+/** Merges headers without regard to case; later ones override earlier ones. */
 function mergedHeaders(...all: readonly (Readonly<Record<string, string>> | undefined)[]): Headers {
   const merged = new Headers();
   try {

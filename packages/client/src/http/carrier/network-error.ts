@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** Errors of name resolution and of connecting: nothing of the request was sent. */
+/** Errors of name resolution and of connecting, after which nothing was sent. */
 const BEFORE_SENDING: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -11,7 +11,7 @@ const BEFORE_SENDING: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** True when what `fetch` threw says that no connection came about. A browser does not say so. */
+/** True when the error of `fetch` shows that there was no connection. A browser does not tell. */
 export function wasNeverSent(thrown: unknown): boolean {
   return BEFORE_SENDING.has(codeOf(thrown) ?? "");
 }
@@ -34,7 +34,7 @@ function codeOf(thrown: unknown): string | undefined {
     .findLast((code) => typeof code === "string");
 }
 
-/** The code, or what the innermost error says. */
+/** The error's code, or the text of the innermost error. */
 function reasonOf(thrown: unknown): string {
   const innermost = chain(thrown).at(-1);
   return codeOf(thrown) ?? (innermost instanceof Error ? innermost.message : String(thrown));

@@ -1,4 +1,4 @@
-/** The chunks of a body. Not every browser lets one iterate over a stream. */
+/** The chunks of a body. Not every browser can iterate over a stream. */
 export async function* readChunks(
   body: ReadableStream<Uint8Array> | null,
 ): AsyncGenerator<Uint8Array, void, void> {
@@ -11,7 +11,7 @@ export async function* readChunks(
       yield value;
     }
   } finally {
-    // What is left is not read: the connection closes, which tells the server. After the end this does nothing.
+    // Drops the unread rest: the connection closes, which tells the server. After the end this has no effect.
     reader.cancel().catch(() => {});
   }
 }

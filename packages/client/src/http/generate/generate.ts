@@ -7,7 +7,7 @@ import { type JsonSource, toJson } from "../json/write-json.js";
 import { modelPath } from "../paths.js";
 import { readEvents } from "./read-events.js";
 
-/** What a model is to generate from: its inputs by name, and parameters beside them. */
+/** Inputs of the model by name, and parameters beside them. */
 export type GenerateInputs = Readonly<Record<string, JsonSource | undefined>>;
 
 /** One response: outputs and parameters by name. An output of one element is that element, others are flat arrays. */
@@ -16,7 +16,7 @@ export interface GenerateResponse extends AnswerJsonObject {
   model_version: string;
 }
 
-/** One response to one request. */
+/** Generates one response to one request. */
 export async function generate(
   calls: HttpCalls,
   modelName: string,
@@ -27,7 +27,7 @@ export async function generate(
   return toResponse(new TextDecoder().decode(answer.body));
 }
 
-/** The responses to one request as they come. */
+/** Yields the responses to one request as they come. */
 export async function* generateStream(
   calls: HttpCalls,
   modelName: string,
@@ -44,7 +44,7 @@ function outgoing(path: string, inputs: GenerateInputs): CallRequest {
   return { method: "POST", path, headers, body: toJson(inputs), idempotent: false };
 }
 
-/** An error that comes as an event, or with status 200, has lost its code. */
+/** An error in an event, or with status 200, comes without its code. */
 function toResponse(text: string): GenerateResponse {
   let json: AnswerJson;
   try {

@@ -1,6 +1,7 @@
 /**
- * The data of server-sent events. Lines end with CR, LF or both; lines of `data` are joined; comments and other fields
- * are passed over. An event that the end of the stream cuts off is still given: its reader sees what it lacks.
+ * Yields the data of server-sent events. Lines end with CR, LF or both. Lines of `data` are joined. Comments and other
+ * fields are skipped. An event that the end of the stream cuts off is yielded too, because its incomplete data reveals
+ * the loss.
  */
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, void> {
   const lines = new LineSplitter();
@@ -20,11 +21,11 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
 
 const LINE_END = /\r\n|\r|\n/;
 
-/** Cuts text that comes in chunks into lines. A line is only joined when it is complete. */
+/** Splits text that comes in chunks into lines. A line is joined once it is complete. */
 class LineSplitter {
   readonly #decoder = new TextDecoder();
   #parts: string[] = [];
-  /** The last chunk ended with CR: an LF at the start of the next belongs to it. */
+  /** True when the last chunk ended with CR: an LF at the start of the next chunk belongs to it. */
   #skipLineFeed = false;
 
   async *split(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, void> {

@@ -13,18 +13,18 @@ import { InferResult, type SharedMemoryOutput } from "../../infer/infer-result.j
 import { excerpt } from "../carrier/answer-error.js";
 import { type AnswerJson, type AnswerJsonObject, isObject, parseAnswerJson } from "../json/parse-json.js";
 
-/** The answer to an inference as HTTP has it. */
+/** The answer to an inference over HTTP. */
 export interface InferResponse {
-  /** The JSON of the answer as it came, without the bytes behind it. */
+  /** The JSON of the answer, without the bytes after it. */
   readonly json: AnswerJsonObject;
   readonly headers: Headers;
 }
 
 /**
- * Decodes the answer to an inference, for those who received it themselves.
+ * Decodes the answer to an inference, for programs that receive it themselves.
  *
- * @param headers of the answer: `Inference-Header-Content-Length` says where the JSON ends and the tensors begin
- * @throws TritonError INTERNAL for a body that is no answer to an inference.
+ * @param headers headers of the answer: `Inference-Header-Content-Length` is the offset of the tensors after the JSON
+ * @throws TritonError INTERNAL for a body that is not an answer to an inference.
  */
 export function decodeInferResponse(body: Uint8Array, headers: Headers): InferResult<InferResponse> {
   const jsonLength = readLength(headers.get("inference-header-content-length"), body.length);
@@ -81,7 +81,7 @@ interface Output {
   readonly name: string;
   readonly datatype: DataType;
   readonly shape: Shape;
-  /** Bytes behind the JSON. */
+  /** Number of bytes after the JSON. */
   readonly size: number | undefined;
   readonly data: AnswerJson[] | undefined;
 }
@@ -123,7 +123,7 @@ function fromBytes({ datatype, shape }: Output, bytes: Uint8Array): Tensor {
   return tensor;
 }
 
-/** Data may be nested in any way: only its order counts. */
+/** The nesting of data does not matter, only its order. */
 function fromJson({ name, datatype, shape }: Output, data: AnswerJson[]): Tensor {
   const flat = Array.isArray(data[0])
     ? ((data as unknown[]).flat(Number.POSITIVE_INFINITY) as AnswerJson[])

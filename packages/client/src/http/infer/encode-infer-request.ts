@@ -9,14 +9,14 @@ import { tensorJson } from "./tensor-json.js";
 export interface EncodedInferRequest {
   /** JSON, then the binary tensors in the order of the inputs. */
   readonly body: Uint8Array<ArrayBuffer>;
-  /** Bytes of the JSON: the header `Inference-Header-Content-Length`. Undefined when there is nothing else. */
+  /** Bytes of the JSON: the header `Inference-Header-Content-Length`. Undefined for a body of JSON alone. */
   readonly jsonLength: number | undefined;
 }
 
 /**
- * Encodes an inference, for those who send it themselves.
+ * Encodes an inference, for programs that send it themselves.
  *
- * @param binary how tensors travel of which neither they nor the call say it
+ * @param binary form of tensors for which neither the input nor the call names one
  * @throws TritonError INVALID_ARG for inputs and parameters that cannot be sent.
  * @example
  * ```ts

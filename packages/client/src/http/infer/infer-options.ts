@@ -3,7 +3,7 @@ import type { Compression } from "../../options/client-options.js";
 import type { CommonOutputRequest, InferInput, RequestOptions } from "../../options/infer-options.js";
 import type { ModelCallOptions } from "../client-options.js";
 
-/** An input with what is to be known of it. */
+/** An input with its data type and shape. */
 export interface HttpTensorInput extends TensorInput {
   /** `false` sends this input as JSON. @default that of the call */
   readonly binary?: boolean;
@@ -12,15 +12,15 @@ export interface HttpTensorInput extends TensorInput {
 /** An input in any form: described, or just an ndarray, a typed array or nested arrays. */
 export type HttpInferInput = InferInput<HttpTensorInput>;
 
-/** An output that is asked for. */
+/** A requested output. */
 export interface OutputRequest extends CommonOutputRequest {
   /** `false` asks for JSON. @default that of the call */
   readonly binary?: boolean;
 }
 
-/** What can be said about one request, apart from its tensors. */
+/** Options of one request, apart from its tensors. */
 export interface InferRequestOptions extends ModelCallOptions, RequestOptions {
-  /** Tensors travel as bytes; `false` for JSON, which FP16 and BF16 have no form in. @default that of the client */
+  /** Sends tensors as bytes; `false` sends JSON, which has no form for FP16 and BF16. @default that of the client */
   readonly binary?: boolean;
   /** @default that of the client */
   readonly requestCompression?: Compression;
@@ -28,7 +28,7 @@ export interface InferRequestOptions extends ModelCallOptions, RequestOptions {
   readonly responseCompression?: Compression;
 }
 
-/** An inference: its inputs by name, the outputs it asks for, and options. */
+/** An inference: its inputs by name, the requested outputs, and options. */
 export interface InferCall extends InferRequestOptions {
   readonly inputs: Readonly<Record<string, HttpInferInput>>;
   /** @default all outputs */

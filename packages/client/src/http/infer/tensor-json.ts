@@ -1,9 +1,9 @@
 import { doubleText, type Tensor, TritonError } from "@tritonjs/protocol";
 
 /**
- * The elements of a tensor as a flat JSON array.
+ * Makes a flat JSON array of the elements of a tensor.
  *
- * @throws TritonError INVALID_ARG for what JSON has no form for: FP16, BF16, and bytes that are not UTF-8.
+ * @throws TritonError INVALID_ARG for elements without a JSON form: FP16, BF16, and bytes that are not UTF-8.
  */
 export function tensorJson(name: string, { datatype, elements }: Tensor): string {
   if (datatype === "FP16" || datatype === "BF16") {

@@ -1,7 +1,7 @@
-/** Characters that one call of `String.fromCharCode` may be given. */
+/** Most characters for one call of `String.fromCharCode`. */
 const SLICE = 0x8000;
 
-/** Bytes as base64. */
+/** Encodes bytes as base64. */
 export function toBase64(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += SLICE) {

@@ -6,22 +6,22 @@ export interface AnswerJsonObject {
   [name: string]: AnswerJson;
 }
 
-/** What `JSON.parse` refuses or rounds: `NaN`, `Infinity`, and integers that a double may not hold. */
+/** Matches texts that `JSON.parse` rejects or rounds: `NaN`, `Infinity`, and integers that a double may not hold. */
 const NEEDS_READER = /NaN|Inf|(?<![\d.])\d{16}/;
 
 const MAX_DEPTH = 200;
 
 /**
- * Reads JSON as Triton writes it: with `NaN` and `Infinity`, and with 64-bit integers, which become bigints where a
- * number cannot hold them.
+ * Reads JSON as Triton writes it: with `NaN` and `Infinity`, and with 64-bit integers, which become bigints if a number
+ * cannot hold them.
  *
- * @throws SyntaxError for what is no JSON.
+ * @throws SyntaxError for invalid JSON.
  */
 export function parseAnswerJson(text: string): AnswerJson {
   return NEEDS_READER.test(text) ? new Reader(text).document() : (JSON.parse(text) as AnswerJson);
 }
 
-/** True for objects that are no arrays. */
+/** True for objects that are not arrays. */
 export function isObject(value: AnswerJson | undefined): value is AnswerJsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -41,7 +41,7 @@ const words: Readonly<Record<string, AnswerJson>> = {
   "-Infinity": Number.NEGATIVE_INFINITY,
 };
 
-/** One walk over a text. */
+/** Reads one text from its start to its end. */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -74,7 +74,7 @@ class Reader {
       const name = this.#string();
       if (!this.#take(":")) throw this.#fault();
       const value = this.#value(depth + 1);
-      // An assignment to `__proto__` would not make a member.
+      // An assignment to `__proto__` would not create a member.
       Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
     } while (this.#take(","));
     if (!this.#take("}")) throw this.#fault();

@@ -1,6 +1,6 @@
 import { numberText } from "@tritonjs/protocol";
 
-/** What the client writes as JSON. Members that are undefined are left out, typed arrays are arrays. */
+/** A value that the client can write as JSON. Undefined members are left out; typed arrays become arrays. */
 export type JsonSource =
   | string
   | number
@@ -11,7 +11,7 @@ export type JsonSource =
   | readonly JsonSource[]
   | { readonly [name: string]: JsonSource | undefined };
 
-/** A value as JSON in Triton's spelling: bigints are integers, and `NaN` and `Infinity` stand as they are. */
+/** Writes a value as JSON in Triton's spelling: bigints are integers, `NaN` and `Infinity` are literals. */
 export function toJson(value: JsonSource): string {
   if (typeof value === "number" || typeof value === "bigint") return numberText(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);

@@ -14,8 +14,8 @@ import { type DuplexMethod, decodeRequest, type Method } from "../method.js";
 import { statusOfFailure } from "../refused-call.js";
 
 /*
- * Calls of grpc-js, as the handlers see calls. Messages cross the border to grpc-js as bytes. A message that is refused,
- * or that cannot be encoded, therefore ends its call with the same status as over node:http2.
+ * Calls of grpc-js, in the form that handlers expect. Messages pass to and from grpc-js as bytes. So a message that is
+ * rejected or cannot be encoded ends its call with the same status as over node:http2.
  */
 
 type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
@@ -66,12 +66,14 @@ export class GrpcJsStream<C extends StreamCall | DuplexCall>
     else this.fail(error);
   }
 
-  /** Ends the call with the status of whatever was thrown. */
+  /** Ends the call with the status of a thrown error. */
   fail(error: unknown): void {
     this.#finish(serviceErrorOf(error));
   }
 
-  /** An `error` event sets the status, also of a call that ends well: grpc-js would send the text "OK" with it. */
+  /**
+   * An `error` event sets the status, even of a successful call: otherwise grpc-js would send the text "OK" with it.
+   */
   #finish(status: object): void {
     if (this.ended || this.call.cancelled) return;
     this.ended = true;
@@ -120,13 +122,13 @@ export class GrpcJsDuplex extends GrpcJsStream<DuplexCall> implements DuplexStre
   }
 }
 
-/** A message as one piece: grpc-js takes no parts. */
+/** Joins a message to one piece: grpc-js does not accept parts. */
 export function joinedParts(parts: readonly Uint8Array[]): Buffer {
   const [first] = parts;
   return parts.length === 1 && Buffer.isBuffer(first) ? first : Buffer.concat(parts);
 }
 
-/** An error in the form in which grpc-js takes a status. */
+/** Converts an error to the form in which grpc-js expects a status. */
 export function serviceErrorOf(
   error: unknown,
 ): Error & { code: status; details: string; metadata: Metadata } {

@@ -17,7 +17,7 @@ import {
 } from "../method.js";
 import { GrpcJsCall, GrpcJsDuplex, GrpcJsStream, joinedParts, serviceErrorOf } from "./grpc-js-call.js";
 
-/** A service in the form that `addService` of grpc-js takes. */
+/** A service in the form that `addService` of grpc-js expects. */
 export interface GrpcJsService {
   /** `package.Service`. */
   readonly name: string;
@@ -25,7 +25,7 @@ export interface GrpcJsService {
   readonly implementation: UntypedServiceImplementation;
 }
 
-/** The services that the paths of `methods` name. */
+/** Groups methods by the service in their paths. */
 export function grpcJsServices(methods: readonly Method[], memory: RequestMemory): GrpcJsService[] {
   const names = [...new Set(methods.map(({ path }) => serviceOfPath(path)))];
   return names.map((name) => {

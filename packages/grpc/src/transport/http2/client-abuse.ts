@@ -1,14 +1,19 @@
-/** What clients may do with pings. */
+/** Limits on the pings of clients. */
 export interface PingRules {
   readonly http2MinRecvPingIntervalWithoutDataMs: number;
   readonly http2MaxPingStrikes: number;
   readonly keepalivePermitWithoutCalls: boolean;
 }
 
-/** The interval while there is no call, when pings without one are not wanted. */
+/**
+ * Shortest interval between pings while there is no call and pings without calls are not permitted, in milliseconds.
+ */
 const IDLE_INTERVAL_MS = 7_200_000;
 
-/** Counts the pings that come too early. What the server sends pardons all before: clients may answer it by a ping. */
+/**
+ * Counts the pings that come too early. Headers and data from the server reset the count: clients may answer them with
+ * a ping.
+ */
 export class PingAbuse {
   readonly #rules: PingRules;
   #last = Number.NEGATIVE_INFINITY;
@@ -18,7 +23,7 @@ export class PingAbuse {
     this.#rules = rules;
   }
 
-  /** Takes a ping; true when it is one too many. */
+  /** Counts a ping; true when it exceeds the limit. */
   isOneTooMany(now: number, calls: number): boolean {
     const { http2MaxPingStrikes, http2MinRecvPingIntervalWithoutDataMs, keepalivePermitWithoutCalls } =
       this.#rules;
@@ -30,7 +35,7 @@ export class PingAbuse {
     return http2MaxPingStrikes > 0 && this.#strikes > http2MaxPingStrikes;
   }
 
-  /** The server has sent headers or data. */
+  /** Resets the count: the server has sent headers or data. */
   pardon(): void {
     this.#last = Number.NEGATIVE_INFINITY;
     this.#strikes = 0;
@@ -38,18 +43,18 @@ export class PingAbuse {
 }
 
 /*
- * nghttp2 takes 1000 resets at once and 33 a second. Beyond that it sends GOAWAY and neither reads nor writes any more,
- * of which Node learns nothing. These limits are reached first.
+ * nghttp2 accepts 1000 resets at once and 33 a second. Beyond that it sends GOAWAY and stops reading and writing,
+ * without telling Node. These limits are reached first.
  */
 const BURST = 900;
 const RESETS_PER_SECOND = 30;
 
-/** Counts the calls that a client resets: a token bucket. */
+/** Token bucket for the calls that a client resets. */
 export class ResetAbuse {
   #tokens = BURST;
   #last = Number.NEGATIVE_INFINITY;
 
-  /** Takes a reset at `now`, in milliseconds; true when it is one too many. */
+  /** Counts a reset at `now`, in milliseconds; true when it exceeds the limit. */
   isOneTooMany(now: number): boolean {
     const earned = ((now - this.#last) / 1000) * RESETS_PER_SECOND;
     this.#tokens = Math.min(BURST, this.#tokens + earned) - 1;

@@ -4,16 +4,16 @@ import type { CompressionLevel } from "./transport-options.js";
 
 const encoders = { gzip: promisify(gzip), deflate: promisify(deflate) };
 
-/** zlib's levels behind the names. */
+/** zlib's level for each name. */
 const LEVELS: Readonly<Record<Exclude<CompressionLevel, "none">, number>> = { low: 1, medium: 6, high: 9 };
 
-/** Messages that are smaller than this are sent as they are. */
+/** Size from which messages are compressed, in bytes. */
 const WORTH_IT_BYTES = 1024;
 
-/** Makes messages smaller, in an encoding that the client understands. */
+/** Compresses messages with an encoding that the client accepts. */
 export interface Compressor {
   readonly encoding: keyof typeof encoders;
-  /** The message in its encoding; undefined when that would not be smaller. */
+  /** The compressed message; undefined when it would not be smaller. */
   compress(parts: readonly Uint8Array[]): Promise<Buffer | undefined>;
 }
 

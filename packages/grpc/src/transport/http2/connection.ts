@@ -5,10 +5,10 @@ import { PingAbuse, ResetAbuse } from "./client-abuse.js";
 import type { ResolvedConnectionOptions } from "./connection-options.js";
 import { SilenceWatch } from "./silence-watch.js";
 
-/** The highest id of a stream: a client that is told to go at this one may send what it has begun. */
+/** The highest stream id. A GOAWAY with this id lets the client send the calls that it has begun. */
 const LAST_STREAM = 0x7fff_ffff;
 
-/** Looks after one connection: whether its client is still there, its pings and resets, its age. */
+/** Manages one connection: keepalive, the client's pings and resets, and its age. */
 export class Connection {
   readonly #session: ServerHttp2Session;
   readonly #options: ResolvedConnectionOptions;
@@ -38,7 +38,7 @@ export class Connection {
     if (maxConnectionAgeMs !== undefined) this.#after(jittered(maxConnectionAgeMs), () => this.#retire());
   }
 
-  /** A call has begun. */
+  /** Notes that a call has begun. */
   opened(stream: ServerHttp2Stream): void {
     this.#calls++;
     this.received();
@@ -48,18 +48,18 @@ export class Connection {
     });
   }
 
-  /** The client has sent something. */
+  /** Notes that the client has sent something. */
   received(): void {
     this.#lastSign = performance.now();
   }
 
-  /** The server has sent headers or data. */
+  /** Notes that the server has sent headers or data. */
   sent(): void {
     this.#pingsWithoutData = 0;
     this.#pings.pardon();
   }
 
-  /** Tells the client to go. Resolves when the calls at hand are over, or can no longer be answered. */
+  /** Sends GOAWAY. Resolves when the calls in flight are over, or can no longer be answered. */
   close(): Promise<void> {
     const session = this.#session;
     if (session.destroyed) return Promise.resolve();
@@ -132,7 +132,7 @@ export class Connection {
   }
 }
 
-/** A tenth more or less, so that connections that were opened together do not come back together. */
+/** Adds or subtracts up to a tenth, so that connections that were opened together do not reconnect together. */
 function jittered(ms: number): number {
   return ms * (0.9 + 0.2 * Math.random());
 }

@@ -12,9 +12,9 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Milliseconds that the header `grpc-timeout` allows; undefined for no limit and for one that no timer can wait for.
+ * Milliseconds in the header `grpc-timeout`; undefined for no limit, and for a limit beyond the longest timer.
  *
- * @throws RefusedCall INTERNAL for a header that is none.
+ * @throws RefusedCall INTERNAL for an invalid header.
  */
 export function timeoutOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;

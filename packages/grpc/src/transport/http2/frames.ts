@@ -10,12 +10,12 @@ import { RefusedCall } from "../refused-call.js";
 /** Advice for a client whose message is too large. */
 const HINT = "Use --grpc-max-receive-message-size to increase the limit.";
 
-/** Text for a message that is larger than `max` bytes as it comes; gRPC's own, with the option. */
+/** Text for a message that arrives with more than `max` bytes: gRPC's own, with the name of the option. */
 function tooLarge(size: number, max: number): string {
   return `Received message larger than max (${size} vs. ${max}). ${HINT}`;
 }
 
-/** Text for a message that becomes larger than `max` bytes. */
+/** Text for a message that exceeds `max` bytes after decompression. */
 export function unpacksTooLarge(max: number): string {
   return `Received message that decompresses to a size larger than ${max}. ${HINT}`;
 }
@@ -23,16 +23,16 @@ export function unpacksTooLarge(max: number): string {
 /** Bytes before each message. */
 export const HEADER_BYTES = 5;
 
-/** Messages together that are smaller than this are copied into one piece to be written. */
+/** Bytes below which messages are copied together and written in one piece. */
 const JOIN_BELOW = 64 * 1024;
 
-/** A message as it came. */
+/** A message as it arrived. */
 export interface Frame {
   readonly compressed: boolean;
   readonly bytes: Buffer;
 }
 
-/** Puts messages together from the pieces in which they come: one copy, none for a message in one piece. */
+/** Assembles messages from pieces with one copy, or without a copy for a message in one piece. */
 export class FrameReader {
   readonly #maxSize: number;
   #pieces: Buffer[] = [];
@@ -43,10 +43,10 @@ export class FrameReader {
   }
 
   /**
-   * Takes a piece and gives the messages that it completes.
+   * Adds a piece and returns the messages that it completes.
    *
-   * @throws RefusedCall RESOURCE_EXHAUSTED for a message above the limit, before it has come and without memory for it;
-   * INTERNAL for a flag that gRPC does not have.
+   * @throws RefusedCall RESOURCE_EXHAUSTED for a message above the limit, before it arrives and without memory for it;
+   * INTERNAL for an unknown flag.
    */
   push(piece: Buffer): Frame[] {
     this.#pieces.push(piece);
@@ -67,7 +67,7 @@ export class FrameReader {
     return frames;
   }
 
-  /** Length of the message at hand; undefined before its header is complete. */
+  /** Length of the current message; undefined before its header is complete. */
   #messageLength(): number | undefined {
     if (this.#size < HEADER_BYTES) return undefined;
     if (this.#pieces[0]!.length < HEADER_BYTES) this.#pieces = [Buffer.concat(this.#pieces)];
@@ -84,8 +84,8 @@ export class FrameReader {
 }
 
 /**
- * The pieces as one, placed so that the byte at `end` is at a multiple of 8: the raw contents of a request stand
- * at its end, and elements that are aligned need not be copied to be read.
+ * Joins the pieces, placed so that the byte at `end` is at a multiple of 8. The raw contents of a request are at its
+ * end, so aligned elements can be read without a copy.
  */
 function joined(pieces: readonly Buffer[], size: number, end: number): Buffer {
   const padding = -end & 7;
@@ -95,7 +95,7 @@ function joined(pieces: readonly Buffer[], size: number, end: number): Buffer {
   return buffer.subarray(padding);
 }
 
-/** The pieces to write for a message: small ones joined, large ones as they are. */
+/** The pieces to write for a message: small ones are joined, large ones left as they are. */
 export function frame(parts: readonly Uint8Array[], compressed = false): Uint8Array[] {
   let length = 0;
   for (const part of parts) length += part.byteLength;

@@ -13,7 +13,7 @@ import { Outgoing, RESPONSE_HEADERS } from "./outgoing.js";
 import type { TransportOptions } from "./transport-options.js";
 import { unpackMessage } from "./unpack-message.js";
 
-/** Ends a stream with a status. What the client still sends is read away, so that the stream can close. */
+/** Ends a stream with a status. The client's remaining bytes are read and dropped, so that the stream can close. */
 export function sendStatus(stream: ServerHttp2Stream, { code, details, retryAfterMs }: CallStatus): void {
   if (stream.closed || stream.destroyed) return;
   const trailers: OutgoingHttpHeaders = { "grpc-status": code };
@@ -28,13 +28,13 @@ export function sendStatus(stream: ServerHttp2Stream, { code, details, retryAfte
   if (!stream.readableEnded) stream.resume();
 }
 
-/** A message that is not yet handed over, and its share of the memory. */
+/** A message that has not been delivered yet, and its share of the memory. */
 interface Arrived {
   readonly frame: Frame;
   readonly share: RequestShare;
 }
 
-/** One call on an HTTP/2 stream: messages in, messages out, a status at the end. */
+/** One call on an HTTP/2 stream: receives and sends messages, and ends with a status. */
 export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly headers: CallHeaders;
   readonly #stream: ServerHttp2Stream;
@@ -45,7 +45,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly #reader: FrameReader;
   readonly #arrived: Arrived[] = [];
   readonly #memory: RequestMemory;
-  /** Counts the message that has not come in full. */
+  /** Counts the message that is still incomplete. */
   readonly #incoming: RequestShare;
   /** Share of the request of a call that has only one. */
   #held: RequestShare | undefined;
@@ -81,7 +81,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     stream.once("close", () => this.#close());
   }
 
-  /** Starts the deadline and the reading: call it when the listeners are there. */
+  /** Starts the deadline and the reading. Call it after the listeners are registered. */
   start(): void {
     try {
       const timeout = timeoutOf(this.headers.get("grpc-timeout"));
@@ -134,7 +134,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     else this.fail(error);
   }
 
-  /** Ends the call with the status of whatever was thrown. */
+  /** Ends the call with the status of a thrown error. */
   fail(error: unknown): void {
     this.#finish(statusOfFailure(error));
   }
@@ -154,7 +154,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#deliver();
   }
 
-  /** Hands over what has come, in its order: a message that is being unpacked holds the next ones back. */
+  /** Delivers complete messages in order: a message that is being decompressed holds later ones back. */
   #deliver(): void {
     while (!this.#over && !this.#paused && this.#unpacking === undefined) {
       const next = this.#arrived.shift();
@@ -169,7 +169,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#onHalfClose();
   }
 
-  /** Reads no further until the message is unpacked: a client could send small ones faster than that. */
+  /** Pauses reading until the message is decompressed: a client could send small messages faster than that. */
   #unpack(bytes: Buffer, share: RequestShare): void {
     const over = new AbortController();
     this.#unpacking = over;
@@ -214,7 +214,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   }
 
   #expire(): void {
-    // The text that clients make of it themselves: either of the two may be first.
+    // The text that clients also create themselves: either of the two may be first.
     this.fail(new RefusedCall(STATUS.DEADLINE_EXCEEDED, "Deadline Exceeded"));
   }
 

@@ -15,25 +15,25 @@ import { Connection } from "./connection.js";
 import { Http2Call, sendStatus } from "./http2-call.js";
 import type { TransportOptions } from "./transport-options.js";
 
-/** Bytes that a client may send before it is told to go on, for each stream and for a connection. */
+/** HTTP/2 flow-control window in bytes, for each stream and for a connection. */
 const WINDOW_SIZE = 8 * 1024 * 1024;
 const MAX_FRAME_SIZE = 1024 * 1024;
 
 /**
- * Lets headers through whose values begin or end with a space, as gRPC does. Node knows the option from 22.17 on, and
- * drops such headers without it; its types do not know it yet.
+ * Accepts headers with values that begin or end with a space, as gRPC does. Node has the option from 22.17 on, and
+ * otherwise drops such headers. Its types lack the option.
  */
 const KEEP_WHITESPACE = { strictFieldWhitespaceValidation: false } as const;
 
-/** gRPC on Node's own HTTP/2 server, whose windows are large enough for tensors. */
+/** gRPC on Node's own HTTP/2 server, with windows that are large enough for tensors. */
 export class Http2Transport {
   readonly #server: Http2Server;
   readonly #methods: ReadonlyMap<string, Method>;
   readonly #options: TransportOptions;
   readonly #connections = new Map<ServerHttp2Session, Connection>();
-  /** The socket whose session is being made, which happens at once. */
+  /** The socket of the session that is being created, which happens synchronously. */
   #accepting: Socket | undefined;
-  /** Sessions whose client has not said a word. */
+  /** Sessions whose client has not sent anything yet. */
   readonly #silent = new Set<ServerHttp2Session>();
 
   constructor(methods: readonly Method[], options: TransportOptions) {
@@ -50,7 +50,7 @@ export class Http2Transport {
       ...KEEP_WHITESPACE,
     });
     this.#server.on("session", (session) => this.#watch(session));
-    // Its types leave out the last argument.
+    // Node's types leave out the last argument.
     const onStream = (
       stream: ServerHttp2Stream,
       headers: IncomingHttpHeaders,
@@ -60,13 +60,13 @@ export class Http2Transport {
     (this.#server as EventEmitter).on("stream", onStream);
   }
 
-  /** Takes a connection. */
+  /** Accepts a connection. */
   accept(socket: Socket): void {
     this.#accepting = socket;
     this.#server.emit("connection", socket);
   }
 
-  /** Tells the clients to go, and waits for the calls at hand. */
+  /** Sends GOAWAY to the clients, and waits for the calls in flight. */
   async stop(): Promise<void> {
     for (const session of this.#silent) session.destroy();
     await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
@@ -144,16 +144,16 @@ async function answer(method: Method & { kind: "unary" }, request: unknown, call
 
 const BYTES_PER_MEGABYTE = 1_000_000;
 
-/** Node keeps the number in 32 bits. */
+/** Node stores the number in 32 bits. */
 const MOST_MEGABYTES = 0xffff_ffff;
 
-/** The memory that a session may hold, in the unit in which Node takes it. */
+/** The memory limit of a session, in Node's unit. */
 function sessionMegabytes({ maxSessionMemory }: TransportOptions): number {
   const megabytes = Math.ceil(maxSessionMemory / BYTES_PER_MEGABYTE);
   return Math.min(Math.max(1, megabytes), MOST_MEGABYTES);
 }
 
-/** Headers from the pairs of names and values as they came. Most calls ask for one or two. */
+/** Headers in the received pairs of names and values. Most calls look up one or two. */
 class RawHeaders implements CallHeaders {
   readonly #raw: readonly string[];
 
@@ -180,7 +180,7 @@ function isText(name: string): boolean {
   return !name.startsWith(":") && !name.endsWith("-bin");
 }
 
-/** Headers that are about the transport, not about the request. */
+/** Headers that belong to the transport, not to the request. */
 const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   ...["content-type", "te", "accept-encoding"],
   ...["grpc-timeout", "grpc-encoding", "grpc-accept-encoding"],

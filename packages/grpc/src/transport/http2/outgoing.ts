@@ -9,13 +9,16 @@ export const RESPONSE_HEADERS = {
   "grpc-accept-encoding": ACCEPTED_ENCODINGS,
 };
 
-/** The messages of a call on their way to the client: compressed, if at all, off the event loop, and in order. */
+/**
+ * The messages of a call on their way to the client. Compression, if any, happens off the event loop and keeps the
+ * order.
+ */
 export class Outgoing {
   readonly #stream: ServerHttp2Stream;
   readonly #compressor: Compressor | undefined;
   readonly #onSent: () => void;
   #onDrain: () => void = () => {};
-  /** Messages that are being compressed, or wait for one that is. */
+  /** Messages that are being compressed, or wait for an earlier one to be compressed. */
   #compressing = 0;
   #last: Promise<void> = Promise.resolve();
 
@@ -30,7 +33,7 @@ export class Outgoing {
     this.#onDrain = listener;
   }
 
-  /** Sends a message; false when the client, or the compression, is behind. */
+  /** Sends a message; false when the client or the compression is too slow. */
   write(parts: readonly Uint8Array[]): boolean {
     if (this.#isClosed()) return true;
     const compressor = this.#compressor;
@@ -48,7 +51,7 @@ export class Outgoing {
     return false;
   }
 
-  /** Calls `then` when all messages are with the stream. */
+  /** Calls `then` when all messages have been passed to the stream. */
   flushed(then: () => void): void {
     if (this.#compressing === 0) then();
     else this.#last = this.#last.then(then);

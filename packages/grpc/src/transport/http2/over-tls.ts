@@ -3,7 +3,7 @@ import { createSecureContext, createServer } from "node:tls";
 import { resolveTls, type TlsOptions } from "@tritonjs/core/frontend";
 
 /**
- * Takes bare connections, and hands those on whose handshake succeeds.
+ * Makes a listener for plain connections that passes them on after a successful TLS handshake.
  *
  * @throws TritonError INVALID_ARG if a certificate is invalid or does not match the key
  */

@@ -1,36 +1,36 @@
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 
-/** Silence after which a connection is looked at, in milliseconds. It doubles with each ping that is not answered. */
+/** Milliseconds of silence after which a connection is checked. They double with each unanswered ping. */
 const SILENCE_MS = 10_000;
 
-/** Pings without an answer after which a connection without calls is closed: about 85 minutes. */
+/** Unanswered pings after which a connection without calls is closed: about 85 minutes. */
 const MAX_UNANSWERED = 9;
 
-/** Time that a ping has to be sent, and the client's system to say that nobody is there, in milliseconds. */
+/** Milliseconds for a ping to be sent, and for the client's system to report that the connection is gone. */
 const STUCK_MS = 5000;
 
 const NOTHING = new Uint8Array(0);
 
-/** What the watch knows of the connection that it looks at. */
+/** The part of a connection that the watch uses. */
 export interface WatchedConnection {
   readonly session: ServerHttp2Session;
-  /** The connection itself, which the session does not let go of. */
+  /** The connection itself, which the session does not release. */
   readonly socket: Socket;
-  /** When the client has sent something for the last time, as `performance.now()`. */
+  /** When the client last sent something, as `performance.now()`. */
   lastSign(): number;
   hasCalls(): boolean;
-  /** Calls `action` after this time unless the session is gone. */
+  /** Calls `action` after this time, unless the session is destroyed by then. */
   after(ms: number, action: () => void): void;
 }
 
 /**
- * Finds dead sessions. After most errors of the protocol nghttp2 sends GOAWAY and then reads nothing more. Node tells
- * nobody, and does not notice when the client closes the connection: its descriptor would be kept for ever.
+ * Finds dead sessions. After most protocol errors, nghttp2 sends GOAWAY and then stops reading. Node does not report
+ * this, and does not notice when the client closes the connection. Its descriptor would stay open for ever.
  *
- * A connection that falls silent is pinged once. Where the session is dead, the ping stays in the queue. Where only the
- * client is gone, the ping makes its system refuse the connection, and a write of nothing tells. A client that is there
- * need not answer soon: some look at their sockets only during calls.
+ * A silent connection is pinged once. If the session is dead, the ping stays in the queue. If only the client is gone,
+ * the ping makes its system reset the connection, and an empty write reveals that. A live client need not answer soon:
+ * some clients read their sockets only during calls.
  */
 export class SilenceWatch {
   readonly #connection: WatchedConnection;
@@ -42,7 +42,7 @@ export class SilenceWatch {
     this.#wait(SILENCE_MS);
   }
 
-  /** Destroys the session in a few seconds if it is dead. */
+  /** Checks the session. Destroys it after a few seconds if it is dead. */
   look(): void {
     const { session, socket, after } = this.#connection;
     this.#lookedAt = performance.now();

@@ -1,15 +1,15 @@
 import type { RequestMemory } from "@tritonjs/core/frontend";
 import type { ResolvedConnectionOptions } from "./connection-options.js";
 
-/** How much time is spent on making responses smaller. */
+/** How much time to spend on the compression of responses. */
 export type CompressionLevel = "none" | "low" | "medium" | "high";
 
 /** Options of the transport over node:http2. */
 export interface TransportOptions extends ResolvedConnectionOptions {
-  /** Largest message that is taken, in bytes, also after decompression. */
+  /** Largest accepted message in bytes, also after decompression. */
   readonly maxReceiveMessageSize: number;
   /** Counts messages from their first byte to the end of their request. */
   readonly requestMemory: RequestMemory;
-  /** Compression of responses to inferences, for clients that understand it. */
+  /** Compression of responses to inferences, for clients that accept it. */
   readonly inferResponseCompressionLevel: CompressionLevel;
 }

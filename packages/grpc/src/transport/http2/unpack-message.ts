@@ -3,10 +3,10 @@ import { STATUS } from "../../status-from-code.js";
 import { RefusedCall } from "../refused-call.js";
 import { unpacksTooLarge } from "./frames.js";
 
-/** Encodings of messages that are understood. */
+/** Accepted encodings of messages. */
 export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
 
-/** Limits of unpacking one message. */
+/** Limits on the decompression of one message. */
 export interface UnpackLimits {
   readonly memory: RequestMemory;
   /** Counts the message. */
@@ -17,11 +17,11 @@ export interface UnpackLimits {
 }
 
 /**
- * Undoes the compression of a message.
+ * Decompresses a message.
  *
- * @throws RefusedCall RESOURCE_EXHAUSTED for a message that becomes larger than `maxSize`, or too large for its compressed
- * size, UNIMPLEMENTED for an unknown encoding, INTERNAL for broken data; TritonError UNAVAILABLE when there is no memory or
- * no turn for it.
+ * @throws RefusedCall RESOURCE_EXHAUSTED for a message that becomes larger than `maxSize`, or too large for its
+ * compressed size; UNIMPLEMENTED for an unknown encoding; INTERNAL for broken data. TritonError UNAVAILABLE when the
+ * memory or the decompression queue is full.
  */
 export async function unpackMessage(bytes: Buffer, encoding: string, limits: UnpackLimits): Promise<Buffer> {
   if (encoding === "identity") return bytes;

@@ -6,17 +6,17 @@ import { schemas } from "./schemas.js";
 /** An OpenAPI 3.1 document. */
 export type OpenApiDocument = { readonly [name: string]: PlainJson | undefined };
 
-/** One operation: its id, what it does, and the schemas of its body and of its answer. */
+/** One operation: its id, its summary, and the schemas of its body and of its answer. */
 interface Operation {
   readonly id: string;
   readonly group: EndpointGroup;
   readonly summary: string;
   readonly body?: string;
-  /** The schema of the answer; no body without one. */
+  /** Schema of the answer; undefined for an answer without a body. */
   readonly answer?: string;
-  /** Tensors may also travel as bytes, behind the JSON. */
+  /** True when tensors may also follow the JSON as bytes. */
   readonly binary?: boolean;
-  /** The answer is a stream of server-sent events. */
+  /** True when the answer is a stream of server-sent events. */
   readonly events?: boolean;
 }
 
@@ -24,7 +24,7 @@ type Methods = Partial<Record<"get" | "post", Operation>>;
 
 const MODEL = "/v2/models/{model}";
 
-/** Operations on a model, by what stands behind the model, or behind its version. */
+/** Operations on a model, by the part of the path after the model or its version. */
 const modelOperations: Readonly<Record<string, Methods>> = {
   "": {
     get: { id: "modelMetadata", group: "metadata", summary: "Inputs and outputs", answer: "ModelMetadata" },
@@ -119,7 +119,7 @@ const traceSettings: Methods = {
   },
 };
 
-/** All paths. Where one has a longer and a shorter form, the longer one's operations are told apart by a suffix. */
+/** All paths. If a path has a longer and a shorter form, a suffix distinguishes the operations of the longer one. */
 const paths: Readonly<Record<string, Methods>> = {
   "/v2": {
     get: { id: "serverMetadata", group: "metadata", summary: "Name, extensions", answer: "ServerMetadata" },
@@ -203,7 +203,7 @@ function pathItem(path: string, methods: Methods): PlainJson {
   return { ...Object.fromEntries(operations), parameters: parameters.length > 0 ? parameters : undefined };
 }
 
-/** With 503, where the server can tell. */
+/** Header of a 503 answer, if the server can estimate when a retry makes sense. */
 const retryAfter = {
   "Retry-After": {
     description: "With status 503: seconds after which it is worth trying again, where the server can tell.",

@@ -22,7 +22,7 @@ const datatype = {
 };
 const tensorMetadata = object({ name: text, datatype, shape }, ["name", "datatype", "shape"]);
 
-/** What the bodies of requests and answers are made of, by name. */
+/** Schemas of the bodies of requests and answers, by name. */
 export const schemas: { readonly [name: string]: PlainJson } = {
   Error: object({ error: text }, ["error"]),
   InferRequest: object(
