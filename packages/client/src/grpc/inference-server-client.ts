@@ -18,8 +18,11 @@ const modelInfer = method("ModelInfer", "changes", inference.ModelInferRequest, 
  * A client of any server that speaks the v2 (KServe / Triton) protocol over gRPC, with the calls of Triton's Python
  * client.
  *
- * All calls reject with a `TritonError`: with the server's text and the code of its status, with UNAVAILABLE when the
- * server could not be reached or did not answer in time, and with CANCELLED when `signal` aborted.
+ * Failed calls reject with a `TritonError`:
+ *
+ * - with the server's text and the code of its status;
+ * - with UNAVAILABLE when the server could not be reached or did not answer in time;
+ * - with CANCELLED when `signal` aborted.
  *
  * @example
  * ```ts

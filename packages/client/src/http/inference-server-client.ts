@@ -12,8 +12,11 @@ import { modelPath } from "./paths.js";
  * A client of any server that speaks the v2 (KServe / Triton) protocol over HTTP, with the calls of Triton's Python
  * client. It runs wherever there is `fetch`.
  *
- * All calls reject with a `TritonError`: with the server's text and the code of its status, with UNAVAILABLE when the
- * server could not be reached or did not answer in time, and with CANCELLED when `signal` aborted.
+ * Failed calls reject with a `TritonError`:
+ *
+ * - with the server's text and the code of its status;
+ * - with UNAVAILABLE when the server could not be reached or did not answer in time;
+ * - with CANCELLED when `signal` aborted.
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@ import { type CallStatus, sendable, statusFromError } from "../status-from-code.
 
 /** Ends a call with a status of the transport, not of the service. */
 export class RefusedCall extends Error implements CallStatus {
-  /** Cut to what a client takes: it often quotes what the client sent. */
+  /** Cut to a length that clients accept: it often quotes text of the client. */
   readonly details: string;
 
   constructor(

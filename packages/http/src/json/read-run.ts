@@ -39,9 +39,9 @@ export function endsRuns(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads numbers into `values`. Stops at a number of another form (an exponent, a name, too many digits, a fault), at a
- * number without a comma after it, or when `values` is full. The bytes must not end with a digit or a dot: see {@link
- * endsRuns}.
+ * Reads numbers into `values`, until `values` is full or a number has another form (an exponent, a name, too many
+ * digits, a fault). It also stops after a number without a comma. The bytes must not end with a digit or a dot: see
+ * {@link endsRuns}.
  */
 export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void {
   // Literals inside the function: an exported constant is looked up at each use.

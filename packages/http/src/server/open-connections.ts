@@ -38,8 +38,8 @@ export class OpenConnections {
   }
 
   /**
-   * Resolves when all requests that have reached this machine by now are answered, and clients with a recent answer had
-   * time to send the next request.
+   * Resolves when all requests that have reached this machine by now are answered. Clients with a recent answer get
+   * time to send the next request first.
    */
   async settled(): Promise<void> {
     // The event loop reads waiting bytes from the sockets when it polls.
