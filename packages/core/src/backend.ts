@@ -9,4 +9,10 @@ export type {
   ModelSource,
 } from "./instance/backend.js";
 export { callbackExecutor } from "./instance/callback-executor.js";
-export type { ExecutableRequest, Execution, ExecutionResult, Executor } from "./instance/executor.js";
+export type {
+  ExecutableRequest,
+  Execution,
+  ExecutionResult,
+  ExecutionWatcher,
+  Executor,
+} from "./instance/executor.js";

@@ -9,7 +9,6 @@ export type { DefaultFrontends, FrontendAddress } from "./frontend/frontend.js";
 export { headerPattern } from "./frontend/header-pattern/header-pattern.js";
 export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from "./frontend/listen.js";
 export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
-export type { ExecutionWatcher } from "./instance/executor.js";
 export { acceptFaults } from "./observe/log/accept-faults.js";
 export { lineLogger } from "./observe/log/line-logger.js";
 export { Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
@@ -24,7 +23,6 @@ export type { TraceChanges, TraceLevel, TraceMode, TraceSettings } from "./obser
 export { Tracing } from "./observe/trace/tracing.js";
 export type { InferenceRequestInit, InferInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
-export { PendingRequest as InferenceRequest } from "./request/pending-request.js";
 export type { RequestHandle } from "./request/request-handle.js";
 export { UnpackFault, type UnpackFaultKind } from "./request-memory/inflate.js";
 export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";

@@ -1,6 +1,5 @@
 import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/core";
 import {
-  InferenceRequest,
   type InferenceResponse,
   type InferenceService,
   Log,
@@ -8,6 +7,7 @@ import {
   RequestMemory,
   SharedMemory,
 } from "@tritonjs/core/frontend";
+import { PendingRequest } from "@tritonjs/core/testing";
 import { NO_PARAMETERS } from "@tritonjs/protocol";
 
 /** A configuration with only the fields that a test gives it. */
@@ -35,7 +35,7 @@ export function modelConfig(name: string, config: Partial<ModelConfig> = {}): Mo
 
 /** A response of `request` with these outputs. */
 export function responseTo(
-  request: InferenceRequest,
+  request: PendingRequest,
   outputs: ReadonlyMap<string, Tensor>,
   parameters: InferenceResponse["parameters"] = NO_PARAMETERS,
 ): InferenceResponse {
@@ -48,13 +48,13 @@ export class FakeService implements InferenceService {
   readonly sharedMemory = new SharedMemory(false);
   requestMemory = new RequestMemory();
   readonly restrictions = {};
-  readonly requests: InferenceRequest[] = [];
+  readonly requests: PendingRequest[] = [];
   live = true;
   config: ModelConfig;
   labels: ReadonlyMap<string, readonly string[]> = new Map();
   readonly #listeners = new Set<() => void>();
   #ready = true;
-  #onInfer: (request: InferenceRequest) => void;
+  #onInfer: (request: PendingRequest) => void;
 
   get ready(): boolean {
     return this.#ready;
@@ -67,7 +67,7 @@ export class FakeService implements InferenceService {
 
   constructor(
     config: Partial<ModelConfig> = {},
-    onInfer: (request: InferenceRequest) => void = (request) =>
+    onInfer: (request: PendingRequest) => void = (request) =>
       void request.respond(responseTo(request, request.inputs)),
   ) {
     this.config = modelConfig("m", config);
@@ -110,7 +110,7 @@ export class FakeService implements InferenceService {
       inService: () => model,
       awaitRoom: () => undefined,
       infer: (init, onResponse) => {
-        const request = new InferenceRequest({ ...init, modelName: name, modelVersion: version, onResponse });
+        const request = new PendingRequest({ ...init, modelName: name, modelVersion: version, onResponse });
         this.requests.push(request);
         this.#onInfer(request);
         return request;

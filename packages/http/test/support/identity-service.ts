@@ -1,12 +1,12 @@
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
 import {
-  InferenceRequest,
   type InferenceService,
   Log,
   type PinnedModel,
   RequestMemory,
   SharedMemory,
 } from "@tritonjs/core/frontend";
+import { PendingRequest } from "@tritonjs/core/testing";
 import { toConfigDataType } from "@tritonjs/protocol";
 
 type DataType = Tensor["datatype"];
@@ -52,9 +52,9 @@ export class IdentityService implements InferenceService {
   readonly restrictions = {};
   ready = true;
   /** Requests seen, oldest first. */
-  readonly requests: InferenceRequest[] = [];
+  readonly requests: PendingRequest[] = [];
   /** Called with each request instead of answering it. */
-  onRequest: ((request: InferenceRequest) => void) | undefined;
+  onRequest: ((request: PendingRequest) => void) | undefined;
   readonly #models: readonly ModelConfig[];
 
   constructor(...models: ModelConfig[]) {
@@ -98,7 +98,7 @@ export class IdentityService implements InferenceService {
       inService: () => model,
       awaitRoom: () => undefined,
       infer: (init, onResponse) => {
-        const request = new InferenceRequest({ ...init, modelName: name, onResponse });
+        const request = new PendingRequest({ ...init, modelName: name, onResponse });
         this.requests.push(request);
         if (this.onRequest === undefined) this.answer(request);
         else this.onRequest(request);
@@ -142,7 +142,7 @@ export class IdentityService implements InferenceService {
   }
 
   /** Answers a request with its input. */
-  answer(request: InferenceRequest): void {
+  answer(request: PendingRequest): void {
     const input = request.inputs.get("IN") ?? Tensor.fromElements("INT32", [0], new Int32Array(0));
     request.respond({
       modelName: request.modelName,

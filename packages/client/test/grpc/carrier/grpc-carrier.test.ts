@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:net";
 import { TritonError } from "@tritonjs/core";
-import type { InferenceRequest } from "@tritonjs/core/frontend";
+import type { PendingRequest } from "@tritonjs/core/testing";
 import { grpc } from "@tritonjs/grpc";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../../../test/support/certificates.js";
@@ -132,7 +132,7 @@ overEachTransport("a client call", () => {
   });
 
   test("is not retried when the server may have seen it", async () => {
-    const requests: InferenceRequest[] = [];
+    const requests: PendingRequest[] = [];
     const service = new FakeService({}, (request) => {
       requests.push(request);
       if (requests.length === 1) request.respondError(new TritonError("UNAVAILABLE", "busy"));
