@@ -1,5 +1,5 @@
 /*
- * `npm run api-reports [-- package ...]`: writes `api-report.md` of each package, the list of all its exports with
+ * `npm run api:report [-- package ...]`: writes `api-report.md` of each package, the list of all its exports with
  * their types. The reports are in the repository, so that a review shows each change of the public API. With `--check`,
  * the script writes nothing and fails when a report is out of date. The declarations in `dist` must be built first.
  */
@@ -72,7 +72,7 @@ function reportPackage(folder) {
       const code = reportEntry(config, compilerState, scratch);
       return `## \`${name}${entry.slice(1)}\`\n\n\`\`\`ts\n${code}\n\`\`\`\n`;
     });
-    return `# What ${name} exports\n\nWritten by \`npm run api-reports\`.\n\n${sections.join("\n")}`;
+    return `# What ${name} exports\n\nWritten by \`npm run api:report\`.\n\n${sections.join("\n")}`;
   } finally {
     rmSync(scratch, { recursive: true });
   }
@@ -92,7 +92,7 @@ for (const name of packages) {
 }
 if (stale.length > 0) {
   console.error(
-    `the API reports of ${stale.join(", ")} are out of date: run \`npm run api-reports\` and review the change`,
+    `the API reports of ${stale.join(", ")} are out of date: run \`npm run api:report\` and review the change`,
   );
   process.exit(1);
 }
