@@ -1,3 +1,4 @@
+import type { inference } from "#messages";
 import { BoundedReader, MessageReader } from "./message-reader.js";
 import { MessageWriter } from "./message-writer.js";
 
@@ -31,4 +32,21 @@ export function encodeMessage<T>(type: MessageEncoder<T>, message: T): Buffer {
   const writer = new MessageWriter();
   type.encode(message, writer as never);
   return writer.finish(true);
+}
+
+/** Value of a request or response parameter. */
+export type ParameterScalar = string | number | bigint | boolean;
+
+/** Encodes a parameter: whole numbers as int64, other numbers as double. */
+export function encodeParameter(value: ParameterScalar): inference.InferParameter.$Properties {
+  switch (typeof value) {
+    case "boolean":
+      return { boolParam: value };
+    case "string":
+      return { stringParam: value };
+    case "bigint":
+      return { int64Param: value };
+    default:
+      return Number.isSafeInteger(value) ? { int64Param: value } : { doubleParam: value };
+  }
 }

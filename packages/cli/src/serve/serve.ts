@@ -1,5 +1,5 @@
 import { type Frontend, Triton, type TritonOptions } from "@tritonjs/core";
-import { lineLogger } from "@tritonjs/core/frontend";
+import { type InferenceService, lineLogger } from "@tritonjs/core/frontend";
 import { statusText } from "@tritonjs/protocol";
 import { descriptorFault } from "../descriptor-fault.js";
 import type { Extensions } from "../extensions.js";
@@ -9,11 +9,13 @@ import { readArguments } from "../options/read-arguments.js";
 import type { Terminal } from "../terminal.js";
 import { metricsComplaints } from "./metrics-settings.js";
 import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
-import { reportProgress } from "./report-progress.js";
 import { modelTable, optionTable } from "./start-tables.js";
 import { abandonServer, stopServer } from "./stop-server.js";
 import { traceSettings } from "./trace-settings.js";
 import { tritonSettings } from "./triton-settings.js";
+
+/** Seconds between two reports on models that are still loading. */
+const PROGRESS_SECONDS = 10;
 
 /**
  * Serves model repositories until the process is asked to stop.
@@ -80,6 +82,24 @@ async function start(triton: Triton, frontends: readonly Frontend[], values: Opt
     const address = host.includes(":") ? `[${host}]` : host;
     service.log.info(`Started ${SERVICE_NAMES[name] ?? name} at ${address}:${port}`);
   }
+}
+
+/** Logs the models that are still loading, every ten seconds until stopped. */
+export function reportProgress(service: InferenceService): { stop(): void } {
+  let seconds = 0;
+  const timer = setInterval(async () => {
+    seconds += PROGRESS_SECONDS;
+    const index = await service.repositoryIndex(false).catch(() => undefined);
+    if (index === undefined) {
+      // The server is closing.
+      clearInterval(timer);
+      return;
+    }
+    const loading = index.filter(({ state }) => state === "LOADING");
+    const names = loading.map(({ name, version }) => `${name}:${version}`).join(", ");
+    if (names !== "") service.log.info(`still loading after ${seconds} seconds: ${names}`);
+  }, PROGRESS_SECONDS * 1000).unref();
+  return { stop: () => clearInterval(timer) };
 }
 
 async function fail(error: unknown, triton: Triton | undefined, terminal: Terminal): Promise<number> {

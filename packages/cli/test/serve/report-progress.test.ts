@@ -2,7 +2,7 @@ import { Triton } from "@tritonjs/core";
 import { Log } from "@tritonjs/core/frontend";
 import type { ModelIndexEntry } from "@tritonjs/protocol";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { reportProgress } from "../../src/serve/report-progress.js";
+import { reportProgress } from "../../src/serve/serve.js";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,14 +1,15 @@
 import type { RequestRegions } from "@tritonjs/core/frontend";
-import type { inference } from "@tritonjs/grpc-messages";
-import { type DataType, isDataType, Tensor, wireShape } from "@tritonjs/protocol";
+import { ContentsError, type inference, typedElements } from "@tritonjs/grpc-messages";
+import { type DataType, isDataType, type Shape, Tensor, wireShape } from "@tritonjs/protocol";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
-import { decodeTypedContents } from "./typed-contents.js";
 
 type InputTensor = inference.ModelInferRequest.InferInputTensor.$Properties;
 
 /** Triton's name for an unknown data type. */
 const INVALID = "<invalid>";
+
+const NO_BYTES = new Uint8Array(0);
 
 /**
  * Decodes the input tensors of a request, in its order. Raw contents stay views of the message. They pair with the
@@ -77,6 +78,28 @@ function decodeInput(
   if (bytes === undefined)
     throw invalidArgument(`unable to find data for ${where} in request.`, "INVALID_INPUT");
   return Tensor.fromBytes(datatype, shape, bytes);
+}
+
+/**
+ * Decodes typed contents; contents without a value make a tensor of no bytes.
+ *
+ * @param where `input tensor 'X' for model 'M'`, for messages.
+ * @throws TritonError INVALID_ARG when the values are in a field of another data type, or in two fields.
+ */
+function decodeTypedContents(
+  contents: inference.InferTensorContents.$Properties,
+  datatype: DataType,
+  shape: Shape,
+  where: string,
+): Tensor {
+  try {
+    const elements = typedElements(contents, datatype, where);
+    return elements === undefined
+      ? Tensor.fromBytes(datatype, shape, NO_BYTES)
+      : Tensor.fromElements(datatype, shape, elements);
+  } catch (error) {
+    throw error instanceof ContentsError ? invalidArgument(error.message, "INVALID_INPUT") : error;
+  }
 }
 
 /** Hands out the raw contents of a request one after the other. */

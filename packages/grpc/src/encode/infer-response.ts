@@ -1,7 +1,7 @@
 import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core/frontend";
-import type { inference } from "@tritonjs/grpc-messages";
+import { encodeParameter, type inference } from "@tritonjs/grpc-messages";
+import type { Parameters } from "@tritonjs/protocol";
 import type { OutputForms } from "../decode/requested-outputs.js";
-import { encodeParameters } from "./infer-parameter.js";
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -37,4 +37,11 @@ export function encodeInferResponse(
     outputs,
     rawOutputContents,
   };
+}
+
+/** Encodes response parameters: whole numbers as int64, others as double. */
+function encodeParameters(parameters: Parameters): Record<string, inference.InferParameter.$Properties> {
+  const entries = Object.entries(parameters);
+  if (entries.length === 0) return {};
+  return Object.fromEntries(entries.map(([key, value]) => [key, encodeParameter(value)]));
 }

@@ -1,13 +1,12 @@
 import { generateRoutes } from "./generate.js";
 import { healthRoutes } from "./health.js";
 import { inferRoute } from "./infer.js";
-import { loggingRoute } from "./logging.js";
 import { metadataRoutes } from "./metadata.js";
 import { repositoryRoutes } from "./repository.js";
 import type { Exchange, Route } from "./route.js";
+import { settingsRoutes } from "./settings.js";
 import { sharedMemoryRoutes } from "./shared-memory.js";
 import { statisticsRoutes } from "./statistics.js";
-import { traceRoutes } from "./trace.js";
 
 /** All routes, in the order in which they are tried: `v2/models/stats` comes before the model routes. */
 export const routes: readonly Route[] = [
@@ -18,8 +17,7 @@ export const routes: readonly Route[] = [
   ...metadataRoutes,
   ...repositoryRoutes,
   ...sharedMemoryRoutes,
-  ...traceRoutes,
-  loggingRoute,
+  ...settingsRoutes,
 ];
 
 /** A route and the names in the path. */

@@ -1,8 +1,13 @@
-import type { inference } from "@tritonjs/grpc-messages";
+import { encodeParameter, type inference } from "@tritonjs/grpc-messages";
 import { inputTensor } from "@tritonjs/protocol";
-import { type InferInput, isSharedMemoryInput, type SharedMemoryRange } from "../../options/infer-options.js";
+import { requestParameters } from "../../infer/request-parameters.js";
+import {
+  type InferInput,
+  isSharedMemoryInput,
+  type RequestOptions,
+  type SharedMemoryRange,
+} from "../../options/infer-options.js";
 import type { InferCall, OutputRequest, StreamInferRequest } from "./infer-options.js";
-import { parameterMessages } from "./parameter-messages.js";
 
 type RequestMessage = inference.ModelInferRequest.$Properties;
 type Parameters = Record<string, inference.InferParameter.$Properties>;
@@ -39,6 +44,20 @@ export function encodeStreamRequest({
     message.parameters!.triton_enable_empty_final_response = { boolParam: true };
   }
   return message;
+}
+
+/**
+ * Encodes the `parameters` of an infer request as messages.
+ *
+ * @throws TritonError INVALID_ARG for a custom parameter with a name that the protocol reserves.
+ */
+function parameterMessages(options: RequestOptions): Parameters {
+  const all: Parameters = Object.create(null);
+  for (const [name, value] of Object.entries(requestParameters(options))) all[name] = encodeParameter(value);
+  // The protocol gives these two a type that their values do not show.
+  if (all.priority !== undefined) all.priority = { uint64Param: options.priority! };
+  if (all.timeout !== undefined) all.timeout = { int64Param: options.queueTimeoutMicroseconds! };
+  return all;
 }
 
 function inputMessage(

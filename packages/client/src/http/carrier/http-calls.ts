@@ -4,7 +4,6 @@ import type { CallDeadline } from "../../call/deadline.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
 import { answerError } from "./answer-error.js";
 import { type HttpAnswer, HttpCarrier, type HttpRequest } from "./http-carrier.js";
-import { readChunks } from "./read-chunks.js";
 
 /** A request without the members that its call adds. */
 export type CallRequest = Omit<HttpRequest, "call" | "streamed">;
@@ -82,4 +81,20 @@ export class HttpCalls {
 function succeeded(answer: HttpAnswer): HttpAnswer {
   if (answer.status !== 200) throw answerError(answer.status, answer.headers, answer.body);
   return answer;
+}
+
+/** The chunks of a body. Not every browser can iterate over a stream. */
+async function* readChunks(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void, void> {
+  if (body === null) return;
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // Drops the unread rest: the connection closes, which tells the server. After the end this has no effect.
+    reader.cancel().catch(() => {});
+  }
 }

@@ -1,5 +1,6 @@
 import { traceSettingTexts } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
+import { changeLog, logSettingsJson } from "../decode/log-changes.js";
 import { readTraceChanges } from "../decode/trace-changes.js";
 import { jsonResponse } from "../exchange/response.js";
 import { parseJson } from "../json/parse-json.js";
@@ -7,7 +8,7 @@ import type { PlainJson } from "../json/write-json.js";
 import type { Route } from "./route.js";
 
 /** Trace settings, of the server or of a model: read by GET, changed and read by POST. */
-export const traceRoutes: readonly Route[] = [
+const traceRoutes: readonly Route[] = [
   /^\/v2\/trace\/setting$/,
   /^\/v2\/models\/(?<model>[^/]+)\/trace\/setting$/,
 ].map((path) => ({
@@ -33,3 +34,19 @@ export const traceRoutes: readonly Route[] = [
     return jsonResponse(traceSettingTexts(tracing.settings(model)) as PlainJson);
   },
 }));
+
+/** The settings of the log: read by GET, changed and read by POST. */
+const loggingRoute: Route = {
+  path: /^\/v2\/logging$/,
+  methods: ["GET", "POST"],
+  group: "logging",
+  errorType: "application/json",
+  async handle({ request, memory, maxInputSize, service }) {
+    if (request.method === "POST")
+      changeLog(service.log, parseJson(await request.readBody(memory, maxInputSize)));
+    return jsonResponse(logSettingsJson(service.log.settings));
+  },
+};
+
+/** Settings of traces and of the log. */
+export const settingsRoutes: readonly Route[] = [...traceRoutes, loggingRoute];

@@ -1,4 +1,0 @@
-/** The path of a method of the inference service. */
-export function inferencePath(name: string): string {
-  return `/inference.GRPCInferenceService/${name}`;
-}
