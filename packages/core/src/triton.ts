@@ -6,7 +6,7 @@ import { handleOfBinding } from "./binding/binding-handle.js";
 import type { ModelHandle } from "./binding/model-handle.js";
 import { type Binding, planBinding } from "./binding/plan-binding.js";
 import { planEnsemble } from "./binding/plan-ensemble.js";
-import type { InputsOfModel, OutputsOfModel } from "./callable/triton-models.js";
+import type { InputsOfModel, OutputsOfModel } from "./callable/typed-models.js";
 import type { InputValues, OutputArrays } from "./calling/in-process-tensors.js";
 import { inferByName } from "./calling/infer-by-name.js";
 import type { Frontend } from "./frontend/frontend.js";
