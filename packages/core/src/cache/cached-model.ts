@@ -6,9 +6,9 @@ import type { ModelStatistics } from "../observe/statistics.js";
 import type { PendingRequest } from "../request/pending-request.js";
 import { selectOutputs } from "../response/select-outputs.js";
 import { copyTensor } from "../tensor/copy.js";
-import { cacheKey } from "./cache-key.js";
 import { CachedRun, LOOKUP, type RunsOwner, WaitingRequests } from "./requests-under-way.js";
 import type { CachedOutputs, ResponseCache } from "./response-cache.js";
+import { cacheKey } from "./response-cache.js";
 
 /** Callbacks from the cache to the model behind it. */
 export interface CacheOwner {

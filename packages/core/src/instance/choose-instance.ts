@@ -1,3 +1,4 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { ModelInstance } from "./model-instance.js";
 
@@ -19,4 +20,22 @@ export function chooseInstance(
   if (idlest !== undefined) return idlest;
   const only = serving.length === 1 ? serving[0]! : undefined;
   return payload.complete && only?.takesAhead === true ? only : undefined;
+}
+
+/** Returns the reason why no instance can run; undefined while at least one can. */
+export function whyNoneCanRun(
+  instances: readonly ModelInstance[],
+  serving: readonly ModelInstance[],
+): TritonError | undefined {
+  let reason: TritonError | undefined;
+  for (const instance of serving) {
+    if (instance.unhealthyReason === undefined) return undefined;
+    reason ??= instance.unhealthyReason;
+  }
+  if (reason !== undefined || instances.length === 0) return reason;
+  return new TritonError(
+    "UNAVAILABLE",
+    "all instances are passive, so the model cannot take requests: set passive: false on one",
+    { reason: "ALL_INSTANCES_PASSIVE" },
+  );
 }

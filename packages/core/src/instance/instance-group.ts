@@ -1,7 +1,7 @@
-import { TritonError } from "@tritonjs/protocol";
+import type { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../clock/clock.js";
-import { chooseInstance } from "./choose-instance.js";
+import { chooseInstance, whyNoneCanRun } from "./choose-instance.js";
 import type { ExecutionObserver, InstanceGroupListener } from "./instance-group-listener.js";
 import { InstanceLoader } from "./instance-loader.js";
 import type { ModelInstance } from "./model-instance.js";
@@ -92,12 +92,7 @@ export class InstanceGroup {
 
   /** Loads every instance. Rejects with the first failure, after the others have been stopped. */
   async start(): Promise<void> {
-    const results = await Promise.allSettled(this.#instances.map((one) => this.loader.load(one)));
-    const failed = results.find((result) => result.status === "rejected");
-    if (failed !== undefined) {
-      await this.stop();
-      throw TritonError.from(failed.reason);
-    }
+    await this.loader.loadAll(this.#instances);
     for (const instance of this.#instances) instance.healthy = true;
     this.dispatch();
   }
@@ -164,19 +159,7 @@ export class InstanceGroup {
 
   /** Why no instance can run; undefined while at least one can. */
   get unhealthyReason(): TritonError | undefined {
-    let reason: TritonError | undefined;
-    for (const instance of this.#serving) {
-      if (instance.unhealthyReason === undefined) return undefined;
-      reason ??= instance.unhealthyReason;
-    }
-    if (reason !== undefined || this.#instances.length === 0) return reason;
-    return new TritonError(
-      "UNAVAILABLE",
-      "all instances are passive, so the model cannot take requests: set passive: false on one",
-      {
-        reason: "ALL_INSTANCES_PASSIVE",
-      },
-    );
+    return whyNoneCanRun(this.#instances, this.#serving);
   }
 
   /** Asks the models of all instances whether they can be used now. Rejects with the reason of one that cannot. */
@@ -193,10 +176,8 @@ export class InstanceGroup {
 
   /** Gives payloads to instances that can take them. */
   dispatch(): void {
-    if (this.#staged !== undefined) {
-      this.#staged.stage(this.#serving);
-      return;
-    }
+    this.#staged?.stage(this.#serving);
+    if (this.#staged !== undefined) return;
     for (let next = this.#queue.head; next !== undefined; next = this.#queue.head) {
       const instance = chooseInstance(this.#serving, next);
       if (instance === undefined) return;

@@ -34,6 +34,15 @@ export class InstanceLoader {
     }
   }
 
+  /** Loads instances. Rejects with the first failure, after the others have been stopped. */
+  async loadAll(instances: readonly ModelInstance[]): Promise<void> {
+    const results = await Promise.allSettled(instances.map((instance) => this.load(instance)));
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed === undefined) return;
+    await this.stop();
+    throw TritonError.from(failed.reason);
+  }
+
   /** Stops an instance, and ends its registration at the rate limiter. */
   async release(instance: ModelInstance): Promise<void> {
     if (instance.lease !== undefined) this.#limiter?.unregister(instance.lease);

@@ -4,8 +4,9 @@ import { RESCHEDULE } from "../callable/reschedule.js";
 import type { PlannedInstance } from "../config/placement/instances.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { ExecutionResult, Executor } from "./executor.js";
+import type { InstanceOwner } from "./instance-owner.js";
 import type { RateLimitedInstance } from "./rate-limiter/rate-limiter.js";
-import { type InstanceOwner, RequestExecution } from "./request-execution.js";
+import { RequestExecution } from "./request-execution.js";
 
 /** One instance of a model: takes a payload, runs it with its executor, and ensures that each request is answered. */
 export class ModelInstance {

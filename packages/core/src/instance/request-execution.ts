@@ -1,10 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
-import type { CallModels, CallOrigin, ModelCaller, TensorCaller } from "../callable/model-caller.js";
+import type { CallOrigin, ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import type { ExecutionTimes } from "../observe/duration.js";
-import type { ModelStatistics } from "../observe/statistics.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { PendingRequest } from "../request/pending-request.js";
 import type { RequestRunner } from "../request/request-observer.js";
@@ -12,24 +11,8 @@ import { parametersOf } from "../response/response-parameters.js";
 import { selectOutputs } from "../response/select-outputs.js";
 import { CountedResponses } from "./counted-responses.js";
 import type { ExecutableRequest, Execution, ExecutionWatcher } from "./executor.js";
+import type { InstanceOwner } from "./instance-owner.js";
 import { RequestView } from "./request-view.js";
-
-/** State that all instances of one model version share. */
-export interface InstanceOwner {
-  readonly modelName: string;
-  readonly modelVersion: string;
-  /** True if requests get any number of responses. */
-  readonly decoupled: boolean;
-  /** True if the model may reschedule a request. */
-  readonly iterative: boolean;
-  readonly clock: Clock;
-  readonly statistics: ModelStatistics;
-  /** Names of all outputs, in the model's order. */
-  readonly outputNames: readonly string[];
-  readonly callModels: CallModels;
-  /** Rules that join requests to a batch; undefined if they are joined by rows. */
-  readonly layout?: BatchLayout | undefined;
-}
 
 /**
  * The execution of a payload's requests: takes the times, answers the requests, and updates the statistics. Executors

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { TritonError } from "@tritonjs/protocol";
 import { requestDecoratorsOf } from "../callable/decorators.js";
 import type { RequestScope } from "../callable/infer-context.js";
@@ -8,8 +9,8 @@ import {
   type TensorFunc,
 } from "../callable/infer-func.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
+import type { Clock } from "../clock/clock.js";
 import { contextOf, toCallbackArrays, toInferRequest } from "./callback-arguments.js";
-import { EventLoopTurns } from "./event-loop-turns.js";
 import type { CallbackExecution } from "./executor.js";
 import { divideOutputs, joinInputs } from "./join-batch.js";
 import { type Callable, resultsOf, totalRows } from "./run-callable.js";
@@ -189,4 +190,29 @@ function sendResult(
   // A response of a decoupled model may have any number of rows.
   const { requestedOutputs } = execution.requests[index]!;
   execution.send(index, checker.fromCallback(result, undefined, requestedOutputs), final);
+}
+
+/** Longest time in milliseconds without a turn of the event loop. */
+const MAX_MS = 5;
+
+/**
+ * Gives timers and sockets their turn while a loop waits only for promises. Otherwise, a generator that never ends
+ * could not be cancelled.
+ */
+class EventLoopTurns {
+  #last: number;
+
+  constructor(private readonly clock: Clock) {
+    this.#last = clock.now();
+  }
+
+  /** True if the event loop should have a turn. */
+  get overdue(): boolean {
+    return this.clock.now() - this.#last > MAX_MS;
+  }
+
+  async next(): Promise<void> {
+    await setImmediate();
+    this.#last = this.clock.now();
+  }
 }

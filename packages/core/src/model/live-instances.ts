@@ -46,6 +46,11 @@ export class LiveInstances {
     this.group.onWorn = (instance) => this.#replaceLater(instance);
   }
 
+  /** The model's configuration with its present instance groups. */
+  get config(): ModelConfig {
+    return this.#config;
+  }
+
   /** Loads all instances and warms them up. */
   async start(): Promise<void> {
     await this.group.start();

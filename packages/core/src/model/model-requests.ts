@@ -6,7 +6,9 @@ import type { DeadlineQueue } from "../clock/deadline-queue.js";
 
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
-import type { PendingRequest } from "../request/pending-request.js";
+import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
+import { PendingRequest } from "../request/pending-request.js";
+import type { RequestHandle } from "../request/request-handle.js";
 import type { RequestObserver } from "../request/request-observer.js";
 import type { RequestValidator } from "../request/validate-request.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
@@ -56,9 +58,21 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     return this.#inflight.empty();
   }
 
-  /** Cancels all requests in flight. */
-  cancel(error: TritonError): void {
-    this.#inflight.cancel(error);
+  /** Cancels all requests in flight, because the model is stopped. */
+  cancelAll(): void {
+    const text = `model '${this.#owner.name}' was stopped before the request finished`;
+    this.#inflight.cancel(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
+  }
+
+  /**
+   * Constructs a request, checks it and queues it.
+   *
+   * @throws TritonError if the request is refused. Its handler is never called then.
+   */
+  send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
+    const request = new PendingRequest(init, this.#owner.name, onResponse);
+    this.infer(request);
+    return request;
   }
 
   /**

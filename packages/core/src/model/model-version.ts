@@ -1,13 +1,12 @@
 import { type ModelConfig, type ModelInstanceGroup, statusText, TritonError } from "@tritonjs/protocol";
 import { settledWithin } from "../clock/bounded-wait.js";
 import type { Clock } from "../clock/clock.js";
-
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { createLatencies } from "../observe/latency/latency-metrics.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/trace/tracing.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
-import { PendingRequest } from "../request/pending-request.js";
+import type { PendingRequest } from "../request/pending-request.js";
 import type { RequestHandle } from "../request/request-handle.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { EnsembleMembers, MemberOf } from "./ensemble-members.js";
@@ -41,7 +40,6 @@ export class ModelVersion implements RegisteredVersion {
   /** Called when the state has changed. */
   onStateChange: (() => void) | undefined;
 
-  #config: ModelConfig;
   readonly #live: LiveInstances;
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
@@ -56,17 +54,15 @@ export class ModelVersion implements RegisteredVersion {
   readonly #members: EnsembleMembers | undefined;
 
   constructor(init: ModelVersionInit) {
-    const { config, clock } = init;
     this.name = init.name;
     this.namespace = init.namespace ?? "";
     this.version = init.version;
     this.directory = init.directory;
     this.#held = init.held ?? false;
-    this.#config = config;
     this.labels = init.labels;
     this.tracing = init.tracing;
-    this.#clock = clock;
-    this.statistics.latencies = createLatencies(config, init.metricsConfig);
+    this.#clock = init.clock;
+    this.statistics.latencies = createLatencies(init.config, init.metricsConfig);
     const { live, scheduler, requests, members } = createParts(init, this.statistics, this);
     this.#live = live;
     this.instances = live.group;
@@ -78,7 +74,7 @@ export class ModelVersion implements RegisteredVersion {
   }
 
   get config(): ModelConfig {
-    return this.#config;
+    return this.#live.config;
   }
 
   get state(): ModelState {
@@ -148,9 +144,7 @@ export class ModelVersion implements RegisteredVersion {
    * @throws TritonError if the request is refused. Its handler is never called then.
    */
   send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    const request = new PendingRequest(init, this.name, onResponse);
-    this.infer(request);
-    return request;
+    return this.#requests.send(init, onResponse);
   }
 
   /**
@@ -187,10 +181,7 @@ export class ModelVersion implements RegisteredVersion {
         { reason: "MODEL_NOT_READY" },
       );
     }
-    const config = { ...this.#config, instanceGroup: [...instanceGroup] };
-    const update = await this.#live.update(config);
-    this.#config = { ...this.#config, instanceGroup: config.instanceGroup };
-    return update;
+    return this.#live.update({ ...this.config, instanceGroup: [...instanceGroup] });
   }
 
   /** Refuses new requests, except those that are part of work in flight. Resolves when no work is in flight. */
@@ -246,8 +237,7 @@ export class ModelVersion implements RegisteredVersion {
 
   /** Cancels the requests in flight. */
   #cutOff(): void {
-    const text = `model '${this.name}' was stopped before the request finished`;
-    this.#requests.cancel(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
+    this.#requests.cancelAll();
     this.#onCutOff?.();
   }
 

@@ -6,6 +6,38 @@ import type { RegisteredVersion } from "./registered-version.js";
 export type Versions = Map<number, RegisteredVersion>;
 
 /**
+ * Picks the versions that a name means: those of its only namespace, or of the only one that is not unloaded.
+ *
+ * @param spaces versions of the name by namespace; undefined for an unknown name
+ * @param namespacing true if models of several repositories may have one name
+ * @throws TritonError NOT_FOUND or INVALID_ARG for an unknown name; INVALID_ARG for a name that several repositories
+ * have.
+ */
+export function pickNamespace(
+  name: string,
+  spaces: ReadonlyMap<string, Versions> | undefined,
+  namespacing: boolean,
+): Versions {
+  if (spaces === undefined) throw unknownModel(name, namespacing);
+  if (!namespacing) return spaces.get("")!;
+  const live = [...spaces.values()].filter(
+    (versions) => versions.size === 0 || [...versions.values()].some((one) => one.reason !== "unloaded"),
+  );
+  if (live.length === 1) return live[0]!;
+  if (live.length === 0) {
+    throw new TritonError("NOT_FOUND", `Identifier of model '${name}' is not found in global map`, {
+      reason: "UNKNOWN_MODEL",
+    });
+  }
+  throw new TritonError(
+    "INVALID_ARG",
+    `There are ${live.length} identifiers of model '${name}' in global map, model namespace must be provided to ` +
+      "resolve ambiguity.",
+    { reason: "AMBIGUOUS_MODEL" },
+  );
+}
+
+/**
  * Picks the version that a request means: the one it names, or the highest that is ready.
  *
  * @throws TritonError NOT_FOUND for a missing version, or if none is ready; UNAVAILABLE for a version that is not
@@ -28,8 +60,15 @@ export function isReady(version: RegisteredVersion): version is ModelVersion {
   return version.state === "READY" && version instanceof ModelVersion;
 }
 
-export function versionNotFound(what: string): TritonError {
+function versionNotFound(what: string): TritonError {
   return new TritonError("NOT_FOUND", `Request for unknown model: ${what}`, { reason: "UNKNOWN_MODEL" });
+}
+
+function unknownModel(name: string, namespacing: boolean): TritonError {
+  if (!namespacing) return versionNotFound(`'${name}' is not found`);
+  return new TritonError("INVALID_ARG", `Request for unknown model: '${name}' is not found`, {
+    reason: "MODEL_NOT_AVAILABLE",
+  });
 }
 
 function latestReady(versions: Versions): ModelVersion | undefined {

@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 import type { MemberOf } from "./ensemble-members.js";
 import { ModelVersion } from "./model-version.js";
 import { parseVersion } from "./parse-version.js";
-import { isReady, pickVersion, type Versions, versionNotFound } from "./pick-version.js";
+import { isReady, pickNamespace, pickVersion, type Versions } from "./pick-version.js";
 import type { RegisteredVersion } from "./registered-version.js";
 
 /** All model versions by name, and the look-ups of the protocol with Triton's texts. */
@@ -150,7 +150,7 @@ export class ModelRegistry {
    */
   find(name: string, requested: string): ModelVersion {
     const version = parseVersion(requested);
-    return pickVersion(name, this.#resolve(name), version);
+    return pickVersion(name, pickNamespace(name, this.#models.get(name), this.namespacing), version);
   }
 
   /**
@@ -182,38 +182,9 @@ export class ModelRegistry {
     return versions.find(isReady) ?? versions.find((one) => one.state === "LOADING") ?? versions[0];
   };
 
-  #resolve(name: string): Versions {
-    const spaces = this.#models.get(name);
-    if (spaces === undefined) throw this.#unknown(`'${name}' is not found`);
-    if (!this.namespacing) return spaces.get("")!;
-    const live = [...spaces.values()].filter(
-      (versions) => versions.size === 0 || [...versions.values()].some((one) => one.reason !== "unloaded"),
-    );
-    if (live.length === 1) return live[0]!;
-    if (live.length === 0) {
-      throw new TritonError("NOT_FOUND", `Identifier of model '${name}' is not found in global map`, {
-        reason: "UNKNOWN_MODEL",
-      });
-    }
-    throw new TritonError(
-      "INVALID_ARG",
-      `There are ${live.length} identifiers of model '${name}' in global map, model namespace must be provided to ` +
-        "resolve ambiguity.",
-      { reason: "AMBIGUOUS_MODEL" },
-    );
-  }
-
   #versionsOf(name: string, namespace: string): Versions {
     const spaces = getOrAdd(this.#models, name, () => new Map<string, Versions>());
     return getOrAdd(spaces, namespace, (): Versions => new Map());
-  }
-
-  #unknown(what: string): TritonError {
-    return this.namespacing
-      ? new TritonError("INVALID_ARG", `Request for unknown model: ${what}`, {
-          reason: "MODEL_NOT_AVAILABLE",
-        })
-      : versionNotFound(what);
   }
 
   #release(model: ModelVersion): void {

@@ -5,7 +5,6 @@ import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency/metrics-co
 import { MachineMetrics } from "./machine-metrics.js";
 import { addModelMetrics, type MeteredModel } from "./metrics.js";
 import { promClient } from "./prom-client.js";
-import { addRequestMemoryMetrics, type MeteredRequestMemory } from "./request-memory-metrics.js";
 
 /** Content of the page. */
 export interface MetricsPageOptions {
@@ -53,4 +52,38 @@ export class MetricsPage {
     const pages = [await registry.metrics(), await latencyPage(distributions), await this.#own().metrics()];
     return pages.filter((page) => page.trim() !== "").join("\n");
   }
+}
+
+/** The memory of received requests, as the metrics see it. */
+interface MeteredRequestMemory {
+  readonly usedBytes: number;
+  readonly limitBytes: number;
+  /** Requests that were refused since the start, by reason. */
+  readonly refusals: Readonly<Record<string, number>>;
+}
+
+/**
+ * Adds the metric families of the memory of requests to a page. They are specific to this library: Triton has no such
+ * limit.
+ */
+function addRequestMemoryMetrics(registry: Registry, memory: MeteredRequestMemory): void {
+  const { Counter, Gauge } = promClient();
+  const registers = [registry];
+  new Gauge({
+    name: "tritonjs_request_memory_used_bytes",
+    help: "Bytes that requests take as received and as unpacked, from their first byte to their answer",
+    registers,
+  }).set(memory.usedBytes);
+  new Gauge({
+    name: "tritonjs_request_memory_limit_bytes",
+    help: "Bytes that all requests together may take",
+    registers,
+  }).set(memory.limitBytes);
+  const refusals = new Counter({
+    name: "tritonjs_request_memory_refused_total",
+    help: "Number of requests that were refused for their memory, by reason",
+    labelNames: ["reason"],
+    registers,
+  });
+  for (const [reason, count] of Object.entries(memory.refusals)) refusals.inc({ reason }, count);
 }

@@ -3,10 +3,22 @@ import { errorWithoutStack, type Tensor, type TritonError } from "@tritonjs/prot
 import { InferenceRequest } from "./inference-request.js";
 import type { InferenceRequestInit, InferInit, ResponseHandler } from "./inference-request-init.js";
 import type { InferenceResponse } from "./inference-response.js";
-import { Pause } from "./pause.js";
 import type { RequestHandle } from "./request-handle.js";
 import type { RequestObserver, RequestRunner } from "./request-observer.js";
 import { ScheduledRequest } from "./scheduled-request.js";
+
+/** A consumer's pause between responses. */
+class Pause {
+  #end = () => {};
+  /** Resolves when the pause is over. */
+  readonly over = new Promise<void>((resolve) => {
+    this.#end = resolve;
+  });
+
+  end(): void {
+    this.#end();
+  }
+}
 
 type Observers = readonly RequestObserver<PendingRequest>[];
 

@@ -1,19 +1,16 @@
 import {
   type DataType,
-  elementByteSize,
-  elementCount,
   fromConfigDataType,
   type ModelConfig,
   type ModelInput,
   matchesShape,
   type ReasonOf,
-  scanBytes,
   shapeToString,
   type Tensor,
   TritonError,
-  wrappedElementCount,
 } from "@tritonjs/protocol";
 
+import { checkByteSize } from "./check-byte-size.js";
 import type { PendingRequest } from "./pending-request.js";
 import { type Reshapes, reshapesOf } from "./reshapes.js";
 
@@ -165,7 +162,8 @@ export class RequestValidator {
       this.#rejectShape(request, name, config, tensor, shape.slice(first));
     if (shape.includes(-1, first)) this.#rejectUnspecified(request, name, tensor);
     // A request without rows has a batch size of 0, which Triton takes as "no batch axis" from here on.
-    this.#checkSize(request, name, tensor, batched && request.batchSize === 0 ? shape.slice(1) : shape);
+    const counted = batched && request.batchSize === 0 ? shape.slice(1) : shape;
+    checkByteSize(request, this.#name, name, tensor, counted);
   }
 
   #rejectShape(
@@ -192,61 +190,6 @@ export class RequestValidator {
       `${request.logPrefix}All input dimensions should be specified for input '${name}' for model ` +
         `'${this.#name}', got ${shapeToString(tensor.shape)}`,
     );
-  }
-
-  #checkSize(request: PendingRequest, name: string, tensor: Tensor, shape: readonly number[]): void {
-    if (tensor.datatype === "BYTES") {
-      this.#checkBytes(request, name, tensor, elementCount(shape));
-      return;
-    }
-    const size = elementByteSize(tensor.datatype);
-    let expected: number;
-    try {
-      expected = elementCount(shape) * size;
-    } catch (uncountable) {
-      // The text has the size that Triton calculates in 64 bits. Bytes that happen to match it are refused all the
-      // same.
-      const wrapped = BigInt.asIntN(64, wrappedElementCount(shape) * BigInt(size));
-      if (wrapped !== BigInt(tensor.byteLength)) this.#rejectSize(request, name, tensor, wrapped);
-      const { message } = uncountable as TritonError;
-      throw invalid(`${request.logPrefix}input '${name}' of model '${this.#name}': ${message}`);
-    }
-    if (tensor.byteLength !== expected) this.#rejectSize(request, name, tensor, expected);
-  }
-
-  #rejectSize(request: PendingRequest, name: string, tensor: Tensor, expected: number | bigint): never {
-    throw invalid(
-      `${request.logPrefix}input byte size mismatch for input '${name}' for model '${this.#name}'. ` +
-        `Expected ${expected}, got ${tensor.byteLength}`,
-    );
-  }
-
-  #checkBytes(request: PendingRequest, name: string, tensor: Tensor, count: number): void {
-    const where = `for inference input '${name}' for model '${this.#name}'`;
-    const scan = tensor.hasElements
-      ? { elements: (tensor.elements as Uint8Array[]).length }
-      : scanBytes(tensor.bytes, count);
-    if (scan.lengthBytesLeft !== undefined) {
-      throw invalid(
-        `${request.logPrefix}incomplete string length indicator ${where}, expecting 4 bytes but only ` +
-          `${scan.lengthBytesLeft} bytes available. Please make sure the string length indicator is in one buffer.`,
-      );
-    }
-    if (scan.elements > count) {
-      throw invalid(
-        `${request.logPrefix}unexpected number of string elements ${scan.elements} ${where}, expecting ${count}`,
-      );
-    }
-    if (scan.truncated !== undefined) {
-      const { expected, available } = scan.truncated;
-      throw invalid(
-        `incomplete string data for inference input '${name}', expecting string of length ${expected} but only ` +
-          `${available} bytes available`,
-      );
-    }
-    if (scan.elements !== count) {
-      throw invalid(`${request.logPrefix}expected ${count} string elements ${where}, got ${scan.elements}`);
-    }
   }
 }
 

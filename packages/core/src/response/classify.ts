@@ -1,7 +1,5 @@
 import { type DataType, elementCount, Tensor, TritonError, type TypedArray } from "@tritonjs/protocol";
 
-import { fixedText } from "./fixed-text.js";
-
 /** Largest number of elements of a row that is sorted: more would block the process. */
 const MAX_ELEMENTS = 1_000_000;
 
@@ -75,4 +73,20 @@ function classText(values: TypedArray, index: number, labels: readonly string[] 
   const text = `${floating ? fixedText(value as number) : value}:${index}`;
   const label = labels?.[index];
   return label === undefined || label === "" ? text : `${text}:${label}`;
+}
+
+/**
+ * Formats a number like C's `%f`: six decimals, an exact half rounded to even, all digits before the point.
+ *
+ * @example `fixedText(0.1)` is `0.100000`, `fixedText(1e21)` is `1000000000000000000000.000000`
+ */
+function fixedText(value: number): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value < 0 ? "-inf" : "inf";
+  if (value < 0 || Object.is(value, -0)) return `-${fixedText(-value)}`;
+  if (value >= 1e21) return `${BigInt(value)}.000000`;
+  // Seven decimals show a half exactly if the value is a multiple of 2^-7: no other value can end after the seventh.
+  const seven = value.toFixed(7);
+  const isHalf = Number.isInteger(value * 128) && seven.endsWith("5");
+  const lastDigitIsEven = Number(seven.at(-2)) % 2 === 0;
+  return isHalf && lastDigitIsEven ? seven.slice(0, -1) : value.toFixed(6);
 }

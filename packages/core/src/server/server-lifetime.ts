@@ -1,10 +1,11 @@
 import { TritonError } from "@tritonjs/protocol";
 import { settledWithin } from "../clock/bounded-wait.js";
+import type { Clock } from "../clock/clock.js";
 import type { Frontend, ServeOptions } from "../frontend/frontend.js";
+import type { ModelVersion } from "../model/model-version.js";
 import { loadDefaultFrontends } from "./default-frontends.js";
 import { openFrontends, type ServeResult } from "./open-frontends.js";
 import type { ServerParts } from "./server-parts.js";
-import { windDown } from "./wind-down.js";
 
 /** Opens the frontends of a server, and closes the whole server in order. */
 export class ServerLifetime {
@@ -78,4 +79,22 @@ export class ServerLifetime {
     service.sharedMemory.close();
     log.close();
   }
+}
+
+/** Drains models and frontends within a time limit, and then unloads the models. */
+async function windDown(
+  models: readonly ModelVersion[],
+  frontends: readonly Frontend[],
+  clock: Clock,
+  drainTimeoutMs: number,
+): Promise<void> {
+  const deadline = clock.now() + drainTimeoutMs;
+  // Waits for all models at the same time, because the requests of one may call another.
+  const finished = Promise.all(models.map((model) => model.finish()));
+  await Promise.all([
+    ...frontends.map((frontend) => frontend.stop(drainTimeoutMs)),
+    settledWithin(clock, drainTimeoutMs, finished),
+  ]);
+  const leftMs = Math.max(0, deadline - clock.now());
+  await Promise.all(models.map((model) => model.unload(leftMs)));
 }

@@ -31,7 +31,7 @@ import { RefusalLine } from "./refusal-line.js";
 import type { Restrictions } from "./restrictions.js";
 import { serverExtensions } from "./server-extensions.js";
 
-import { reportStatistics } from "./statistics-report.js";
+import { reportReady } from "./statistics-report.js";
 
 /** Name and version of the server in its metadata. */
 export interface ServerIdentity {
@@ -175,20 +175,7 @@ export class LocalService implements InferenceService {
 
   statistics(name: string, version: string): ModelStatisticsReport[] {
     this.#assertOpen();
-    const wanted = parseVersion(version);
-    const ready = this.#registry.ready(name === "" ? undefined : name);
-    const chosen = wanted === undefined ? ready : ready.filter((model) => BigInt(model.version) === wanted);
-    if (name !== "" && ready.length === 0) {
-      throw new TritonError("INVALID_ARG", `requested model '${name}' is not available`, {
-        reason: "MODEL_NOT_AVAILABLE",
-      });
-    }
-    if (name !== "" && chosen.length === 0) {
-      throw new TritonError("INVALID_ARG", `requested model version is not available for model '${name}'`, {
-        reason: "MODEL_NOT_AVAILABLE",
-      });
-    }
-    return chosen.map((model) => reportStatistics(model.name, model.version, model.statistics));
+    return reportReady(this.#registry, name, version);
   }
 
   queue(name: string, version: string): QueueSnapshot {

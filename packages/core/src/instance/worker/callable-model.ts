@@ -3,6 +3,7 @@ import type { PaddingRules } from "../../batch/padding-rules.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo, RequestScope } from "../../callable/infer-context.js";
 import { realClock } from "../../clock/clock.js";
+import type { SequenceInfo } from "../../request/sequence-info.js";
 import type { CallbackExecution } from "../executor.js";
 import { importCallable, type ModuleOptions } from "../import-callable.js";
 import { resolveLibrary } from "../module/resolve-library.js";
@@ -10,7 +11,6 @@ import { RequestView } from "../request-view.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
 import { type SignalSource, withSignal } from "../signal-source.js";
-import { SequencesOfSlots } from "./slot-sequences.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./worker-model.js";
 
 /** Entry point of workers that run a user's module. */
@@ -107,4 +107,25 @@ function allAborted(signals: readonly AbortSignal[]): AbortSignal {
   for (const signal of signals) signal.addEventListener("abort", check, { once: true });
   check();
   return controller.signal;
+}
+
+/**
+ * The sequences in the slots of an instance, inside its worker. Messages carry copies; this restores one shared object
+ * for all requests of a sequence. Keeps one object for each slot.
+ */
+class SequencesOfSlots {
+  readonly #bySlot = new Map<number, SequenceInfo>();
+
+  /** The shared object of a request's sequence. */
+  of(request: {
+    readonly sequence: SequenceInfo | undefined;
+    readonly sequenceStart: boolean;
+  }): SequenceInfo | undefined {
+    const copy = request.sequence;
+    if (copy === undefined) return undefined;
+    const known = this.#bySlot.get(copy.slot);
+    if (known !== undefined && !request.sequenceStart) return known;
+    this.#bySlot.set(copy.slot, copy);
+    return copy;
+  }
 }

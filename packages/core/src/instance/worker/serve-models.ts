@@ -1,9 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
+import type { ControlAsk } from "../module/model-control.js";
 import type { WorkerPort } from "./channel.js";
-import { packError, type ToWorker, type WorkerInit } from "./messages.js";
+import { type FromWorker, packError, type ToWorker, unpackError, type WorkerInit } from "./messages.js";
 import type { CallsToModels } from "./model-call-client.js";
 import { type MessageToModel, ServedModel } from "./served-model.js";
-import { AsksOfServer } from "./server-requests.js";
 import type { OpenModel, WorkerEntry, WorkerHost } from "./worker-model.js";
 
 /**
@@ -111,4 +111,32 @@ async function prepare(entry: string): Promise<void> {
   try {
     await ((await import(entry)) as WorkerEntry).prepare?.();
   } catch {}
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** The worker's side of a model's requests to the server's repository. */
+class AsksOfServer {
+  readonly #waiting = new Map<number, Waiting>();
+  #next = 0;
+
+  constructor(private readonly post: (message: FromWorker) => void) {}
+
+  ask(ask: ControlAsk): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const number = this.#next++;
+      this.#waiting.set(number, { resolve, reject });
+      this.post({ type: "ask", number, ask });
+    });
+  }
+
+  answered({ number, value, error }: Extract<ToWorker, { type: "answered" }>): void {
+    const waiting = this.#waiting.get(number);
+    this.#waiting.delete(number);
+    if (error === undefined) waiting?.resolve(value);
+    else waiting?.reject(unpackError(error));
+  }
 }

@@ -1,14 +1,12 @@
 import { type Isolation, TritonError } from "@tritonjs/protocol";
 import type { Timer } from "../../clock/clock.js";
-
-import { requestInfo } from "../../request/request-info.js";
 import type { Execution, ExecutionResult, Executor } from "../executor.js";
 import type { Channel, ChannelListener } from "./channel.js";
+import { executeMessage } from "./execute-message.js";
 import { type HostMessage, isHostMessage, tellHost } from "./host-messages.js";
 import { type FromWorker, unpackError, type WorkerInit } from "./messages.js";
 import { OpenStreams } from "./open-streams.js";
 import { isolationOf, openWorker } from "./open-worker.js";
-import { packInputs } from "./pack-inputs.js";
 import { readAnswer, type WorkerAnswer } from "./read-answer.js";
 import { Restarts } from "./restarts.js";
 import { BatchesOfWorker, type BatchOfWorker } from "./worker-batches.js";
@@ -143,14 +141,10 @@ export class WorkerExecutor implements Executor {
   /** Sends a batch to the worker. The batch fails if it cannot be joined or cloned. */
   #post(work: BatchOfWorker): void {
     const { batch, execution } = work;
-    const { requests } = execution;
     const transfer: ArrayBuffer[] = [];
     try {
-      const inputs = packInputs(execution, this.#program.joins ?? false, transfer);
-      execution.inputsReady();
-      const rows = requests.map((one) => one.rows);
-      const known = this.#program.tensorsOnly === true ? {} : { requests: requests.map(requestInfo) };
-      this.#channel?.post({ type: "execute", batch, ...inputs, rows, ...known }, transfer);
+      const message = executeMessage(batch, execution, this.#program, transfer);
+      this.#channel?.post(message, transfer);
     } catch (error) {
       this.#batches.remove(work);
       work.reject(error);

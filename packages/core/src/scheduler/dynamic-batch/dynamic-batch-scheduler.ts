@@ -8,7 +8,6 @@ import { targetLatencyMs } from "../../config/options/target-latency.js";
 
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
-import type { CutReason } from "../../observe/cut-log.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import { ArrivalHold } from "../arrival-hold.js";
 import { type LevelStatus, PriorityQueue } from "../priority-queue.js";
@@ -16,7 +15,7 @@ import type { Scheduler } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
 import { AdaptiveBatching } from "./adaptive/adaptive-batching.js";
 import type { BatcherShare } from "./batcher-share.js";
-import { type BatchDecision, type BatchingRules, formBatch } from "./form-batch.js";
+import { type BatchDecision, type BatchingRules, cutOfPlan, formBatch } from "./form-batch.js";
 import { OrderedResponses } from "./ordered-responses.js";
 
 /** Payloads formed ahead for each instance, so that no instance waits for the batcher. */
@@ -238,14 +237,8 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
       this.#ordered?.admit(request);
       payload.add(request);
     }
-    if (rules !== this.#rules) payload.cut = this.#cutOfPlan(payload);
+    if (rules !== this.#rules) payload.cut = cutOfPlan(payload, this.#rules);
     if (payload.state === "forming") this.#instances.enqueue(payload);
     else if (payload.complete) this.#instances.dispatch();
-  }
-
-  /** Sizes and delays of a plan come from adaptive batching; only the largest size comes from the configuration. */
-  #cutOfPlan({ cut, batchSize }: Payload): CutReason | undefined {
-    if (cut === "SHAPE" || cut === "COST" || cut === "FLUSH") return cut;
-    return batchSize >= this.#rules.maxBatchSize ? "SIZE" : "POLICY";
   }
 }

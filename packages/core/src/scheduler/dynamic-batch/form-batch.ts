@@ -125,3 +125,15 @@ export function formBatch(
   const next = preferred.find((size) => size > base + rows) ?? preferred[0] ?? 0;
   return { ...decide(0, close), waitMs: delay - age, wakeAtRows: next - base };
 }
+
+/**
+ * Returns why the payload of an adaptive plan is not larger. Sizes and delays of a plan come from adaptive batching; only the
+ * largest size comes from the configuration.
+ */
+export function cutOfPlan(
+  { cut, batchSize }: { readonly cut: CutReason | undefined; readonly batchSize: number },
+  { maxBatchSize }: BatchingRules,
+): CutReason | undefined {
+  if (cut === "SHAPE" || cut === "COST" || cut === "FLUSH") return cut;
+  return batchSize >= maxBatchSize ? "SIZE" : "POLICY";
+}

@@ -1,14 +1,14 @@
 import type { ModelConfig, TritonError } from "@tritonjs/protocol";
+import { elementByteSize, elementCount, Tensor } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
 import { Payload } from "../../batch/payload.js";
 import { EqualInputsRule } from "../../batch/required-equal-inputs.js";
 import type { Clock, Timer } from "../../clock/clock.js";
-
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { InstanceGroupListener } from "../../instance/instance-group-listener.js";
+import { PendingRequest } from "../../request/pending-request.js";
 import type { ControlInputs } from "./control-inputs.js";
 import { type DirectRules, formDirectBatch } from "./form-direct-batch.js";
-import { nullInputs, nullRequest } from "./null-request.js";
 import { SlotBatcher, type SlotOwner } from "./slot-batcher.js";
 
 /**
@@ -99,4 +99,37 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
     const none = { correlationId: undefined, sequenceStart: false, sequenceEnd: false, ready: false };
     return this.#controls.addTo(nullInputs(inputs), none);
   }
+}
+
+/**
+ * Makes a request that fills a slot. Its inputs have the shapes of a request that runs, with all zeros or empty
+ * strings, and it has no caller.
+ */
+function nullRequest(like: PendingRequest, inputs: Tensors): PendingRequest {
+  const request = new PendingRequest({
+    modelName: like.modelName,
+    modelVersion: like.modelVersion,
+    inputs,
+    ready: false,
+    onResponse: () => {},
+  });
+  request.batchSize = like.batchSize;
+  return request;
+}
+
+/** Makes inputs of the same shapes, with all zeros or empty strings. */
+function nullInputs(inputs: Tensors): Tensors {
+  return new Map([...inputs].map(([name, tensor]) => [name, zeros(tensor)]));
+}
+
+function zeros({ datatype, shape }: Tensor): Tensor {
+  const count = elementCount(shape);
+  if (datatype === "BYTES") {
+    return Tensor.fromElements(
+      datatype,
+      shape,
+      Array.from({ length: count }, () => new Uint8Array()),
+    );
+  }
+  return Tensor.fromBytes(datatype, shape, new Uint8Array(count * elementByteSize(datatype)));
 }

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { followSignal } from "../../src/calling/follow-signal.js";
+import { followSignal } from "../../src/calling/send-in-process.js";
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cacheKey } from "../../src/cache/cache-key.js";
+import { cacheKey } from "../../src/cache/response-cache.js";
 import { PendingRequest } from "../../src/request/pending-request.js";
 
 /** Key of a request for a model with the outputs `y` and `z`. */
