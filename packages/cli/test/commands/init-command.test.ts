@@ -38,6 +38,6 @@ it("init does not overwrite existing files", async () => {
 it("the package contains the sample model that its script makes", async () => {
   const script = fileURLToPath(new URL("../../scripts/generate-sample.mjs", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [script, "--print"]);
-  const source = fileURLToPath(new URL("../../src/init/sample-model.js", import.meta.url));
+  const source = fileURLToPath(new URL("../../src/init/sample-model.ts", import.meta.url));
   expect(await readFile(source, "utf8")).toBe(stdout);
 });
