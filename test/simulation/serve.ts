@@ -99,15 +99,11 @@ export async function serve(scenario: Scenario, setting: Setting, run: Run): Pro
     if (due !== undefined) await due;
     if (sent === scenario.requests || missed > mayMiss) break;
     sent++;
-    const request = new PendingRequest({
-      modelName: "m",
-      inputs: NO_TENSORS,
-      onResponse: (outcome) => {
-        if (TritonError.is(outcome)) missed++;
-        else {
-          if (clock.now() - at > scenario.targetMs) missed++;
-        }
-      },
+    const request = new PendingRequest({ inputs: NO_TENSORS }, "m", (outcome) => {
+      if (TritonError.is(outcome)) missed++;
+      else {
+        if (clock.now() - at > scenario.targetMs) missed++;
+      }
     });
     request.batchSize = 1;
     request.queueStart = at;

@@ -3,7 +3,6 @@
  * makes, limits, restrictions, logging and tracing.
  */
 
-export { LONGEST_TIMEOUT_MS } from "./clock/clock.js";
 export { AccessGate } from "./frontend/access-gate.js";
 export type { DefaultFrontends, FrontendAddress } from "./frontend/frontend.js";
 export { headerPattern } from "./frontend/header-pattern/header-pattern.js";
@@ -21,7 +20,7 @@ export {
 export type { RequestTrace } from "./observe/trace/request-trace.js";
 export type { TraceChanges, TraceLevel, TraceMode, TraceSettings } from "./observe/trace/trace-settings.js";
 export { Tracing } from "./observe/trace/tracing.js";
-export type { InferenceRequestInit, InferInit, ResponseHandler } from "./request/inference-request-init.js";
+export type { InferInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
 export type { RequestHandle } from "./request/request-handle.js";
 export { UnpackFault, type UnpackFaultKind } from "./request-memory/inflate.js";

@@ -5,9 +5,9 @@ import {
   acceptFaults,
   type FrontendAddress,
   type InferenceService,
-  LONGEST_TIMEOUT_MS,
   listenOnAll,
 } from "@tritonjs/core/frontend";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { type GrpcOptions, type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
 
 import { protocolMethods } from "./handlers/methods.js";

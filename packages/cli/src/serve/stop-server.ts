@@ -1,5 +1,5 @@
 import type { Triton } from "@tritonjs/core";
-import { LONGEST_TIMEOUT_MS } from "@tritonjs/core/frontend";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 
 /** Time after the drain to close connections, and for a model that is still loading. */
 const LAST_WORDS_MS = 1000;

@@ -1,7 +1,4 @@
-import { cancelled, noAnswerError, onAbort, type TritonError } from "@tritonjs/protocol";
-
-/** The longest delay of a timer, in milliseconds. */
-const LONGEST_MS = 2 ** 31 - 1;
+import { cancelled, LONGEST_TIMEOUT_MS, noAnswerError, onAbort, type TritonError } from "@tritonjs/protocol";
 
 /**
  * The time limit and the signals that may end a call before its answer. The first of them aborts `signal` and is the
@@ -66,7 +63,7 @@ export class CallDeadline {
   restart(): void {
     clearTimeout(this.#timer);
     this.#endsAt = performance.now() + this.#timeoutMs;
-    if (this.#fault !== undefined || !(this.#timeoutMs <= LONGEST_MS)) return;
+    if (this.#fault !== undefined || !(this.#timeoutMs <= LONGEST_TIMEOUT_MS)) return;
     this.#timer = setTimeout(() => {
       this.#timedOut = true;
       this.#abort(this.expired());

@@ -1,3 +1,4 @@
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import type { CommonClientOptions } from "../options/client-options.js";
 
 /**
@@ -24,9 +25,6 @@ export interface RetryHint {
 }
 
 const MAX_DELAY_MS = 5_000;
-
-/** The longest delay of a timer, in milliseconds. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** Enough for a server that restarts or a closed connection, and too few to add to an overload. */
 const DEFAULT_RETRIES = 2;
@@ -64,5 +62,7 @@ export function retryDelay(
   const delay = Math.min(delayMs * 2 ** attempt, MAX_DELAY_MS);
   if (hint?.retryAfterMs === undefined) return delay;
   const { retryAfterMs, leftMs } = hint;
-  return retryAfterMs < leftMs && retryAfterMs <= LONGEST_MS ? Math.max(delay, retryAfterMs) : undefined;
+  return retryAfterMs < leftMs && retryAfterMs <= LONGEST_TIMEOUT_MS
+    ? Math.max(delay, retryAfterMs)
+    : undefined;
 }

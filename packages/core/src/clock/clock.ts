@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 
 /** A task scheduled on a {@link Clock}. Calling `cancel` after it ran does nothing. */
 export interface Timer {
@@ -19,9 +20,6 @@ export interface Clock {
   /** Calls `run` after the pending events have been handled, before any timer. */
   defer(run: () => void): void;
 }
-
-/** The longest delay of `setTimeout`, in milliseconds. A longer delay counts as none. */
-export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The clock of the running process. `defer` waits for the end of the event loop's poll phase. */
 export const realClock: Clock = {

@@ -42,7 +42,7 @@ export function warmupRequests(
   );
   return Array.from(
     { length: sample.batchSize },
-    () => new PendingRequest({ modelName: config.name, inputs, onResponse }),
+    () => new PendingRequest({ inputs }, config.name, onResponse),
   );
 }
 

@@ -48,11 +48,3 @@ export interface InferInit {
   /** Set for a request that is traced. */
   readonly trace?: RequestTrace | undefined;
 }
-
-/** Everything that a request is constructed from. */
-export interface InferenceRequestInit extends InferInit {
-  readonly modelName: string;
-  /** Version as the client wrote it; empty for the highest version that is ready. */
-  readonly modelVersion?: string;
-  readonly onResponse: ResponseHandler;
-}

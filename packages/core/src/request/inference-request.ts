@@ -15,7 +15,6 @@ const NO_CALLERS: readonly string[] = Object.freeze([]);
 /** Content of a request, immutable once constructed. The `PendingRequest` holds the state of its processing. */
 export class InferenceRequest implements SequencePlace {
   readonly modelName: string;
-  readonly modelVersion: string;
   readonly id: string;
   /** Tensors by name, in the order of the request. */
   readonly inputs: ReadonlyMap<string, Tensor>;
@@ -37,9 +36,8 @@ export class InferenceRequest implements SequencePlace {
   /** Set for a request that is traced. */
   readonly trace: RequestTrace | undefined;
 
-  constructor(init: InferInit & { readonly modelVersion?: string }, modelName: string) {
+  constructor(init: InferInit, modelName: string) {
     this.modelName = modelName;
-    this.modelVersion = init.modelVersion ?? "";
     this.id = init.id ?? "";
     this.inputs = init.inputs;
     this.requestedOutputs = init.requestedOutputs ?? NO_OUTPUTS;

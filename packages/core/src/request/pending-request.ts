@@ -1,7 +1,7 @@
 import { errorWithoutStack, type Tensor, type TritonError } from "@tritonjs/protocol";
 
 import { InferenceRequest } from "./inference-request.js";
-import type { InferenceRequestInit, InferInit, ResponseHandler } from "./inference-request-init.js";
+import type { InferInit, ResponseHandler } from "./inference-request-init.js";
 import type { InferenceResponse } from "./inference-response.js";
 import type { RequestHandle } from "./request-handle.js";
 import type { RequestObserver, RequestRunner } from "./request-observer.js";
@@ -42,13 +42,7 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
   #cancelReason: TritonError | undefined = undefined;
   readonly #onResponse: ResponseHandler;
 
-  constructor(init: InferenceRequestInit);
-  constructor(init: InferInit, modelName: string, onResponse: ResponseHandler);
-  constructor(
-    init: InferInit & Partial<InferenceRequestInit>,
-    modelName = init.modelName!,
-    onResponse = init.onResponse!,
-  ) {
+  constructor(init: InferInit, modelName: string, onResponse: ResponseHandler) {
     super(new InferenceRequest(init, modelName));
     this.#settled = !this.ready;
     this.#onResponse = onResponse;

@@ -77,10 +77,6 @@ export abstract class ScheduledRequest<R> implements RequestInfo {
     return this.#given.modelName;
   }
 
-  get modelVersion(): string {
-    return this.#given.modelVersion;
-  }
-
   get requestedOutputs(): readonly string[] {
     return this.#given.requestedOutputs;
   }

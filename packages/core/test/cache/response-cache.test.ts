@@ -4,12 +4,7 @@ import { PendingRequest } from "../../src/request/pending-request.js";
 
 /** Key of a request for a model with the outputs `y` and `z`. */
 function keyFor(requestedOutputs: readonly string[]): string {
-  const request = new PendingRequest({
-    modelName: "m",
-    inputs: new Map(),
-    requestedOutputs,
-    onResponse: () => {},
-  });
+  const request = new PendingRequest({ inputs: new Map(), requestedOutputs }, "m", () => {});
   return cacheKey("m", "1", request, ["y", "z"]);
 }
 

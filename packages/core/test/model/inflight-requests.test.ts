@@ -4,7 +4,7 @@ import { InflightRequests } from "../../src/model/inflight-requests.js";
 import { PendingRequest } from "../../src/request/pending-request.js";
 
 const request = (id: string, told: string[] = []) =>
-  new PendingRequest({ modelName: "m", id, inputs: new Map(), onResponse: () => told.push(id) });
+  new PendingRequest({ id, inputs: new Map() }, "m", () => told.push(id));
 
 describe("in-flight requests", () => {
   it("are counted wherever in the list they leave", () => {

@@ -1,11 +1,10 @@
 import { type DataType, type ModelConfig, Tensor, type TensorSpec, wireShape } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 
-import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
 import { RequestValidator } from "../../src/request/validate-request.js";
 
 import { modelConfig } from "../support/model-config.js";
-import { requestWith, thrownText } from "../support/requests.js";
+import { type RequestFields, requestWith, thrownText } from "../support/requests.js";
 import { ones } from "../support/tensors.js";
 
 const NO_ID = "[request id: <id_unknown>] ";
@@ -27,7 +26,7 @@ const pair = modelConfig({ inputs: [spec("a", [2]), spec("b", [2])], options: { 
 function fault(
   config: ModelConfig,
   inputs: Readonly<Record<string, Tensor>>,
-  init: Partial<InferenceRequestInit> = {},
+  init: RequestFields = {},
 ): string {
   const thrown = thrownText(() => new RequestValidator(config).validate(requestWith(inputs, init)));
   return thrown.replace(/^INVALID_ARG /, "");

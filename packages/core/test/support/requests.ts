@@ -1,21 +1,21 @@
 import { type Tensor, TritonError } from "@tritonjs/protocol";
-import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
+import type { InferInit, ResponseHandler } from "../../src/request/inference-request-init.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
 import { PendingRequest } from "../../src/request/pending-request.js";
 
 import { ones } from "./tensors.js";
 
+/** Fields of a request besides its inputs. */
+export interface RequestFields extends Partial<Omit<InferInit, "inputs">> {
+  readonly onResponse?: ResponseHandler;
+}
+
 /** A request to model `m`; its outcome is dropped unless `onResponse` is given. */
 export function requestWith(
   inputs: Readonly<Record<string, Tensor>>,
-  init: Partial<InferenceRequestInit> = {},
+  { onResponse = () => {}, ...init }: RequestFields = {},
 ): PendingRequest {
-  return new PendingRequest({
-    modelName: "m",
-    onResponse: () => {},
-    ...init,
-    inputs: new Map(Object.entries(inputs)),
-  });
+  return new PendingRequest({ ...init, inputs: new Map(Object.entries(inputs)) }, "m", onResponse);
 }
 
 /** A validated request with this many rows that has waited since `queueStart`. */

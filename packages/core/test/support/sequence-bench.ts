@@ -8,14 +8,13 @@ import type { Execution, ExecutionResult, Executor } from "../../src/instance/ex
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import type { InferenceRequestInit } from "../../src/request/inference-request-init.js";
 import type { PendingRequest } from "../../src/request/pending-request.js";
 import {
   SequenceBatchScheduler,
   type SequenceSchedulerOptions,
 } from "../../src/scheduler/sequence-batch/sequence-batch-scheduler.js";
 import { modelConfig } from "./model-config.js";
-import { outcomeText, requestWith, thrownText } from "./requests.js";
+import { outcomeText, type RequestFields, requestWith, thrownText } from "./requests.js";
 import { ones } from "./tensors.js";
 
 export type ModelOptions = NonNullable<Parameters<typeof modelConfig>[0]>["options"];
@@ -103,10 +102,7 @@ export class SequenceBench {
    * Sends a request. `what` is its id: the correlation id, then any text; `^` marks a START and `$` an END, as in
    * `A1^`, `A2`, `A3$`.
    */
-  send(
-    what: string,
-    init: Partial<InferenceRequestInit> & { readonly columns?: number } = {},
-  ): PendingRequest {
+  send(what: string, init: RequestFields & { readonly columns?: number } = {}): PendingRequest {
     const id = what.replace(/[\^$]/g, "");
     const request = requestWith(
       { x: ones(1, init.columns ?? 2) },
@@ -126,7 +122,7 @@ export class SequenceBench {
   }
 
   /** Error with which the scheduler rejects a request. */
-  refusal(what: string, init: Partial<InferenceRequestInit> = {}): string {
+  refusal(what: string, init: RequestFields = {}): string {
     return thrownText(() => this.send(what, init));
   }
 

@@ -110,7 +110,7 @@ export class FakeService implements InferenceService {
       inService: () => model,
       awaitRoom: () => undefined,
       infer: (init, onResponse) => {
-        const request = new PendingRequest({ ...init, modelName: name, modelVersion: version, onResponse });
+        const request = new PendingRequest(init, name, onResponse);
         this.requests.push(request);
         this.#onInfer(request);
         return request;

@@ -8,12 +8,12 @@ import {
   acceptFaults,
   type FrontendAddress,
   type InferenceService,
-  LONGEST_TIMEOUT_MS,
   listenOnAll,
   type ResolvedTlsOptions,
   resolveTls,
   type TlsOptions,
 } from "@tritonjs/core/frontend";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import type { FastifyServerOptions } from "fastify";
 import { answerDirectly } from "../node/direct-listener.js";
 import type { V2Handler } from "../v2/v2-handler.js";

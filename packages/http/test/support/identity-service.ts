@@ -98,7 +98,7 @@ export class IdentityService implements InferenceService {
       inService: () => model,
       awaitRoom: () => undefined,
       infer: (init, onResponse) => {
-        const request = new PendingRequest({ ...init, modelName: name, onResponse });
+        const request = new PendingRequest(init, name, onResponse);
         this.requests.push(request);
         if (this.onRequest === undefined) this.answer(request);
         else this.onRequest(request);

@@ -1,5 +1,5 @@
 import { NO_PARAMETERS, type Parameters, type Tensor } from "@tritonjs/protocol";
-import type { ResponseHandler } from "../../request/inference-request-init.js";
+import type { InferInit, ResponseHandler } from "../../request/inference-request-init.js";
 import { PendingRequest } from "../../request/pending-request.js";
 import type { SequencePlace } from "../../request/sequence-info.js";
 
@@ -31,9 +31,7 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     const tensor = tensors.get(name)!.take(dimsOf(config.input, input), config.maxBatchSize > 0);
     if (tensor !== undefined) inputs.set(input, tensor);
   }
-  return new PendingRequest({
-    modelName: config.name,
-    modelVersion: String(member.version),
+  const asked: InferInit = {
     id: parent.id,
     inputs,
     requestedOutputs: init.requestedOutputs,
@@ -45,8 +43,8 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     callers: [...parent.callers, caller],
     asyncContext: parent.given.asyncContext,
     trace: parent.trace?.child(),
-    onResponse: init.onResponse,
-  });
+  };
+  return new PendingRequest(asked, config.name, init.onResponse);
 }
 
 /** Remaining time that the request may wait in queues. At least 1, because 0 means no limit. */

@@ -106,13 +106,7 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
  * strings, and it has no caller.
  */
 function nullRequest(like: PendingRequest, inputs: Tensors): PendingRequest {
-  const request = new PendingRequest({
-    modelName: like.modelName,
-    modelVersion: like.modelVersion,
-    inputs,
-    ready: false,
-    onResponse: () => {},
-  });
+  const request = new PendingRequest({ inputs, ready: false }, like.modelName, () => {});
   request.batchSize = like.batchSize;
   return request;
 }

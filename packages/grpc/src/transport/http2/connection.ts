@@ -1,6 +1,6 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { LONGEST_TIMEOUT_MS } from "@tritonjs/core/frontend";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { PingAbuse, ResetAbuse } from "./client-abuse.js";
 import type { ResolvedConnectionOptions } from "./connection-options.js";
 import { SilenceWatch } from "./silence-watch.js";

@@ -1,4 +1,4 @@
-import { LONGEST_TIMEOUT_MS } from "@tritonjs/core/frontend";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { STATUS } from "../../status-from-code.js";
 import { RefusedCall } from "../refused-call.js";
 
