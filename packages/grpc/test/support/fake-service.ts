@@ -48,7 +48,8 @@ export class FakeService implements InferenceService {
   readonly sharedMemory = new SharedMemory(false);
   requestMemory = new RequestMemory();
   readonly restrictions = {};
-  readonly requests: PendingRequest[] = [];
+  /** The requests, each with the version that its look-up named. */
+  readonly requests: (PendingRequest & { readonly modelVersion: string })[] = [];
   live = true;
   config: ModelConfig;
   labels: ReadonlyMap<string, readonly string[]> = new Map();
@@ -110,7 +111,7 @@ export class FakeService implements InferenceService {
       inService: () => model,
       awaitRoom: () => undefined,
       infer: (init, onResponse) => {
-        const request = new PendingRequest(init, name, onResponse);
+        const request = Object.assign(new PendingRequest(init, name, onResponse), { modelVersion: version });
         this.requests.push(request);
         this.#onInfer(request);
         return request;
