@@ -54,6 +54,7 @@ const ORDER = {
   grpc: ["status-from-code.ts", "transport", "decode", "encode", "handlers"],
   "grpc-messages": ["generated"],
   client: ["options", "call", "infer", "model", "http", "grpc"],
+  tools: ["data", "target", "load", "measure", "simulate", "report", "perf", "replay", "analyze"],
   cli: [
     "descriptor-fault.ts",
     "extensions.ts",
@@ -86,7 +87,16 @@ const PACKAGES = {
   "grpc-messages": ["protobufjs"],
   grpc: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/grpc-messages", "@grpc/grpc-js"],
   client: ["@tritonjs/protocol", "@tritonjs/grpc-messages", "@grpc/grpc-js", "ndarray"],
-  cli: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/http", "@tritonjs/grpc", "commander"],
+  tools: [
+    "@tritonjs/core",
+    "@tritonjs/protocol",
+    "@tritonjs/client",
+    "@tritonjs/grpc-messages",
+    "commander",
+    "hdr-histogram-js",
+    "koffi",
+  ],
+  cli: ["@tritonjs/tools", "@tritonjs/core", "@tritonjs/protocol", "@tritonjs/http", "@tritonjs/grpc", "commander"],
 };
 
 /** Core opens no sockets. */

@@ -1,0 +1,46 @@
+/** When the next request of a level is sent. */
+export type LoadLevel =
+  | ConcurrencyLevel
+  | RequestRateLevel
+  | RequestIntervalsLevel
+  | ConcurrencyRampLevel
+  | RequestRateRampLevel;
+
+/** Keeps a number of requests in flight: a new one starts when one ends. */
+export interface ConcurrencyLevel {
+  readonly mode: "concurrency";
+  /** Requests in flight; for sequence models, live sequences. */
+  readonly value: number;
+}
+
+/** Sends requests by a schedule that does not wait for responses. */
+export interface RequestRateLevel {
+  readonly mode: "request_rate";
+  /** Requests a second. */
+  readonly value: number;
+  /** Gaps of equal length, or exponential gaps. */
+  readonly distribution: "constant" | "poisson";
+}
+
+/** Sends requests by gaps that repeat from the first after the last. */
+export interface RequestIntervalsLevel {
+  readonly mode: "request_intervals";
+  readonly gapsMicroseconds: readonly number[];
+}
+
+/** Moves linearly from one concurrency to another, and stays there. */
+export interface ConcurrencyRampLevel {
+  readonly mode: "concurrency_ramp";
+  readonly from: number;
+  readonly to: number;
+  readonly durationMs: number;
+}
+
+/** Moves linearly from one rate to another, and stays there. `durationMs: 0` is a spike. */
+export interface RequestRateRampLevel {
+  readonly mode: "request_rate_ramp";
+  readonly from: number;
+  readonly to: number;
+  readonly distribution: "constant" | "poisson";
+  readonly durationMs: number;
+}
