@@ -96,7 +96,14 @@ const PACKAGES = {
     "hdr-histogram-js",
     "koffi",
   ],
-  cli: ["@tritonjs/tools", "@tritonjs/core", "@tritonjs/protocol", "@tritonjs/http", "@tritonjs/grpc", "commander"],
+  cli: [
+    "@tritonjs/tools",
+    "@tritonjs/core",
+    "@tritonjs/protocol",
+    "@tritonjs/http",
+    "@tritonjs/grpc",
+    "commander",
+  ],
 };
 
 /** Core opens no sockets. */

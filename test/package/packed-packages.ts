@@ -5,7 +5,16 @@ import { type Ended, Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
 /** The published packages. */
-export const PACKAGES = ["protocol", "core", "http", "grpc-messages", "grpc", "client", "tools", "cli"] as const;
+export const PACKAGES = [
+  "protocol",
+  "core",
+  "http",
+  "grpc-messages",
+  "grpc",
+  "client",
+  "tools",
+  "cli",
+] as const;
 
 export type PackageName = (typeof PACKAGES)[number];
 
