@@ -4,10 +4,16 @@
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { root, runNode, tool } from "../scripts/run.mjs";
+import { build } from "rolldown";
+import { root } from "../scripts/run.mjs";
 
-runNode(tool("typescript", "bin/tsc"), ["-p", join(root, "test", "simulation")]);
-// The folder is as deep as the sources, so that their relative paths to the packages work.
-const compiled = join(root, "node_modules", ".simulation", "write-report.js");
+const compiled = join(root, "node_modules", ".simulation", "write-report.mjs");
+await build({
+  input: join(root, "test", "simulation", "write-report.ts"),
+  platform: "node",
+  external: /^[^.#/]/,
+  resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
+  output: { file: compiled },
+});
 const { writeReport } = await import(pathToFileURL(compiled).href);
 console.log(`\n${await writeReport(root, (text) => console.error(text))}`);

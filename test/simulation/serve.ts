@@ -12,7 +12,7 @@ import { PendingRequest } from "../../packages/core/src/request/pending-request.
 import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch/dynamic-batch-scheduler.js";
 import { arrivalTimes, Durations, type Scenario } from "./scenario.js";
 import type { Setting } from "./setting.js";
-import { SimulationClock } from "./simulation-clock.js";
+import { SimulationClock } from "../../packages/tools/src/simulate/simulation-clock.js";
 
 /** The outcome of one run. */
 export interface Outcome {

@@ -2,12 +2,19 @@ import type { Tensor } from "@tritonjs/protocol";
 import type { CutReason } from "../cut-log.js";
 import type { ExecutionTimes } from "../duration.js";
 import { TensorActivity, type TensorStage } from "./tensor-activity.js";
-import type { Trace, TraceEntry } from "./trace.js";
+import type { Trace, TracedContent, TraceEntry } from "./trace.js";
 
 /** The parts of a request that its trace records. */
 export interface TracedRequest {
   readonly id: string;
   readonly inputs: ReadonlyMap<string, Tensor>;
+  /** Rows that count towards a batch. @default 1 */
+  readonly rows?: number;
+  readonly priority?: number;
+  readonly queueTimeoutMicroseconds?: number;
+  readonly correlationId?: bigint | string | undefined;
+  readonly sequenceStart?: boolean;
+  readonly sequenceEnd?: boolean;
 }
 
 /** The batch in which a request runs. */
@@ -70,6 +77,7 @@ export class RequestTrace {
     });
     this.mark("REQUEST_START", atMs);
     this.mark("QUEUE_START", atMs);
+    if (this.#trace.timestamps) this.#add({ id: this.id, request: tracedContent(request) });
     this.#addTensors("TENSOR_QUEUE_INPUT", request.inputs);
   }
 
@@ -114,6 +122,26 @@ export class RequestTrace {
   #add(entry: TraceEntry): void {
     this.#trace.add(this.#list, this.id, entry);
   }
+}
+
+/** Properties of a request that decide how it is batched: those that `tritonjs replay` needs. */
+function tracedContent(request: TracedRequest): TracedContent {
+  const { rows = 1, priority = 0, queueTimeoutMicroseconds = 0, correlationId } = request;
+  const known = correlationId !== undefined && correlationId !== 0n && correlationId !== "";
+  return {
+    rows,
+    ...(priority === 0 ? {} : { priority }),
+    ...(queueTimeoutMicroseconds === 0 ? {} : { queue_timeout_us: queueTimeoutMicroseconds }),
+    ...(known
+      ? {
+          sequence: {
+            id: typeof correlationId === "string" ? correlationId : String(correlationId),
+            ...(request.sequenceStart ? { start: true } : {}),
+            ...(request.sequenceEnd ? { end: true } : {}),
+          },
+        }
+      : {}),
+  };
 }
 
 function nanoseconds(milliseconds: number): number {

@@ -3,6 +3,15 @@ import { TensorActivity } from "./tensor-activity.js";
 import type { TraceContext } from "./trace-context.js";
 import type { TraceLevel } from "./trace-settings.js";
 
+/** Properties of a request that decide how it is batched. Defaults are left out. */
+export interface TracedContent {
+  /** Rows along the batch axis; 1 for a model without one. */
+  readonly rows: number;
+  readonly priority?: number;
+  readonly queue_timeout_us?: number;
+  readonly sequence?: { readonly id: string; readonly start?: true; readonly end?: true };
+}
+
 /** A part of a trace, as it is written. */
 export type TracePart = { readonly id: number } & (
   | {
@@ -20,6 +29,7 @@ export type TracePart = { readonly id: number } & (
         readonly instance: string;
       };
     }
+  | { readonly request: TracedContent }
   | { readonly truncated: true }
 );
 

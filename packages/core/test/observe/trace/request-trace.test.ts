@@ -23,6 +23,7 @@ describe("trace timestamps", () => {
       { id: 1, model_name: 'm"', model_version: 3, request_id: "a\n" },
       at("REQUEST_START", 1_000_000),
       at("QUEUE_START", 1_000_000),
+      { id: 1, request: { rows: 1 } },
       { id: 1, batch: { size: 4, requests: 2, cut: "PREFERRED", instance: "m_0_1" } },
       at("COMPUTE_START", 2_000_000),
       at("COMPUTE_INPUT_END", 3_000_000),
@@ -30,6 +31,20 @@ describe("trace timestamps", () => {
       at("COMPUTE_END", 5_000_000),
       at("REQUEST_END", 6_000_000),
     ]);
+  });
+
+  it("record the properties of a request that decide about its batch", async () => {
+    const { tracing, read } = traceBench();
+    const trace = tracing.sample("m")!;
+    const sequence = { correlationId: 5n, sequenceStart: true, sequenceEnd: false };
+    trace.begin("m", 1, { ...noInputs, rows: 3, priority: 2, queueTimeoutMicroseconds: 50, ...sequence }, 1);
+    trace.end(2);
+    trace.release();
+    await tracing.close();
+    expect(read()).toContainEqual({
+      id: 1,
+      request: { rows: 3, priority: 2, queue_timeout_us: 50, sequence: { id: "5", start: true } },
+    });
   });
 
   it("are left out when only tensors are traced, while the request is still named", async () => {

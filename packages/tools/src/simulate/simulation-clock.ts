@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../packages/core/src/clock/clock.js";
+import type { Clock, Timer } from "@tritonjs/core/testing";
 
 interface Entry {
   readonly at: number;
@@ -6,8 +6,8 @@ interface Entry {
   run: (() => void) | undefined;
 }
 
-/** Promise turns from the end of an execution to its last effect. */
-const TURNS = 12;
+/** Promise turns from the end of an execution to its last effect, with some to spare. */
+const TURNS = 24;
 
 /**
  * A virtual clock for millions of events: timers in a heap, without waiting for the real event loop. It lets
@@ -55,6 +55,15 @@ export class SimulationClock implements Clock {
     if (this.#next() <= at) return this.#run(at);
     this.#now = at;
     return undefined;
+  }
+
+  /** Runs timers until a condition holds, or none is left. */
+  async runUntil(isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      const next = this.#next();
+      if (next === Number.POSITIVE_INFINITY) return;
+      await this.#run(next);
+    }
   }
 
   /** Runs timers until none is left. */

@@ -1,0 +1,106 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { readPrototxt } from "@tritonjs/core/config";
+import { statusText, TritonError } from "@tritonjs/protocol";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { readTrace } from "./read-trace.js";
+import { recordingOf } from "./recording.js";
+import { type ReplayConfig, replay } from "./replay.js";
+import { replayText } from "./replay-report.js";
+
+/** Output of the command. */
+export interface ReplayTerminal {
+  write(text: string): void;
+  writeError(text: string): void;
+}
+
+interface Options {
+  readonly config: readonly string[];
+  readonly model?: string;
+  readonly speed: number;
+  readonly json?: string;
+}
+
+const EXAMPLES = `
+Examples:
+  Record every request, then ask what another configuration would have made of them:
+    tritonjs serve --model-repository=models --trace-config=level=TIMESTAMPS \\
+      --trace-config=rate=1 --trace-config=triton,file=trace.json
+    tritonjs replay trace.json --config models/resnet/config.pbtxt --config other.pbtxt
+
+  The same with twice the load:
+    tritonjs replay trace.json --config models/resnet/config.pbtxt --speed 2
+`;
+
+/**
+ * Runs the command `tritonjs replay`: predicts what other configurations would have made of a recorded trace.
+ *
+ * @param args arguments after the name of the command
+ * @returns the exit code: 0 for a prediction, 1 for a fault, which was written to the terminal
+ */
+export async function runReplay(args: readonly string[], terminal: ReplayTerminal): Promise<number> {
+  try {
+    const command = replayOptions()
+      .exitOverride()
+      .configureOutput({
+        writeOut: (text) => terminal.write(text),
+        writeErr: (text) => terminal.writeError(text),
+      })
+      .parse(args, { from: "user" });
+    await predict(command.args, command.opts<Options>(), terminal);
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode;
+    if (!TritonError.is(error)) throw error;
+    terminal.writeError(`error: ${statusText(error)}\n`);
+    return 1;
+  }
+}
+
+function replayOptions(): Command {
+  return new Command("tritonjs replay")
+    .description("Predicts the latencies and batches of a recorded trace with other configurations.")
+    .argument("<traces...>", "trace files of one recording")
+    .requiredOption("--config <file>", "a config.pbtxt to replay with; repeatable", collect)
+    .option("--model <name>", "model of the trace, if it has several")
+    .option("--speed <factor>", "divide the gaps between arrivals by this factor", positive, 1)
+    .option("--json <file>", "write the figures as JSON")
+    .addHelpText("after", EXAMPLES);
+}
+
+async function predict(
+  paths: readonly string[],
+  { config: files, model, speed, json }: Options,
+  terminal: ReplayTerminal,
+): Promise<void> {
+  const configs = await Promise.all(files.map(readConfig));
+  const result = await replay(recordingOf(await readTrace(paths), model), configs, { speed });
+  terminal.write(replayText(result));
+  if (json === undefined) return;
+  try {
+    await writeFile(json, `${JSON.stringify(result, undefined, 2)}\n`);
+  } catch (error) {
+    throw new TritonError("INTERNAL", `cannot write the figures: ${(error as Error).message}`);
+  }
+}
+
+async function readConfig(path: string): Promise<ReplayConfig> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw new TritonError("INVALID_ARG", `cannot read the configuration: ${(error as Error).message}`);
+  }
+  return { name: path, config: readPrototxt(text, path) };
+}
+
+function collect(file: string, files: readonly string[] = []): string[] {
+  return [...files, file];
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value < Number.POSITIVE_INFINITY)) {
+    throw new InvalidArgumentError(`expected a positive number, got '${text}'`);
+  }
+  return value;
+}

@@ -1,0 +1,88 @@
+import type { Backend, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
+import type { Clock } from "@tritonjs/core/testing";
+import { Tensor } from "@tritonjs/protocol";
+import { SIMULATED_OUTPUT } from "./simulated-config.js";
+
+/** Time that batches take on a virtual clock. */
+export interface BatchTimes {
+  /** Milliseconds that a batch of this number of rows takes when it starts at `atMs`. */
+  duration(rows: number, atMs: number): number;
+  /** Milliseconds from the end of a batch to the start of the next one that waited for the instance. */
+  readonly gapMs: number;
+  /** Milliseconds from the moment when an idle instance gets a batch to the start of the batch. */
+  readonly wakeMs: number;
+}
+
+/** A batch that a simulated instance has run. */
+export interface SimulatedBatch {
+  readonly rows: number;
+  readonly requests: number;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** Milliseconds between two events that count as one moment. */
+const SAME_MOMENT_MS = 1e-6;
+
+/** An instance that computes nothing and takes its time on the virtual clock. */
+class SimulatedExecutor implements Executor {
+  readonly details = {};
+  readonly mustFinish = false;
+  readonly #clock: Clock;
+  readonly #times: BatchTimes;
+  readonly #onBatch: (batch: SimulatedBatch) => void;
+  #lastEnd = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock, times: BatchTimes, onBatch: (batch: SimulatedBatch) => void) {
+    this.#clock = clock;
+    this.#times = times;
+    this.#onBatch = onBatch;
+  }
+
+  async start(): Promise<void> {}
+
+  async stop(): Promise<void> {}
+
+  execute({ requests }: Execution): Promise<readonly ExecutionResult[]> {
+    let rows = 0;
+    for (const request of requests) rows += request.rows;
+    const now = this.#clock.now();
+    const waited = now - this.#lastEnd < SAME_MOMENT_MS;
+    const startMs = now + (waited ? this.#times.gapMs : this.#times.wakeMs);
+    const endMs = startMs + this.#times.duration(rows, startMs);
+    const results = requests.map(({ batchSize }) => outputsOf(batchSize));
+    return new Promise((resolve) => {
+      this.#clock.setTimer(endMs - now, () => {
+        this.#lastEnd = this.#clock.now();
+        this.#onBatch({ rows, requests: requests.length, startMs, endMs });
+        resolve(results);
+      });
+    });
+  }
+}
+
+/** Makes a backend whose instances take the given times and compute nothing. */
+export function simulatedBackend(
+  clock: Clock,
+  times: BatchTimes,
+  onBatch: (batch: SimulatedBatch) => void,
+): Backend {
+  return {
+    backendName: "simulated",
+    platform: "",
+    describe: () => undefined,
+    createExecutor: () => new SimulatedExecutor(clock, times, onBatch),
+  };
+}
+
+const outputsBySize = new Map<number, ReadonlyMap<string, Tensor>>();
+
+function outputsOf(batchSize: number): ReadonlyMap<string, Tensor> {
+  const known = outputsBySize.get(batchSize);
+  if (known !== undefined) return known;
+  const shape = batchSize > 0 ? [batchSize, 1] : [1];
+  const tensor = Tensor.fromBytes("UINT8", shape, new Uint8Array(Math.max(1, batchSize)));
+  const outputs = new Map([[SIMULATED_OUTPUT, tensor]]);
+  outputsBySize.set(batchSize, outputs);
+  return outputs;
+}
