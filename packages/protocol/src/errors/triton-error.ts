@@ -23,7 +23,7 @@ export type TritonErrorName = "TritonError" | "AbortError";
  * The one error class of the library. `code` is the kind of failure, `reason` is the cause in one word, and `message`
  * is the text that a client gets. `reason` and `cause` stay in the process, because the protocol has no place for them.
  *
- * In the routes of an application the error keeps its HTTP status: fastify, Express and Koa read `statusCode`.
+ * In the routes of an application the error keeps its HTTP status: fastify, Express, Koa and Nest read it.
  *
  * @example
  * ```ts
@@ -56,9 +56,27 @@ export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
     return httpStatusOf(this.code);
   }
 
-  /** True if the message may be shown to a client, as frameworks such as Koa ask: for statuses below 500. */
+  // Frameworks may also set these three: Koa sets `status` before it answers.
+  set statusCode(value: number) {
+    setOwn(this, "statusCode", value);
+  }
+
+  /** The same as `statusCode`: Nest takes an error for one of HTTP only if it has both, and `expose`. */
+  get status(): number {
+    return this.statusCode;
+  }
+
+  set status(value: number) {
+    setOwn(this, "status", value);
+  }
+
+  /** True if the message may be shown to a client, as Koa and Nest ask: for statuses below 500. */
   get expose(): boolean {
     return this.statusCode < 500;
+  }
+
+  set expose(value: boolean) {
+    setOwn(this, "expose", value);
   }
 
   /** True for an error of this class, also if it comes from another copy of the library. */
@@ -80,6 +98,11 @@ export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
     if (TritonError.is(thrown)) return thrown;
     return new TritonError(code, textOf(thrown), { cause: thrown });
   }
+}
+
+/** Replaces a property that the class computes. */
+function setOwn(error: TritonError, name: "statusCode" | "status" | "expose", value: unknown): void {
+  Object.defineProperty(error, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
 /** Text for a thrown value, which need not be an error, and may throw when it is inspected. */

@@ -66,10 +66,17 @@ describe("TritonError", () => {
     const codes = [...new Set(Object.values(errorReasons).map(({ code }) => code))];
     for (const code of codes) {
       const error = new TritonError(code, "x");
-      expect(error.statusCode).toBe(httpStatusOf(code));
+      expect([error.statusCode, error.status]).toEqual([httpStatusOf(code), httpStatusOf(code)]);
       expect(error.expose).toBe(error.statusCode < 500);
     }
     expect(codes.map(httpStatusOf).sort()).toEqual([400, 400, 400, 400, 404, 500, 501, 503]);
+  });
+
+  it("lets a framework set the status, as Koa does", () => {
+    const error = Object.assign(new TritonError("INVALID_ARG", "x"), { status: 422, expose: false });
+    expect([error.status, error.statusCode, error.expose]).toEqual([422, 400, false]);
+    error.statusCode = 500;
+    expect([error.statusCode, error.code]).toEqual([500, "INVALID_ARG"]);
   });
 
   it("is an AbortError for a call that a signal has ended, with the reason of the signal as its cause", () => {
