@@ -16,6 +16,7 @@ const LONG = [
   "test/core/process-lifetime.test.ts",
   "test/core/python-models/python-{faults,process-lifetime}.test.ts",
   // Servers of others.
+  "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
   // Reads the declarations of all packages.
   "test/package/api-reports.test.ts",

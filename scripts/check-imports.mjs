@@ -39,7 +39,6 @@ const ORDER = {
   ],
   http: [
     "limits.ts",
-    "status-from-code.ts",
     "json",
     "exchange",
     "decode",

@@ -9,10 +9,11 @@ export { LONGEST_TIMEOUT_MS } from "./async/timer-limit.js";
 export type { ErrorCode } from "./errors/code.js";
 export { type ErrorReason, errorReasons, type ReasonOf } from "./errors/error-reasons.js";
 export { errorWithoutStack } from "./errors/error-without-stack.js";
+export { httpStatusOf } from "./errors/http-status.js";
 export { queueFullError } from "./errors/queue-full-error.js";
 export { statusText } from "./errors/status-text.js";
 export { isTimeout, noAnswerError, TIMEOUT_TEXT, timeoutError } from "./errors/timeout-error.js";
-export { TritonError, type TritonErrorOptions } from "./errors/triton-error.js";
+export { TritonError, type TritonErrorName, type TritonErrorOptions } from "./errors/triton-error.js";
 export type { InferOptions, RequestSequence } from "./model/infer-options.js";
 export type { InstanceHosting, Isolation, RecycleOptions } from "./model/instance-hosting.js";
 export {

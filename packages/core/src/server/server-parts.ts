@@ -8,7 +8,7 @@ import type { ModelRepository } from "../repository/model-repository.js";
 import { StartUp } from "../repository/start-up.js";
 import { RequestMemory } from "../request-memory/request-memory.js";
 import { LocalService } from "../service/local-service.js";
-import { saysReady } from "../service/readiness-probe.js";
+import { saysReady } from "../service/model-readiness.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { ModelsOfServer } from "./server-models.js";
 import type { TritonOptions } from "./triton-options.js";

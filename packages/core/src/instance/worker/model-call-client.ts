@@ -1,4 +1,4 @@
-import { NO_PARAMETERS, TritonError } from "@tritonjs/protocol";
+import { cancelled, NO_PARAMETERS, TritonError } from "@tritonjs/protocol";
 import ndarray from "ndarray";
 import type {
   CallInputs,
@@ -75,7 +75,7 @@ export class CallsToModels {
     stream: boolean,
   ): number {
     const { signal, ...rest } = options;
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw cancelled(signal.reason);
     const call = this.#next++;
     const transfer: ArrayBuffer[] = [];
     const values = packValues(inputs, transfer);
@@ -96,7 +96,7 @@ export class CallsToModels {
     return new Promise((resolve, reject) => {
       const abort = () => {
         this.#waiting.delete(call);
-        reject(new TritonError("CANCELLED", "the request was cancelled", { cause: signal?.reason }));
+        reject(cancelled(signal?.reason));
       };
       signal?.addEventListener("abort", abort, { once: true });
       this.#waiting.set(call, ({ outputs, parameters = NO_PARAMETERS, error }) => {

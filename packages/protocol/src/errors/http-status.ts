@@ -1,6 +1,4 @@
-import type { TritonError } from "@tritonjs/protocol";
-
-type ErrorCode = TritonError["code"];
+import type { ErrorCode } from "./code.js";
 
 /** Triton never answers 408, 409, 429 or 499: every code without a status of its own counts as the client's fault. */
 const statuses: Readonly<Record<ErrorCode, number>> = {
@@ -15,6 +13,6 @@ const statuses: Readonly<Record<ErrorCode, number>> = {
 };
 
 /** The HTTP status that Triton gives an error of this code. */
-export function statusFromCode(code: ErrorCode): number {
+export function httpStatusOf(code: ErrorCode): number {
   return statuses[code];
 }
