@@ -17,6 +17,7 @@ const LONG = [
   "test/core/python-models/python-{faults,process-lifetime}.test.ts",
   // Servers of others.
   "test/examples/mounted-servers.test.ts",
+  "test/docs/getting-started.test.ts",
   // Reads the declarations of all packages.
   "test/package/api-reports.test.ts",
 ];
