@@ -18,6 +18,7 @@ const LONG = [
   // Servers of others.
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
+  "test/docs/getting-started.test.ts",
   // Reads the declarations of all packages.
   "test/package/api-reports.test.ts",
 ];
