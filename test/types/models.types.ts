@@ -1,4 +1,5 @@
 import { Triton } from "@tritonjs/core";
+import type { BytesArray } from "@tritonjs/core/types";
 import type { NdArray } from "ndarray";
 
 /* Types of `triton.infer` for models that `typed-models.d.ts` adds to `TritonModels`; tested by compiling. */
@@ -12,7 +13,7 @@ const triton = new Triton();
 
 // A model of the repository: outputs by name, each with its element type.
 const { label } = await triton.infer("typed_resnet", { image: new Float32Array(3) });
-expectType<NdArray<Uint8Array[]>>()(label);
+expectType<BytesArray>()(label);
 await triton.infer("typed_resnet", { image: new Float32Array(3), "size-hint": new BigInt64Array(2) });
 const { y } = await triton.infer("typed_source", {});
 expectType<NdArray<Uint16Array>>()(y);

@@ -52,6 +52,7 @@ export {
   type TensorSpec,
 } from "./model/tensor-spec.js";
 export type {
+  ArrayOf,
   InputOf,
   InputsOf,
   InputValuesOf,
@@ -62,6 +63,7 @@ export type {
   seenAs,
 } from "./model/tensor-types.js";
 export { decodeBytes, encodeBytes, scanBytes } from "./tensor/bytes.js";
+export type { BytesArray } from "./tensor/bytes-array.js";
 export {
   DATA_TYPES,
   type DataType,
@@ -75,6 +77,7 @@ export {
   typedArrayFor,
 } from "./tensor/data-type.js";
 export {
+  type JsonObject,
   type Nested,
   type ScalarOf,
   type TensorValue,
@@ -89,14 +92,14 @@ export {
   fromBfloat16,
   fromFloat16,
 } from "./tensor/half-float.js";
-export { inputTensor, isDescribed, type TensorInput } from "./tensor/input-tensor.js";
+export { type BareData, inputTensor, isDescribed, type TensorInput } from "./tensor/input-tensor.js";
 export {
   type BatchAxis,
   type ModelSignature,
   modelInputs,
   type SignatureInput,
 } from "./tensor/model-inputs.js";
-export { contiguousElements, isNdArray, toNdArray } from "./tensor/nd-array.js";
+export { contiguousElements, isNdArray, ndArrayLike, ndArrayOf, toNdArray } from "./tensor/nd-array.js";
 export { doubleText, numberText } from "./tensor/number-text.js";
 export { isReservedParameter } from "./tensor/reserved-parameter.js";
 export {
