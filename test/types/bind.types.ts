@@ -151,6 +151,7 @@ const said = await chat.inferSample({ question: asked, prompt: "be brief" });
 expectType<string>()(said.answer.text());
 expectType<Question>()(said.details.json<Question>());
 await chat.inferBatch({ question: [asked, { text: "ho", tags: [] }], prompt: [["a"], [new Uint8Array(1)]] });
+await chat.inferSample({ question: { anything: [1, { nested: true }] }, prompt: "be brief" });
 // @ts-expect-error a number is no element of BYTES
 await chat.inferSample({ question: 1, prompt: "be brief" });
 // @ts-expect-error numbers are no elements of BYTES

@@ -9,7 +9,7 @@ export type {
   BatchOutputSpec,
   BytesArray,
   Isolation,
-  JsonObject,
+  PlainObject,
   RecycleOptions,
   ResultOf,
 } from "@tritonjs/protocol";

@@ -77,8 +77,8 @@ export {
   typedArrayFor,
 } from "./tensor/data-type.js";
 export {
-  type JsonObject,
   type Nested,
+  type PlainObject,
   type ScalarOf,
   type TensorValue,
   tensorFromValue,

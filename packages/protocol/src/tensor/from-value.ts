@@ -13,13 +13,16 @@ import { type Shape, shapeToString } from "./shape.js";
 import { Tensor } from "./tensor.js";
 
 /** A plain object, which a `BYTES` tensor holds as JSON. Collections and ndarrays are not plain objects. */
-export type JsonObject = object & { readonly [Symbol.iterator]?: never; readonly transpose?: never };
+export type PlainObject =
+  | { readonly [key: string]: unknown }
+  // An interface has no index signature.
+  | (object & { readonly [Symbol.iterator]?: never; readonly transpose?: never });
 
 /** A scalar that can become an element of a tensor of data type `D`. */
 export type ScalarOf<D extends DataType> = D extends "BOOL"
   ? boolean | number
   : D extends "BYTES"
-    ? string | Uint8Array | JsonObject
+    ? string | Uint8Array | PlainObject
     : D extends "INT64" | "UINT64"
       ? bigint | number
       : number;

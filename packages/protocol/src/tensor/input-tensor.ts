@@ -1,6 +1,6 @@
 import { TritonError } from "../errors/triton-error.js";
 import { type DataType, isDataType } from "./data-type.js";
-import { type JsonObject, type TensorValue, tensorFromValue } from "./from-value.js";
+import { type PlainObject, type TensorValue, tensorFromValue } from "./from-value.js";
 import { isNdArray } from "./nd-array.js";
 import { elementCount, type Shape, shapeToString } from "./shape.js";
 import { Tensor } from "./tensor.js";
@@ -29,7 +29,7 @@ const typedArrays: readonly (readonly [new () => object, DataType])[] = [
 ];
 
 /** Data alone. A plain object would describe the input: as data, it has to be in an array or in a description. */
-export type BareData = Exclude<TensorValue<DataType>, JsonObject>;
+export type BareData = Exclude<TensorValue<DataType>, PlainObject>;
 
 /**
  * Converts an input in any form to a tensor.
