@@ -4,16 +4,19 @@
  */
 
 export type {
+  ArrayOf,
   BatchInputSpec,
   BatchOutputSpec,
+  BytesArray,
   Isolation,
+  PlainObject,
   RecycleOptions,
   ResultOf,
 } from "@tritonjs/protocol";
 export type { InferFuncOption } from "./binding/bind-options.js";
 export type { InstanceChange } from "./binding/instance-changes.js";
 export type { InstanceStatus, ModelStatus } from "./binding/model-handle.js";
-export type { MethodDecoratorContext } from "./callable/decorate.js";
+export type { DecoratesMethod, MethodDecoratorContext } from "./callable/decorate.js";
 export type { FirstValueOptions } from "./callable/first-value.js";
 export type { GroupByValuesOptions, GroupOutputs, GroupPadFunction } from "./callable/group-by-values.js";
 export type { InstanceDevice, InstanceInfo, RequestScope } from "./callable/infer-context.js";

@@ -53,6 +53,7 @@ export {
   type TensorSpec,
 } from "./model/tensor-spec.js";
 export type {
+  ArrayOf,
   InputOf,
   InputsOf,
   InputValuesOf,
@@ -63,6 +64,7 @@ export type {
   seenAs,
 } from "./model/tensor-types.js";
 export { decodeBytes, encodeBytes, scanBytes } from "./tensor/bytes.js";
+export type { BytesArray } from "./tensor/bytes-array.js";
 export {
   DATA_TYPES,
   type DataType,
@@ -77,6 +79,7 @@ export {
 } from "./tensor/data-type.js";
 export {
   type Nested,
+  type PlainObject,
   type ScalarOf,
   type TensorValue,
   tensorFromValue,
@@ -90,14 +93,14 @@ export {
   fromBfloat16,
   fromFloat16,
 } from "./tensor/half-float.js";
-export { inputTensor, isDescribed, type TensorInput } from "./tensor/input-tensor.js";
+export { type BareData, inputTensor, isDescribed, type TensorInput } from "./tensor/input-tensor.js";
 export {
   type BatchAxis,
   type ModelSignature,
   modelInputs,
   type SignatureInput,
 } from "./tensor/model-inputs.js";
-export { contiguousElements, isNdArray, toNdArray } from "./tensor/nd-array.js";
+export { contiguousElements, isNdArray, ndArrayLike, ndArrayOf, toNdArray } from "./tensor/nd-array.js";
 export { doubleText, numberText } from "./tensor/number-text.js";
 export { isReservedParameter } from "./tensor/reserved-parameter.js";
 export {
