@@ -28,6 +28,7 @@ export { type MemoryRefusals, RequestMemory } from "./request-memory/request-mem
 export type { RequestShare } from "./request-memory/request-share.js";
 export { classify } from "./response/classify.js";
 export { VERSION } from "./server/version.js";
+export { Authentication } from "./service/authentication.js";
 export type {
   InferenceService,
   MountedFrontend,

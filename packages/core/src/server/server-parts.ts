@@ -7,6 +7,7 @@ import { createRepository } from "../repository/create-repository.js";
 import type { ModelRepository } from "../repository/model-repository.js";
 import { StartUp } from "../repository/start-up.js";
 import { RequestMemory } from "../request-memory/request-memory.js";
+import { createAuthentication } from "../service/authentication.js";
 import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/readiness-probe.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
@@ -57,6 +58,7 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
     requestMemory,
     restrictions,
+    authentication: createAuthentication(options.security, log.log),
     metrics: new MetricsPage(metrics, { ...options, memory: requestMemory }, () => models.cacheUsage()),
     identity: { id: options.id ?? "triton", version: VERSION },
     strictReadiness: options.strictReadiness ?? true,
