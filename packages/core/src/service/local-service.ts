@@ -206,14 +206,7 @@ export class LocalService implements InferenceService {
   }
 
   metrics(): Promise<string> {
-    return this.#parts.metrics.write(
-      this.#registry.ready().map(({ name, namespace, version, config, statistics }) => ({
-        labels: labelsOf(name, version, config, namespace),
-        cached: config.responseCache?.enable === true,
-        batched: config.dynamicBatching !== undefined || config.sequenceBatching?.oldest !== undefined,
-        statistics,
-      })),
-    );
+    return this.#parts.metrics.write();
   }
 
   #find(name: string, version: string): ModelVersion {
@@ -234,16 +227,4 @@ export class LocalService implements InferenceService {
   #readyVersions(name: string): number[] {
     return this.#registry.ready(name).map((model) => model.version);
   }
-}
-
-/** Labels of a model's metrics. The names of its metric tags get a leading underscore. */
-function labelsOf(
-  name: string,
-  version: number,
-  config: ModelConfig,
-  namespace: string,
-): Record<string, string> {
-  const tags = Object.entries(config.metricTags).map(([key, value]) => [`_${key}`, value]);
-  const space = namespace === "" ? {} : { namespace };
-  return { ...Object.fromEntries(tags), ...space, model: name, version: String(version) };
 }
