@@ -10,7 +10,7 @@ export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from
 export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
 export { acceptFaults } from "./observe/log/accept-faults.js";
 export { lineLogger } from "./observe/log/line-logger.js";
-export { Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
+export { LOG_FORMATS, Log, type LogChanges, type LogSettings, type LogSubject } from "./observe/log/log.js";
 export {
   readTraceCount,
   readTraceLevels,
