@@ -62,6 +62,7 @@ const ORDER = {
     "check",
     "serve",
     "init",
+    "completion",
     "commands",
   ],
 };

@@ -56,7 +56,8 @@ export function errorResponse(
     // The header can hold whole seconds only.
     const hint: V2Response["headers"] =
       retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
-    return faultResponse(httpStatusOf(thrown.code), thrown.message, contentType, { ...hint, ...headers });
+    const status = httpStatusOf(thrown.code, thrown.reason);
+    return faultResponse(status, thrown.message, contentType, { ...hint, ...headers });
   }
   request.report(thrown);
   return faultResponse(500, "internal error", contentType, headers);

@@ -130,7 +130,7 @@ function toPart(outcome: InferenceResponse | TritonError): Part {
     if (TritonError.is(outcome)) throw outcome;
     return { status: 200, json: encodeGenerateResponse(outcome) };
   } catch (thrown) {
-    const { code, message } = TritonError.from(thrown);
-    return { status: httpStatusOf(code), json: toJsonBytes({ error: message }) };
+    const { code, reason, message } = TritonError.from(thrown);
+    return { status: httpStatusOf(code, reason), json: toJsonBytes({ error: message }) };
   }
 }

@@ -53,7 +53,7 @@ export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
 
   /** HTTP status of the code, the same that the HTTP frontend answers: 400 for INVALID_ARG. */
   get statusCode(): number {
-    return httpStatusOf(this.code);
+    return httpStatusOf(this.code, this.reason);
   }
 
   // Frameworks may also set these three: Koa sets `status` before it answers.
