@@ -1,14 +1,24 @@
-/* `npm start`: installs, builds and runs the quick start. Options go to it: `npm start -- --once`. */
+/*
+ * `npm start`: installs, builds and runs the quick start, or in a folder of `examples` that example. Options go to the
+ * program: `npm start -- --once`.
+ */
 import { spawn } from "node:child_process";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { install } from "./install.mjs";
 import { build, root } from "./run.mjs";
 
-install();
-build("examples/quickstart");
+const examples = join(root, "examples");
+const here = process.cwd();
+const folder = dirname(here) === examples ? here : join(examples, "quickstart");
+const { main = "dist/main.js" } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 
-const program = join(root, "examples", "quickstart", "dist", "main.js");
-const child = spawn(process.execPath, [program, ...process.argv.slice(2)], { cwd: root, stdio: "inherit" });
+install();
+build(folder);
+
+const program = join(folder, main);
+if (!existsSync(program)) throw new Error(`${folder} has no program to run: expected ${main}`);
+const child = spawn(process.execPath, [program, ...process.argv.slice(2)], { stdio: "inherit" });
 // Ctrl-C also reaches the child directly. The child drains, and this program exits with its exit code.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => child.kill("SIGTERM"));
