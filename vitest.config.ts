@@ -19,6 +19,10 @@ const LONG = [
   "test/examples/mounted-servers.test.ts",
   // Reads the declarations of all packages.
   "test/package/api-reports.test.ts",
+  // Installs the packages with other package managers, and bundles them.
+  "test/package/package-managers.test.ts",
+  "test/package/typescript-versions.test.ts",
+  "test/package/bundlers.test.ts",
 ];
 
 export default defineConfig({
