@@ -45,7 +45,7 @@ function withNode(node: string, args: readonly string[], cwd: string): Program {
   return new Program(node, args, { cwd, env: { PATH } });
 }
 
-describe.each(nodes)("on Node $line$note", ({ line, path: node }) => {
+describe.each(nodes)("on Node $line $note", ({ line, path: node }) => {
   it.skipIf(node === undefined || yarn.path === undefined)(
     `yarn 1 installs the packages, checks what each wants of Node, and they work${yarn.note}`,
     async () => {

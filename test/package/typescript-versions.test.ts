@@ -8,7 +8,7 @@ import { consumer } from "./programs.js";
 const INSTALL_TIMEOUT_MS = 300_000;
 const COMPILE_TIMEOUT_MS = 180_000;
 
-const versions = ["5.0", "5.4", "5.9", "7.0"].map((version) => ({
+const versions = ["5.4", "5.9", "7.0"].map((version) => ({
   version,
   ...npmTool(
     `TypeScript ${version}`,
@@ -30,7 +30,7 @@ afterAll(() => packed.remove(), INSTALL_TIMEOUT_MS);
 
 const WITHOUT_SKIP_LIB_CHECK = new Set(["5.9", "7.0"]);
 
-describe.each(versions)("TypeScript $version$note", ({ version, path }) => {
+describe.each(versions)("TypeScript $version $note", ({ version, path }) => {
   it.skipIf(path === undefined).each([
     ["nodenext", "nodenext"],
     ["node16", "node16"],
