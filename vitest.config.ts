@@ -21,6 +21,10 @@ const LONG = [
   "test/docs/getting-started.test.ts",
   // Reads the declarations of all packages.
   "test/package/api-reports.test.ts",
+  // Installs the packages with other package managers, and bundles them.
+  "test/package/package-managers.test.ts",
+  "test/package/typescript-versions.test.ts",
+  "test/package/bundlers.test.ts",
 ];
 
 export default defineConfig({

@@ -14,6 +14,7 @@ const root = process.argv[2] ?? repository;
 const ORDER = {
   protocol: ["errors", "async", "tensor", "model"],
   core: [
+    "unbundled.ts",
     "clock",
     "files",
     "tensor",

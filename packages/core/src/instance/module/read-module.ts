@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { AnyInferFunc } from "../../callable/infer-func.js";
+import { importUnbundled } from "../../unbundled.js";
 import { findSyntaxError } from "./find-syntax-error.js";
 import type { JsModel, JsModelArgs, JsModelClass } from "./js-model.js";
 import { placeInSource } from "./place-in-source.js";
@@ -61,7 +62,7 @@ function ofClass(Model: JsModelClass): JsModule {
 
 async function importModule(module: string, modelName: string): Promise<Record<string, unknown>> {
   try {
-    const exported: Record<string, unknown> = await import(module);
+    const exported: Record<string, unknown> = await importUnbundled(module);
     // CommonJS: the exports are in the default export.
     const inner = exported.default as Record<string, unknown> | undefined;
     const isNested = typeof inner === "object" && inner !== null;
