@@ -12,7 +12,7 @@ export interface LevelFault {
   readonly text: string;
 }
 
-/** One window of a level, for progress and timelines. Times are milliseconds. */
+/** A window of a level, or a piece of it. Times are milliseconds. */
 export interface WindowSummary {
   /** Milliseconds since the epoch. */
   readonly start: number;
@@ -41,8 +41,10 @@ export interface LevelResult {
   /** The measurement was interrupted in this level. */
   readonly interrupted: boolean;
   readonly fault?: LevelFault;
-  /** All windows of the level in their order. */
-  readonly windows: readonly WindowSummary[];
+  /** The level from its start to its end, in pieces of a second or less. */
+  readonly timeline: readonly WindowSummary[];
+  /** Number of windows. */
+  readonly trials: number;
   readonly server?: ServerFigures;
   readonly metrics?: MetricFigures;
 }

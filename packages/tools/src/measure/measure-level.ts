@@ -1,7 +1,7 @@
 import type { LoadLevel } from "../load/load-level.js";
 import type { LoadWindow } from "../load/request-records.js";
 import type { LevelFault, LevelResult } from "./level-result.js";
-import { COUNT_POLL_MS, RAMP_WINDOW_MS, SILENCE_MS } from "./measure-options.js";
+import { COUNT_POLL_MS, PIECE_MS, SILENCE_MS } from "./measure-options.js";
 import type { MeasureSession } from "./measure-session.js";
 import type { RequestFigures } from "./request-figures.js";
 import { type Instability, instabilityOf } from "./stability.js";
@@ -59,6 +59,7 @@ class LevelMeasurement {
       await run(this);
     } catch (error) {
       this.#fault = { kind: "generator", text: error instanceof Error ? error.message : String(error) };
+      if (this.#windows.isOpen) await this.#windows.cut();
     }
     await metrics?.read();
     const figures = this.#windows.merged();
@@ -74,7 +75,8 @@ class LevelMeasurement {
       overLimit: limit !== undefined && figures.latencyAt(options.stability.percentile) > limit,
       interrupted: signal.aborted,
       ...(this.#fault !== undefined && { fault: this.#fault }),
-      windows: this.#windows.summaries,
+      timeline: this.#windows.timeline,
+      trials: this.#windows.count,
       ...(found !== undefined && { server: cuts === undefined ? found : { ...found, cuts } }),
       ...(measured !== undefined && measured.pages > 0 && { metrics: measured }),
     };
@@ -88,9 +90,8 @@ class LevelMeasurement {
     await generator.pause();
     await this.#windows.begin();
     await generator.begin(this.#level);
-    const window = await generator.run(count);
-    const figures = await this.#windows.add([clamped(window)]);
-    this.#checkRequests(figures);
+    this.#windows.add(clamped(await generator.run(count)));
+    this.#checkRequests(await this.#windows.cut());
   }
 
   async untilStable(): Promise<void> {
@@ -101,9 +102,8 @@ class LevelMeasurement {
     await this.#windows.begin();
     this.#instability = "too few windows";
     for (let trial = 1; trial <= options.maxTrials && !signal.aborted; trial++) {
-      const pieces = await (options.mode === "time_windows" ? this.#timeWindow() : this.#countWindow());
-      const figures = await this.#windows.add(pieces);
-      if (!this.#checkRequests(figures)) return;
+      await (options.mode === "time_windows" ? this.#timeWindow(options.intervalMs) : this.#countWindow());
+      if (!this.#checkRequests(await this.#windows.cut())) return;
       this.#instability = instabilityOf(this.#windows.figures, options.stability);
       if (this.#instability === undefined || this.#isHopeless()) return;
     }
@@ -115,37 +115,35 @@ class LevelMeasurement {
     await generator.take();
     await this.#windows.begin();
     const end = clock.now() + durationMs;
-    while (!signal.aborted) {
-      const left = end - clock.now();
-      if (left < 1) break;
-      await clock.sleep(Math.min(RAMP_WINDOW_MS, left), signal);
-      await this.#windows.add([await generator.take()]);
+    for (let left = durationMs; left >= 1 && !signal.aborted; left = end - clock.now()) {
+      await this.#timeWindow(Math.min(PIECE_MS, left));
+      await this.#windows.cut();
     }
-    if (this.#windows.merged().requestCount === 0) this.#checkRequests(this.#windows.merged());
+    this.#checkRequests(this.#windows.merged());
   }
 
-  async #timeWindow(): Promise<LoadWindow[]> {
-    const { generator, clock, options, signal } = this.#session;
-    await clock.sleep(options.intervalMs, signal);
-    return [await generator.take()];
+  async #timeWindow(durationMs: number): Promise<void> {
+    const { generator, clock, signal } = this.#session;
+    const end = clock.now() + durationMs;
+    for (let left = durationMs; left >= 1 && !signal.aborted; left = end - clock.now()) {
+      await clock.sleep(Math.min(PIECE_MS, left), signal);
+      this.#windows.add(await generator.take());
+    }
   }
 
   /** Takes pieces until they have enough requests, or none came for long. */
-  async #countWindow(): Promise<LoadWindow[]> {
+  async #countWindow(): Promise<void> {
     const { generator, clock, options, signal } = this.#session;
-    const pieces: LoadWindow[] = [];
     const silence = Math.max(SILENCE_MS, options.intervalMs);
     let count = 0;
     let last = clock.now();
-    while (count < options.windowRequestCount && !signal.aborted) {
+    while (count < options.windowRequestCount && clock.now() - last <= silence && !signal.aborted) {
       await clock.sleep(COUNT_POLL_MS, signal);
       const piece = await generator.take();
-      pieces.push(piece);
+      this.#windows.add(piece);
       count += piece.records.count;
       if (piece.records.count > 0) last = clock.now();
-      else if (clock.now() - last > silence) break;
     }
-    return pieces;
   }
 
   /** Whether a window has a successful request. Otherwise the level ends, unless it was interrupted. */

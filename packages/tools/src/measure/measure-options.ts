@@ -26,5 +26,5 @@ export const SILENCE_MS = 60_000;
 /** Time between two looks at a count window. */
 export const COUNT_POLL_MS = 100;
 
-/** Length of the windows of a ramp. */
-export const RAMP_WINDOW_MS = 1000;
+/** Windows are taken in pieces of this length, for the progress and the timeline. A window of a ramp has one. */
+export const PIECE_MS = 1000;

@@ -12,6 +12,8 @@ export interface MeasureObserver {
   onLevelBegin?(level: LoadLevel, phase: string | undefined): void;
   /** Called for each piece of records before it is summed up. A window may come in several pieces. */
   onRecords?(level: LoadLevel, window: LoadWindow): void;
+  /** Called for each piece, with its figures. */
+  onMoment?(level: LoadLevel, summary: WindowSummary): void;
   onWindow?(level: LoadLevel, summary: WindowSummary, trial: number): void;
   onLevel?(result: LevelResult): void;
 }

@@ -15,11 +15,14 @@ interface Kept {
 
 /** Cuts the windows of one level and keeps the figures of those that count. */
 export class WindowRecorder {
-  readonly summaries: WindowSummary[] = [];
+  /** All pieces in their order. */
+  readonly timeline: WindowSummary[] = [];
   readonly #session: MeasureSession;
   readonly #level: LoadLevel;
   readonly #keepAll: boolean;
   readonly #sequences = new Set<number>();
+  #open: RequestFigures;
+  #count = 0;
   #kept: Kept[] = [];
   #counters: CounterSnapshot | undefined;
 
@@ -28,6 +31,17 @@ export class WindowRecorder {
     this.#session = session;
     this.#level = level;
     this.#keepAll = keepAll;
+    this.#open = new RequestFigures(session.options);
+  }
+
+  /** Number of windows. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The window that is open has pieces. */
+  get isOpen(): boolean {
+    return this.#open.durationMs > 0;
   }
 
   /** Figures of the windows that count, oldest first. */
@@ -40,21 +54,29 @@ export class WindowRecorder {
     this.#counters = await this.#look();
   }
 
-  /** Ends a window that consists of these pieces. */
-  async add(pieces: readonly LoadWindow[]): Promise<RequestFigures> {
+  /** Adds a piece of the window that is open. */
+  add(piece: LoadWindow): void {
     const { options, observer } = this.#session;
+    observer.onRecords?.(this.#level, piece);
     const figures = new RequestFigures(options);
-    for (const piece of pieces) {
-      observer.onRecords?.(this.#level, piece);
-      figures.addWindow(piece, this.#sequences);
-    }
+    figures.addWindow(piece, this.#sequences);
+    this.#open.add(figures);
+    const moment = summaryOf(figures, undefined);
+    this.timeline.push(moment);
+    observer.onMoment?.(this.#level, moment);
+  }
+
+  /** Ends the window that is open. */
+  async cut(): Promise<RequestFigures> {
+    const { options, observer } = this.#session;
+    const figures = this.#open;
+    this.#open = new RequestFigures(options);
     const before = this.#counters;
     this.#counters = await this.#look();
-    const server = this.#difference(before);
-    const summary = summaryOf(figures, server);
-    this.summaries.push(summary);
+    const summary = summaryOf(figures, this.#difference(before));
+    this.#count++;
     this.#keep({ figures, before });
-    observer.onWindow?.(this.#level, summary, this.summaries.length);
+    observer.onWindow?.(this.#level, summary, this.#count);
     return figures;
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { levelValue } from "../../src/measure/level-result.js";
+import { levelValue, type WindowSummary } from "../../src/measure/level-result.js";
 import { measureLevel, measurePhase } from "../../src/measure/measure-level.js";
 import { sessionOf } from "../support/measure-session.js";
 import { windowOf } from "../support/request-rows.js";
@@ -17,7 +17,7 @@ describe("measuring a level", () => {
     const result = await measureLevel(sessionOf(load, clock), { mode: "concurrency", value: 1 });
     const { figures } = result;
     expect(result.instability).toBeUndefined();
-    expect(result.windows.length).toBe(3);
+    expect(result.trials).toBe(3);
     expect(figures.requestCount).toBe(750);
     expect(figures.throughput).toBeCloseTo(50, 6);
     expect(figures.latency.mean).toBeCloseTo(20, 6);
@@ -74,7 +74,7 @@ describe("measuring a level", () => {
       value: 1,
     });
     expect(result.instability).toBe("throughput and latency");
-    expect(result.windows.length).toBe(6);
+    expect(result.trials).toBe(6);
     expect(result.figures.requestCount).toBeGreaterThan(0);
   });
 
@@ -103,11 +103,13 @@ describe("measuring a level", () => {
 
   it("fills count windows until they have their number of requests", async () => {
     const { clock, load } = simulate({ serviceMs: () => 30 });
+    const windows: number[] = [];
+    const observer = { onWindow: (_: unknown, summary: WindowSummary) => windows.push(summary.requestCount) };
     const result = await measureLevel(
-      sessionOf(load, clock, { mode: "count_windows", windowRequestCount: 50 }),
+      sessionOf(load, clock, { mode: "count_windows", windowRequestCount: 50 }, { observer }),
       { mode: "concurrency", value: 1 },
     );
-    expect(result.windows.every(({ requestCount }) => requestCount >= 50 && requestCount < 55)).toBe(true);
+    expect(windows.every((requestCount) => requestCount >= 50 && requestCount < 55)).toBe(true);
     expect(result.figures.throughput).toBeCloseTo(1000 / 30, 0);
   });
 
@@ -136,12 +138,12 @@ describe("measuring a level", () => {
     const take = load.take.bind(load);
     let calls = 0;
     load.take = async () => {
-      if (calls++ === 2) throw new Error("a thread of the generator died");
+      if (calls++ === 7) throw new Error("a thread of the generator died");
       return take();
     };
     const result = await measureLevel(sessionOf(load, clock), { mode: "concurrency", value: 1 });
     expect(result.fault).toEqual({ kind: "generator", text: "a thread of the generator died" });
-    expect(result.figures.requestCount).toBe(500);
+    expect(result.figures.requestCount).toBe(600);
   });
 
   it("reports the windows so far when it is interrupted", async () => {
@@ -164,7 +166,7 @@ describe("measuring a level", () => {
       mode: "concurrency",
       value: 1,
     });
-    expect(result.windows.length).toBe(3);
+    expect(result.trials).toBe(3);
     expect(result.overLimit).toBe(true);
   });
 });
@@ -175,7 +177,7 @@ describe("measuring a phase", () => {
     const level = { mode: "concurrency", value: 1 } as const;
     const result = await measurePhase(sessionOf(load, clock), level, 2500, "peak");
     expect(result.phase).toBe("peak");
-    expect(result.windows.map(({ end, start }) => end - start)).toEqual([1000, 1000, 500]);
+    expect(result.timeline.map(({ end, start }) => end - start)).toEqual([1000, 1000, 500]);
     expect(result.figures.requestCount).toBe(250);
     expect(result.instability).toBeUndefined();
   });

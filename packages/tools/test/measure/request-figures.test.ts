@@ -93,7 +93,14 @@ describe("warnings about the generator", () => {
   const level = { mode: "request_rate", value: 1, distribution: "constant" } as const;
   const warningsOf = (usage: Parameters<typeof windowOf>[3]) => {
     const figures = figuresOf(windowOf(0, 1000, [{ sent: 0, end: 10 }], usage));
-    return generatorWarnings({ level, figures, overLimit: false, interrupted: false, windows: [] });
+    return generatorWarnings({
+      level,
+      figures,
+      overLimit: false,
+      interrupted: false,
+      timeline: [],
+      trials: 1,
+    });
   };
 
   it("are absent when it is idle", () => {

@@ -1,5 +1,6 @@
 import type { InferenceServerClient } from "@tritonjs/client/http";
-import type { Duration, ModelCounters, ModelName, ServerView } from "./server-view.js";
+import type { Duration } from "@tritonjs/protocol";
+import type { ModelCounters, ModelName, ServerView } from "./server-view.js";
 
 /** Asks a server over HTTP. */
 export class HttpServerView implements ServerView {

@@ -1,7 +1,6 @@
-import type { ModelConfig, ModelStatisticsReport } from "@tritonjs/protocol";
+import type { Duration, ModelConfig, ModelStatisticsReport } from "@tritonjs/protocol";
 import { stepOf } from "./http-server-view.js";
 import {
-  type Duration,
   type ModelCounters,
   type ModelName,
   SERVER_STAGES,

@@ -1,4 +1,5 @@
-import { type Duration, type ModelCounters, SERVER_STAGES, type ServerStage } from "./server-view.js";
+import type { Duration } from "@tritonjs/protocol";
+import { type ModelCounters, SERVER_STAGES, type ServerStage } from "./server-view.js";
 
 /** What one model did between two looks at its counters. */
 export interface ServerFigures {

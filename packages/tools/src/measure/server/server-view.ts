@@ -1,8 +1,4 @@
-/** A number of events and their total time in nanoseconds. */
-export interface Duration {
-  readonly count: number;
-  readonly ns: number;
-}
+import type { Duration } from "@tritonjs/protocol";
 
 /** Durations of the statistics extension, in the order of a request's way. */
 export const SERVER_STAGES = [
@@ -25,7 +21,7 @@ export interface ModelCounters {
   readonly version: string;
   readonly inferenceCount: number;
   readonly executionCount: number;
-  readonly stages: Readonly<Record<ServerStage, Duration>>;
+  readonly stages: Readonly<Record<ServerStage, Readonly<Duration>>>;
   /** Executions by their batch size. */
   readonly batches: ReadonlyMap<number, number>;
 }
