@@ -1,3 +1,11 @@
+export type { DataOptions } from "./data/data-options.js";
+export type { DataSet, OpenAiDataSet, TensorDataSet } from "./data/data-set.js";
+export { loadDataSet } from "./data/load-data-set.js";
+export type { TestedModel } from "./data/tested-model.js";
 export type { LoadGenerator } from "./load/load-generator.js";
 export type { LoadLevel } from "./load/load-level.js";
+export type { LoadOptions } from "./load/load-options.js";
 export type { GeneratorUsage, KeptResponses, LoadWindow, RequestRecords } from "./load/request-records.js";
+export { startLoadGenerator } from "./load/start-load-generator.js";
+export { readModel } from "./target/read-model.js";
+export type { TargetOptions } from "./target/target-options.js";
