@@ -8,6 +8,7 @@ export const processTerminal: Terminal = {
   environment: process.env,
   write: (text) => void process.stdout.write(text),
   writeError: (text) => void process.stderr.write(text),
+  isInteractive: process.stderr.isTTY === true,
   stopRequested: () =>
     new Promise((resolve) => {
       let asked = false;

@@ -9,3 +9,5 @@ export type { GeneratorUsage, KeptResponses, LoadWindow, RequestRecords } from "
 export { startLoadGenerator } from "./load/start-load-generator.js";
 export { readModel } from "./target/read-model.js";
 export type { TargetOptions } from "./target/target-options.js";
+export { perf } from "./perf/perf.js";
+export type { PerfTerminal } from "./perf/perf-terminal.js";

@@ -3,6 +3,7 @@ import { Command } from "commander";
 import type { CommandContext } from "./command-context.js";
 import { configCommand } from "./config-command.js";
 import { initCommand } from "./init-command.js";
+import { perfCommand } from "./perf-command.js";
 import { serveCommand } from "./serve-help.js";
 import { typesCommand } from "./types-command.js";
 
@@ -18,7 +19,8 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(serveCommand())
     .addCommand(configCommand(context))
     .addCommand(typesCommand(context))
-    .addCommand(initCommand(context));
+    .addCommand(initCommand(context))
+    .addCommand(perfCommand());
   for (const command of withSubcommands(program)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => terminal.write(text),

@@ -69,6 +69,10 @@ export function levelValue(level: LoadLevel): number {
       const total = level.gapsMicroseconds.reduce((sum, gap) => sum + gap, 0);
       return total === 0 ? 0 : (level.gapsMicroseconds.length * 1e6) / total;
     }
+    case "fixed_schedule": {
+      const lastMs = level.timestampsMs.at(-1) ?? 0;
+      return lastMs === 0 ? 0 : (level.timestampsMs.length * 1000) / lastMs;
+    }
     case "concurrency_ramp":
     case "request_rate_ramp":
       return level.to;

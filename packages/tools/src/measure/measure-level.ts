@@ -18,7 +18,9 @@ const NO_REQUESTS: LevelFault = {
  */
 export async function measureLevel(session: MeasureSession, level: LoadLevel): Promise<LevelResult> {
   return new LevelMeasurement(session, level, undefined, false).measure(async (measurement) => {
-    if (session.options.requestCount !== undefined) await measurement.exactly(session.options.requestCount);
+    const count =
+      level.mode === "fixed_schedule" ? level.timestampsMs.length : session.options.requestCount;
+    if (count !== undefined) await measurement.exactly(count);
     else await measurement.untilStable();
   });
 }
@@ -84,13 +86,19 @@ class LevelMeasurement {
     return result;
   }
 
-  /** One window of exactly `count` requests. */
+  /** One window of exactly `count` requests. An interruption ends it once the requests in flight have ended. */
   async exactly(count: number): Promise<void> {
-    const { generator } = this.#session;
+    const { generator, signal } = this.#session;
     await generator.pause();
     await this.#windows.begin();
-    await generator.begin(this.#level);
-    this.#windows.add(clamped(await generator.run(count)));
+    const run = generator.run(this.#level, count);
+    const window = await Promise.race([run, aborted(signal)]);
+    if (window !== undefined) this.#windows.add(clamped(window));
+    else if (this.#level.mode === "fixed_schedule") {
+      // A pause would play the schedule to its end.
+      run.catch(() => {});
+      this.#windows.add(await generator.take());
+    } else for (const part of await Promise.all([generator.pause(), run])) this.#windows.add(part);
     this.#checkRequests(await this.#windows.cut());
   }
 
@@ -164,6 +172,14 @@ class LevelMeasurement {
       this.#windows.figures.some((window) => window.latencyAt(stability.percentile) > latencyLimitMs)
     );
   }
+}
+
+/** Resolves to undefined when the signal aborts. */
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
 }
 
 /** The window from the first send to the last end. */

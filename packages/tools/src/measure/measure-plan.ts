@@ -1,7 +1,11 @@
+import type { LoadLevel } from "../load/load-level.js";
 import { type LevelResult, meetsLimit } from "./level-result.js";
 import type { LevelRange, LoadPlan } from "./load-plan.js";
 import { measureLevel, measurePhase } from "./measure-level.js";
 import type { MeasureSession } from "./measure-session.js";
+
+/** Level of the warm-up requests: a schedule is kept for the measurement. */
+const WARM_UP_LEVEL: LoadLevel = { mode: "concurrency", value: 1 };
 
 /** Rounding error of repeated additions of a step. */
 const STEP_ERROR = 1e-9;
@@ -21,8 +25,7 @@ export async function measurePlan(session: MeasureSession, plan: LoadPlan): Prom
     return measured;
   };
   if (options.warmupRequestCount > 0) {
-    await generator.begin(firstLevel(plan));
-    await generator.run(options.warmupRequestCount);
+    await generator.run(firstLevel(plan), options.warmupRequestCount);
   }
   if (plan.kind === "single") await measureOne(measureLevel(session, plan.level));
   else if (plan.kind === "phases") {
@@ -68,8 +71,8 @@ function hasEnded({ interrupted, fault }: LevelResult): boolean {
   return interrupted || fault !== undefined;
 }
 
-function firstLevel(plan: LoadPlan) {
-  if (plan.kind === "single") return plan.level;
+function firstLevel(plan: LoadPlan): LoadLevel {
+  if (plan.kind === "single") return plan.level.mode === "fixed_schedule" ? WARM_UP_LEVEL : plan.level;
   if (plan.kind === "phases") return plan.phases[0]!.level;
   return plan.levelAt(plan.range.start);
 }

@@ -10,8 +10,8 @@ export interface ProfileTrailer {
   readonly endpoint: string;
 }
 
-/** Inputs of a payload by their names, as JSON values; undefined where they are not told. */
-export type InputsOf = (payload: number) => Readonly<Record<string, unknown>> | undefined;
+/** JSON text of the inputs of a payload, an object by their names; undefined where they are not told. */
+export type InputsOf = (payload: number) => string | undefined;
 
 /** Length of text that is written at once. */
 const PIECE_LENGTH = 1 << 16;
@@ -127,8 +127,7 @@ export class ProfileExport {
   #inputText(payload: number): string {
     const known = this.#inputTexts.get(payload);
     if (known !== undefined) return known;
-    const inputs = this.#inputsOf(payload);
-    const text = inputs === undefined ? "" : JSON.stringify(inputs);
+    const text = this.#inputsOf(payload) ?? "";
     this.#inputTexts.set(payload, text);
     return text;
   }

@@ -65,7 +65,9 @@ export class SimulatedLoad implements LoadGenerator {
     return windowOf(start, now, rows);
   }
 
-  async run(count: number): Promise<LoadWindow> {
+  async run(level: LoadLevel, count: number): Promise<LoadWindow> {
+    await this.pause();
+    await this.begin(level);
     for (let i = 0; i < count; i++) this.#simulateNext();
     this.#sends = [];
     return this.pause();

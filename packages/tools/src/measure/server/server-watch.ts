@@ -21,10 +21,20 @@ export class ServerWatch {
     this.#model = model;
   }
 
-  /** Undefined when the server has no statistics. */
-  static async open(view: ServerView, model: ModelName): Promise<ServerWatch | undefined> {
+  /**
+   * Undefined when the server has no statistics.
+   *
+   * @param called names of models that the model calls while it runs, besides those of its steps
+   */
+  static async open(
+    view: ServerView,
+    model: ModelName,
+    called: readonly string[] = [],
+  ): Promise<ServerWatch | undefined> {
     if (!(await view.extensions()).includes("statistics")) return undefined;
-    return new ServerWatch(view, await withSteps(view, model, new Set()));
+    const watched = await withSteps(view, model, new Set());
+    const others = called.map((name) => ({ name, version: "", steps: [] }));
+    return new ServerWatch(view, { ...watched, steps: [...watched.steps, ...others] });
   }
 
   /** Looks at the counters. */

@@ -1,0 +1,18 @@
+import { Tensor } from "@tritonjs/protocol";
+import type { DataSet } from "../data/data-set.js";
+import type { InputsOf } from "../report/profile-export.js";
+import { outputsJson } from "../target/outputs-json.js";
+
+/** Inputs of the payloads of a data set as JSON text, for the profile export. */
+export function payloadInputs(data: DataSet): InputsOf {
+  if (data.kind === "openai") return (payload) => `{"payload":${JSON.stringify(data.payloads[payload] ?? "")}}`;
+  return (payload) => {
+    const inputs = data.payloads[payload]?.inputs;
+    if (inputs === undefined) return undefined;
+    return outputsJson(
+      new Map(
+        inputs.map(({ name, datatype, shape, bytes }) => [name, Tensor.fromBytes(datatype, shape, bytes)] as const),
+      ),
+    );
+  };
+}
