@@ -1,6 +1,7 @@
 export type { DataOptions } from "./data/data-options.js";
 export type { DataSet, OpenAiDataSet, TensorDataSet } from "./data/data-set.js";
 export { loadDataSet } from "./data/load-data-set.js";
+export { loadOpenAiData } from "./data/load-openai-data.js";
 export type { TestedModel } from "./data/tested-model.js";
 export type { LoadGenerator } from "./load/load-generator.js";
 export type { LoadLevel } from "./load/load-level.js";

@@ -1,6 +1,7 @@
 import { DATA_DEFAULTS, type DataOptions } from "./data-options.js";
 import type { TensorDataSet, TensorPayload } from "./data-set.js";
 import { generatedSteps } from "./generated-steps.js";
+import { givenSteps } from "./given-steps.js";
 import { checkShapes } from "./input-shapes.js";
 import { payloadsOf } from "./payloads.js";
 import type { TestedModel } from "./tested-model.js";
@@ -17,7 +18,7 @@ export async function loadDataSet(model: TestedModel, options: DataOptions = {})
   const steps =
     inputData === "random" || inputData === "zero"
       ? generatedSteps(model, options, inputData)
-      : await import("./given-steps.js").then(({ givenSteps }) => givenSteps(model, inputData, options));
+      : await givenSteps(model, inputData, options);
   const set = payloadsOf(model, steps, batchSize);
   const freshData = options.freshData ?? DATA_DEFAULTS.freshData;
   return freshData ? set : { ...set, payloads: set.payloads.map(withoutFresh) };

@@ -1,4 +1,4 @@
-import type { Carrier } from "../target/carrier.js";
+import type { LoadCarrier } from "../target/carrier.js";
 import { LoadRequest } from "../target/load-request.js";
 import { BackOff } from "./back-off.js";
 import { concurrencyAt, countShare, type ThreadShare } from "./concurrency-target.js";
@@ -17,7 +17,7 @@ const DELAYED_MS = 1;
 export interface LoadLoopParts {
   readonly clock: LoadClock;
   /** Opens the carrier, with the loop's listener. */
-  readonly openCarrier: (onEnd: (request: LoadRequest) => void) => Carrier;
+  readonly openCarrier: (onEnd: (request: LoadRequest) => void) => LoadCarrier;
   readonly source: RequestSource;
   readonly share: ThreadShare;
   readonly seed: number;
@@ -40,7 +40,7 @@ export interface LoopWindow {
 /** Sends the share of one thread. */
 export class LoadLoop {
   readonly #parts: LoadLoopParts;
-  readonly #carrier: Carrier;
+  readonly #carrier: LoadCarrier;
   readonly #records: RecordColumns;
   readonly #backOff = new BackOff();
   readonly #requests: LoadRequest[] = [];

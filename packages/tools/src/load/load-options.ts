@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { invalidOption } from "../data/invalid-option.js";
-import type { SequenceOptions } from "./sequence-options.js";
+import type { SequenceLoad } from "./sequence-load.js";
 
 /** Options of a load generator. */
 export interface LoadOptions {
@@ -14,7 +14,7 @@ export interface LoadOptions {
   readonly keepOutputs?: boolean;
   /** Time limit of each request in milliseconds, from its scheduled time. @default none */
   readonly timeoutMs?: number;
-  readonly sequences?: SequenceOptions;
+  readonly sequences?: SequenceLoad;
 }
 
 /** One core sends what one to three others serve, so a machine that also runs the server keeps cores for it. */

@@ -1,13 +1,13 @@
-import type { DataSet, PayloadStream } from "../data/data-set.js";
+import type { PayloadStream } from "../data/data-set.js";
 import { RandomNumbers } from "../data/random-numbers.js";
-import type { Carrier, EndListener } from "../target/carrier.js";
+import type { EndListener, LoadCarrier } from "../target/carrier.js";
 import type { RemoteCarrierPlan } from "../target/carrier-plan.js";
 import type { ThreadShare } from "./concurrency-target.js";
 import { realLoadClock } from "./load-clock.js";
 import { LoadLoop } from "./load-loop.js";
 import type { KeptParts } from "./record-columns.js";
 import { PlainSource, type RequestSource } from "./request-source.js";
-import type { SequenceRules } from "./sequence-options.js";
+import type { SequenceRules } from "./sequence-load.js";
 import { SequenceSource } from "./sequence-source.js";
 
 /** What the loop of one thread does. It survives structured cloning. */
@@ -36,7 +36,7 @@ export interface ThreadPlan extends LoopPlan {
 /** Seeds of threads differ, so that their data does; the schedule has one seed for all. */
 export const seedOfThread = (seed: number, { index }: ThreadShare): number => seed + 0x9e37_79b9 * index;
 
-export function openLoop(plan: LoopPlan, openCarrier: (onEnd: EndListener) => Carrier): LoadLoop {
+export function openLoop(plan: LoopPlan, openCarrier: (onEnd: EndListener) => LoadCarrier): LoadLoop {
   const { share, seed, payloads, sequences, timeoutMs, kept } = plan;
   const source: RequestSource =
     sequences === undefined
@@ -54,6 +54,3 @@ export function openLoop(plan: LoopPlan, openCarrier: (onEnd: EndListener) => Ca
     kept,
   });
 }
-
-/** Payloads of a data set. */
-export const payloadCount = ({ payloads }: DataSet): number => payloads.length;

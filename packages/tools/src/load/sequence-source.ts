@@ -2,7 +2,7 @@ import type { PayloadStream } from "../data/data-set.js";
 import type { RandomNumbers } from "../data/random-numbers.js";
 import type { LoadRequest } from "../target/load-request.js";
 import type { RequestSource } from "./request-source.js";
-import type { SequenceRules } from "./sequence-options.js";
+import type { SequenceRules } from "./sequence-load.js";
 
 /** A sequence that has begun. */
 interface Sequence {

@@ -1,6 +1,5 @@
 import type { DataSet } from "../data/data-set.js";
 import { epochNow, epochOffset } from "../target/epoch-time.js";
-import { openCarrier } from "../target/open-carrier.js";
 import { type PreparedTarget, prepareTarget } from "../target/prepare-target.js";
 import type { TargetOptions } from "../target/target-options.js";
 import { checkLevel } from "./check-level.js";
@@ -12,7 +11,7 @@ import { checkLoadOptions, defaultThreads, type LoadOptions } from "./load-optio
 import { LocalLoop, type LoopHandle, type ThreadWindow } from "./loop-handle.js";
 import { type LoopPlan, openLoop, seedOfThread } from "./loop-plan.js";
 import type { LoadWindow } from "./request-records.js";
-import { checkIdRange, checkSequenceOptions, SEQUENCE_DEFAULTS, sequenceRules } from "./sequence-options.js";
+import { checkIdRange, checkSequenceOptions, SEQUENCE_DEFAULTS, sequenceRules } from "./sequence-load.js";
 import { closedError, ThreadLoop } from "./thread-loop.js";
 
 /** Threads get a level before it starts, so that they start it together. */
@@ -59,12 +58,14 @@ class ThreadedGenerator implements LoadGenerator {
     this.#options = options;
     this.#isSequenceModel = prepared.model?.isSequenceModel ?? false;
     const { sequences: { count: live = SEQUENCE_DEFAULTS.count } = {}, threads = defaultThreads() } = options;
-    const count = Math.max(1, this.#isSequenceModel ? Math.min(threads, live) : threads);
+    const { plan: carrier } = prepared;
+    const isLocal = threads === 0 || carrier === undefined;
+    const count = isLocal ? 1 : this.#isSequenceModel ? Math.min(threads, live) : threads;
     this.#loops = Array.from({ length: count }, (_, index) => {
       const plan = loopPlan(prepared, data, options, { index, count });
-      if (threads > 0) return new ThreadLoop({ ...plan, carrier: prepared.plan, epochOffset: epochOffset() });
+      if (!isLocal) return new ThreadLoop({ ...plan, carrier, epochOffset: epochOffset() });
       const seed = seedOfThread(plan.seed, plan.share);
-      return new LocalLoop(openLoop(plan, (onEnd) => openCarrier(prepared.plan, seed, onEnd)));
+      return new LocalLoop(openLoop(plan, (onEnd) => prepared.openCarrier(seed, onEnd)));
     });
   }
 

@@ -17,4 +17,17 @@ export interface HttpPlan extends RemotePlan {
   readonly expected?: ExpectedOutputs;
 }
 
-export type RemoteCarrierPlan = HttpPlan;
+export interface OpenAiPlan extends RemotePlan {
+  readonly kind: "openai";
+}
+
+export interface GrpcPlan extends RemotePlan {
+  readonly kind: "grpc";
+  readonly expected?: ExpectedOutputs;
+  readonly streaming: boolean;
+  readonly decoupled: boolean;
+  /** Headers of every call. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+}
+
+export type RemoteCarrierPlan = HttpPlan | OpenAiPlan | GrpcPlan;

@@ -4,7 +4,7 @@ import type { LoadRequest } from "./load-request.js";
 export type EndListener = (request: LoadRequest) => void;
 
 /** Brings requests to one target, in one thread. It opens connections when they are needed. */
-export interface Carrier {
+export interface LoadCarrier {
   /** Sends a request. The listener may be called before `send` returns. */
   send(request: LoadRequest): void;
   /** Ends a request in flight as failed with this text, and cancels it at the server. */

@@ -1,7 +1,5 @@
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib";
-
-/** Encoding of request or response bodies, and of gRPC messages. */
-export type Compression = "gzip" | "deflate";
+import type { Compression } from "@tritonjs/client/http";
 
 export const compressBytes = (bytes: Uint8Array, compression: Compression): Buffer =>
   compression === "gzip" ? gzipSync(bytes) : deflateSync(bytes);

@@ -1,6 +1,6 @@
+import type { Compression } from "@tritonjs/client/http";
 import type { Triton } from "@tritonjs/core";
 import type { ParameterValue } from "@tritonjs/protocol";
-import type { Compression } from "./compression.js";
 import type { TlsSettings } from "./endpoint.js";
 
 /** What all targets of the v2 protocol have in common. */
@@ -45,14 +45,10 @@ export interface GrpcTargetOptions extends RemoteTargetOptions {
   readonly compression?: Compression;
 }
 
-/** A model in this process: of a repository, or of a module that exports a `Triton`. */
+/** A model in this process. */
 export interface InProcessTargetOptions extends InferTargetOptions {
   readonly kind: "in-process";
-  /** Directories of models, or one module that exports a `Triton` as `default` or `triton`. */
-  readonly source:
-    | { readonly repositories: readonly string[] }
-    | { readonly module: string }
-    | { readonly triton: Triton };
+  readonly source: { readonly triton: Triton };
 }
 
 /** An endpoint of OpenAI's API. */

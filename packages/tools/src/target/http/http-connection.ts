@@ -2,8 +2,8 @@ import type { Socket } from "node:net";
 import { connectionText, type Endpoint, openSocket } from "../endpoint.js";
 import { epochNow } from "../epoch-time.js";
 import type { LoadRequest } from "../load-request.js";
-import type { AnswerReader } from "./answer.js";
-import { ResponseReader } from "./response-reader.js";
+import type { HttpAnswers } from "./http-answers.js";
+import { HttpResponseReader } from "./response-reader.js";
 
 /** What the carrier learns from its connections. */
 export interface ConnectionOwner {
@@ -22,16 +22,16 @@ export class HttpConnection {
   readonly #owner: ConnectionOwner;
   readonly #endpoint: Endpoint;
   readonly #socket: Socket;
-  readonly #reader: ResponseReader;
-  readonly #answers: AnswerReader;
+  readonly #reader: HttpResponseReader;
+  readonly #answers: HttpAnswers;
   readonly #onSent: (error?: Error | null) => void;
   #wasConnected = false;
 
-  constructor(owner: ConnectionOwner, endpoint: Endpoint, answers: AnswerReader) {
+  constructor(owner: ConnectionOwner, endpoint: Endpoint, answers: HttpAnswers) {
     this.#owner = owner;
     this.#endpoint = endpoint;
     this.#answers = answers;
-    this.#reader = new ResponseReader({
+    this.#reader = new HttpResponseReader({
       onHead: (status, head) =>
         this.request !== undefined && answers.begin(this.request, status, head, epochNow()),
       onBody: (bytes) => this.request !== undefined && answers.body(this.request, bytes),

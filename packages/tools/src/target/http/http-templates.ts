@@ -1,9 +1,9 @@
-import { type EncodedInferRequest, encodeInferRequest } from "@tritonjs/client/http";
+import { type Compression, type EncodedInferRequest, encodeInferRequest } from "@tritonjs/client/http";
 import { type ParameterValue, Tensor } from "@tritonjs/protocol";
 import type { TensorDataSet, TensorPayload } from "../../data/data-set.js";
 import { invalidOption } from "../../data/invalid-option.js";
 import type { TestedModel } from "../../data/tested-model.js";
-import { type Compression, compressBytes } from "../compression.js";
+import { compressBytes } from "../compression.js";
 import type { SharedPayload } from "../shared-memory/shared-payloads.js";
 import type { StampFormat } from "../wire/stamped-requests.js";
 import {

@@ -1,16 +1,16 @@
-import { decodeInferResponse } from "@tritonjs/client/http";
+import { type Compression, decodeInferResponse } from "@tritonjs/client/http";
 import type { ResponseHandling } from "../carrier.js";
-import { type Compression, decompressBytes } from "../compression.js";
+import { decompressBytes } from "../compression.js";
 import { type ExpectedOutputs, outputFault } from "../expected-outputs.js";
 import type { LoadRequest } from "../load-request.js";
 import { outputsJson } from "../outputs-json.js";
-import type { AnswerReader } from "./answer.js";
+import type { HttpAnswers } from "./http-answers.js";
 import { headerOf } from "./response-reader.js";
 
 const OK = 200;
 
 /** Reads responses of `infer`. Bodies of successes are skipped unless outputs are compared or kept. */
-export class InferAnswers implements AnswerReader {
+export class InferAnswers implements HttpAnswers {
   readonly #expected: ExpectedOutputs | undefined;
   readonly #handling: ResponseHandling;
   #chunks: Buffer[] = [];

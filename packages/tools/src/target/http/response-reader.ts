@@ -25,7 +25,7 @@ const CR = 13;
 const LF = 10;
 
 /** Reads the HTTP/1.1 responses of a connection, one after the other. */
-export class ResponseReader {
+export class HttpResponseReader {
   readonly #listener: ResponseListener;
   #at: At = At.Head;
   /** Bytes of an incomplete head or line. */

@@ -1,9 +1,9 @@
-import type { Carrier, EndListener } from "../carrier.js";
+import type { EndListener, LoadCarrier } from "../carrier.js";
 import type { Endpoint } from "../endpoint.js";
 import { epochNow } from "../epoch-time.js";
 import type { LoadRequest } from "../load-request.js";
 import type { StampedRequests } from "../wire/stamped-requests.js";
-import type { AnswerReader } from "./answer.js";
+import type { HttpAnswers } from "./http-answers.js";
 import { HttpConnection } from "./http-connection.js";
 
 /** Parts of an HTTP carrier. */
@@ -11,13 +11,13 @@ export interface HttpCarrierParts {
   readonly endpoint: Endpoint;
   readonly requests: StampedRequests;
   /** Makes the reader of a connection. */
-  readonly answers: () => AnswerReader;
+  readonly answers: () => HttpAnswers;
   /** Most connections; further requests wait for one. */
   readonly maxConnections: number;
 }
 
 /** Sends prepared HTTP requests over keep-alive connections, which it opens when all others are busy. */
-export class HttpCarrier implements Carrier {
+export class HttpLoadCarrier implements LoadCarrier {
   bytesSent = 0;
   bytesReceived = 0;
   readonly #parts: HttpCarrierParts;

@@ -2,7 +2,7 @@ import { invalidOption } from "../data/invalid-option.js";
 import { shareOf, type ThreadShare } from "./concurrency-target.js";
 
 /** How requests to sequence models form sequences. */
-export interface SequenceOptions {
+export interface SequenceLoad {
   /** Live sequences in levels that are not of concurrency. @default 4 */
   readonly count?: number;
   /** Requests of a sequence. @default 20, or the steps of its stream where the data has them */
@@ -39,7 +39,7 @@ export interface SequenceRules {
 }
 
 /** @throws TritonError INVALID_ARG for an option out of its range. */
-export function checkSequenceOptions(options: SequenceOptions): void {
+export function checkSequenceOptions(options: SequenceLoad): void {
   const whole = (name: string, value: number | undefined, least: number, most = Number.MAX_SAFE_INTEGER) => {
     if (value !== undefined && !(Number.isSafeInteger(value) && value >= least && value <= most))
       throw invalidOption(`${name}: expected a whole number from ${least} to ${most}, got ${value}`);
@@ -54,7 +54,7 @@ export function checkSequenceOptions(options: SequenceOptions): void {
 }
 
 /** @throws TritonError INVALID_ARG if live sequences could not all have ids of their own. */
-export function checkIdRange(options: SequenceOptions, live: number): void {
+export function checkIdRange(options: SequenceLoad, live: number): void {
   const { idRange = SEQUENCE_DEFAULTS.idRange } = options;
   if (idRange < live)
     throw invalidOption(
@@ -64,7 +64,7 @@ export function checkIdRange(options: SequenceOptions, live: number): void {
 
 /** The rules for one thread. */
 export function sequenceRules(
-  options: SequenceOptions,
+  options: SequenceLoad,
   hasGivenSteps: boolean,
   share: ThreadShare,
 ): SequenceRules {
