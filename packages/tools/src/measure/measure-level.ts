@@ -18,8 +18,7 @@ const NO_REQUESTS: LevelFault = {
  */
 export async function measureLevel(session: MeasureSession, level: LoadLevel): Promise<LevelResult> {
   return new LevelMeasurement(session, level, undefined, false).measure(async (measurement) => {
-    const count =
-      level.mode === "fixed_schedule" ? level.timestampsMs.length : session.options.requestCount;
+    const count = level.mode === "fixed_schedule" ? level.timestampsMs.length : session.options.requestCount;
     if (count !== undefined) await measurement.exactly(count);
     else await measurement.untilStable();
   });

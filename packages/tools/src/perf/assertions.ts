@@ -31,7 +31,10 @@ const FIGURES: Readonly<Record<string, Figure>> = {
   avg: { kind: "time", read: ({ figures }) => figures.latency.mean },
   min: { kind: "time", read: ({ figures }) => figures.latency.min },
   max: { kind: "time", read: ({ figures }) => figures.latency.max },
-  queue: { kind: "time", read: ({ server }) => (server === undefined ? Number.NaN : stageMs(server, "queue")) },
+  queue: {
+    kind: "time",
+    read: ({ server }) => (server === undefined ? Number.NaN : stageMs(server, "queue")),
+  },
   throughput: { kind: "number", read: ({ figures }) => figures.throughput },
   request_throughput: { kind: "number", read: ({ figures }) => figures.requestThroughput },
   errors: { kind: "number", read: ({ figures }) => figures.failureCount },
@@ -48,7 +51,7 @@ export interface Assertion {
   /** As it was written. */
   readonly text: string;
   /** Value of the figure in its own unit; NaN where it was not measured. */
-  valueOf(result: LevelResult): number;
+  valueIn(result: LevelResult): number;
   /** A value that was not measured holds in no condition. */
   holds(value: number): boolean;
 }
@@ -81,7 +84,7 @@ function readAssertion(text: string): Assertion {
     throw invalidOption(`--assert: expected ${expected} in '${text}', got '${unit}'`);
   }
   const limit = Number(number) * factor;
-  return { text, valueOf: read, holds: (value) => compare(value, limit) };
+  return { text, valueIn: read, holds: (value) => compare(value, limit) };
 }
 
 function figureOf(name: string, text: string): Figure {

@@ -1,10 +1,10 @@
 import { HttpServerView } from "../measure/server/http-server-view.js";
 import { ReportServerView } from "../measure/server/report-server-view.js";
 import type { ServerView } from "../measure/server/server-view.js";
-import { openTriton } from "../target/in-process/open-triton.js";
 import { readModel } from "../target/read-model.js";
 import { grpcClientOf, httpClientOf } from "../target/server-client.js";
 import type { GrpcTargetOptions } from "../target/target-options.js";
+import { openTriton } from "./open-triton.js";
 import type { OpenedTarget } from "./opened-target.js";
 import type { InProcessSettings, TargetSettings } from "./perf-settings.js";
 
@@ -33,11 +33,11 @@ function grpcView(settings: GrpcTargetOptions): ServerView {
 }
 
 async function openInProcess({ source, ...model }: InProcessSettings): Promise<OpenedTarget> {
-  const triton = await openTriton("module" in source ? source : { repositories: [source.repository] });
+  const triton = await openTriton(source);
   const close = () => triton.close();
   try {
     const { service } = triton;
-    const options = { ...model, triton };
+    const options = { ...model, source: { triton } };
     const view = new ReportServerView({
       extensions: () => service.serverMetadata().extensions,
       modelConfig: (name, version) => service.modelConfig(name, version),

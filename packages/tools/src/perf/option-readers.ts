@@ -27,7 +27,9 @@ export function readRange(option: string, text: string, { whole = false } = {}):
   const end = parts[1] === undefined ? start : readNumber(option, parts[1], { whole });
   const step = parts[2] === undefined ? 1 : readNumber(option, parts[2], { min, whole });
   if (end !== 0 && end < start) {
-    throw invalidOption(`${option}: expected an end of at least the start ${start}, or 0 for none, got ${end}`);
+    throw invalidOption(
+      `${option}: expected an end of at least the start ${start}, or 0 for none, got ${end}`,
+    );
   }
   return { start, end, step };
 }
@@ -103,13 +105,16 @@ function parameterOf(text: string, value: string, type: string): ParameterValue 
       break;
     case "int":
     case "uint":
-      if (/^-?\d+$/.test(value)) return readNumber("--request-parameter", value, { min: -(2 ** 53), whole: true });
+      if (/^-?\d+$/.test(value))
+        return readNumber("--request-parameter", value, { min: -(2 ** 53), whole: true });
       break;
     case "double":
     case "float":
       return readNumber("--request-parameter", value, { min: Number.NEGATIVE_INFINITY });
     default:
-      throw invalidOption(`--request-parameter: expected a type of int, uint, bool, double or string, got '${type}'`);
+      throw invalidOption(
+        `--request-parameter: expected a type of int, uint, bool, double or string, got '${type}'`,
+      );
   }
   throw invalidOption(`--request-parameter: expected a value of type ${type}, got '${text}'`);
 }
@@ -127,13 +132,19 @@ export function readGaps(path: string): number[] {
     .filter((line) => line.trim() !== "")
     .map((line) => readNumber("--request-intervals", line.trim()));
   if (gaps.length === 0 || gaps.every((gap) => gap === 0)) {
-    throw invalidOption(`--request-intervals: expected gaps in microseconds, one for each line, in '${path}'`);
+    throw invalidOption(
+      `--request-intervals: expected gaps in microseconds, one for each line, in '${path}'`,
+    );
   }
   return gaps;
 }
 
 /** Reads one of several words. */
-export function readWord<const Word extends string>(option: string, text: string, words: readonly Word[]): Word {
+export function readWord<const Word extends string>(
+  option: string,
+  text: string,
+  words: readonly Word[],
+): Word {
   const found = words.find((word) => word === text);
   if (found === undefined) throw invalidOption(`${option}: expected ${words.join(" or ")}, got '${text}'`);
   return found;

@@ -29,7 +29,10 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ["--request-parameter <parameter>", "parameter of each request as name:value:type; may be repeated"],
   ],
   "Load:": [
-    ["--concurrency-range <range>", "requests in flight as start:end:step; an end of 0 needs --latency-threshold"],
+    [
+      "--concurrency-range <range>",
+      "requests in flight as start:end:step; an end of 0 needs --latency-threshold",
+    ],
     ["--request-rate-range <range>", "requests a second as start:end:step"],
     ["--request-distribution <name>", "gaps between requests: constant or poisson", "constant"],
     ["--request-intervals <file>", "gaps between requests, a line for each, in microseconds"],
@@ -129,7 +132,9 @@ Exit codes:
 /** The command with its options and its help. */
 export function perfOptions(version: string): Command {
   const command = new Command("tritonjs perf")
-    .description("Measures the throughput and latency of a model, with the options of Triton's Performance Analyzer.")
+    .description(
+      "Measures the throughput and latency of a model, with the options of Triton's Performance Analyzer.",
+    )
     .version(version, "--version")
     .addHelpText("after", EXAMPLES)
     .showHelpAfterError("Run 'tritonjs perf --help' for the options.");

@@ -1,5 +1,6 @@
 import type { DataSet } from "../data/data-set.js";
 import { loadDataSet } from "../data/load-data-set.js";
+import { loadOpenAiData } from "../data/load-openai-data.js";
 import type { LoadGenerator } from "../load/load-generator.js";
 import type { LoadOptions } from "../load/load-options.js";
 import { startLoadGenerator } from "../load/start-load-generator.js";
@@ -20,6 +21,9 @@ export interface PerfParts {
 export const realParts: PerfParts = {
   clock: processClock,
   openTarget,
-  loadData: ({ model }, { data }) => loadDataSet(model!, data),
+  loadData: ({ model }, { data }) =>
+    model === undefined
+      ? loadOpenAiData(typeof data.inputData === "object" ? data.inputData : [], data)
+      : loadDataSet(model, data),
   startGenerator: ({ options }, data, load) => startLoadGenerator(options, data, load),
 };

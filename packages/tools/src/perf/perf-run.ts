@@ -1,7 +1,7 @@
 import type { DataSet } from "../data/data-set.js";
 import type { LoadGenerator } from "../load/load-generator.js";
-import type { LoadPlan } from "../measure/load-plan.js";
 import type { LevelResult } from "../measure/level-result.js";
+import type { LoadPlan } from "../measure/load-plan.js";
 import { measurePlan } from "../measure/measure-plan.js";
 import type { MeasureObserver, MeasureSession } from "../measure/measure-session.js";
 import { MetricsWatch } from "../measure/server/metrics-watch.js";
@@ -97,7 +97,8 @@ export class PerfRun {
     }
     // After an interruption, the requests in flight finish. A second signal ends the process.
     if (this.#stop.signal.aborted && plan.kind !== "single") await generator.pause().catch(() => {});
-    if (metrics?.failure !== undefined) this.#warnings.push(`The metrics page could not be read: ${metrics.failure}`);
+    if (metrics?.failure !== undefined)
+      this.#warnings.push(`The metrics page could not be read: ${metrics.failure}`);
     this.#warnings.push(...(server?.warnings ?? []));
   }
 
@@ -185,7 +186,8 @@ export class PerfRun {
 
   async #finishProfile(profile: ProfileExport | undefined, run: RunDescription): Promise<void> {
     if (profile === undefined) return;
-    const endpoint = this.#settings.target.kind === "openai" ? (this.#settings.target.endpoint ?? "") : run.url;
+    const endpoint =
+      this.#settings.target.kind === "openai" ? (this.#settings.target.endpoint ?? "") : run.url;
     try {
       await profile.finish({ version: run.toolVersion, service_kind: run.serviceKind, endpoint });
     } catch (error) {

@@ -6,6 +6,7 @@ import type { Goal } from "../measure/tokens/goals.js";
 import type { RunDescription } from "../report/run-description.js";
 import type { GrpcTargetOptions, HttpTargetOptions, OpenAiTargetOptions } from "../target/target-options.js";
 import type { Assertion } from "./assertions.js";
+import type { InProcessSource } from "./open-triton.js";
 
 /** A model that runs in this process, before it is opened. */
 export interface InProcessSettings {
@@ -13,7 +14,7 @@ export interface InProcessSettings {
   readonly modelName: string;
   readonly modelVersion?: string;
   readonly parameters: HttpTargetOptions["parameters"];
-  readonly source: { readonly repository: string } | { readonly module: string };
+  readonly source: InProcessSource;
 }
 
 /** Where requests go. */

@@ -92,7 +92,8 @@ function rangePlan(
   binarySearch: boolean,
   levelAt: (value: number) => LoadLevel,
 ): LoadPlan {
-  if (range.end === 0 && binarySearch) throw invalidOption("--binary-search needs a range with an end above 0");
+  if (range.end === 0 && binarySearch)
+    throw invalidOption("--binary-search needs a range with an end above 0");
   if (range.end === 0 && !options.has("latencyThreshold")) {
     throw invalidOption("a range with the end 0 has no limit: it needs --latency-threshold");
   }

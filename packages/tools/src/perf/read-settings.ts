@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { VERSION } from "@tritonjs/core/frontend";
 import type { DataOptions } from "../data/data-options.js";
 import { invalidOption } from "../data/invalid-option.js";
-import type { SequenceOptions } from "../load/sequence-options.js";
+import type { SequenceLoad } from "../load/sequence-load.js";
 import { readGoals } from "../measure/tokens/goals.js";
 import { readAssertions } from "./assertions.js";
 import { OptionReader } from "./option-reader.js";
@@ -120,12 +120,14 @@ function readData(options: OptionReader, batchSize: number, seed: number): DataO
   };
 }
 
-function readSequences(options: OptionReader): SequenceOptions {
+function readSequences(options: OptionReader): SequenceLoad {
   const range = options.text("sequenceIdRange");
   const [start = 1, end] =
     range?.split(":").map((part) => readNumber("--sequence-id-range", part, { min: 1, whole: true })) ?? [];
   if (end !== undefined && end <= start) {
-    throw invalidOption(`--sequence-id-range: expected start:end with an end above the start, got '${range}'`);
+    throw invalidOption(
+      `--sequence-id-range: expected start:end with an end above the start, got '${range}'`,
+    );
   }
   return {
     count: options.whole("numOfSequences", 1),

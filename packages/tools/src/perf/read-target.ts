@@ -1,5 +1,6 @@
 import { invalidOption } from "../data/invalid-option.js";
 import { readPem, type TlsSettings } from "../target/endpoint.js";
+import type { InProcessSource } from "./open-triton.js";
 import type { OptionReader } from "./option-reader.js";
 import { readHeaders, readParameters } from "./option-readers.js";
 import type { TargetSettings } from "./perf-settings.js";
@@ -48,7 +49,7 @@ export function readTarget(options: OptionReader): TargetSettings {
   };
 }
 
-function sourceOf(options: OptionReader): { readonly repository: string } | { readonly module: string } {
+function sourceOf(options: OptionReader): InProcessSource {
   const repository = options.text("modelRepository");
   const module = options.text("module");
   options.onlyOne(["modelRepository", "module"]);
@@ -87,7 +88,9 @@ function httpsTls(options: OptionReader): TlsSettings | undefined {
   const acceptAny = options.word("sslHttpsVerifyPeer", ["0", "1"]) === "0";
   const host = options.word("sslHttpsVerifyHost", ["0", "1", "2"]);
   if (host !== "2" && !acceptAny) {
-    throw invalidOption("--ssl-https-verify-host: expected 2, or --ssl-https-verify-peer 0, which checks nothing");
+    throw invalidOption(
+      "--ssl-https-verify-host: expected 2, or --ssl-https-verify-peer 0, which checks nothing",
+    );
   }
   return acceptAny ? { ...files, acceptAny } : files;
 }

@@ -28,8 +28,8 @@ export function failedAssertions(
   const judged = kind === "search" ? (best === undefined ? [] : [best]) : results;
   if (judged.length === 0) return ["no level was measured that meets the latency limit"];
   return judged.flatMap((result) =>
-    assertions.flatMap(({ text, valueOf, holds }) => {
-      const value = valueOf(result);
+    assertions.flatMap(({ text, valueIn, holds }) => {
+      const value = valueIn(result);
       if (holds(value)) return [];
       const measured = Number.isNaN(value) ? "it was not measured" : `it is ${sixDigits(value)}`;
       return [`${text} does not hold at ${levelName(result)}: ${measured}`];
@@ -38,7 +38,11 @@ export function failedAssertions(
 }
 
 /** The exit code of what was measured. */
-export function exitCodeOf(results: readonly LevelResult[], kind: LoadPlan["kind"], hasFailed: boolean): ExitCode {
+export function exitCodeOf(
+  results: readonly LevelResult[],
+  kind: LoadPlan["kind"],
+  hasFailed: boolean,
+): ExitCode {
   const fault = results.find((result) => result.fault !== undefined)?.fault;
   if (fault !== undefined) return fault.kind === "no requests" ? EXIT.noRequests : EXIT.error;
   if (results.some(({ interrupted }) => interrupted) || results.length === 0) return EXIT.interrupted;

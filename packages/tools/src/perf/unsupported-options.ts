@@ -12,7 +12,10 @@ export const UNSUPPORTED: readonly {
   { flags: "--request-period <n>", instead: "use --concurrency-ramp" },
   { flags: "--session-concurrency <n>", instead: "sessions are not supported; use --concurrency-range" },
   { flags: "--model-signature-name <name>", instead: "TensorFlow Serving is not supported" },
-  { flags: "--grpc-method <name>", instead: "gRPC methods other than those of the v2 protocol are not supported" },
+  {
+    flags: "--grpc-method <name>",
+    instead: "gRPC methods other than those of the v2 protocol are not supported",
+  },
   { flags: "--proto <path>", instead: "gRPC methods other than those of the v2 protocol are not supported" },
   { flags: "--trace-level <level>", instead: "set traces at the server, or with its trace endpoint" },
   { flags: "--trace-rate <n>", instead: "set traces at the server, or with its trace endpoint" },

@@ -113,8 +113,10 @@ export class ProfileExport {
     else if (records.failure[i] === 0) times.push(records.end[i]!);
     const outputs = kept?.outputs?.slice(from, to);
     const inputs = this.#inputText(records.payload[i]!);
+    // A request that never reached a connection has no time of sending.
+    const sent = Number.isNaN(records.sent[i]!) ? records.scheduled[i]! : records.sent[i]!;
     return (
-      `{"timestamp":${nanoseconds(records.sent[i]!)}` +
+      `{"timestamp":${nanoseconds(sent)}` +
       (sequence === 0 ? "" : `,"sequence_id":${sequence}`) +
       (inputs === "" ? "" : `,"request_inputs":${inputs}`) +
       `,"response_timestamps":[${times.map(nanoseconds).join(",")}]` +
@@ -147,5 +149,6 @@ export class ProfileExport {
 
 /** Nanoseconds since the epoch, from milliseconds with fractions. A double has room for microseconds only. */
 function nanoseconds(ms: number): string {
-  return `${Math.round(ms * 1000)}000`;
+  const microseconds = Math.round(ms * 1000);
+  return microseconds > 0 ? `${microseconds}000` : "0";
 }

@@ -69,7 +69,9 @@ it("a percentile replaces the average, and gRPC has its own words", () => {
 it("an ensemble shows its composing models in blocks", () => {
   const server = serverOf(4, { composing: [serverOf(4, { name: "step", version: "3" })] });
   const text = levelText(levelOf(concurrency(1), requests(4), { server }), RUN, false);
-  expect(text).toContain("(overhead 1250 usec + queue 1000 usec + compute 3750 usec)\n\n    Composing models:\n");
+  expect(text).toContain(
+    "(overhead 1250 usec + queue 1000 usec + compute 3750 usec)\n\n    Composing models:\n",
+  );
   expect(text).toContain("    step, version: 3\n        Inference count: 4\n");
 });
 
@@ -84,7 +86,9 @@ it("a response cache has its own lines", () => {
   expect(text).toContain("Cache hit count: 5\n    Cache miss count: 5\n");
   expect(text).toContain("+ cache hit/miss 1500 usec + compute 3750 usec)");
   expect(text).toContain("Average Cache Hit Latency: 1000 usec\n");
-  expect(text).toContain("Average Cache Miss Latency: 5750 usec (cache lookup/insertion 2000 usec + compute 3750 usec)");
+  expect(text).toContain(
+    "Average Cache Miss Latency: 5750 usec (cache lookup/insertion 2000 usec + compute 3750 usec)",
+  );
 });
 
 it("an unstable level and a fault are marked, also in the summary", () => {

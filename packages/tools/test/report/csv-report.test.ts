@@ -48,5 +48,9 @@ it("a composing model has a file of its own, beside the main one", () => {
 });
 
 it("a level without a request has no row", () => {
-  expect(csvFiles([levelOf(concurrency(1), [])], RUN, false)[0]!.text.trimEnd().split("\n").length).toBe(1);
+  expect(
+    csvFiles([levelOf(concurrency(1), [])], RUN, false)[0]!
+      .text.trimEnd()
+      .split("\n").length,
+  ).toBe(1);
 });

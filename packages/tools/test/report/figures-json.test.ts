@@ -6,7 +6,15 @@ import { concurrency, levelOf, RUN, requests, serverOf } from "../support/report
 it("figures of one level have AIPerf's keys at the top", () => {
   const row = { sent: 0, times: [40, 60, 120], tokens: [1, 2, 2], end: 120 };
   const json = JSON.parse(figuresJson([levelOf(concurrency(1), [row], {}, true)], RUN));
-  expect(json.time_to_first_token).toMatchObject({ unit: "ms", avg: 40, min: 40, max: 40, p50: 40, p99: 40, std: null });
+  expect(json.time_to_first_token).toMatchObject({
+    unit: "ms",
+    avg: 40,
+    min: 40,
+    max: 40,
+    p50: 40,
+    p99: 40,
+    std: null,
+  });
   expect(json.inter_token_latency.avg).toBe(20);
   expect(json.output_token_throughput.unit).toBe("tokens/sec");
   expect(json.output_token_throughput_per_user).toMatchObject({ unit: "tokens/sec/user", avg: 50 });
@@ -48,7 +56,9 @@ it("progress is a line for each window, or one line that changes in a terminal",
     progress.onLevel();
     return text;
   };
-  expect(write(false)).toBe("concurrency 4, window 1: 10 infer/s, latency avg 10 ms, p99 10 ms, queue 1.5 ms\n");
+  expect(write(false)).toBe(
+    "concurrency 4, window 1: 10 infer/s, latency avg 10 ms, p99 10 ms, queue 1.5 ms\n",
+  );
   expect(write(true).split("\r\x1b[2K")).toEqual([
     "",
     "concurrency 4, window 1: 10 infer/s, latency avg 10 ms, p99 10 ms",

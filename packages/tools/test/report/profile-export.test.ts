@@ -50,7 +50,11 @@ it("the profile export has perf_analyzer's schema", async () => {
         ],
         window_boundaries: [0, 10_000_000, 20_000_000],
       },
-      { experiment: { mode: "concurrency", value: 2 }, requests: [], window_boundaries: [20_000_000, 30_000_000] },
+      {
+        experiment: { mode: "concurrency", value: 2 },
+        requests: [],
+        window_boundaries: [20_000_000, 30_000_000],
+      },
     ],
     ...trailer,
   });
@@ -73,5 +77,7 @@ it.skipIf(!existsSync("/dev/full"))("a full disk ends the export, and finishing 
   const profile = await ProfileExport.create("/dev/full");
   profile.add(concurrency(1), windowOf(0, 1, [{ sent: 0, end: 1 }]));
   await expect(profile.finish(trailer)).rejects.toThrow("ENOSPC");
-  expect(await writeReport("/dev/full", "x")).toBe("cannot write /dev/full: ENOSPC: no space left on device, write");
+  expect(await writeReport("/dev/full", "x")).toBe(
+    "cannot write /dev/full: ENOSPC: no space left on device, write",
+  );
 });
