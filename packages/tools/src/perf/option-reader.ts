@@ -1,5 +1,5 @@
 import { invalidOption } from "../data/invalid-option.js";
-import { readNumber, readWord } from "./option-readers.js";
+import { readOptionNumber, readWord } from "./option-readers.js";
 import type { PerfOptions } from "./perf-options.js";
 
 /** Name of an option on the command line: `latencyThreshold` is `--latency-threshold`. */
@@ -31,9 +31,9 @@ export class OptionReader {
     return readWord(flagOf(name), this.text(name) ?? "", words);
   }
 
-  number(name: string, bounds: Parameters<typeof readNumber>[2] = {}): number | undefined {
+  number(name: string, bounds: Parameters<typeof readOptionNumber>[2] = {}): number | undefined {
     const text = this.text(name);
-    return text === undefined ? undefined : readNumber(flagOf(name), text, bounds);
+    return text === undefined ? undefined : readOptionNumber(flagOf(name), text, bounds);
   }
 
   whole(name: string, min = 0): number | undefined {

@@ -4,7 +4,7 @@ import { invalidOption } from "../data/invalid-option.js";
 import type { LevelRange } from "../measure/load-plan.js";
 
 /** Reads a number within bounds. */
-export function readNumber(
+export function readOptionNumber(
   option: string,
   text: string,
   { min = 0, max = Number.POSITIVE_INFINITY, whole = false } = {},
@@ -19,13 +19,13 @@ export function readNumber(
 }
 
 /** Reads `start:end:step`. The end is the start, and the step 1, unless given. An end of 0 has no limit. */
-export function readRange(option: string, text: string, { whole = false } = {}): LevelRange {
+export function readLevelRange(option: string, text: string, { whole = false } = {}): LevelRange {
   const parts = text.split(":");
   if (parts.length > 3) throw invalidOption(`${option}: expected start:end:step, got '${text}'`);
   const min = whole ? 1 : Number.MIN_VALUE;
-  const start = readNumber(option, parts[0]!, { min, whole });
-  const end = parts[1] === undefined ? start : readNumber(option, parts[1], { whole });
-  const step = parts[2] === undefined ? 1 : readNumber(option, parts[2], { min, whole });
+  const start = readOptionNumber(option, parts[0]!, { min, whole });
+  const end = parts[1] === undefined ? start : readOptionNumber(option, parts[1], { whole });
+  const step = parts[2] === undefined ? 1 : readOptionNumber(option, parts[2], { min, whole });
   if (end !== 0 && end < start) {
     throw invalidOption(
       `${option}: expected an end of at least the start ${start}, or 0 for none, got ${end}`,
@@ -56,8 +56,8 @@ export function readRamp(
     throw invalidOption(`${option}: expected from:to:time such as 10:100:30s, got '${text}'`);
   }
   return {
-    from: readNumber(option, from),
-    to: readNumber(option, to, { min: Number.MIN_VALUE }),
+    from: readOptionNumber(option, from),
+    to: readOptionNumber(option, to, { min: Number.MIN_VALUE }),
     durationMs: readDuration(option, time),
   };
 }
@@ -69,7 +69,7 @@ export function readShapes(texts: readonly string[]): Record<string, number[]> {
       // Names may contain colons; dimensions do not.
       const [, name = "", dims = ""] = /^(.+):([\d,]+)$/.exec(text) ?? [];
       if (name === "") throw invalidOption(`--shape: expected NAME:d1,d2, got '${text}'`);
-      return [name, dims.split(",").map((dim) => readNumber("--shape", dim, { min: 0, whole: true }))];
+      return [name, dims.split(",").map((dim) => readOptionNumber("--shape", dim, { min: 0, whole: true }))];
     }),
   );
 }
@@ -86,7 +86,7 @@ export function readHeaders(texts: readonly string[]): Record<string, string> {
 }
 
 /** Reads `name:value:type` for each parameter. */
-export function readParameters(texts: readonly string[]): Record<string, ParameterValue> {
+export function readParameterOptions(texts: readonly string[]): Record<string, ParameterValue> {
   return Object.fromEntries(
     texts.map((text) => {
       const [, name = "", value = "", type = ""] = /^([^:]+):(.*):(\w+)$/.exec(text) ?? [];
@@ -106,11 +106,11 @@ function parameterOf(text: string, value: string, type: string): ParameterValue 
     case "int":
     case "uint":
       if (/^-?\d+$/.test(value))
-        return readNumber("--request-parameter", value, { min: -(2 ** 53), whole: true });
+        return readOptionNumber("--request-parameter", value, { min: -(2 ** 53), whole: true });
       break;
     case "double":
     case "float":
-      return readNumber("--request-parameter", value, { min: Number.NEGATIVE_INFINITY });
+      return readOptionNumber("--request-parameter", value, { min: Number.NEGATIVE_INFINITY });
     default:
       throw invalidOption(
         `--request-parameter: expected a type of int, uint, bool, double or string, got '${type}'`,
@@ -130,7 +130,7 @@ export function readGaps(path: string): number[] {
   const gaps = text
     .split("\n")
     .filter((line) => line.trim() !== "")
-    .map((line) => readNumber("--request-intervals", line.trim()));
+    .map((line) => readOptionNumber("--request-intervals", line.trim()));
   if (gaps.length === 0 || gaps.every((gap) => gap === 0)) {
     throw invalidOption(
       `--request-intervals: expected gaps in microseconds, one for each line, in '${path}'`,

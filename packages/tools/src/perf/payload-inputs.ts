@@ -1,10 +1,10 @@
 import { Tensor } from "@tritonjs/protocol";
 import type { DataSet } from "../data/data-set.js";
-import type { InputsOf } from "../report/profile-export.js";
+import type { PayloadInputs } from "../report/profile-export.js";
 import { outputsJson } from "../target/outputs-json.js";
 
 /** Inputs of the payloads of a data set as JSON text, for the profile export. */
-export function payloadInputs(data: DataSet): InputsOf {
+export function payloadInputs(data: DataSet): PayloadInputs {
   if (data.kind === "openai")
     return (payload) => `{"payload":${JSON.stringify(data.payloads[payload] ?? "")}}`;
   return (payload) => {

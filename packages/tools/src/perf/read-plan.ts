@@ -3,7 +3,7 @@ import type { LoadLevel } from "../load/load-level.js";
 import type { LevelRange, LoadPlan } from "../measure/load-plan.js";
 import type { RunDescription } from "../report/run-description.js";
 import type { OptionReader } from "./option-reader.js";
-import { readGaps, readRamp, readRange } from "./option-readers.js";
+import { readGaps, readLevelRange, readRamp } from "./option-readers.js";
 
 /** Options that choose the load; one of them may be given. */
 const LOADS = [
@@ -42,7 +42,7 @@ export function readPlan(options: OptionReader, intervalMs: number): PlanSetting
   const none = { highestLevel: 0, binarySearch: false } as const;
   switch (chosen) {
     case "requestRateRange": {
-      const range = readRange("--request-rate-range", text);
+      const range = readLevelRange("--request-rate-range", text);
       const plan = rangePlan(options, range, binarySearch, rate);
       return { plan, load: "request_rate", highestLevel: range.end, distribution, binarySearch };
     }
@@ -79,7 +79,7 @@ export function readPlan(options: OptionReader, intervalMs: number): PlanSetting
       return { plan: { kind: "phases", phases }, load: "request_rate", distribution, ...none };
     }
     default: {
-      const range = readRange("--concurrency-range", text === "" ? "1" : text, { whole: true });
+      const range = readLevelRange("--concurrency-range", text === "" ? "1" : text, { whole: true });
       const plan = rangePlan(options, range, binarySearch, (value) => ({ mode: "concurrency", value }));
       return { plan, load: "concurrency", highestLevel: range.end, binarySearch };
     }

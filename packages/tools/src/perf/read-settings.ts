@@ -6,7 +6,7 @@ import type { SequenceLoad } from "../load/sequence-load.js";
 import { readGoals } from "../measure/tokens/goals.js";
 import { readAssertions } from "./assertions.js";
 import { OptionReader } from "./option-reader.js";
-import { readNumber, readShapes } from "./option-readers.js";
+import { readOptionNumber, readShapes } from "./option-readers.js";
 import type { PerfOptions } from "./perf-options.js";
 import type { PerfSettings, TargetSettings } from "./perf-settings.js";
 import { readPlan } from "./read-plan.js";
@@ -123,7 +123,8 @@ function readData(options: OptionReader, batchSize: number, seed: number): DataO
 function readSequences(options: OptionReader): SequenceLoad {
   const range = options.text("sequenceIdRange");
   const [start = 1, end] =
-    range?.split(":").map((part) => readNumber("--sequence-id-range", part, { min: 1, whole: true })) ?? [];
+    range?.split(":").map((part) => readOptionNumber("--sequence-id-range", part, { min: 1, whole: true })) ??
+    [];
   if (end !== undefined && end <= start) {
     throw invalidOption(
       `--sequence-id-range: expected start:end with an end above the start, got '${range}'`,

@@ -2,7 +2,7 @@ import { invalidOption } from "../data/invalid-option.js";
 import { readPem, type TlsSettings } from "../target/endpoint.js";
 import type { InProcessSource } from "./open-triton.js";
 import type { OptionReader } from "./option-reader.js";
-import { readHeaders, readParameters } from "./option-readers.js";
+import { readHeaders, readParameterOptions } from "./option-readers.js";
 import type { TargetSettings } from "./perf-settings.js";
 
 const COMPRESSIONS = ["none", "gzip", "deflate"] as const;
@@ -12,7 +12,7 @@ export function readTarget(options: OptionReader): TargetSettings {
   const serviceKind = options.word("serviceKind", ["triton", "triton_c_api", "openai"]);
   const protocol = options.word("protocol", ["http", "grpc"]);
   const headers = readHeaders(options.texts("header"));
-  const parameters = readParameters(options.texts("requestParameter"));
+  const parameters = readParameterOptions(options.texts("requestParameter"));
   const modelVersion = options.text("modelVersion");
   const streaming = options.has("streaming");
   const name = options.text("modelName");

@@ -51,7 +51,8 @@ export function settingsText(run: RunDescription): string {
   }
   if (run.binarySearch) lines.push("  Using Binary Search algorithm");
   lines.push(`  Using ${run.asynchronous ? "asynchronous" : "synchronous"} calls for inference`);
-  if (run.decoupled) lines.push("  Detected decoupled model: latency is measured to the last response");
+  if (run.decoupled && run.serviceKind !== "openai")
+    lines.push("  Detected decoupled model: latency is measured to the last response");
   return `${lines.join("\n")}\n\n`;
 }
 

@@ -11,7 +11,7 @@ export interface ProfileTrailer {
 }
 
 /** JSON text of the inputs of a payload, an object by their names; undefined where they are not told. */
-export type InputsOf = (payload: number) => string | undefined;
+export type PayloadInputs = (payload: number) => string | undefined;
 
 /** Length of text that is written at once. */
 const PIECE_LENGTH = 1 << 16;
@@ -22,7 +22,7 @@ const PIECE_LENGTH = 1 << 16;
  */
 export class ProfileExport {
   readonly path: string;
-  readonly #inputsOf: InputsOf;
+  readonly #inputsOf: PayloadInputs;
   readonly #inputTexts = new Map<number, string>();
   #file: FileHandle | undefined;
   /** Texts are written in the order in which they came. */
@@ -33,7 +33,7 @@ export class ProfileExport {
   #isFirstExperiment = true;
   #isFirstRequest = true;
 
-  private constructor(path: string, file: FileHandle, inputsOf: InputsOf) {
+  private constructor(path: string, file: FileHandle, inputsOf: PayloadInputs) {
     this.path = path;
     this.#file = file;
     this.#inputsOf = inputsOf;
@@ -42,7 +42,7 @@ export class ProfileExport {
   }
 
   /** Creates the file. `inputsOf` fills `request_inputs`. */
-  static async create(path: string, inputsOf: InputsOf = () => undefined): Promise<ProfileExport> {
+  static async create(path: string, inputsOf: PayloadInputs = () => undefined): Promise<ProfileExport> {
     return new ProfileExport(path, await open(path, "w"), inputsOf);
   }
 

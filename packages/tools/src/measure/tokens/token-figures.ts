@@ -91,7 +91,9 @@ export class TokenFigures {
       for (let j = from; j < to; j++) tokens += kept.tokens[j]!;
     }
     values.output_sequence_length = tokens;
-    if (kept?.inputTokens !== undefined) values.input_sequence_length = kept.inputTokens[i]!;
+    // A server that does not tell the tokens of its input tells 0.
+    const inputTokens = kept?.inputTokens?.[i] ?? 0;
+    if (inputTokens > 0) values.input_sequence_length = inputTokens;
     const first = records.firstResponse[i]!;
     if (!this.options.streaming || Number.isNaN(first)) return values;
     const firstAt = kept !== undefined && to > from ? kept.times[from]! : first;
