@@ -35,8 +35,8 @@ function levelJson(result: LevelResult, run: RunDescription): { readonly [key: s
     instability,
     over_latency_limit: result.overLimit,
     error: fault?.text,
-    start_time: new Date(figures.start || 0).toISOString(),
-    end_time: new Date(figures.end || 0).toISOString(),
+    start_time: timeText(figures.start),
+    end_time: timeText(figures.end),
     request_count: { unit: "requests", avg: figures.requestCount },
     error_request_count: { unit: "requests", avg: figures.failureCount },
     error_summary: [...figures.failures].map(([text, count]) => ({
@@ -117,5 +117,8 @@ function statistics(distribution: Distribution, unit: string): Json {
     std: finite(distribution.deviation),
   };
 }
+
+/** Null for a level without a window. */
+const timeText = (ms: number): string | null => (Number.isFinite(ms) ? new Date(ms).toISOString() : null);
 
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
+// The built package: its threads cannot run sources.
+import { perf } from "@tritonjs/tools";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { perf } from "../../src/perf/perf.js";
 
 let folder: string;
 let triton: Triton;
@@ -13,7 +14,7 @@ const ports: Record<"http" | "grpc" | "metrics", number> = { http: 0, grpc: 0, m
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "perf-"));
-  triton = new Triton();
+  triton = new Triton({ security: { restrictedEndpoints: [] } });
   triton.bind({
     modelName: "echo",
     inputs: [{ name: "x", dtype: "FP32", shape: [2] }],

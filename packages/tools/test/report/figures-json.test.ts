@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { RequestFigures } from "../../src/measure/request-figures.js";
 import { figuresJson } from "../../src/report/figures-json.js";
 import { LiveProgress } from "../../src/report/live-progress.js";
 import { concurrency, levelOf, RUN, requests, serverOf } from "../support/report-run.js";
@@ -42,6 +43,13 @@ it("figures of several levels are in a list, with what is wrong with each", () =
   expect(json.levels.map((level: { stable: boolean }) => level.stable)).toEqual([true, false]);
   expect(json.levels[0].server).toMatchObject({ queue_ms: 1, batch_sizes: [{ batch_size: 4, count: 2.5 }] });
   expect(json.levels[1].error_summary).toEqual([{ error_details: { message: "gone" }, count: 1 }]);
+});
+
+it("figures of a level without a window have no times", () => {
+  const figures = new RequestFigures({ batchSize: 1 });
+  const fault = { kind: "generator", text: "no thread" } as const;
+  const json = JSON.parse(figuresJson([levelOf(concurrency(1), [], { figures, fault, timeline: [] })], RUN));
+  expect(json).toMatchObject({ start_time: null, end_time: null, error: "no thread" });
 });
 
 it("progress is a line for each window, or one line that changes in a terminal", () => {
