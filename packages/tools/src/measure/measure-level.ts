@@ -92,12 +92,12 @@ class LevelMeasurement {
     await this.#windows.begin();
     const run = generator.run(this.#level, count);
     const window = await Promise.race([run, aborted(signal)]);
-    if (window !== undefined) this.#windows.add(clamped(window));
+    if (window !== undefined) await this.#windows.add(clamped(window));
     else if (this.#level.mode === "fixed_schedule") {
       // A pause would play the schedule to its end.
       run.catch(() => {});
-      this.#windows.add(await generator.take());
-    } else for (const part of await Promise.all([generator.pause(), run])) this.#windows.add(part);
+      await this.#windows.add(await generator.take());
+    } else for (const part of await Promise.all([generator.pause(), run])) await this.#windows.add(part);
     this.#checkRequests(await this.#windows.cut());
   }
 
@@ -134,7 +134,7 @@ class LevelMeasurement {
     const end = clock.now() + durationMs;
     for (let left = durationMs; left >= 1 && !signal.aborted; left = end - clock.now()) {
       await clock.sleep(Math.min(PIECE_MS, left), signal);
-      this.#windows.add(await generator.take());
+      await this.#windows.add(await generator.take());
     }
   }
 
@@ -147,7 +147,7 @@ class LevelMeasurement {
     while (count < options.windowRequestCount && clock.now() - last <= silence && !signal.aborted) {
       await clock.sleep(COUNT_POLL_MS, signal);
       const piece = await generator.take();
-      this.#windows.add(piece);
+      await this.#windows.add(piece);
       count += piece.records.count;
       if (piece.records.count > 0) last = clock.now();
     }

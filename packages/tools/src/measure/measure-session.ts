@@ -10,8 +10,11 @@ import type { ServerWatch } from "./server/server-watch.js";
 /** Observer of a measurement, for live progress and exports. */
 export interface MeasureObserver {
   onLevelBegin?(level: LoadLevel, phase: string | undefined): void;
-  /** Called for each piece of records before it is summed up. A window may come in several pieces. */
-  onRecords?(level: LoadLevel, window: LoadWindow): void;
+  /**
+   * Called for each piece of records before it is summed up. A window may come in several pieces. The next piece waits
+   * for the promise, so that an export holds no more than one.
+   */
+  onRecords?(level: LoadLevel, window: LoadWindow): Promise<void> | undefined;
   /** Called for each piece, with its figures. */
   onMoment?(level: LoadLevel, summary: WindowSummary): void;
   onWindow?(level: LoadLevel, summary: WindowSummary, trial: number): void;

@@ -55,9 +55,9 @@ export class WindowRecorder {
   }
 
   /** Adds a piece of the window that is open. */
-  add(piece: LoadWindow): void {
+  async add(piece: LoadWindow): Promise<void> {
     const { options, observer } = this.#session;
-    observer.onRecords?.(this.#level, piece);
+    await observer.onRecords?.(this.#level, piece);
     const figures = new RequestFigures(options);
     figures.addWindow(piece, this.#sequences);
     this.#open.add(figures);

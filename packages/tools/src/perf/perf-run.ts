@@ -1,5 +1,4 @@
 import type { DataSet } from "../data/data-set.js";
-import type { LoadGenerator } from "../load/load-generator.js";
 import type { LevelResult } from "../measure/level-result.js";
 import type { LoadPlan } from "../measure/load-plan.js";
 import { measurePlan } from "../measure/measure-plan.js";
@@ -39,8 +38,9 @@ export class PerfRun {
 
   /** @returns the exit code */
   async run(): Promise<number> {
-    void this.#terminal.stopRequested().then(() => this.#stop.abort());
-    const target = await this.#parts.openTarget(this.#settings.target);
+    const stopped = this.#terminal.stopRequested().then(() => this.#stop.abort());
+    const target = await Promise.race([this.#parts.openTarget(this.#settings.target), stopped]);
+    if (target === undefined) return EXIT.interrupted;
     try {
       return await this.#measure(target);
     } finally {
@@ -55,12 +55,22 @@ export class PerfRun {
     const plan = settings.plan ?? schedulePlan(data);
     const keepResponses = tokens !== undefined || settings.reports.profile !== undefined;
     const server = await this.#watchServer(target);
+    const metrics = this.#watchMetrics(target);
     const generator = await this.#parts.startGenerator(target, data, { ...settings.load, keepResponses });
     let profile: ProfileExport | undefined;
     try {
       profile = await this.#openProfile(data);
       this.#terminal.write(settingsText(run));
-      await this.#measureWith(generator, plan, run, tokens, server, profile);
+      const options = { ...settings.measure, ...(tokens !== undefined && { tokens }) };
+      await this.#measureWith(plan, {
+        generator,
+        clock: this.#parts.clock,
+        options,
+        ...(server !== undefined && { server }),
+        ...(metrics !== undefined && { metrics }),
+        observer: this.#observer(run, profile),
+        signal: this.#stop.signal,
+      });
     } finally {
       await generator.close();
     }
@@ -68,26 +78,10 @@ export class PerfRun {
     return this.#report(run, plan);
   }
 
-  async #measureWith(
-    generator: LoadGenerator,
-    plan: LoadPlan,
-    run: RunDescription,
-    tokens: TokenOptions | undefined,
-    server: ServerWatch | undefined,
-    profile: ProfileExport | undefined,
-  ): Promise<void> {
-    const { measure, metrics: metricSettings } = this.#settings;
-    const metrics = metricSettings && this.#metrics;
-    const session: MeasureSession = {
-      generator,
-      clock: this.#parts.clock,
-      options: { ...measure, ...(tokens !== undefined && { tokens }) },
-      ...(server !== undefined && { server }),
-      ...(metrics !== undefined && { metrics }),
-      observer: this.#observer(run, profile),
-      signal: this.#stop.signal,
-    };
-    const timer = metrics && setInterval(() => void metrics.read(), metricSettings.intervalMs);
+  async #measureWith(plan: LoadPlan, session: MeasureSession): Promise<void> {
+    const { generator, server, metrics } = session;
+    const intervalMs = this.#settings.metrics?.intervalMs;
+    const timer = metrics && setInterval(() => void metrics.read(), intervalMs);
     try {
       await measurePlan(session, plan);
     } catch (error) {
@@ -95,25 +89,24 @@ export class PerfRun {
     } finally {
       clearInterval(timer);
     }
-    // After an interruption, the requests in flight finish. A second signal ends the process.
-    if (this.#stop.signal.aborted && plan.kind !== "single") await generator.pause().catch(() => {});
-    if (metrics?.failure !== undefined)
+    // After an interruption, the requests in flight finish. A pause would play a fixed schedule to its end.
+    const isSchedule = plan.kind === "single" && plan.level.mode === "fixed_schedule";
+    if (this.#stop.signal.aborted && !isSchedule) await generator.pause().catch(() => {});
+    if (metrics?.failure !== undefined) {
       this.#warnings.push(`The metrics page could not be read: ${metrics.failure}`);
+    }
     this.#warnings.push(...(server?.warnings ?? []));
   }
 
-  #metrics: MetricsWatch | undefined;
+  #watchMetrics({ metricsPage }: OpenedTarget): MetricsWatch | undefined {
+    const { target, metrics } = this.#settings;
+    if (metrics === undefined) return undefined;
+    return new MetricsWatch(metricsPage ?? (() => fetchPage(metrics.url)), target.modelName ?? "");
+  }
 
-  async #watchServer({ view, metricsPage }: OpenedTarget): Promise<ServerWatch | undefined> {
-    const { target, metrics, calledModels } = this.#settings;
-    if (target.kind === "openai") {
-      if (metrics !== undefined) this.#metrics = new MetricsWatch(() => fetchPage(metrics.url), "");
-      return undefined;
-    }
-    if (metrics !== undefined) {
-      this.#metrics = new MetricsWatch(metricsPage ?? (() => fetchPage(metrics.url)), target.modelName);
-    }
-    if (view === undefined) return undefined;
+  async #watchServer({ view }: OpenedTarget): Promise<ServerWatch | undefined> {
+    const { target, calledModels } = this.#settings;
+    if (view === undefined || target.kind === "openai") return undefined;
     const model = { name: target.modelName, version: target.modelVersion ?? "" };
     try {
       return await ServerWatch.open(view, model, calledModels);
@@ -127,7 +120,10 @@ export class PerfRun {
     const progress = new LiveProgress(this.#terminal);
     return {
       onLevelBegin: () => progress.onLevelBegin(),
-      onRecords: (level, window) => profile?.add(level, window),
+      onRecords: (level, window) => {
+        profile?.add(level, window);
+        return profile?.flush();
+      },
       onMoment: (level, summary) => progress.onMoment(level, summary),
       onWindow: (level, summary, trial) => progress.onWindow(level, summary, trial),
       onLevel: (result) => {
