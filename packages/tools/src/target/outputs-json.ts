@@ -16,6 +16,8 @@ export function elementsJson({ datatype, elements }: Pick<Tensor, "datatype" | "
     : Array.from(elements as ArrayLike<number | bigint>, (element) => {
         if (datatype === "BOOL") return element ? "true" : "false";
         if (typeof element === "bigint") return String(element);
+        if (datatype !== "FP16" && datatype !== "BF16" && datatype !== "FP32" && datatype !== "FP64")
+          return String(element);
         if (datatype === "FP16") return doubleText(fromFloat16(element));
         if (datatype === "BF16") return doubleText(fromBfloat16(element));
         return doubleText(element);

@@ -70,7 +70,8 @@ export class InferStream implements ClientCall {
 
   onEnd(): void {
     const failure = grpcFailure(this.#headers ?? new Map());
-    this.#end(failure ?? "the server ended the stream before its responses", failure === undefined);
+    // Errors of single requests come as messages, so this is the server's, which should be left in peace for a while.
+    this.#end(failure ?? "the server ended the stream before its responses", true);
   }
 
   onFault(text: string, isConnectionLost: boolean): void {

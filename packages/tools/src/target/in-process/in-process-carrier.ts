@@ -28,6 +28,7 @@ export class InProcessCarrier implements LoadCarrier {
   readonly #payloads: readonly ReadonlyMap<string, Tensor>[];
   readonly #values: FreshValues;
   readonly #calls = new Set<InProcessCall>();
+  readonly #ended: LoadRequest[] = [];
   #isClosed = false;
 
   constructor(parts: InProcessParts, onEnd: EndListener) {
@@ -58,20 +59,19 @@ export class InProcessCarrier implements LoadCarrier {
       );
       request.sendEnd = epochNow();
     } catch (cause) {
-      // As a frontend would, it answers later: a loop in this thread must not be entered from `send`.
-      setImmediate(() => this.#answered(call, TritonError.from(cause), true));
+      this.#answered(call, TritonError.from(cause), true);
     }
   }
 
   cancel(request: LoadRequest, text: string): void {
     const call = request.carried as InProcessCall | undefined;
+    // Without a call it has ended, and the loop hears of it in the next turn.
+    if (call === undefined) return;
     request.fail(text);
     request.end = epochNow();
-    if (call !== undefined) {
-      call.isOver = true;
-      this.#calls.delete(call);
-      call.handle?.cancel();
-    }
+    call.isOver = true;
+    this.#calls.delete(call);
+    call.handle?.cancel();
     this.#end(request);
   }
 
@@ -101,9 +101,16 @@ export class InProcessCarrier implements LoadCarrier {
     this.#end(request);
   }
 
+  /**
+   * Tells the loop in the next turn of the event loop, as a socket would. The next request would else start in the same
+   * turn, and a model that answers at once would never let the event loop go on.
+   */
   #end(request: LoadRequest): void {
     request.carried = undefined;
-    if (!this.#isClosed) this.#onEnd(request);
+    if (this.#ended.push(request) > 1) return;
+    setImmediate(() => {
+      for (const ended of this.#ended.splice(0)) if (!this.#isClosed) this.#onEnd(ended);
+    });
   }
 
   #read(request: LoadRequest, outputs: ReadonlyMap<string, Tensor>): void {

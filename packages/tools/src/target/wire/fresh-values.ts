@@ -14,7 +14,8 @@ export class FreshValues {
   readonly #random: RandomNumbers;
 
   constructor(seed: number) {
-    this.#random = new RandomNumbers(seed);
+    // The rows of the data set come from the seed itself.
+    this.#random = new RandomNumbers(seed ^ 0x5bd1_e995);
   }
 
   /** @param number counts requests: equal numbers give equal values */
