@@ -2,6 +2,8 @@
 export interface AxisScale {
   readonly ticks: readonly number[];
   positionOf(value: number): number;
+  /** Text of a tick. @default the number */
+  labelOf?(tick: number): string;
 }
 
 /** Steps of ticks that people read easily. */

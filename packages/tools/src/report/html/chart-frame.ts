@@ -28,7 +28,7 @@ export function drawChart({ label, x, y, legend = [] }: ChartFrame, marks: strin
     element(
       "text",
       { class: "tick", x: round(x.scale.positionOf(tick)), y: CHART.bottom + 18, "text-anchor": "middle" },
-      escapeText(tick),
+      escapeText(x.scale.labelOf?.(tick) ?? tick),
     ),
   );
   const middle = (CHART.top + CHART.bottom) / 2;

@@ -22,8 +22,10 @@ export function htmlReport(
   const style = createHash("sha256").update(REPORT_STYLE).digest("base64");
   const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'`;
   const title = `Performance of ${run.model}`;
-  const all = [...new Set([...warnings, ...results.flatMap(generatorWarnings)])];
+  const all = [...new Set([...warnings, ...results.flatMap(warningsOf)])];
   const server = serverChart(results);
+  // The parts of a ramp or a spike are no points of one curve.
+  const isCurve = results.every(({ phase }) => phase === undefined);
   const histograms = results
     .filter(({ figures }) => figures.requestCount > 0)
     .map((result, i) => {
@@ -46,8 +48,7 @@ ${all.map((text) => `<p class="warning">${escapeText(text)}</p>`).join("\n")}
 <h2>Levels</h2>
 ${levelTable(results, run)}
 ${tokenTable(results)}
-<h2>Latency against throughput</h2>
-${latencyChart(results)}
+${isCurve ? `<h2>Latency against throughput</h2>\n${latencyChart(results)}` : ""}
 ${server === "" ? "" : `<h2>Time in the server</h2>\n${server}`}
 <h2>Distribution of the latencies</h2>
 ${histograms.join("\n")}
@@ -56,6 +57,10 @@ ${timelineCharts(results)}
 </body>
 </html>
 `;
+}
+
+function warningsOf(result: LevelResult): string[] {
+  return generatorWarnings(result).map((text) => `${levelName(result)}: ${text}`);
 }
 
 function descriptionOf(results: readonly LevelResult[], run: RunDescription): string {

@@ -180,6 +180,7 @@ export function serverChart(results: readonly LevelResult[]): string {
       : [
           {
             name: levelName(result),
+            value: sixDigits(levelValue(result.level)),
             parts: [...STAGES.map((stage) => stageMs(result.server!, stage)), overheadMs(result.server)],
           },
         ],
@@ -216,10 +217,10 @@ export function serverChart(results: readonly LevelResult[]): string {
     return bars.join("");
   });
   const every = Math.ceil(rows.length / 12);
-  const values = results.filter(({ server }) => server !== undefined).map(({ level }) => levelValue(level));
   const x = {
-    ticks: values.filter((_, i) => i % every === 0),
-    positionOf: (value: number) => CHART.left + (values.indexOf(value) + 0.5) * width,
+    ticks: rows.map((_, row) => row).filter((row) => row % every === 0),
+    positionOf: (row: number) => CHART.left + (row + 0.5) * width,
+    labelOf: (row: number) => rows[row]!.value,
   };
   return drawChart(
     {
