@@ -36,7 +36,11 @@ export interface ServedModels {
  * "sum" (sequences) and "text" (BYTES).
  */
 export async function serveModels(): Promise<ServedModels> {
-  const triton = new Triton({ exitTimeoutSecs: 0.1, security: { restrictedEndpoints: [] } });
+  const triton = new Triton({
+    exitTimeoutSecs: 0.1,
+    allowClientSharedMemory: true,
+    security: { restrictedEndpoints: [] },
+  });
   const seenValues: number[] = [];
   const seenSteps: SeenStep[] = [];
   triton.bind({
