@@ -87,6 +87,7 @@ function clientLines({ figures, level }: LevelResult, run: RunDescription, verbo
     lines.push(`Failed request count: ${figures.failureCount}`);
     for (const [text, count] of figures.failures) lines.push(`  ${count} x ${text}`);
   }
+  if (figures.requestCount === 0) return lines;
   if (figures.emptyCount > 0) lines.push(`Requests without a response: ${figures.emptyCount}`);
   if (run.isSequenceModel) {
     lines.push(`Sequence count: ${figures.sequenceCount} (${sixDigits(figures.sequenceThroughput)} seq/sec)`);

@@ -99,7 +99,7 @@ it("an unstable level and a fault are marked, also in the summary", () => {
   expect(levelText(unstable, RUN, false)).toContain(
     "[WARNING] Failed to obtain stable measurement: the latency of the last 3 windows differ by more than 10%.",
   );
-  expect(levelText(failed, RUN, false)).toContain("    Failed request count: 1\n      1 x gone\n");
+  expect(levelText(failed, RUN, false)).toContain("    Failed request count: 1\n      1 x gone\n[ERROR]");
   expect(levelText(failed, RUN, false)).toContain("[ERROR] every request failed: gone");
   expect(summaryText([unstable, failed], RUN)).toBe(
     "Inferences/Second vs. Client Average Batch Latency\n" +
