@@ -1,5 +1,11 @@
+export type { DataOptions } from "./data/data-options.js";
+export type { DataSet, OpenAiDataSet, TensorDataSet } from "./data/data-set.js";
+export { loadDataSet } from "./data/load-data-set.js";
+export { loadOpenAiData } from "./data/load-openai-data.js";
+export type { TestedModel } from "./data/tested-model.js";
 export type { LoadGenerator } from "./load/load-generator.js";
 export type { LoadLevel } from "./load/load-level.js";
+export type { LoadOptions } from "./load/load-options.js";
 export type { GeneratorUsage, KeptResponses, LoadWindow, RequestRecords } from "./load/request-records.js";
 export { readTrace } from "./replay/read-trace.js";
 export { type Recording, recordingOf } from "./replay/recording.js";
@@ -15,3 +21,8 @@ export {
   simulate,
 } from "./simulate/simulate.js";
 export type { BatchTimes, SimulatedBatch } from "./simulate/simulated-backend.js";
+export { startLoadGenerator } from "./load/start-load-generator.js";
+export { perf } from "./perf/perf.js";
+export type { PerfTerminal } from "./perf/perf-terminal.js";
+export { readModel } from "./target/read-model.js";
+export type { TargetOptions } from "./target/target-options.js";
