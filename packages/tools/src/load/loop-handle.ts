@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { waitedInTurnsMs } from "./load-clock.js";
 import type { LoadLevel } from "./load-level.js";
 import type { LoadLoop, LoopWindow } from "./load-loop.js";
 
@@ -23,6 +24,7 @@ export class LocalLoop implements LoopHandle {
   readonly #loop: LoadLoop;
   #cpuMs = threadCpuMs();
   #utilization = performance.eventLoopUtilization();
+  #waitedMs = waitedInTurnsMs();
 
   constructor(loop: LoadLoop) {
     this.#loop = loop;
@@ -47,11 +49,15 @@ export class LocalLoop implements LoopHandle {
   async take(): Promise<ThreadWindow> {
     const cpuMs = threadCpuMs();
     const utilization = performance.eventLoopUtilization();
+    const waitedMs = waitedInTurnsMs();
+    const { active, idle } = performance.eventLoopUtilization(utilization, this.#utilization);
+    const busyMs = Math.max(0, active - (waitedMs - this.#waitedMs));
     const window: ThreadWindow = {
       ...this.#loop.take(),
       cpuMs: cpuMs - this.#cpuMs,
-      eventLoopUtilization: performance.eventLoopUtilization(utilization, this.#utilization).utilization,
+      eventLoopUtilization: active + idle > 0 ? Math.min(1, busyMs / (active + idle)) : 0,
     };
+    this.#waitedMs = waitedMs;
     this.#cpuMs = cpuMs;
     this.#utilization = utilization;
     return window;
