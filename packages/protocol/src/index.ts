@@ -6,6 +6,7 @@ export { onAbort } from "./async/abort-listener.js";
 export { cancelled, unlessAborted } from "./async/cancelled.js";
 export { ConcurrencyGate } from "./async/concurrency-gate.js";
 export { LONGEST_TIMEOUT_MS } from "./async/timer-limit.js";
+export { closestName } from "./errors/closest-name.js";
 export type { ErrorCode } from "./errors/code.js";
 export { type ErrorReason, errorReasons, type ReasonOf } from "./errors/error-reasons.js";
 export { errorWithoutStack } from "./errors/error-without-stack.js";

@@ -17,6 +17,7 @@ import {
 import { SEQUENCE_STATE_OPTION_KEYS, sequenceStateProblems } from "../options/sequence-state-options.js";
 import { warmupDataProblems } from "../options/warmup-data.js";
 import { groupList } from "../placement/instance-groups.js";
+import { unknownKeys } from "../schema/unknown-keys.js";
 
 /** Lists problems with the options before they are resolved: unknown names and contradictions. */
 export function validateOptions(options: ModelOptions): string[] {
@@ -98,11 +99,4 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
     );
   }
   return problems;
-}
-
-/** One line for each key of `value` that is not in `known`. */
-export function unknownKeys(where: string, value: object, known: readonly string[]): string[] {
-  return Object.keys(value)
-    .filter((key) => !known.includes(key))
-    .map((key) => `${where} has an unknown option '${key}': expected one of ${known.join(", ")}`);
 }
