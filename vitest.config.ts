@@ -17,6 +17,8 @@ const LONG = [
   "test/core/python-models/python-{faults,process-lifetime}.test.ts",
   // Servers of others.
   "test/examples/mounted-servers.test.ts",
+  // Runs the compiler.
+  "test/types/forgotten-wrapper.test.ts",
   // Reads the declarations of all packages.
   "test/package/api-reports.test.ts",
 ];

@@ -78,6 +78,7 @@ function httpFrontend(values: OptionValues): Frontend {
     port: values["http-port"],
     reusePort: values["reuse-http-port"],
     maxInputSize: values["http-max-input-size"],
+    maxInputSizeName: "--http-max-input-size",
     headerForwardPattern: pattern(values, "http-header-forward-pattern"),
     restrictions: Object.fromEntries(
       values["http-restricted-api"].flatMap(({ groups, header, value }) =>
@@ -112,6 +113,7 @@ function grpcFrontend(values: OptionValues): Frontend {
       value,
     })),
     maxReceiveMessageSize: values["grpc-max-receive-message-size"],
+    maxReceiveMessageSizeName: "--grpc-max-receive-message-size",
     reflection: values["grpc-reflection"],
     stopGraceMs: Math.max(0, values["exit-timeout-secs"]) * 1000,
     ...grpcTls(values),

@@ -1,6 +1,6 @@
-import type { InferenceService } from "@tritonjs/core/frontend";
+import { checkOptionNames, type InferenceService, keyList } from "@tritonjs/core/frontend";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
-import { type V2Options, v2Handler } from "../v2/v2-handler.js";
+import { V2_OPTION_KEYS, type V2Options, v2Handler } from "../v2/v2-handler.js";
 import { WebV2Request } from "./web-request.js";
 
 /** Answers one request of the web platform. */
@@ -14,12 +14,18 @@ export interface FetchHandlerOptions extends V2Options {
   readonly onError?: (error: unknown) => void;
 }
 
+const FETCH_OPTION_KEYS = [
+  ...keyList<Omit<FetchHandlerOptions, keyof V2Options>>({ prefix: true, onError: true }),
+  ...V2_OPTION_KEYS,
+];
+
 /**
  * The v2 routes for any server with the web platform's `Request` and `Response`: Hono; Express and `node:http` through
  * `toNodeListener`; and others. The body of `generate_stream` begins with the first event. A request is cancelled when
  * its signal aborts.
  *
  * @param target a `Triton`, or any other object with a service
+ * @throws TritonError INVALID_ARG for an unknown option.
  * @example
  * ```ts
  * app.all("/v2/*", (context) => handler(context.req.raw)); // Hono
@@ -29,8 +35,12 @@ export function fetchHandler(
   target: { readonly service: InferenceService },
   options: FetchHandlerOptions = {},
 ): FetchHandler {
+  checkOptionNames("fetchHandler()", options, FETCH_OPTION_KEYS);
   const { prefix = "", onError = console.error } = options;
-  const handler = v2Handler(target.service, options);
+  const handler = v2Handler(target.service, {
+    maxInputSizeName: "fetchHandler(triton, { maxInputSize })",
+    ...options,
+  });
   return async (request) => toWebResponse(await handler(new WebV2Request(request, prefix, onError)));
 }
 

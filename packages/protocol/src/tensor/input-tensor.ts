@@ -1,5 +1,6 @@
 import { TritonError } from "../errors/triton-error.js";
 import { type DataType, isDataType } from "./data-type.js";
+import { unknownDataTypeText } from "./data-type-names.js";
 import { type TensorValue, tensorFromValue } from "./from-value.js";
 import { isNdArray } from "./nd-array.js";
 import { elementCount, type Shape, shapeToString } from "./shape.js";
@@ -39,7 +40,7 @@ export function inputTensor(name: string, input: TensorInput | Tensor | TensorVa
   const what = `input '${name}'`;
   const datatype = described.datatype ?? datatypeOf(described.data);
   if (datatype === undefined) throw invalid(`${what} has no datatype`);
-  if (!isDataType(datatype)) throw invalid(`${what}: unknown datatype '${datatype}'`);
+  if (!isDataType(datatype)) throw invalid(`${what}: ${unknownDataTypeText(datatype)}`);
   const tensor = tensorFromValue(described.data, { what, datatype, shape: described.shape ?? [-1] });
   return withShape(what, tensor, described.shape);
 }

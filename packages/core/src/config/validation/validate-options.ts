@@ -21,7 +21,11 @@ import { unknownKeys } from "../schema/unknown-keys.js";
 
 /** Lists problems with the options before they are resolved: unknown names and contradictions. */
 export function validateOptions(options: ModelOptions): string[] {
-  const problems = unknownKeys("config", options, MODEL_OPTION_KEYS);
+  const problems = unknownKeys("config", options, MODEL_OPTION_KEYS, {
+    "config.batcher": BATCHER_OPTION_KEYS,
+    "config.sequence": SEQUENCE_OPTION_KEYS,
+    "config.instanceGroup": INSTANCE_GROUP_OPTION_KEYS,
+  });
   if (options.batching === false) {
     if (options.maxBatchSize !== undefined && options.maxBatchSize !== 0) {
       problems.push(

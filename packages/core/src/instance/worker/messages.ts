@@ -7,6 +7,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import type { PaddingRules } from "../../batch/padding-rules.js";
+import { callbackError } from "../../callable/callback-error.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { ContextCallOptions } from "../../callable/model-caller.js";
 
@@ -36,6 +37,15 @@ export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly reason: ErrorReason;
+  /** The error that a callback or a library threw. */
+  readonly cause?: WireCause;
+}
+
+/** A thrown error in a message. */
+interface WireCause {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
 }
 
 /** The inputs of a batch in a message. */
@@ -196,10 +206,32 @@ export function unpackOutputs({ tensors, parameters }: WireOutputs): Map<string,
 }
 
 export function packError(thrown: unknown): WireError {
-  const { code, message, reason } = TritonError.from(thrown);
-  return { code, message, reason };
+  const { code, message, reason, cause } = TritonError.from(thrown);
+  const packed = packCause(cause);
+  return packed === undefined ? { code, message, reason } : { code, message, reason, cause: packed };
 }
 
-export function unpackError({ code, message, reason }: WireError): TritonError {
-  return new TritonError(code, message, { reason });
+/** Packs what a person needs of an error. A thrown value may be anything, and may throw when it is read. */
+function packCause(cause: unknown): WireCause | undefined {
+  try {
+    if (cause === undefined) return undefined;
+    if (!(cause instanceof Error)) return { name: "Error", message: String(cause), stack: "" };
+    return { name: String(cause.name), message: String(cause.message), stack: String(cause.stack) };
+  } catch {
+    return undefined;
+  }
+}
+
+export function unpackError({ code, message, reason, cause }: WireError): TritonError {
+  return cause === undefined
+    ? new TritonError(code, message, { reason })
+    : callbackError(message, unpackCause(cause), { code, reason });
+}
+
+function unpackCause({ name, message, stack }: WireCause): Error {
+  const error = new Error(message);
+  for (const [key, value] of [["name", name] as const, ["stack", stack] as const]) {
+    Object.defineProperty(error, key, { value, configurable: true, writable: true });
+  }
+  return error;
 }
