@@ -19,6 +19,8 @@ const LONG = [
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
   "test/docs/getting-started.test.ts",
+  // Runs the compiler.
+  "test/types/forgotten-wrapper.test.ts",
   // Reads the declarations of all packages.
   "test/package/api-reports.test.ts",
   // Installs the packages with other package managers, and bundles them.

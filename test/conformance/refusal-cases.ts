@@ -14,7 +14,7 @@ export interface RefusalCase extends ExpectedError {
   readonly call: InferCall;
   /** Clients that cannot send this request. */
   readonly except?: readonly Way[];
-  /** Clients that detect the error earlier, and the error that they report. */
+  /** Clients that detect the error earlier or, in process, word it for their caller, and the error that they report. */
   readonly unlike?: Partial<Record<Way, ExpectedError>>;
 }
 
@@ -58,6 +58,9 @@ export const refusalCases: readonly RefusalCase[] = [
     call: { model: "pair", inputs: [a, fp32("c", [1, 1], [1])] },
     code: "INVALID_ARG",
     text: "unexpected inference input 'c' for model 'pair'",
+    unlike: {
+      "in process": { code: "INVALID_ARG", text: "model 'pair' has no input 'c': expected 'a', 'b'" },
+    },
   },
   {
     title: "a missing input",
@@ -66,6 +69,7 @@ export const refusalCases: readonly RefusalCase[] = [
     text:
       `${UNKNOWN_ID}expected 2 inputs but got 1 inputs for model 'pair'. Got input(s) ['b'], but missing required ` +
       "input(s) ['a']. Please provide all required input(s).",
+    unlike: { "in process": { code: "INVALID_ARG", text: "model 'pair': missing input 'a'" } },
   },
   {
     title: "a missing input of a request with an id",
@@ -74,6 +78,7 @@ export const refusalCases: readonly RefusalCase[] = [
     text:
       "[request id: r-7] expected 2 inputs but got 1 inputs for model 'pair'. Got input(s) ['a'], but missing " +
       "required input(s) ['b']. Please provide all required input(s).",
+    unlike: { "in process": { code: "INVALID_ARG", text: "model 'pair': missing input 'b'" } },
   },
   {
     title: "no inputs",
@@ -82,6 +87,7 @@ export const refusalCases: readonly RefusalCase[] = [
     text:
       `${UNKNOWN_ID}expected 2 inputs but got 0 inputs for model 'pair'. Got input(s) [], but missing required ` +
       "input(s) ['a','b']. Please provide all required input(s).",
+    unlike: { "in process": { code: "INVALID_ARG", text: "model 'pair': missing input 'a', 'b'" } },
   },
   {
     title: "a surplus input",
@@ -90,6 +96,9 @@ export const refusalCases: readonly RefusalCase[] = [
     text:
       `${UNKNOWN_ID}expected 2 inputs but got 3 inputs for model 'pair'. Got input(s) ['a','b','c'], but missing ` +
       "required input(s) []. Please provide all required input(s).",
+    unlike: {
+      "in process": { code: "INVALID_ARG", text: "model 'pair' has no input 'c': expected 'a', 'b'" },
+    },
   },
   {
     title: "a wrong data type",
@@ -111,31 +120,61 @@ export const refusalCases: readonly RefusalCase[] = [
     text:
       `${UNKNOWN_ID}unexpected shape for input 'x' for model 'rows_FP32'. Expected [-1,2], got [1,3]. ` +
       BATCH_NOTE,
+    unlike: {
+      "in process": {
+        code: "INVALID_ARG",
+        text: "input 'x' of model 'rows_FP32': expected shape [-1,2] with the batch axis, got [1,3]",
+      },
+    },
   },
   {
     title: "a wrong rank",
     call: { model: "matrix_FP32", inputs: [fp32("x", [4], [1, 2, 3, 4])] },
     code: "INVALID_ARG",
     text: `${UNKNOWN_ID}unexpected shape for input 'x' for model 'matrix_FP32'. Expected [-1,-1], got [4]. `,
+    unlike: {
+      "in process": {
+        code: "INVALID_ARG",
+        text: "input 'x' of model 'matrix_FP32': expected shape [-1,-1], got [4]",
+      },
+    },
   },
   {
     title: "a batch that is too large",
     call: { model: "rows_FP32", inputs: [fp32("x", [9, 2], Array(18).fill(1))] },
     code: "INVALID_ARG",
     text: `${UNKNOWN_ID}inference request batch-size must be <= 8 for 'rows_FP32'`,
+    unlike: {
+      "in process": {
+        code: "INVALID_ARG",
+        text: "batch of model 'rows_FP32': expected at most 8 rows, got 9",
+      },
+    },
   },
   {
     title: "inputs of different batch sizes",
     call: { model: "pair", inputs: [a, fp32("b", [2, 1], [1, 2])] },
     code: "INVALID_ARG",
     text: `${UNKNOWN_ID}input 'b' batch size does not match other inputs for 'pair'`,
+    unlike: {
+      "in process": {
+        code: "INVALID_ARG",
+        text: "input 'b' batch size does not match other inputs for 'pair'",
+      },
+    },
   },
   {
     title: "fewer elements than the shape says",
     call: { model: "rows_FP32", inputs: [fp32("x", [2, 2], [1, 2, 3])] },
     code: "INVALID_ARG",
     text: `${UNKNOWN_ID}input byte size mismatch for input 'x' for model 'rows_FP32'. Expected 16, got 12`,
-    unlike: { "HTTP JSON": jsonShapeMismatch },
+    unlike: {
+      "in process": {
+        code: "INVALID_ARG",
+        text: "input byte size mismatch for input 'x' for model 'rows_FP32'. Expected 16, got 12",
+      },
+      "HTTP JSON": jsonShapeMismatch,
+    },
   },
   {
     title: "more elements than the shape says",
@@ -168,12 +207,14 @@ export const failureCases: readonly RefusalCase[] = [
     call: { model: "throws", inputs: [x], parameters: { as: "plain Error" } },
     code: "INTERNAL",
     text: "x is not what it was",
+    unlike: { "in process": { code: "INTERNAL", text: "model 'throws': x is not what it was" } },
   },
   {
     title: "a callback that returns an error for the request",
     call: { model: "throws", inputs: [x], parameters: { as: "result" } },
     code: "INTERNAL",
     text: "this request alone is wrong",
+    unlike: { "in process": { code: "INTERNAL", text: "model 'throws': this request alone is wrong" } },
   },
   {
     title: "a callback that returns an output of a wrong shape",

@@ -94,8 +94,8 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
     () => ({ y: ndarray(new Int32Array(1), [1, 2 ** 52], [0, 0]) }),
     /^INTERNAL/,
   ],
-  ["returns a revoked proxy", revoked, /^INTERNAL Cannot perform/],
-  ["returns a proxy that throws", () => hostile, /^INTERNAL no keys$/],
+  ["returns a revoked proxy", revoked, /^INTERNAL model 'm': Cannot perform/],
+  ["returns a proxy that throws", () => hostile, /^INTERNAL model 'm': no keys$/],
   [
     "returns outputs whose getter throws",
     () => ({
@@ -103,12 +103,12 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
         throw new Error("no y");
       },
     }),
-    /^INTERNAL no y$/,
+    /^INTERNAL model 'm': no y$/,
   ],
   ["throws undefined", thrown(undefined), /^INTERNAL undefined$/],
-  ["throws null", thrown(null), /^INTERNAL null$/],
-  ["throws a symbol", thrown(Symbol("oops")), /^INTERNAL Symbol\(oops\)$/],
-  ["throws a frozen object", thrown(Object.freeze({})), /^INTERNAL \[object Object\]$/],
+  ["throws null", thrown(null), /^INTERNAL model 'm': null$/],
+  ["throws a symbol", thrown(Symbol("oops")), /^INTERNAL model 'm': Symbol\(oops\)$/],
+  ["throws a frozen object", thrown(Object.freeze({})), /^INTERNAL model 'm': \[object Object\]$/],
   ["throws an object without a prototype", thrown(Object.create(null)), /^INTERNAL unknown error/],
   ["throws an error whose message throws", thrown(unreadable), /^INTERNAL unknown error/],
   [
@@ -118,7 +118,7 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
     },
     /^INTERNAL unknown error/,
   ],
-  ["rejects with a symbol", () => Promise.reject(Symbol("later")), /^INTERNAL Symbol\(later\)$/],
+  ["rejects with a symbol", () => Promise.reject(Symbol("later")), /^INTERNAL model 'm': Symbol\(later\)$/],
   [
     "returns a thenable whose then throws",
     () => ({
@@ -127,7 +127,7 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
         throw new Error("no then");
       },
     }),
-    /^INTERNAL no then$/,
+    /^INTERNAL model 'm': no then$/,
   ],
   [
     "resolves twice, and rejects after that",
@@ -291,6 +291,6 @@ describe("a callback of a decoupled model that", () => {
         throw Symbol("enough");
       }),
     });
-    expect(await collect(handle)).toEqual([1, "Symbol(enough)"]);
+    expect(await collect(handle)).toEqual([1, "model 'm': Symbol(enough)"]);
   });
 });

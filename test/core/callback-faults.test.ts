@@ -28,8 +28,8 @@ describe("a callback that throws", () => {
     });
     await handle.ready();
     expect(await outcomesOf([echo(handle, 1), echo(handle, 2)])).toEqual([
-      "INTERNAL out of cheese",
-      "INTERNAL out of cheese",
+      "INTERNAL model 'm': out of cheese",
+      "INTERNAL model 'm': out of cheese",
     ]);
     expect(await echo(handle, 3)).toBe(3);
   });
@@ -40,13 +40,13 @@ describe("a callback that throws", () => {
       throw thrown.shift();
     });
     expect(await outcomeOf(echo(handle, 1))).toBe("NOT_FOUND no such user");
-    expect(await outcomeOf(echo(handle, 1))).toBe("INTERNAL text");
+    expect(await outcomeOf(echo(handle, 1))).toBe("INTERNAL model 'm': text");
     expect(await outcomeOf(echo(handle, 1))).toBe("INTERNAL undefined");
   });
 
   it("may reject its promise", async () => {
     const handle = bindReturning(() => Promise.reject(new Error("later")));
-    expect(await outcomeOf(echo(handle, 1))).toBe("INTERNAL later");
+    expect(await outcomeOf(echo(handle, 1))).toBe("INTERNAL model 'm': later");
   });
 
   it("does not affect other models and instances", async () => {
@@ -55,7 +55,7 @@ describe("a callback that throws", () => {
     });
     const good = triton.bind({ ...specs, modelName: "good", inferFunc: batch(({ x }) => ({ y: x })) });
     const outcomes = await Promise.all([outcomeOf(echo(bad, 1)), echo(good, 2)]);
-    expect(outcomes).toEqual(["INTERNAL broken", 2]);
+    expect(outcomes).toEqual(["INTERNAL model 'm': broken", 2]);
   });
 });
 
@@ -72,7 +72,12 @@ describe("a plain callback", () => {
     });
     await handle.ready();
     const sent = [1, 2, 3, 4].map((value) => echo(handle, value));
-    expect(await outcomesOf(sent)).toEqual(["done", "INTERNAL no twos", "UNSUPPORTED no threes", "done"]);
+    expect(await outcomesOf(sent)).toEqual([
+      "done",
+      "INTERNAL model 'm': no twos",
+      "UNSUPPORTED no threes",
+      "done",
+    ]);
     expect(handle.statistics().executionCount).toBe(1);
   });
 

@@ -154,7 +154,7 @@ describe("the groupByKeys decorator", () => {
     });
     await handle.ready();
     const sent = [handle.inferSample({ x: [1], t: [2] }), handle.inferSample({ x: [1] })];
-    expect(await outcomesOf(sent)).toEqual(["done", "INTERNAL t is needed"]);
+    expect(await outcomesOf(sent)).toEqual(["done", "INTERNAL model 'm': t is needed"]);
     expect(handle.statistics().executionCount).toBe(1);
   });
 
@@ -197,7 +197,7 @@ describe("the groupByKeys decorator", () => {
     };
     expect(await Promise.all([heard({ x: [1], t: [2] }), heard({ x: [3] })])).toEqual([
       [2, 2],
-      [-3, "no more"],
+      [-3, "model 'm': no more"],
     ]);
     await handle.unbind();
     expect(handle.statistics().executionCount).toBe(1);
@@ -314,7 +314,7 @@ describe("the firstValue decorator", () => {
   it("rejects differing values in strict mode", async () => {
     const { handle } = first();
     expect(await outcomeOf(handle.infer({ x: [[1], [2]], t: [[7], [8]] }))).toBe(
-      "INTERNAL The values on the 't' input are not equal. To proceed, either disable strict mode in @firstValue " +
+      "INTERNAL model 'm': The values on the 't' input are not equal. To proceed, either disable strict mode in @firstValue " +
         "wrapper or ensure that the values always are consistent. The current values of 't' are [7, 8].",
     );
     await triton.close();

@@ -112,7 +112,8 @@ describe("an ensemble", () => {
         inputs: pipelineInputs,
         outputs: pipelineOutputs,
         inferFunc: async (requests) => {
-          const [{ id, priority, parameters, queueTimeoutMicroseconds }] = requests as [(typeof requests)[0]];
+          const [{ id, priority, parameters, queueTimeoutMicroseconds }] =
+            requests as readonly (typeof requests)[0][] as [(typeof requests)[0]];
           seen.push({ id, priority, parameters, queueTimeoutMicroseconds });
           await new Promise<void>((resolve) => void clock.setTimer(100, resolve));
           return requests.map(({ inputs }) => ({ y: inputs.x }));

@@ -46,7 +46,7 @@ const crashed = "INTERNAL instance 'm_0_0' of model 'm' crashed: ";
 describe.each(["inline", "worker", "process"] as const)("a callback of isolation '%s'", (isolation) => {
   it("fails its batch with the thrown value when that is not an error", async () => {
     const handle = await served(isolation);
-    expect(await outcomes(handle, THROWS_A_SYMBOL)).toEqual(["INTERNAL Symbol(no error)", "done"]);
+    expect(await outcomes(handle, THROWS_A_SYMBOL)).toEqual(["INTERNAL model 'm': Symbol(no error)", "done"]);
   });
 
   it("holds its requests until their timeout when it never settles, and does not stop close()", async () => {

@@ -47,7 +47,7 @@ describe("shape tensors", () => {
       inferFunc: batch((inputs) => ({ y: inputs.x })),
     });
     expect(await outcomeOf(handle.inferBatch({ x: [[1]], size: [[1, 2]] }))).toContain(
-      "unexpected shape for input 'size'",
+      "input 'size' of model 'shaped': expected shape [2], got [1,2]",
     );
   });
 });

@@ -149,7 +149,7 @@ describe("a faulty stepwise callback", () => {
         return countDown.step(active, instance);
       },
     });
-    const broken = ["INTERNAL: seven broke it"];
+    const broken = ["INTERNAL: model 'steps': seven broke it"];
     expect(await Promise.all([read(handle, 7), read(handle, 2)])).toEqual([broken, broken]);
     expect(await read(handle, 2)).toEqual([1, 0]);
   });

@@ -55,7 +55,7 @@ describe("a worker that dies", () => {
 
   it("differs from a callback that throws, which does not end the worker", async () => {
     const handle = await served();
-    expect(await outcomeOf(echo(handle, THROW))).toBe("INTERNAL thrown by the callback");
+    expect(await outcomeOf(echo(handle, THROW))).toBe("INTERNAL model 'm': thrown by the callback");
     expect([handle.instances()[0]!.healthy, await echo(handle, 4)]).toEqual([true, 4]);
   });
 

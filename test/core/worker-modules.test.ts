@@ -66,7 +66,7 @@ describe("a module in a worker", () => {
     });
     expect(read(two.report.data[1])).toEqual({ ...same, id: "b", x: [2, 3], parameters: {}, batchSize: 2 });
     const failing = handle.infer({ x: [[1]] }, { id: "c", parameters: { ...parameters, fail: true } });
-    expect(await outcomeOf(failing)).toBe("INTERNAL failed c");
+    expect(await outcomeOf(failing)).toBe("INTERNAL model 'report': failed c");
   });
 
   it("runs in as many workers as there are instances", async () => {

@@ -58,7 +58,7 @@ const caller = triton.bind({
   inputs: x,
   outputs: y,
   inferFunc: async (requests, context) => {
-    const [{ inputs, parameters }] = requests as [(typeof requests)[0]];
+    const [{ inputs, parameters }] = requests as readonly (typeof requests)[0][] as [(typeof requests)[0]];
     const model = String(parameters.model);
     const given = { x: model === "silent" ? [inputs.x.get(0)] : [[inputs.x.get(0)]] };
     const { y } = await context.infer<{ y: typeof inputs.x }>(model, given, forwarded);

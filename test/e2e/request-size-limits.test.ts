@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { sample, type Triton } from "@tritonjs/core";
+import { fetchHandler, http } from "@tritonjs/http";
 import { describe, expect, it } from "vitest";
 import type { InferCall, Way } from "../conformance/clients/client.js";
 import { openTriton, serveAndConnect } from "./support/open-triton.js";
@@ -48,6 +49,46 @@ describe("a request body far over the limit of 64 MiB", () => {
       inputs: [{ name: "x", datatype: "BYTES", shape: [1], elements: [Buffer.alloc(size)] }],
     };
     expect((await client.infer(call)).outputs[0]!.elements).toEqual([size]);
+  });
+});
+
+describe("a request that is too large names the option", () => {
+  const body = (size: number) => ({ method: "POST", body: new Uint8Array(size) });
+  const textOf = async (response: Response) => ((await response.json()) as { error: string }).error;
+  const lastWords = (text: string) => text.slice(text.indexOf("Use "));
+
+  it("of new Triton for the frontends that serve() opens", async () => {
+    const triton = openTriton({ httpMaxInputSize: 10 });
+    bindLength(triton);
+    const { addresses } = await triton.serve();
+    const answer = await fetch(`${addresses.http!.url}/v2/models/length/infer`, body(100_000));
+    expect(lastWords(await textOf(answer))).toBe(
+      "Use new Triton({ httpMaxInputSize }) to increase the limit.",
+    );
+  });
+
+  it.each([
+    [{}, "http({ maxInputSize })"],
+    // As `tritonjs serve` sets it.
+    [{ maxInputSizeName: "--http-max-input-size" }, "--http-max-input-size"],
+  ])("of http(%j)", async (options, name) => {
+    const triton = openTriton();
+    bindLength(triton);
+    const frontend = http({ port: 0, maxInputSize: 10, ...options });
+    const { addresses } = await triton.serve({ frontends: [frontend] });
+    const answer = await fetch(`${addresses.http!.url}/v2/models/length/infer`, body(100_000));
+    expect(lastWords(await textOf(answer))).toBe(`Use ${name} to increase the limit.`);
+  });
+
+  it("of fetchHandler", async () => {
+    const triton = openTriton();
+    bindLength(triton);
+    await triton.ready();
+    const handler = fetchHandler(triton, { maxInputSize: 10 });
+    const answer = await handler(new Request("http://host/v2/models/length/infer", body(100_000)));
+    expect(lastWords(await textOf(answer))).toBe(
+      "Use fetchHandler(triton, { maxInputSize }) to increase the limit.",
+    );
   });
 });
 

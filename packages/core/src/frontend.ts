@@ -3,6 +3,9 @@
  * makes, limits, restrictions, logging and tracing.
  */
 
+export { checkOptionNames } from "./config/schema/check-option-names.js";
+export { keyList } from "./config/schema/key-list.js";
+export type { OptionsElsewhere } from "./config/schema/unknown-keys.js";
 export { AccessGate } from "./frontend/access-gate.js";
 export type { DefaultFrontends, FrontendAddress } from "./frontend/frontend.js";
 export { headerPattern } from "./frontend/header-pattern/header-pattern.js";

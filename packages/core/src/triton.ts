@@ -1,7 +1,7 @@
 import type { InferOptions, TensorSpec } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import type { BindEnsembleOptions } from "./binding/bind-ensemble-options.js";
-import type { BindMethodOptions, BindOptions } from "./binding/bind-options.js";
+import type { AnyBindOptions, BindMethodOptions, BindOptions } from "./binding/bind-options.js";
 import { handleOfBinding } from "./binding/binding-handle.js";
 import type { ModelHandle } from "./binding/model-handle.js";
 import { type Binding, planBinding } from "./binding/plan-binding.js";
@@ -9,13 +9,14 @@ import { planEnsemble } from "./binding/plan-ensemble.js";
 import type { BoundInputs, BoundOutputs, InputsOfModel, OutputsOfModel } from "./callable/typed-models.js";
 import type { InputValues, OutputArrays } from "./calling/in-process-tensors.js";
 import { inferByName } from "./calling/infer-by-name.js";
+import { checkOptionNames } from "./config/schema/check-option-names.js";
 import type { Frontend } from "./frontend/frontend.js";
 import type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 
 import type { ServeResult } from "./server/open-frontends.js";
 import { ServerLifetime } from "./server/server-lifetime.js";
 import { assembleServer, type ServerParts } from "./server/server-parts.js";
-import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./server/triton-options.js";
+import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_KEYS, type TritonOptions } from "./server/triton-options.js";
 import type { InferenceService } from "./service/inference-service.js";
 
 /**
@@ -39,7 +40,9 @@ export class Triton implements AsyncDisposable {
   readonly #lifetime: ServerLifetime;
   readonly #drainTimeoutMs: number;
 
+  /** @throws TritonError INVALID_ARG for unknown options, and for values that an option cannot have. */
   constructor(options: TritonOptions = {}) {
+    checkOptionNames("new Triton()", options, TRITON_OPTION_KEYS);
     this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#parts = assembleServer(options);
     const serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
@@ -87,15 +90,15 @@ export class Triton implements AsyncDisposable {
     options: BindOptions<I, O> & { readonly modelName: M },
   ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
   /** Binds a method decorated with `@batch` or `@sample`. */
-  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    options: BindMethodOptions<I, O>,
+  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], A, R>(
+    options: BindMethodOptions<I, O, A, R>,
   ): ModelHandle<I, O>;
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    options: BindOptions<I, O> | BindMethodOptions<I, O>,
+    options: unknown,
   ): ModelHandle<I, O> {
     this.#lifetime.assertOpen();
     const binding = planBinding(
-      options as BindOptions<readonly TensorSpec[], readonly TensorSpec[]>,
+      options as AnyBindOptions,
       (name, version) => this.#isTaken(name, version),
       this.#parts.models.gpus,
     );
@@ -190,9 +193,11 @@ export class Triton implements AsyncDisposable {
    * on port 8000, gRPC on 8001, metrics on 8002, on this machine only. Settings that `TritonOptions` lacks are given to
    * the frontends themselves: `serve({ frontends: [http({ tls }), grpc({ reflection: true })] })`.
    *
-   * @throws TritonError when a model failed to load or a port is taken. Then no frontend stays open.
+   * @throws TritonError when a model failed to load or a port is taken. Then no frontend stays open. INVALID_ARG for
+   * an unknown option.
    */
   async serve(options: { readonly frontends?: readonly Frontend[] } = {}): Promise<ServeResult> {
+    checkOptionNames("serve()", options, ["frontends"], { "new Triton()": TRITON_OPTION_KEYS });
     return this.#lifetime.serve(options.frontends, () => this.ready());
   }
 

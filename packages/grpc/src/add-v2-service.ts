@@ -1,7 +1,7 @@
 import type { Server } from "@grpc/grpc-js";
-import type { InferenceService } from "@tritonjs/core/frontend";
+import { checkOptionNames, type InferenceService } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
-import { type HandlerOptions, protocolMethods } from "./handlers/methods.js";
+import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./handlers/methods.js";
 import { Shutdown } from "./handlers/shutdown.js";
 import { type GrpcJsService, grpcJsServices } from "./transport/grpc-js/grpc-js-services.js";
 
@@ -24,6 +24,7 @@ const HEALTH_SERVICE = "grpc.health.v1.Health";
  *
  * @param triton a `Triton`, or any other object with a service
  * @throws TritonError ALREADY_EXISTS when the server already has one of the services. Then none is added.
+ * INVALID_ARG for an unknown option.
  * @example
  * ```ts
  * const server = new Server({ "grpc.max_receive_message_length": 64 * 1024 * 1024 });
@@ -36,6 +37,7 @@ export function addV2Service(
   triton: { readonly service: InferenceService },
   options: V2ServiceOptions = {},
 ): void {
+  checkOptionNames("addV2Service()", options, ["health", ...HANDLER_OPTION_KEYS]);
   const { service } = triton;
   const shutdown = new Shutdown();
   const methods = protocolMethods(service, options, shutdown);

@@ -13,5 +13,12 @@ export type { CompressionLevel } from "./transport/http2/transport-options.js";
 export const defaultFrontends: DefaultFrontends = (options) => {
   if (!options.allowGrpc) return [];
   const { grpcAddress, grpcPort, grpcMaxReceiveMessageSize } = options;
-  return [grpc({ address: grpcAddress, port: grpcPort, maxReceiveMessageSize: grpcMaxReceiveMessageSize })];
+  return [
+    grpc({
+      address: grpcAddress,
+      port: grpcPort,
+      maxReceiveMessageSize: grpcMaxReceiveMessageSize,
+      maxReceiveMessageSizeName: "new Triton({ grpcMaxReceiveMessageSize })",
+    }),
+  ];
 };

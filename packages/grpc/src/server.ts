@@ -18,6 +18,7 @@ import { overTls } from "./transport/http2/over-tls.js";
 /**
  * The v2 protocol over gRPC, for `serve({ frontends: [...] })`.
  *
+ * @throws TritonError INVALID_ARG for an unknown option.
  * @example
  * ```ts
  * await triton.serve({ frontends: [grpc({ port: 8001 })] });
@@ -56,7 +57,9 @@ class GrpcFrontend implements Frontend {
     const shutdown = new Shutdown();
     const { requestMemory } = service;
     const methods = protocolMethods(service, this.#options, shutdown);
-    const transport = new Http2Transport(methods, { ...this.#options, requestMemory });
+    const { maxReceiveMessageSize: bytes, maxReceiveMessageSizeName: name } = this.#options;
+    const options = { ...this.#options, messageLimit: { bytes, name }, requestMemory };
+    const transport = new Http2Transport(methods, options);
     const accept = (socket: Socket): void => transport.accept(socket);
     const acceptBare = tls === undefined ? accept : overTls(tls, accept);
     const sockets = new Set<Socket>();

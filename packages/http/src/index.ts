@@ -19,6 +19,7 @@ export const defaultFrontends: DefaultFrontends = (options) => {
         port: options.httpPort,
         address: options.httpAddress,
         maxInputSize: options.httpMaxInputSize,
+        maxInputSizeName: "new Triton({ httpMaxInputSize })",
       }),
     );
   }

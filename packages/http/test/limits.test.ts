@@ -25,7 +25,7 @@ describe("a body over the limit", () => {
     const refused = await send(port, { path, body, agent });
     expect(refused.status).toBe(400);
     expect(refused.text).toMatch(
-      /request JSON size of \d+ bytes exceeds the maximum allowed input size of 73536 bytes. Use --http/,
+      /request JSON size of \d+ bytes exceeds the maximum allowed input size of 73536 bytes. Use http\(\{ maxInputSize \}\) to/,
     );
     expect((await send(port, { path, body: good, agent })).status).toBe(200);
     agent.destroy();
@@ -59,7 +59,7 @@ describe("a tensor in JSON", () => {
       {
         error:
           "JSON input 'IN' has a byte_size (1004 bytes) that exceeds the maximum allowed value of 1000 bytes. " +
-          "Use --http-max-input-size to increase the limit.",
+          "Use http({ maxInputSize }) to increase the limit.",
       },
     ]);
   });

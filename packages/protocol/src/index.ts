@@ -79,6 +79,7 @@ export {
   toConfigDataType,
   typedArrayFor,
 } from "./tensor/data-type.js";
+export { unknownDataTypeText } from "./tensor/data-type-names.js";
 export {
   type Nested,
   type PlainObject,
@@ -95,6 +96,7 @@ export {
   fromBfloat16,
   fromFloat16,
 } from "./tensor/half-float.js";
+export { inputNamesFault, inputShapeFault, type NamedInput, type ShapeAxis } from "./tensor/input-faults.js";
 export { type BareData, inputTensor, isDescribed, type TensorInput } from "./tensor/input-tensor.js";
 export {
   type BatchAxis,

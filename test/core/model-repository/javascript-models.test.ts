@@ -347,10 +347,12 @@ it("an error in execute fails only its own requests", async () => {
   const outcomes: string[] = [];
   for (const x of [1, 2, 3, 4, 5, 6]) outcomes.push(await outcomeOf(y(triton, "m", x)));
   expect(outcomes).toEqual([
-    "INTERNAL one is too few",
+    "INTERNAL model 'm': one is too few",
     expect.stringMatching(/^INTERNAL Number of outputs returned by `m` inference callable \(0\)/),
-    expect.stringMatching(/^INTERNAL Outputs returned by `m` model callable must be list/),
-    "INTERNAL not four",
+    expect.stringMatching(
+      /^INTERNAL model 'm': a plain function receives a list of requests; did you mean batch/,
+    ),
+    "INTERNAL model 'm': not four",
     "INTERNAL model 'm' returned an unknown output 'z': expected ['y']",
     "INTERNAL instance 'm_0' of model 'm' crashed: exited with code 6",
   ]);

@@ -72,7 +72,9 @@ overEachTransport("ModelClient", () => {
     const client = await modelClient(service);
     await expect(client.inferSample({})).rejects.toThrow("model 'm': missing input 'x'");
     await expect(client.inferSample({ x: [1, 2], z: [1] })).rejects.toThrow("model 'm' has no input 'z'");
-    await expect(client.inferSample({ x: [1, 2, 3] })).rejects.toThrow(/expected shape \[2\], got \[3\]/);
+    await expect(client.inferSample({ x: [1, 2, 3] })).rejects.toThrow(
+      /expected shape \[2\] of one sample, got \[3\]/,
+    );
     expect(service.requests).toEqual([]);
   });
 

@@ -87,9 +87,19 @@ describe("ModelClient checks inputs before sending them and", () => {
     ["missing inputs", "inferSample", { b: [1, 2] }, "model 'sum': missing input 'a'"],
     ["no inputs", "inferSample", {}, "missing input 'a'"],
     ["a wrong element", "inferSample", { a: [1, "2"] }, "input 'a' of model 'sum' (FP32): expected a number"],
-    ["a wrong shape", "inferSample", { a: [1, 2, 3] }, "expected shape [2], got [3]"],
-    ["a sample as a batch", "inferBatch", { a: [1, 2] }, "expected shape [-1,2], got [2]"],
-    ["a batch as a sample", "inferSample", { a: [[1, 2]] }, "expected shape [2], got [1,2]"],
+    ["a wrong shape", "inferSample", { a: [1, 2, 3] }, "expected shape [2] of one sample, got [3]"],
+    [
+      "a sample as a batch",
+      "inferBatch",
+      { a: [1, 2] },
+      "expected shape [-1,2] with the batch axis, got [2]: use inferSample() for one sample",
+    ],
+    [
+      "a batch as a sample",
+      "inferSample",
+      { a: [[1, 2]] },
+      "expected shape [2] of one sample, got [1,2]: use inferBatch() for a batch",
+    ],
     ["a wrong array", "inferSample", { a: Float64Array.of(1, 2) }, "expected Float32Array, got Float64Array"],
     [
       "too many rows",

@@ -1,27 +1,33 @@
 import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
-import type { InferFunc, TensorFunc } from "../callable/infer-func.js";
+import type { BoundPlainFunc, ExpectedAnswer } from "../callable/forgotten-wrapper.js";
+import type { InferContext } from "../callable/infer-context.js";
+import type { AnyInferFunc, StyledInferFunc } from "../callable/infer-func.js";
 import type { ModelOptions } from "../config/options/model-options.js";
 
 import type { Backend } from "../instance/backend.js";
 import type { EvictionListener } from "../request/sequence-info.js";
+
+/** A function that computes a model, as `bind` takes it. */
+type BoundFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
+  | StyledInferFunc<I, O>
+  | BoundPlainFunc<I, O>;
 
 /**
  * The code that computes a model: one function, one function for each instance, a module to run in workers, or a
  * backend.
  */
 export type InferFuncOption<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
-  | InferFunc<I, O>
-  | readonly InferFunc<I, O>[]
+  | BoundFunc<I, O>
+  | readonly BoundFunc<I, O>[]
   | URL
   | Backend;
 
-/** Options of `bind`. */
-export interface BindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
+/** Options of `bind` besides the code. */
+export interface ModelBindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
   /** Name of the model: letters, digits, `.`, `_` and `-`. */
   readonly modelName: string;
   /** Version of the model. @default 1 */
   readonly modelVersion?: number;
-  readonly inferFunc: InferFuncOption<I, O>;
   /** Inputs without the batch axis. Not needed for a backend that knows its inputs. */
   readonly inputs?: I;
   /** Outputs without the batch axis. Not needed for a backend that knows its outputs. */
@@ -52,14 +58,26 @@ export interface BindOptions<I extends readonly TensorSpec[], O extends readonly
   readonly onSequenceEvict?: EvictionListener;
 }
 
+/** Options of `bind`. */
+export interface BindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
+  extends ModelBindOptions<I, O> {
+  readonly inferFunc: InferFuncOption<I, O>;
+}
+
 /**
  * Options of `bind` for a method decorated with `@batch` or `@sample`. A decorator cannot change the type of its
- * method, so the method keeps the type that it was written with.
+ * method, so the method keeps the type that it was written with: with the parameter `A` and the result `R`.
  */
-export interface BindMethodOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
-  extends Omit<BindOptions<I, O>, "inferFunc"> {
-  readonly inferFunc: TensorFunc<I, O>;
+export interface BindMethodOptions<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  A = unknown,
+  R = unknown,
+> extends ModelBindOptions<I, O> {
+  readonly inferFunc: (inputs: A, context: InferContext) => R & ExpectedAnswer<A, R, I, O>;
 }
 
 /** Options of any binding, without the types of its tensors. */
-export type AnyBindOptions = BindOptions<readonly TensorSpec[], readonly TensorSpec[]>;
+export interface AnyBindOptions extends ModelBindOptions<readonly TensorSpec[], readonly TensorSpec[]> {
+  readonly inferFunc: AnyInferFunc | readonly AnyInferFunc[] | URL | Backend;
+}

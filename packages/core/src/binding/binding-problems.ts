@@ -1,4 +1,4 @@
-import { type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { isDataType, type TensorSpec, TritonError, unknownDataTypeText } from "@tritonjs/protocol";
 
 /** Lists problems with the name and the version of a model. */
 export function identityProblems(
@@ -40,6 +40,18 @@ export function specProblems(where: string, specs: unknown): string[] {
       return [`${where}[${i}] '${spec.name}' has no shape: expected a list of dimensions`];
     return typeof spec.dtype === "string" ? [] : [`${where}[${i}] '${spec.name}' has no dtype`];
   });
+}
+
+/** Lists specifications with a data type that does not exist. */
+export function dataTypeProblems(where: string, specs: readonly TensorSpec[] = []): string[] {
+  return specs.flatMap(({ name, dtype }, i) =>
+    isDataType(dtype) ? [] : [`${where}[${i}] '${name}' has an ${unknownDataTypeText(dtype)}`],
+  );
+}
+
+/** True for the problem that the check of a configuration reports for a data type that does not exist. */
+export function isDataTypeProblem(problem: string): boolean {
+  return problem.includes("expected a known 'data_type'");
 }
 
 function nameProblems(name: unknown): string[] {

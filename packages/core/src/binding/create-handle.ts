@@ -5,8 +5,8 @@ import {
   type TensorSpec,
   TritonError,
 } from "@tritonjs/protocol";
-import { type CallBatchAxis, inferInProcess } from "../calling/in-process.js";
-import type { InputValues } from "../calling/in-process-tensors.js";
+import { inferInProcess } from "../calling/in-process.js";
+import type { CallBatchAxis, InputValues } from "../calling/in-process-tensors.js";
 import { streamInProcess } from "../calling/stream-in-process.js";
 import type { Clock } from "../clock/clock.js";
 import { modelMetadata } from "../config/schema/metadata-of-config.js";

@@ -2,19 +2,28 @@ import type { ModelConfig, Tensor } from "@tritonjs/protocol";
 import { planVariableLength, type VariableLength } from "../batch/variable-length.js";
 import { SAMPLE_TAKES_ONE } from "../callable/sample.js";
 import { initialStates } from "../config/options/initial-states.js";
+import { MODEL_OPTION_KEYS } from "../config/options/model-options.js";
 import { resolveConfig } from "../config/options/resolve-config.js";
 import { sequenceBatching } from "../config/options/sequence-options.js";
 import { stateFilesOf } from "../config/options/sequence-state-options.js";
 import type { Gpus } from "../config/placement/gpus.js";
 import { keyList } from "../config/schema/key-list.js";
+import { unknownKeys } from "../config/schema/unknown-keys.js";
 import { validateConfig } from "../config/validation/validate-config.js";
-import { unknownKeys, validateOptions } from "../config/validation/validate-options.js";
+import { validateOptions } from "../config/validation/validate-options.js";
 import { isBackend } from "../instance/backend.js";
 import type { ExecutorFactory } from "../model/create-instances.js";
 import type { EvictionListener } from "../request/sequence-info.js";
 
 import type { AnyBindOptions } from "./bind-options.js";
-import { bindError, identityProblems, labelsOf, specProblems } from "./binding-problems.js";
+import {
+  bindError,
+  dataTypeProblems,
+  identityProblems,
+  isDataTypeProblem,
+  labelsOf,
+  specProblems,
+} from "./binding-problems.js";
 import { type BackendSpecs, describeBackend } from "./describe-backend.js";
 import { instanceProblems } from "./instance-changes.js";
 import { planExecutors } from "./plan-executors.js";
@@ -64,7 +73,7 @@ export function planBinding(
 ): Binding {
   const { modelName, modelVersion = 1, config = {}, modelConfig } = options;
   const problems = [
-    ...unknownKeys("bind", options, BIND_KEYS),
+    ...unknownKeys("bind", options, BIND_KEYS, { config: MODEL_OPTION_KEYS }),
     ...identityProblems(modelName, modelVersion, isTaken),
     ...validateOptions(config),
   ];
@@ -105,7 +114,16 @@ export function planBinding(
     gpus,
     overrides: modelConfig,
   });
-  problems.push(...validateConfig(resolved, gpus));
+  const unknownTypes = [
+    ...dataTypeProblems("inputs", options.inputs),
+    ...dataTypeProblems("outputs", options.outputs),
+  ];
+  const faults = validateConfig(resolved, gpus);
+  // The specification is what the user wrote, not the configuration that is made of it.
+  problems.push(
+    ...unknownTypes,
+    ...faults.filter((one) => unknownTypes.length === 0 || !isDataTypeProblem(one)),
+  );
   const batcher = config.batcher || undefined;
   const variable = planVariableLength(batcher ?? {}, specs.inputs, specs.outputs, resolved);
   problems.push(...variable.problems);

@@ -6,10 +6,10 @@ import {
 } from "../config/options/ensemble-options.js";
 import { resolveEnsemble } from "../config/options/resolve-ensemble.js";
 import { keyList } from "../config/schema/key-list.js";
+import { unknownKeys } from "../config/schema/unknown-keys.js";
 
 import { validateConfig } from "../config/validation/validate-config.js";
 import { checkMembers } from "../config/validation/validate-members.js";
-import { unknownKeys } from "../config/validation/validate-options.js";
 
 import { ensembleCycle } from "../model/ensemble-cycle.js";
 import type { MemberOf } from "../model/ensemble-members.js";

@@ -18,6 +18,9 @@ import { copyTensor } from "../tensor/copy.js";
  * neither side sees later changes of the other.
  */
 
+/** Meaning of the batch axis: "given" with the values, or "added" to one sample and removed from its results. */
+export type CallBatchAxis = "given" | "added";
+
 /** Values by input name, in any form that a tensor can be given in. */
 export type InputValues = Readonly<Record<string, unknown>>;
 

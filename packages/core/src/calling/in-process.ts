@@ -1,15 +1,20 @@
 import { isDecoupled, type Tensor, TritonError } from "@tritonjs/protocol";
+import { namingModel } from "../callable/callback-error.js";
 import type { Clock } from "../clock/clock.js";
 
 import type { ModelVersion } from "../model/model-version.js";
 import type { ResponseHandler } from "../request/inference-request-init.js";
 
-import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
+import { inCallersWords } from "./faults-in-process.js";
+import {
+  type CallBatchAxis,
+  type InputValues,
+  type OutputArrays,
+  toArrays,
+  toTensors,
+} from "./in-process-tensors.js";
 import { awaitReady } from "./model-readiness.js";
 import { type NestedOptions, sendInProcess } from "./send-in-process.js";
-
-/** Meaning of the batch axis: "given" with the values, or "added" to one sample and removed from its results. */
-export type CallBatchAxis = "given" | "added";
 
 /**
  * Runs one inference without a network, through the same request, checks, queue and batcher as over a transport. For a
@@ -28,8 +33,8 @@ export function inferInProcess(
     // Done before the first wait, so that later changes of the caller to its arrays have no effect.
     const inputs = toTensors(model.config, values, added);
     const onResponse = settling(model, added, resolve, reject);
-    if (model.state === "READY") sendInProcess(model, clock, inputs, options, onResponse);
-    else sendWhenReady(model, clock, inputs, options, onResponse).catch(reject);
+    if (model.state === "READY") sendNow(model, clock, inputs, options, onResponse, axis);
+    else sendWhenReady(model, clock, inputs, options, onResponse, axis).catch(reject);
   });
 }
 
@@ -39,11 +44,28 @@ async function sendWhenReady(
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
   onResponse: ResponseHandler,
+  axis: CallBatchAxis,
 ): Promise<void> {
   await awaitReady(model, clock, options);
   // Whether an ensemble is decoupled is known only from its members.
   assertUnary(model);
-  sendInProcess(model, clock, inputs, options, onResponse);
+  sendNow(model, clock, inputs, options, onResponse, axis);
+}
+
+/** Sends a request, and words the error with which it is refused for its caller. */
+function sendNow(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+  onResponse: ResponseHandler,
+  axis: CallBatchAxis,
+): void {
+  try {
+    sendInProcess(model, clock, inputs, options, onResponse);
+  } catch (error) {
+    throw inCallersWords(error, model.config, inputs, axis);
+  }
 }
 
 /**
@@ -61,7 +83,7 @@ function settling(
       reject(
         new TritonError("INTERNAL", `model '${model.name}' sent no response`, { reason: "INVALID_OUTPUT" }),
       );
-    else if (TritonError.is(outcome)) reject(outcome);
+    else if (TritonError.is(outcome)) reject(namingModel(outcome));
     else {
       try {
         resolve(toArrays(outcome, added, model.config));

@@ -1,8 +1,10 @@
 import { type Tensor, TritonError } from "@tritonjs/protocol";
+import { namingModel } from "../callable/callback-error.js";
 import type { Clock } from "../clock/clock.js";
 import type { ModelVersion } from "../model/model-version.js";
 
 import { AnswerReader } from "./answer-reader.js";
+import { inCallersWords } from "./faults-in-process.js";
 import { type InputValues, type OutputArrays, toArrays, toTensors } from "./in-process-tensors.js";
 import { awaitReady } from "./model-readiness.js";
 import type { NestedOptions } from "./send-in-process.js";
@@ -30,15 +32,28 @@ async function* responses(
   options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
   if (model.state !== "READY") await awaitReady(model, clock, options);
-  const answers = new AnswerReader(model, clock, inputs, options);
+  const answers = openReader(model, clock, inputs, options);
   try {
     for (;;) {
       const { outcome, final } = await answers.next();
-      if (TritonError.is(outcome)) throw outcome;
+      if (TritonError.is(outcome)) throw namingModel(outcome);
       if (outcome !== undefined) yield toArrays(outcome, false, model.config);
       if (final) return;
     }
   } finally {
     answers.leave();
+  }
+}
+
+function openReader(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+): AnswerReader {
+  try {
+    return new AnswerReader(model, clock, inputs, options);
+  } catch (error) {
+    throw inCallersWords(error, model.config, inputs, "given");
   }
 }

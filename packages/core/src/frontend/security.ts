@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { TritonError } from "@tritonjs/protocol";
+import { checkOptionNames } from "../config/schema/check-option-names.js";
+import { keyList } from "../config/schema/key-list.js";
 import type { AuthenticationOptions } from "../service/authentication.js";
 import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
 
@@ -13,6 +15,14 @@ export interface SecurityOptions extends AuthenticationOptions {
    */
   readonly restrictedEndpoints?: readonly EndpointGroup[];
 }
+
+const SECURITY_OPTION_KEYS = keyList<SecurityOptions>({
+  accessToken: true,
+  authenticate: true,
+  challenge: true,
+  publicEndpoints: true,
+  restrictedEndpoints: true,
+});
 
 /** Header that carries the access token. Over gRPC it has the prefix `triton-grpc-protocol-`. */
 const ACCESS_TOKEN_HEADER = "triton-access-token";
@@ -36,9 +46,10 @@ export interface Security {
 /**
  * Fills in the defaults.
  *
- * @throws TritonError INVALID_ARG for an unknown group and for an empty token.
+ * @throws TritonError INVALID_ARG for an unknown option or group, and for an empty token.
  */
 export function resolveSecurity(options: SecurityOptions = {}): Security {
+  checkOptionNames("security", options, SECURITY_OPTION_KEYS);
   const groups = checkGroups(options.restrictedEndpoints ?? DEFAULT_RESTRICTED);
   if (options.accessToken === "") {
     throw new TritonError("INVALID_ARG", "security.accessToken: expected a secret, got an empty string", {

@@ -4,6 +4,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { callableProblems } from "../callable/callable-problems.js";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, styleOf } from "../callable/infer-func.js";
+import { rememberOriginal } from "../callable/missing-wrapper.js";
 import { STEPWISE_IS_MISSING, STEPWISE_IS_TOLD } from "../callable/stepwise.js";
 import type { MetricChange } from "../observe/metric-change.js";
 import { OutputChecker } from "../response/check-outputs.js";
@@ -105,6 +106,7 @@ function callbackOf(model: JsModel, modelName: string): AnyInferFunc {
     );
   }
   const bound = execute.bind(model as never);
+  rememberOriginal(bound, execute);
   for (const mark of Object.getOwnPropertySymbols(execute)) {
     Object.defineProperty(bound, mark, Object.getOwnPropertyDescriptor(execute, mark)!);
   }

@@ -1,6 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/merge-inputs.js";
+import { rememberModel } from "../callable/callback-error.js";
 import type { CallOrigin, ModelCaller, TensorCaller } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
 import type { ExecutionTimes } from "../observe/duration.js";
@@ -169,6 +170,7 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
+    if (error.cause !== undefined) rememberModel(error, this.owner.modelName);
     request.respondError(error, final);
     this.#responses?.failed(index, this.#computeStart, final);
   }

@@ -2,6 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { requestDecoratorsOf } from "../callable/decorators.js";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, type PlainInferFunc, styleOf, type TensorFunc } from "../callable/infer-func.js";
+import { explainFailure, notAListText } from "../callable/missing-wrapper.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
 import { STEPWISE_IS_TOLD } from "../callable/stepwise.js";
 import type { OutputChecker } from "../response/check-outputs.js";
@@ -88,13 +89,7 @@ async function runSample(
  */
 export function resultsOf(values: unknown, model: string, count: number): readonly unknown[] {
   if (!Array.isArray(values)) {
-    const got = values === null ? "null" : typeof values;
-    throw new TritonError(
-      "INTERNAL",
-      `Outputs returned by \`${model}\` model callable must be list of response dicts with ndarrays. ` +
-        `Got outputs=${got} instead. Wrap a function of tensors in batch() or sample().`,
-      { reason: "INVALID_OUTPUT" },
-    );
+    throw new TritonError("INTERNAL", notAListText(model, values), { reason: "INVALID_OUTPUT" });
   }
   if (values.length !== count) {
     throw new TritonError(
@@ -114,7 +109,13 @@ async function runRequests(
   const { requests } = execution;
   const seen = requests.map((request) => toInferRequest(request, info.modelName));
   execution.inputsReady();
-  const values: unknown = await (fn as PlainInferFunc<[], []>)(seen as never, contextOf(info, execution));
+  const context = contextOf(info, execution);
+  let values: unknown;
+  try {
+    values = await (fn as PlainInferFunc<[], []>)(seen as never, context);
+  } catch (thrown) {
+    throw explainFailure(thrown, fn, info.modelName, info.modelConfig.input);
+  }
   execution.outputsReady();
   return resultsOf(values, info.modelName, requests.length).map((value: unknown, i) => {
     if (value === RESCHEDULE) return RESCHEDULE;

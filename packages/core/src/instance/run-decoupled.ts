@@ -8,6 +8,7 @@ import {
   styleOf,
   type TensorFunc,
 } from "../callable/infer-func.js";
+import { explainFailure } from "../callable/missing-wrapper.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
 import type { Clock } from "../clock/clock.js";
 import { contextOf, toCallbackArrays, toInferRequest } from "./callback-arguments.js";
@@ -77,6 +78,15 @@ async function runSample({ fn, info, checker }: Callable, execution: CallbackExe
 }
 
 async function runRequests(callable: Callable, execution: CallbackExecution): Promise<void> {
+  const { fn, info } = callable;
+  try {
+    await answerRequests(callable, execution);
+  } catch (thrown) {
+    throw explainFailure(thrown, fn, info.modelName, info.modelConfig.input);
+  }
+}
+
+async function answerRequests(callable: Callable, execution: CallbackExecution): Promise<void> {
   const { fn, info } = callable;
   const { requests } = execution;
   const seen = requests.map((request, i) =>

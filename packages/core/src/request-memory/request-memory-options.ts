@@ -1,5 +1,6 @@
 import { totalmem } from "node:os";
 import { TritonError } from "@tritonjs/protocol";
+import { checkOptionNames } from "../config/schema/check-option-names.js";
 
 /** Limits on the memory of all requests that frontends receive. */
 export interface RequestMemoryOptions {
@@ -41,9 +42,10 @@ export const REQUEST_MEMORY_DEFAULTS: Required<RequestMemoryOptions> = {
 /**
  * Fills in the defaults.
  *
- * @throws TritonError INVALID_ARG for a number that an option cannot have.
+ * @throws TritonError INVALID_ARG for an unknown option, and for a number that an option cannot have.
  */
 export function resolveRequestMemory(options: RequestMemoryOptions = {}): Required<RequestMemoryOptions> {
+  checkOptionNames("requestMemory", options, Object.keys(REQUEST_MEMORY_DEFAULTS));
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   const resolved = { ...REQUEST_MEMORY_DEFAULTS, ...Object.fromEntries(given) };
   check("byteSize", resolved.byteSize, 1);

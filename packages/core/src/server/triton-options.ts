@@ -1,6 +1,7 @@
 import type { ResponseCache } from "../cache/response-cache.js";
 import type { Clock } from "../clock/clock.js";
 import type { HostPolicies } from "../config/placement/host-policy.js";
+import { keyList } from "../config/schema/key-list.js";
 import type { ServeOptions } from "../frontend/frontend.js";
 import type { SecurityOptions } from "../frontend/security.js";
 import type { RateLimitResource } from "../instance/rate-limiter/resource-pools.js";
@@ -80,6 +81,59 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    */
   readonly backlogDelayScheduler?: number;
 }
+
+/** The names of the options of a {@link Triton}. */
+export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
+  id: true,
+  exitTimeoutSecs: true,
+  allowHttp: true,
+  httpAddress: true,
+  httpPort: true,
+  httpMaxInputSize: true,
+  allowGrpc: true,
+  grpcAddress: true,
+  grpcPort: true,
+  grpcMaxReceiveMessageSize: true,
+  allowMetrics: true,
+  metricsAddress: true,
+  metricsPort: true,
+  security: true,
+  logger: true,
+  logFile: true,
+  logInfo: true,
+  logWarning: true,
+  logError: true,
+  logVerbose: true,
+  logFormat: true,
+  modelRepository: true,
+  modelControlMode: true,
+  repositoryPollSecs: true,
+  loadModel: true,
+  modelConfigName: true,
+  disableAutoCompleteConfig: true,
+  modelLoadThreadCount: true,
+  modelLoadRetryCount: true,
+  modelNamespacing: true,
+  exitOnError: true,
+  strictReadiness: true,
+  backendConfig: true,
+  backends: true,
+  repositoryAgents: true,
+  responseCache: true,
+  requestMemory: true,
+  rateLimit: true,
+  rateLimitResources: true,
+  metrics: true,
+  metricsConfig: true,
+  trace: true,
+  allowCpuMetrics: true,
+  allowClientSharedMemory: true,
+  hostPolicies: true,
+  gpus: true,
+  clock: true,
+  delayScheduler: true,
+  backlogDelayScheduler: true,
+});
 
 /** Addresses of the default frontends: on this machine only, on Triton's ports. */
 export const DEFAULT_SERVE_OPTIONS: ServeOptions = {

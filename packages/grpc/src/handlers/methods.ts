@@ -1,4 +1,4 @@
-import { AccessGate, type InferenceService } from "@tritonjs/core/frontend";
+import { AccessGate, type InferenceService, keyList } from "@tritonjs/core/frontend";
 import type { Method } from "../transport/method.js";
 import { authenticated } from "./authenticate.js";
 import { headerForwarding } from "./forward-headers.js";
@@ -30,6 +30,13 @@ export interface HandlerOptions {
   /** Adds server reflection, which lists the services and describes their messages. */
   readonly reflection?: boolean;
 }
+
+/** The names of the options of the handlers. */
+export const HANDLER_OPTION_KEYS = keyList<HandlerOptions>({
+  headerForwardPattern: true,
+  restrictedProtocols: true,
+  reflection: true,
+});
 
 /** All methods of the protocol over one service. */
 export function protocolMethods(

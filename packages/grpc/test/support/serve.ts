@@ -35,7 +35,9 @@ async function serveOnOwnPort(service: InferenceService, options: GrpcOptions): 
 async function serveOnServer(service: InferenceService, options: GrpcOptions): Promise<Served> {
   const { maxReceiveMessageSize = GRPC_DEFAULTS.maxReceiveMessageSize } = options;
   const server = new Server({ "grpc.max_receive_message_length": maxReceiveMessageSize });
-  addV2Service(server, { service }, options);
+  const { headerForwardPattern, restrictedProtocols, reflection } = options;
+  const given = Object.entries({ headerForwardPattern, restrictedProtocols, reflection });
+  addV2Service(server, { service }, Object.fromEntries(given.filter(([, value]) => value !== undefined)));
   const { url, port } = await listening(server, credentialsOf(options.tls));
   return {
     address: { host: "localhost", port, url },

@@ -242,7 +242,7 @@ describe("decompression over http2", () => {
 });
 
 describe("over http2, the largest message", () => {
-  const hint = "Use --grpc-max-receive-message-size to increase the limit.";
+  const hint = "Use grpc({ maxReceiveMessageSize }) to increase the limit.";
 
   test.each([
     ["ModelInfer", {}],

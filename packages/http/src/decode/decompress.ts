@@ -1,6 +1,7 @@
 import { type InferenceService, type RequestShare, UnpackFault } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { ClientGone } from "../exchange/body-buffer.js";
+import { InputTooLarge } from "../exchange/input-too-large.js";
 import type { V2Request } from "../exchange/request.js";
 
 const FIXED_LENGTH = 10;
@@ -65,11 +66,9 @@ export async function decompress(
 function toTritonError(fault: UnpackFault, encoding: string, maxBytes: number): TritonError {
   switch (fault.kind) {
     case "SIZE":
-      return new TritonError(
-        "INVALID_ARG",
-        `Decompressed data size exceeds the maximum allowed value of ${maxBytes} bytes. ` +
-          "Use --http-max-input-size to increase the limit.",
-        { reason: "REQUEST_TOO_LARGE", cause: fault },
+      return new InputTooLarge(
+        `Decompressed data size exceeds the maximum allowed value of ${maxBytes} bytes`,
+        fault,
       );
     case "RATIO":
       return new TritonError("INVALID_ARG", fault.message, { reason: "INVALID_BODY", cause: fault });

@@ -1,5 +1,6 @@
 import type { ReadyModel } from "@tritonjs/core/frontend";
 import { elementByteSize, fromConfigDataType, Tensor, TritonError } from "@tritonjs/protocol";
+import { InputTooLarge } from "../exchange/input-too-large.js";
 import { DecodedRequest } from "./decoded-request.js";
 import { ALL_IN_BINARY } from "./requested-outputs.js";
 
@@ -13,11 +14,9 @@ const PREFIX = "[request id: <id_unknown>] ";
  */
 export function decodeRawRequest(model: ReadyModel, body: Uint8Array, maxInputSize: number): DecodedRequest {
   if (body.length > maxInputSize) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw new InputTooLarge(
       `Raw input has a byte_size (${body.length} bytes) that exceeds the maximum allowed value of ` +
-        `${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`,
-      { reason: "REQUEST_TOO_LARGE" },
+        `${maxInputSize} bytes`,
     );
   }
   const { config } = model;

@@ -7,6 +7,7 @@ import {
   TritonError,
   wireShape,
 } from "@tritonjs/protocol";
+import { InputTooLarge } from "../exchange/input-too-large.js";
 import { asArray, member } from "../json/access.js";
 import type { JsonArray, JsonValue } from "../json/json-value.js";
 import { readNumbers } from "./read-numbers.js";
@@ -95,10 +96,8 @@ function limited(name: string, tensor: Tensor, maxInputSize: number): Tensor {
 
 function checkLimit(name: string, byteSize: bigint, maxInputSize: number): void {
   if (byteSize <= maxInputSize) return;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw new InputTooLarge(
     `JSON input '${name}' has a byte_size (${byteSize} bytes) that exceeds the maximum allowed value of ` +
-      `${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`,
-    { reason: "REQUEST_TOO_LARGE" },
+      `${maxInputSize} bytes`,
   );
 }

@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { MAX_CHUNKS, maxBodySize } from "../limits.js";
+import { InputTooLarge } from "./input-too-large.js";
 
 const FIRST_CAPACITY = 16 * 1024;
 /** Bytes allocated for a declared body at once. Beyond that, memory grows with the bytes that the client has sent. */
@@ -92,9 +93,7 @@ export class BodyBuffer {
           `${this.#maxInputSize} bytes`
         : `request ${this.#tensorsAt === undefined ? "JSON" : "body"} size of ${size} bytes exceeds the maximum ` +
           `allowed input size of ${this.#limit} bytes`;
-    return new TritonError("INVALID_ARG", `${fault}. Use --http-max-input-size to increase the limit.`, {
-      reason: "REQUEST_TOO_LARGE",
-    });
+    return new InputTooLarge(fault);
   }
 }
 

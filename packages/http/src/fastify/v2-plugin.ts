@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
-import type { InferenceService } from "@tritonjs/core/frontend";
+import { checkOptionNames, type InferenceService } from "@tritonjs/core/frontend";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { NodeV2Request } from "../node/node-request.js";
-import { type V2Handler, type V2Options, v2Handler } from "../v2/v2-handler.js";
+import { V2_OPTION_KEYS, type V2Handler, type V2Options, v2Handler } from "../v2/v2-handler.js";
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "./fastify.js";
 
 /** The target of requests: a `Triton`, or its service. */
@@ -16,6 +16,16 @@ export type V2PluginOptions = V2Options & V2Target;
 /** A route handler of fastify. */
 export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
+const PLUGIN_OPTION_KEYS = [
+  "triton",
+  "service",
+  ...V2_OPTION_KEYS,
+  // Options of fastify's `register`.
+  "prefix",
+  "logLevel",
+  "logSerializers",
+];
+
 /**
  * The v2 routes as a fastify plugin, for an existing application and any prefix. The plugin shares the application's
  * port, hooks and logger, and reads request bodies itself.
@@ -26,8 +36,10 @@ export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => P
  * ```
  */
 export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, done) => {
+  checkOptionNames("v2Plugin", options, PLUGIN_OPTION_KEYS);
   const service = options.service ?? options.triton.service;
-  mountV2(app, fastifyHandler(v2Handler(service, options), app.prefix), options.metrics ? ["/metrics"] : []);
+  const handler = v2Handler(service, { maxInputSizeName: "v2Plugin's option maxInputSize", ...options });
+  mountV2(app, fastifyHandler(handler, app.prefix), options.metrics ? ["/metrics"] : []);
   done();
 };
 

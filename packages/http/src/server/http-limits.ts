@@ -24,6 +24,9 @@ const DEFAULTS: HttpLimits = {
   keepAliveTimeoutMs: 72_000,
 };
 
+/** The names of the limits. */
+export const HTTP_LIMIT_KEYS = Object.keys(DEFAULTS);
+
 /** Longest interval between checks for slow clients, in milliseconds. */
 const MAX_CHECK_INTERVAL_MS = 30_000;
 

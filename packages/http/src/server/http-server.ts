@@ -1,9 +1,9 @@
 import type { Frontend } from "@tritonjs/core";
-import type { TlsOptions } from "@tritonjs/core/frontend";
+import { checkOptionNames, keyList, type TlsOptions } from "@tritonjs/core/frontend";
 import type { FastifyServerOptions } from "../fastify/fastify.js";
 import { type CorsOptions, withCors } from "../v2/cors.js";
-import { type V2Options, v2Handler } from "../v2/v2-handler.js";
-import type { HttpLimits } from "./http-limits.js";
+import { V2_OPTION_KEYS, type V2Options, v2Handler } from "../v2/v2-handler.js";
+import { HTTP_LIMIT_KEYS, type HttpLimits } from "./http-limits.js";
 import { ListeningFrontend } from "./listening-frontend.js";
 
 /** Options of {@link http}: its address, and how the routes answer. */
@@ -24,19 +24,35 @@ export interface HttpOptions extends V2Options {
   readonly logger?: FastifyServerOptions["logger"];
 }
 
+const HTTP_OPTION_KEYS = [
+  ...keyList<Omit<HttpOptions, keyof V2Options>>({
+    port: true,
+    address: true,
+    reusePort: true,
+    tls: true,
+    limits: true,
+    cors: true,
+    logger: true,
+  }),
+  ...V2_OPTION_KEYS,
+];
+
 /**
  * The v2 protocol on a port of its own.
  *
+ * @throws TritonError INVALID_ARG for an unknown option.
  * @example
  * ```ts
  * await triton.serve({ frontends: [http({ port: 8000 })] });
  * ```
  */
 export function http(options: HttpOptions = {}): Frontend {
+  checkOptionNames("http()", options, HTTP_OPTION_KEYS);
+  checkOptionNames("http({ limits })", options.limits ?? {}, HTTP_LIMIT_KEYS);
   const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, cors, ...v2 } = options;
   const portHint = "the option httpPort (or http({ port }))";
   return new ListeningFrontend(
     { name: "http", port, address, reusePort, portHint, tls, limits, logger },
-    (service) => withCors(v2Handler(service, v2), cors),
+    (service) => withCors(v2Handler(service, { maxInputSizeName: "http({ maxInputSize })", ...v2 }), cors),
   );
 }

@@ -1,5 +1,5 @@
 import type { Frontend } from "@tritonjs/core";
-import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
+import { checkOptionNames, type InferenceService, keyList, type TlsOptions } from "@tritonjs/core/frontend";
 import type { V2Request } from "../exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
 import type { FastifyServerOptions } from "../fastify/fastify.js";
@@ -19,15 +19,19 @@ export interface MetricsOptions {
   readonly logger?: FastifyServerOptions["logger"];
 }
 
+const METRICS_OPTION_KEYS = keyList<MetricsOptions>({ port: true, address: true, tls: true, logger: true });
+
 /**
  * Prometheus metrics at `/metrics` on a port of their own.
  *
+ * @throws TritonError INVALID_ARG for an unknown option.
  * @example
  * ```ts
  * await triton.serve({ frontends: [http(), metrics({ port: 8002 })] });
  * ```
  */
 export function metrics(options: MetricsOptions = {}): Frontend {
+  checkOptionNames("metrics()", options, METRICS_OPTION_KEYS);
   const { port = 8002, address = "localhost", tls, logger } = options;
   const portHint = "the option metricsPort (or metrics({ port }))";
   return new ListeningFrontend(

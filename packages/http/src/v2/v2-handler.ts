@@ -1,6 +1,13 @@
-import { AccessGate, headerPattern, type InferenceService, type Restrictions } from "@tritonjs/core/frontend";
+import {
+  AccessGate,
+  headerPattern,
+  type InferenceService,
+  keyList,
+  type Restrictions,
+} from "@tritonjs/core/frontend";
 import type { LabelLookup } from "../encode/infer-response.js";
 import { ClientGone, ConnectionFault } from "../exchange/body-buffer.js";
+import { InputTooLarge } from "../exchange/input-too-large.js";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "../limits.js";
@@ -14,6 +21,11 @@ import { authenticate } from "./authenticate.js";
 export interface V2Options {
   /** Largest tensor of a request in bytes; 64 MiB unless given. A body may have eight times as many. */
   readonly maxInputSize?: number;
+  /**
+   * What errors call `maxInputSize`, for a program whose users set it elsewhere: `--max-body` in "Use --max-body to
+   * increase the limit."; the option of this function unless given.
+   */
+  readonly maxInputSizeName?: string;
   /** Class names of an output, for classification; the model's own unless given. */
   readonly labels?: LabelLookup;
   /**
@@ -29,6 +41,17 @@ export interface V2Options {
   readonly metrics?: boolean;
 }
 
+/** The names of the options of the routes. */
+export const V2_OPTION_KEYS = keyList<V2Options>({
+  maxInputSize: true,
+  maxInputSizeName: true,
+  labels: true,
+  headerForwardPattern: true,
+  restrictions: true,
+  openApi: true,
+  metrics: true,
+});
+
 /** Answers one request with any path. Resolves to undefined when the client has left. */
 export type V2Handler = (request: V2Request) => Promise<V2Response | undefined>;
 
@@ -41,6 +64,7 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
     forwardedHeaders: headerPattern(options.headerForwardPattern),
   };
   const gate = new AccessGate(options.restrictions ?? service.restrictions);
+  const limitName = options.maxInputSizeName ?? "the option maxInputSize";
   const extraRoutes = [
     ...(options.openApi ? [openApiRoute] : []),
     ...(options.metrics ? [metricsRoute] : []),
@@ -83,8 +107,9 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
       return await route.handle(exchange);
     } catch (thrown) {
       if (thrown instanceof ClientGone) return undefined;
-      if (!(thrown instanceof ConnectionFault)) return errorResponse(request, thrown, exchange.errorType);
-      return errorResponse(request, thrown, "application/json", { connection: "close" });
+      const error = thrown instanceof InputTooLarge ? thrown.advising(limitName) : thrown;
+      if (!(thrown instanceof ConnectionFault)) return errorResponse(request, error, exchange.errorType);
+      return errorResponse(request, error, "application/json", { connection: "close" });
     } finally {
       exchange.memory.release();
       exchange.trace?.send(request);

@@ -1,7 +1,7 @@
-import type { InferenceService } from "@tritonjs/core/frontend";
+import { checkOptionNames, type InferenceService, keyList } from "@tritonjs/core/frontend";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { type CorsOptions, withCors } from "../v2/cors.js";
-import { type V2Options, v2Handler } from "../v2/v2-handler.js";
+import { V2_OPTION_KEYS, type V2Options, v2Handler } from "../v2/v2-handler.js";
 import { WebV2Request } from "./web-request.js";
 
 /** Answers one request of the web platform. */
@@ -17,12 +17,18 @@ export interface FetchHandlerOptions extends V2Options {
   readonly cors?: CorsOptions;
 }
 
+const FETCH_OPTION_KEYS = [
+  ...keyList<Omit<FetchHandlerOptions, keyof V2Options>>({ prefix: true, onError: true, cors: true }),
+  ...V2_OPTION_KEYS,
+];
+
 /**
  * The v2 routes for any server with the web platform's `Request` and `Response`: Hono; Express and `node:http` through
  * `toNodeListener`; and others. The body of `generate_stream` begins with the first event. A request is cancelled when
  * its signal aborts.
  *
  * @param target a `Triton`, or any other object with a service
+ * @throws TritonError INVALID_ARG for an unknown option.
  * @example
  * ```ts
  * app.all("/v2/*", (context) => handler(context.req.raw)); // Hono
@@ -32,8 +38,13 @@ export function fetchHandler(
   target: { readonly service: InferenceService },
   options: FetchHandlerOptions = {},
 ): FetchHandler {
+  checkOptionNames("fetchHandler()", options, FETCH_OPTION_KEYS);
   const { prefix = "", onError = console.error } = options;
-  const handler = withCors(v2Handler(target.service, options), options.cors);
+  const routes = v2Handler(target.service, {
+    maxInputSizeName: "fetchHandler(triton, { maxInputSize })",
+    ...options,
+  });
+  const handler = withCors(routes, options.cors);
   return async (request) => toWebResponse(await handler(new WebV2Request(request, prefix, onError)));
 }
 

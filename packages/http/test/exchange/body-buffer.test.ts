@@ -11,12 +11,11 @@ describe("the memory for a body", () => {
   });
 
   it.each([
-    [undefined, "request JSON size of 65601 bytes exceeds the maximum allowed input size of 65600 bytes."],
-    [0, "Raw input has a byte_size (65601 bytes) that exceeds the maximum allowed value of 8 bytes."],
-    [4, "request body size of 65601 bytes exceeds the maximum allowed input size of 65600 bytes."],
+    [undefined, "request JSON size of 65601 bytes exceeds the maximum allowed input size of 65600 bytes"],
+    [0, "Raw input has a byte_size (65601 bytes) that exceeds the maximum allowed value of 8 bytes"],
+    [4, "request body size of 65601 bytes exceeds the maximum allowed input size of 65600 bytes"],
   ])("is not allocated beyond the limit: tensors at %s", (tensorsAt, text) => {
-    const hint = " Use --http-max-input-size to increase the limit.";
-    expect(() => new BodyBuffer(8, 8 * 8 + 64 * 1024 + 1, tensorsAt)).toThrow(text + hint);
+    expect(() => new BodyBuffer(8, 8 * 8 + 64 * 1024 + 1, tensorsAt)).toThrow(text);
   });
 
   it("is one aligned piece once a part has arrived", () => {

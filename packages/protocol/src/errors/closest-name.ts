@@ -1,6 +1,6 @@
 /**
  * The known name that `name` is most likely a misspelling of. Case, `-` and `_` do not count. Undefined if more than a
- * third of the characters differ in every known name.
+ * third of the characters differ in every known name, and none contains it.
  *
  * @example `closestName("max_batchsize", ["maxBatchSize", "batcher"]) // "maxBatchSize"`
  */
@@ -15,7 +15,16 @@ export function closestName(name: string, known: Iterable<string>): string | und
     closest = candidate;
     least = distance;
   }
-  return closest;
+  return closest ?? containing(given, known);
+}
+
+/** Length from which a part of a name says which name is meant: `port`, `name`. */
+const PART_LENGTH = 4;
+
+function containing(part: string, known: Iterable<string>): string | undefined {
+  if (part.length < PART_LENGTH) return undefined;
+  for (const candidate of known) if (plain(candidate).includes(part)) return candidate;
+  return undefined;
 }
 
 function plain(name: string): string {

@@ -1,5 +1,6 @@
 import { TritonError } from "../errors/triton-error.js";
 import { type DataType, isDataType } from "./data-type.js";
+import { unknownDataTypeText } from "./data-type-names.js";
 import { type PlainObject, type TensorValue, tensorFromValue } from "./from-value.js";
 import { isNdArray } from "./nd-array.js";
 import { elementCount, type Shape, shapeToString } from "./shape.js";
@@ -42,12 +43,8 @@ export function inputTensor(name: string, input: TensorInput | Tensor | BareData
   const what = `input '${name}'`;
   const datatype = described.datatype ?? datatypeOf(described.data);
   if (datatype === undefined) throw invalid(`${what} has no datatype`);
-  if (!isDataType(datatype)) throw invalid(`${what}: unknown datatype '${datatype}'`);
-  const tensor = tensorFromValue(described.data, {
-    what,
-    datatype,
-    shape: described.shape ?? [-1],
-  });
+  if (!isDataType(datatype)) throw invalid(`${what}: ${unknownDataTypeText(datatype)}`);
+  const tensor = tensorFromValue(described.data, { what, datatype, shape: described.shape ?? [-1] });
   return withShape(what, tensor, described.shape);
 }
 

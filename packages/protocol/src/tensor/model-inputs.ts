@@ -1,7 +1,7 @@
 import { TritonError } from "../errors/triton-error.js";
 import type { DataType } from "./data-type.js";
 import { tensorFromValue } from "./from-value.js";
-import { matchesShape, shapeToString } from "./shape.js";
+import { inputNamesFault, inputShapeFault } from "./input-faults.js";
 import type { Tensor } from "./tensor.js";
 
 /** An input of a model. */
@@ -51,15 +51,8 @@ export function modelInputs(
 }
 
 function checkNames({ modelName, inputs }: ModelSignature, given: ReadonlyMap<string, unknown>): void {
-  for (const name of given.keys()) {
-    if (!inputs.has(name)) {
-      throw invalid(`model '${modelName}' has no input '${name}': expected ${quoted(inputs.keys())}`);
-    }
-  }
-  const missing = [...inputs.values()].filter(({ name, optional }) => !optional && !given.has(name));
-  if (missing.length > 0) {
-    throw invalid(`model '${modelName}': missing input ${quoted(missing.map(({ name }) => name))}`);
-  }
+  const fault = inputNamesFault(modelName, [...inputs.values()], [...given.keys()]);
+  if (fault !== undefined) throw invalid(fault);
   if (given.size === 0) throw invalid(`model '${modelName}': expected at least one input, got none`);
 }
 
@@ -72,9 +65,8 @@ function inputTensor(
   const what = `input '${name}' of model '${modelName}'`;
   const shape = axis === "given" ? [-1, ...dims] : dims;
   const tensor = tensorFromValue(value, { what, datatype, shape, takesScalar: true });
-  if (!matchesShape(shape, tensor.shape)) {
-    throw invalid(`${what}: expected shape ${shapeToString(shape)}, got ${shapeToString(tensor.shape)}`);
-  }
+  const fault = inputShapeFault(what, dims, tensor.shape, maxBatchSize > 0 ? axis : "none");
+  if (fault !== undefined) throw invalid(fault);
   return axis === "added" && maxBatchSize > 0 ? tensor.reshaped([1, ...tensor.shape]) : tensor;
 }
 
@@ -95,10 +87,6 @@ function checkBatch(
   if (first !== undefined && first[1] > maxBatchSize) {
     throw invalid(`batch of model '${modelName}': expected at most ${maxBatchSize} rows, got ${first[1]}`);
   }
-}
-
-function quoted(names: Iterable<string>): string {
-  return [...names].map((name) => `'${name}'`).join(", ");
 }
 
 function invalid(message: string): TritonError {

@@ -13,6 +13,8 @@ test.each([
   ["confg", "config"],
   ["http-prot", "http-port"],
   ["httpPort", "http-port"],
+  ["port", "http-port"],
+  ["name", "modelName"],
 ])("finds the name that %s is a misspelling of", (given, meant) => {
   expect(closestName(given, KNOWN)).toBe(meant);
 });

@@ -53,7 +53,7 @@ describe("an input", () => {
     ["ragged arrays", { datatype: "UINT8", data: [[1, 2], [3]] }, "expected nested arrays of shape [2,2]"],
     ["too few elements", { datatype: "UINT8", shape: [3], data: [1, 2] }, "for shape [3], got"],
     ["too few in an array", { shape: [3], data: Uint8Array.of(1) }, "for shape [3], got"],
-    ["an unknown data type", { datatype: "FP8" as "FP16", data: [1] }, "unknown datatype 'FP8'"],
+    ["an unknown data type", { datatype: "FP8" as "FP16", data: [1] }, "unknown data type 'FP8'"],
   ])("cannot be %s", (_form, input, message) => {
     const error = refusal({ inputs: { x: input } });
     expect(error.code).toBe("INVALID_ARG");

@@ -1,6 +1,8 @@
+import { resolve } from "node:path";
 import { type DescribedTensor, TritonError } from "@tritonjs/protocol";
 
 import type { ModelDescription } from "../../instance/backend.js";
+import { describeNotOnnx } from "./not-onnx.js";
 import {
   ONNX_BFLOAT16,
   ONNX_DATA_TYPES,
@@ -89,15 +91,23 @@ export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
     return readOnnx(model);
   } catch (error) {
     if (error instanceof RangeError) {
-      throw new TritonError("INVALID_ARG", `cannot read the ONNX model ${label}: ${error.message}`, {
+      const what = describeNotOnnx(model, error.message);
+      throw new TritonError("INVALID_ARG", `cannot read the ONNX model ${label}: ${what}`, {
         reason: "INVALID_MODEL",
         cause: error,
       });
     }
-    throw new TritonError(
-      "NOT_FOUND",
-      `cannot open the ONNX model ${label}: ${TritonError.from(error).message}`,
-      { reason: "MODEL_FILES_NOT_FOUND", cause: error },
-    );
+    throw new TritonError("NOT_FOUND", `cannot open the ONNX model ${label}: ${whyNotOpened(model, error)}`, {
+      reason: "MODEL_FILES_NOT_FOUND",
+      cause: error,
+    });
   }
+}
+
+/** Why a file cannot be opened. A relative path is resolved, because it may be relative to another directory than meant. */
+function whyNotOpened(model: string | Uint8Array, error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof model === "string" && code === "ENOENT") return `there is no file '${resolve(model)}'`;
+  if (typeof model === "string" && code === "EISDIR") return `'${resolve(model)}' is a directory`;
+  return TritonError.from(error).message;
 }

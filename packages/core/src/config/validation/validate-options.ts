@@ -17,10 +17,15 @@ import {
 import { SEQUENCE_STATE_OPTION_KEYS, sequenceStateProblems } from "../options/sequence-state-options.js";
 import { warmupDataProblems } from "../options/warmup-data.js";
 import { groupList } from "../placement/instance-groups.js";
+import { unknownKeys } from "../schema/unknown-keys.js";
 
 /** Lists problems with the options before they are resolved: unknown names and contradictions. */
 export function validateOptions(options: ModelOptions): string[] {
-  const problems = unknownKeys("config", options, MODEL_OPTION_KEYS);
+  const problems = unknownKeys("config", options, MODEL_OPTION_KEYS, {
+    "config.batcher": BATCHER_OPTION_KEYS,
+    "config.sequence": SEQUENCE_OPTION_KEYS,
+    "config.instanceGroup": INSTANCE_GROUP_OPTION_KEYS,
+  });
   if (options.batching === false) {
     if (options.maxBatchSize !== undefined && options.maxBatchSize !== 0) {
       problems.push(
@@ -98,11 +103,4 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
     );
   }
   return problems;
-}
-
-/** One line for each key of `value` that is not in `known`. */
-export function unknownKeys(where: string, value: object, known: readonly string[]): string[] {
-  return Object.keys(value)
-    .filter((key) => !known.includes(key))
-    .map((key) => `${where} has an unknown option '${key}': expected one of ${known.join(", ")}`);
 }

@@ -8,6 +8,7 @@ import {
   type TritonErrorName,
 } from "@tritonjs/protocol";
 import type { PaddingRules } from "../../batch/padding-rules.js";
+import { callbackError } from "../../callable/callback-error.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { ContextCallOptions } from "../../callable/model-caller.js";
 
@@ -38,6 +39,15 @@ export interface WireError {
   readonly message: string;
   readonly reason: ErrorReason;
   readonly name?: TritonErrorName;
+  /** The error that a callback or a library threw. */
+  readonly cause?: WireCause;
+}
+
+/** A thrown error in a message. */
+interface WireCause {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
 }
 
 /** The inputs of a batch in a message. */
@@ -198,10 +208,32 @@ export function unpackOutputs({ tensors, parameters }: WireOutputs): Map<string,
 }
 
 export function packError(thrown: unknown): WireError {
-  const { code, message, reason, name } = TritonError.from(thrown);
-  return { code, message, reason, name };
+  const { code, message, reason, name, cause } = TritonError.from(thrown);
+  const packed = packCause(cause);
+  return { code, message, reason, name, ...(packed === undefined ? {} : { cause: packed }) };
 }
 
-export function unpackError({ code, message, reason, name = "TritonError" }: WireError): TritonError {
-  return new TritonError(code, message, { reason, name });
+/** Packs what a person needs of an error. A thrown value may be anything, and may throw when it is read. */
+function packCause(cause: unknown): WireCause | undefined {
+  try {
+    if (cause === undefined) return undefined;
+    if (!(cause instanceof Error)) return { name: "Error", message: String(cause), stack: "" };
+    return { name: String(cause.name), message: String(cause.message), stack: String(cause.stack) };
+  } catch {
+    return undefined;
+  }
+}
+
+export function unpackError({ code, message, reason, name = "TritonError", cause }: WireError): TritonError {
+  return cause === undefined
+    ? new TritonError(code, message, { reason, name })
+    : callbackError(message, unpackCause(cause), { code, reason });
+}
+
+function unpackCause({ name, message, stack }: WireCause): Error {
+  const error = new Error(message);
+  for (const [key, value] of [["name", name] as const, ["stack", stack] as const]) {
+    Object.defineProperty(error, key, { value, configurable: true, writable: true });
+  }
+  return error;
 }

@@ -168,9 +168,7 @@ describe("state options", () => {
     const misspelt = { ...one, intial: [1] };
     const both = { ...one, initial: [1], initialFile: { path: "start", shape: [1] } };
     expect(validateOptions({ sequence: sequence(misspelt, both, { ...one, initial: ["a"] }) })).toEqual([
-      expect.stringMatching(
-        /^config.sequence.states has an unknown option 'intial': expected one of input, output, /,
-      ),
+      "config.sequence.states has an unknown option 'intial': did you mean 'initial'?",
       "config.sequence.states: state 'S' has initial and initialFile: leave one of them out",
       expect.stringContaining("initial state 'S'"),
     ]);

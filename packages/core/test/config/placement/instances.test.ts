@@ -95,7 +95,7 @@ describe("invalid instance groups", () => {
     ]);
     const misspelt = { count: 0, recycle: { afterReqests: 1 } } as InstanceGroupOptions;
     expect(validateOptions({ instanceGroup: misspelt })).toEqual([
-      "config.instanceGroup.recycle has an unknown option 'afterReqests': expected one of afterRequests, aboveMemoryMb",
+      "config.instanceGroup.recycle has an unknown option 'afterReqests': did you mean 'afterRequests'?",
       "config.instanceGroup.count: expected at least 1, got 0",
     ]);
   });

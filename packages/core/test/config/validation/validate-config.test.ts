@@ -114,15 +114,15 @@ describe("validating a configuration", () => {
 });
 
 describe("validating options", () => {
-  it("rejects misspelt names and lists the known ones", () => {
-    expect(validateOptions({ maxBatchsize: 3 } as ModelOptions)[0]).toMatch(
-      /^config has an unknown option 'maxBatchsize': expected one of batching, maxBatchSize, /,
+  it("rejects misspelt names, and proposes or lists known ones", () => {
+    expect(validateOptions({ maxBatchsize: 3 } as ModelOptions)[0]).toBe(
+      "config has an unknown option 'maxBatchsize': did you mean 'maxBatchSize'?",
     );
     expect(validateOptions({ batcher: { delay: 3 } } as ModelOptions)[0]).toContain(
       "config.batcher has an unknown",
     );
-    expect(validateOptions({ instanceGroup: [{ n: 3 }] } as ModelOptions)[0]).toContain(
-      "config.instanceGroup has an unknown option 'n'",
+    expect(validateOptions({ instanceGroup: [{ n: 3 }] } as ModelOptions)[0]).toMatch(
+      /^config.instanceGroup has an unknown option 'n': expected one of /,
     );
   });
 

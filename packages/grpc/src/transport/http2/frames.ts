@@ -7,17 +7,21 @@ import { RefusedCall } from "../refused-call.js";
  *   compressed: 1 byte | length: 4 bytes, big-endian | message
  */
 
-/** Advice for a client whose message is too large. */
-const HINT = "Use --grpc-max-receive-message-size to increase the limit.";
-
-/** Text for a message that arrives with more than `max` bytes: gRPC's own, with the name of the option. */
-function tooLarge(size: number, max: number): string {
-  return `Received message larger than max (${size} vs. ${max}). ${HINT}`;
+/** The limit on messages, which all calls of a server share. */
+export interface MessageLimit {
+  readonly bytes: number;
+  /** Name of the option for the limit, for the errors of clients. */
+  readonly name: string;
 }
 
-/** Text for a message that exceeds `max` bytes after decompression. */
-export function unpacksTooLarge(max: number): string {
-  return `Received message that decompresses to a size larger than ${max}. ${HINT}`;
+/** Text for a message that arrives with more bytes than the limit: gRPC's own, with the name of the option. */
+function tooLarge(size: number, { bytes, name }: MessageLimit): string {
+  return `Received message larger than max (${size} vs. ${bytes}). Use ${name} to increase the limit.`;
+}
+
+/** Text for a message that exceeds the limit after decompression. */
+export function unpacksTooLarge({ bytes, name }: MessageLimit): string {
+  return `Received message that decompresses to a size larger than ${bytes}. Use ${name} to increase the limit.`;
 }
 
 /** Bytes before each message. */
@@ -34,12 +38,12 @@ export interface Frame {
 
 /** Assembles messages from pieces with one copy, or without a copy for a message in one piece. */
 export class FrameReader {
-  readonly #maxSize: number;
+  readonly #limit: MessageLimit;
   #pieces: Buffer[] = [];
   #size = 0;
 
-  constructor(maxSize: number) {
-    this.#maxSize = maxSize;
+  constructor(limit: MessageLimit) {
+    this.#limit = limit;
   }
 
   /**
@@ -58,8 +62,8 @@ export class FrameReader {
         const hex = flag.toString(16).padStart(2, "0");
         throw new RefusedCall(STATUS.INTERNAL, `Bad GRPC frame type 0x${hex}`);
       }
-      if (length > this.#maxSize) {
-        throw new RefusedCall(STATUS.RESOURCE_EXHAUSTED, tooLarge(length, this.#maxSize));
+      if (length > this.#limit.bytes) {
+        throw new RefusedCall(STATUS.RESOURCE_EXHAUSTED, tooLarge(length, this.#limit));
       }
       if (this.#size < HEADER_BYTES + length) break;
       frames.push(this.#take(length));

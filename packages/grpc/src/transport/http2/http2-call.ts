@@ -8,7 +8,7 @@ import { RefusedCall, statusOfFailure } from "../refused-call.js";
 import { compressorFor } from "./compress.js";
 import type { Connection } from "./connection.js";
 import { timeoutOf } from "./deadline.js";
-import { type Frame, FrameReader, HEADER_BYTES } from "./frames.js";
+import { type Frame, FrameReader, HEADER_BYTES, type MessageLimit } from "./frames.js";
 import { Outgoing, RESPONSE_HEADERS } from "./outgoing.js";
 import type { TransportOptions } from "./transport-options.js";
 import { unpackMessage } from "./unpack-message.js";
@@ -39,7 +39,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly headers: CallHeaders;
   readonly #stream: ServerHttp2Stream;
   readonly #method: Method;
-  readonly #maxSize: number;
+  readonly #limit: MessageLimit;
   readonly #connection: Connection;
   readonly #outgoing: Outgoing;
   readonly #reader: FrameReader;
@@ -64,14 +64,14 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     headers: CallHeaders,
     method: Method,
     connection: Connection,
-    { maxReceiveMessageSize, requestMemory, inferResponseCompressionLevel }: TransportOptions,
+    { messageLimit, requestMemory, inferResponseCompressionLevel }: TransportOptions,
   ) {
     this.headers = headers;
     this.#stream = stream;
     this.#method = method;
     this.#connection = connection;
-    this.#maxSize = maxReceiveMessageSize;
-    this.#reader = new FrameReader(maxReceiveMessageSize);
+    this.#limit = messageLimit;
+    this.#reader = new FrameReader(messageLimit);
     this.#memory = requestMemory;
     this.#incoming = requestMemory.share();
     const level = method.protocol === "inference" ? inferResponseCompressionLevel : "none";
@@ -179,7 +179,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#unpacking = over;
     this.#stream.pause();
     const encoding = this.headers.get("grpc-encoding") ?? "identity";
-    const limits = { memory: this.#memory, share, maxSize: this.#maxSize, signal: over.signal };
+    const limits = { memory: this.#memory, share, limit: this.#limit, signal: over.signal };
     unpackMessage(bytes, encoding, limits).then(
       (message) => {
         this.#unpacking = undefined;

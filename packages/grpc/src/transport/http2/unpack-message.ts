@@ -1,7 +1,7 @@
 import { type RequestMemory, type RequestShare, UnpackFault } from "@tritonjs/core/frontend";
 import { STATUS } from "../../status-from-code.js";
 import { RefusedCall } from "../refused-call.js";
-import { unpacksTooLarge } from "./frames.js";
+import { type MessageLimit, unpacksTooLarge } from "./frames.js";
 
 /** Accepted encodings of messages. */
 export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
@@ -11,7 +11,7 @@ export interface UnpackLimits {
   readonly memory: RequestMemory;
   /** Counts the message. */
   readonly share: RequestShare;
-  readonly maxSize: number;
+  readonly limit: MessageLimit;
   /** Aborts when the call is over. */
   readonly signal: AbortSignal;
 }
@@ -19,7 +19,7 @@ export interface UnpackLimits {
 /**
  * Decompresses a message.
  *
- * @throws RefusedCall RESOURCE_EXHAUSTED for a message that becomes larger than `maxSize`, or too large for its
+ * @throws RefusedCall RESOURCE_EXHAUSTED for a message that becomes larger than `limit`, or too large for its
  * compressed size; UNIMPLEMENTED for an unknown encoding; INTERNAL for broken data. TritonError UNAVAILABLE when the
  * memory or the decompression queue is full.
  */
@@ -31,18 +31,18 @@ export async function unpackMessage(bytes: Buffer, encoding: string, limits: Unp
       `Received message compressed with unsupported encoding "${encoding}"`,
     );
   }
-  const { memory, share, maxSize, signal } = limits;
+  const { memory, share, limit, signal } = limits;
   try {
-    return await memory.unpack(bytes, encoding, { share, maxBytes: maxSize, signal });
+    return await memory.unpack(bytes, encoding, { share, maxBytes: limit.bytes, signal });
   } catch (error) {
-    throw error instanceof UnpackFault ? toRefusal(error, maxSize) : error;
+    throw error instanceof UnpackFault ? toRefusal(error, limit) : error;
   }
 }
 
-function toRefusal(fault: UnpackFault, maxSize: number): RefusedCall {
+function toRefusal(fault: UnpackFault, limit: MessageLimit): RefusedCall {
   switch (fault.kind) {
     case "SIZE":
-      return new RefusedCall(STATUS.RESOURCE_EXHAUSTED, unpacksTooLarge(maxSize));
+      return new RefusedCall(STATUS.RESOURCE_EXHAUSTED, unpacksTooLarge(limit));
     case "RATIO":
       return new RefusedCall(STATUS.RESOURCE_EXHAUSTED, fault.message);
     case "DATA":

@@ -5,11 +5,13 @@ import { FrameReader, frame } from "../../../src/transport/http2/frames.js";
 const framed = (...messages: string[]) =>
   Buffer.concat(messages.flatMap((message) => frame([Buffer.from(message)])));
 
+const limitOf = (bytes: number) => ({ bytes, name: "an option" });
+
 describe("message frames", () => {
   test("are put together whatever the chunks", () => {
     const bytes = framed("one", "", "three", "x".repeat(300));
     for (const size of [1, 2, 3, 4, 5, 6, 7, 100, bytes.length]) {
-      const reader = new FrameReader(1000);
+      const reader = new FrameReader(limitOf(1000));
       const messages: string[] = [];
       for (let at = 0; at < bytes.length; at += size) {
         for (const { bytes: message } of reader.push(bytes.subarray(at, at + size)))
@@ -21,7 +23,7 @@ describe("message frames", () => {
 
   test("end at an address aligned for elements of any size when they arrive in chunks", () => {
     const bytes = framed("x".repeat(1000), "next");
-    const reader = new FrameReader(2000);
+    const reader = new FrameReader(limitOf(2000));
     expect(reader.push(bytes.subarray(0, 400))).toEqual([]);
     const [message, next] = reader.push(bytes.subarray(400));
     expect((message!.bytes.byteOffset + message!.bytes.length) % 8).toBe(0);
@@ -29,14 +31,14 @@ describe("message frames", () => {
   });
 
   test("above the limit are rejected from their header", () => {
-    const reader = new FrameReader(10);
+    const reader = new FrameReader(limitOf(10));
     expect(() => reader.push(Buffer.of(0, 0xff, 0xff, 0xff, 0xff))).toThrow(
       "Received message larger than max (4294967295 vs. 10)",
     );
   });
 
   test.each([2, 3, 128, 255])("are rejected with the flag %i", (flag) => {
-    const reader = new FrameReader(10);
+    const reader = new FrameReader(limitOf(10));
     const hex = flag.toString(16).padStart(2, "0");
     expect(() => reader.push(Buffer.of(flag, 0, 0, 0, 0))).toThrow(`Bad GRPC frame type 0x${hex}`);
   });
@@ -46,7 +48,7 @@ describe("message frames", () => {
     const pieces = frame([Buffer.from("head"), large, Buffer.from("tail")]);
     expect(pieces).toHaveLength(3);
     expect(pieces[1]).toBe(large);
-    const [message] = new FrameReader(1e6).push(Buffer.concat(pieces));
+    const [message] = new FrameReader(limitOf(1e6)).push(Buffer.concat(pieces));
     expect(message!.bytes.length).toBe(600_008);
   });
 });
