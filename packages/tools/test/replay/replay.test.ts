@@ -132,12 +132,13 @@ describe("reading a trace", () => {
 
 describe("the command replay", () => {
   async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-    let [out, err] = ["", ""];
+    const out: string[] = [];
+    const err: string[] = [];
     const code = await replayTrace(args, {
-      write: (text) => void (out += text),
-      writeError: (text) => void (err += text),
+      write: (text) => void out.push(text),
+      writeError: (text) => void err.push(text),
     });
-    return { code, out, err };
+    return { code, out: out.join(""), err: err.join("") };
   }
 
   it("prints the recording beside each configuration, in 80 columns", async () => {
