@@ -107,7 +107,7 @@ describe("openSession", () => {
     const one = instance();
     const late = join(folder, "late.onnx");
     expect(await outcomeOf(openSession(late, one))).toMatch(
-      /^NOT_FOUND cannot open the ONNX model '.*late.onnx': ENOENT/,
+      /^NOT_FOUND cannot open the ONNX model '.*late.onnx': there is no file /,
     );
     await writeFile(late, matrixOnnx());
     expect((await openSession(late, one)).provider).toBe("cpu");

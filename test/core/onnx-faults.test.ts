@@ -39,7 +39,7 @@ describe("a model file", () => {
   it("is NOT_FOUND at bind, with its path, when it is missing", () => {
     const path = join(folder, "nowhere.onnx");
     expect(refusal({ model: path })).toBe(
-      `NOT_FOUND cannot open the ONNX model '${path}': ENOENT: no such file or directory, open '${path}'`,
+      `NOT_FOUND cannot open the ONNX model '${path}': there is no file '${path}'`,
     );
   });
 

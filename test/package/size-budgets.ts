@@ -18,7 +18,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   "grpc-messages": { packedKilobytes: 125, unpackedKilobytes: 1_250, dependencies: 0 },
   grpc: { packedKilobytes: 55, unpackedKilobytes: 200, dependencies: 3 },
   client: { packedKilobytes: 60, unpackedKilobytes: 250, dependencies: 4 },
-  tools: { packedKilobytes: 120, unpackedKilobytes: 400, dependencies: 6 },
+  tools: { packedKilobytes: 220, unpackedKilobytes: 750, dependencies: 6 },
   cli: { packedKilobytes: 50, unpackedKilobytes: 150, dependencies: 6 },
 };
 
@@ -26,4 +26,4 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
 export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
 
 /** `@tritonjs/client/http` as one file for a browser, with all that it needs. docs/client.md states these numbers. */
-export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 52, gzippedKilobytes: 18 };
+export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 55, gzippedKilobytes: 19 };

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { PACKAGES } from "../package/packed-packages.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
@@ -162,7 +163,7 @@ it("the import check accepts a file that follows the rule", async () => {
 function emptyRepository(): string {
   const root = mkdtempSync(join(tmpdir(), "tritonjs-imports-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  for (const name of ["protocol", "core", "http", "grpc-messages", "grpc", "client", "cli"]) {
+  for (const name of PACKAGES) {
     mkdirSync(join(root, "packages", name, "src"), { recursive: true });
   }
   return root;

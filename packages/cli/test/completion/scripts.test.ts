@@ -12,6 +12,8 @@ async function script(shell: string): Promise<string> {
 }
 
 const has = (program: string) => spawnSync(program, ["--version"]).error === undefined;
+/** For the name of a test that needs the program. */
+const without = (program: string) => (has(program) ? "" : ` (skipped: there is no ${program})`);
 
 /** What bash proposes for each of the lines, in the given folder. */
 async function proposals(lines: readonly string[], folder: string, wordBreaks = " ="): Promise<string[][]> {
@@ -28,7 +30,7 @@ async function proposals(lines: readonly string[], folder: string, wordBreaks = 
     .map((line) => line.split("\t").filter((word) => word !== ""));
 }
 
-describe.skipIf(!has("bash"))("the completion of bash", () => {
+describe.skipIf(!has("bash"))(`the completion of bash${without("bash")}`, () => {
   it("proposes commands, options, values, files and directories", async () => {
     await using folder = await TemporaryFolder.create({ "my models/": "", "models.json": "{}" });
     const expected: Record<string, string[]> = {
@@ -59,7 +61,7 @@ describe.skipIf(!has("bash"))("the completion of bash", () => {
 });
 
 for (const shell of ["zsh", "fish"]) {
-  it.skipIf(!has(shell))(`the completion of ${shell} is a valid script`, async () => {
+  it.skipIf(!has(shell))(`the completion of ${shell} is a valid script${without(shell)}`, async () => {
     await using folder = await TemporaryFolder.create({ script: await script(shell) });
     await promisify(execFile)(shell, ["-n", `${folder.path}/script`]);
   });

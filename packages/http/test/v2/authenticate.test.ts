@@ -102,7 +102,8 @@ describe("the authentication hook over HTTP", () => {
       status: 200,
       text: "nv_up 1\n",
     });
-    const opened = await serve(bearer, { publicEndpoints: ["metrics"] }, { metrics: true }, open);
+    const options = open === http ? { metrics: true } : {};
+    const opened = await serve(bearer, { publicEndpoints: ["metrics"] }, options, open);
     expect((await send(opened.port, page)).status).toBe(200);
   });
 

@@ -85,7 +85,7 @@ describe("describing an ONNX file", () => {
 
   it("fails with NOT_FOUND for a missing file", () => {
     expect(thrownText(() => describeOnnxModel("/nowhere/model.onnx"))).toMatch(
-      /^NOT_FOUND cannot open the ONNX model '\/nowhere\/model.onnx': ENOENT/,
+      /^NOT_FOUND cannot open the ONNX model '\/nowhere\/model.onnx': there is no file '\/nowhere\/model.onnx'/,
     );
   });
 });
