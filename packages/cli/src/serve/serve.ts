@@ -8,6 +8,7 @@ import type { OptionValues } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
 import type { Terminal } from "../terminal.js";
 import { metricsComplaints } from "./metrics-settings.js";
+import { openDashboard } from "./open-dashboard.js";
 import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
 import { modelTable, optionTable } from "./start-tables.js";
 import { abandonServer, stopServer } from "./stop-server.js";
@@ -35,7 +36,8 @@ export async function serve(
   let triton: Triton | undefined;
   let isServing = false;
   try {
-    const frontends = openChosenFrontends(values);
+    const pages = values.dashboard ? await openDashboard(values) : undefined;
+    const frontends = openChosenFrontends(values, pages);
     triton = createTriton(values, terminal, { trace: traces.options, ...extensions });
     const started = start(triton, frontends, values).then(() => {
       isServing = true;

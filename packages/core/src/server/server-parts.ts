@@ -1,4 +1,5 @@
 import type { Registry } from "prom-client";
+import { changedGroups } from "../binding/instance-changes.js";
 import { resolveSecurity } from "../frontend/security.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/log/create-log.js";
@@ -7,6 +8,7 @@ import { createRepository } from "../repository/create-repository.js";
 import type { ModelRepository } from "../repository/model-repository.js";
 import { StartUp } from "../repository/start-up.js";
 import { RequestMemory } from "../request-memory/request-memory.js";
+import { ServerInspector } from "../service/inspect/server-inspector.js";
 import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/readiness-probe.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
@@ -48,6 +50,15 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
   };
   const startUp = new StartUp(repository, options, log.log);
   const requestMemory = new RequestMemory(options.requestMemory);
+  const inspector = new ServerInspector({
+    registry,
+    modelControlMode: options.modelControlMode ?? "none",
+    cacheUsage: () => models.cacheUsage(),
+    async changeInstances(model, count) {
+      const check = model.instanceProblems ?? (() => []);
+      await model.updateInstances(changedGroups(count, model.config, models.gpus, check));
+    },
+  });
   const service = new LocalService({
     registry,
     repository,
@@ -57,6 +68,7 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
     sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
     requestMemory,
     restrictions,
+    inspector,
     metrics: new MetricsPage(metrics, { ...options, memory: requestMemory }, () => models.cacheUsage()),
     identity: { id: options.id ?? "triton", version: VERSION },
     strictReadiness: options.strictReadiness ?? true,

@@ -91,4 +91,5 @@ export const DEFAULT_SERVE_OPTIONS: ServeOptions = {
   allowMetrics: true,
   metricsAddress: "localhost",
   metricsPort: 8002,
+  dashboard: false,
 };

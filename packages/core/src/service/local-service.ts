@@ -24,7 +24,7 @@ import type { StartUp } from "../repository/start-up.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { InferenceService, MountedFrontend, PinnedModel } from "./inference-service.js";
-
+import type { ServerInspector } from "./inspect/server-inspector.js";
 import { PinnedVersion, type PinOwner } from "./pinned-version.js";
 import { saysReady } from "./readiness-probe.js";
 import { RefusalLine } from "./refusal-line.js";
@@ -49,6 +49,7 @@ export interface ServiceParts {
   readonly sharedMemory: SharedMemory;
   readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
+  readonly inspector: ServerInspector;
   readonly metrics: MetricsPage;
   readonly identity: ServerIdentity;
   /** Whether the server is ready only while all models are ready. */
@@ -62,6 +63,7 @@ export class LocalService implements InferenceService {
   readonly sharedMemory: SharedMemory;
   readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
+  readonly inspector: ServerInspector;
   readonly #parts: ServiceParts;
   readonly #registry: ModelRegistry;
   readonly #identity: ServerIdentity;
@@ -81,6 +83,7 @@ export class LocalService implements InferenceService {
     this.sharedMemory = parts.sharedMemory;
     this.requestMemory = parts.requestMemory;
     this.restrictions = parts.restrictions;
+    this.inspector = parts.inspector;
     this.#registry = parts.registry;
     this.#identity = parts.identity;
     const tell = () => {

@@ -1,6 +1,8 @@
 import type { Frontend } from "@tritonjs/core";
-import type { TlsOptions } from "@tritonjs/core/frontend";
+import type { TlsOptions, WebPages } from "@tritonjs/core/frontend";
 import type { FastifyServerOptions } from "fastify";
+import { withLandingPage } from "../pages/landing-page.js";
+import { withPages } from "../pages/serve-pages.js";
 import { type V2Options, v2Handler } from "../v2/v2-handler.js";
 import type { HttpLimits } from "./http-limits.js";
 import { ListeningFrontend } from "./listening-frontend.js";
@@ -17,6 +19,10 @@ export interface HttpOptions extends V2Options {
   readonly tls?: TlsOptions;
   /** Limits on the size and the duration of requests. */
   readonly limits?: Partial<HttpLimits>;
+  /** Pages to serve on this port too, such as `dashboard()`; none unless given. */
+  readonly pages?: WebPages;
+  /** Pages of another port to which `/` points; none unless given. */
+  readonly landing?: WebPages;
   /** fastify's logger options; no logging unless given. */
   readonly logger?: FastifyServerOptions["logger"];
 }
@@ -30,10 +36,18 @@ export interface HttpOptions extends V2Options {
  * ```
  */
 export function http(options: HttpOptions = {}): Frontend {
-  const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...v2 } = options;
+  const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...rest } = options;
+  const { pages, landing, ...v2 } = rest;
   const portHint = "the option httpPort (or http({ port }))";
   return new ListeningFrontend(
     { name: "http", port, address, reusePort, portHint, tls, limits, logger },
-    (service) => v2Handler(service, v2),
+    (service) => {
+      const handler = v2Handler(service, v2);
+      if (pages !== undefined) return withPages(handler, service, pages);
+      return landing === undefined ? handler : withLandingPage(handler, landing);
+    },
+    (address) => {
+      if (pages !== undefined) pages.servedAt = address;
+    },
   );
 }

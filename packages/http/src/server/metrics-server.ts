@@ -1,8 +1,10 @@
 import type { Frontend } from "@tritonjs/core";
-import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
+import type { InferenceService, TlsOptions, WebPages } from "@tritonjs/core/frontend";
 import type { FastifyServerOptions } from "fastify";
 import type { V2Request } from "../exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
+import { withPages } from "../pages/serve-pages.js";
+import type { V2Handler } from "../v2/v2-handler.js";
 import { ListeningFrontend } from "./listening-frontend.js";
 
 /** Options of {@link metrics}. */
@@ -13,6 +15,8 @@ export interface MetricsOptions {
   readonly address?: string;
   /** Encrypts connections; no encryption unless given. */
   readonly tls?: TlsOptions;
+  /** Pages to serve beside the metrics, such as `dashboard()`; none unless given. */
+  readonly pages?: WebPages;
   /** fastify's logger options; no logging unless given. */
   readonly logger?: FastifyServerOptions["logger"];
 }
@@ -26,11 +30,17 @@ export interface MetricsOptions {
  * ```
  */
 export function metrics(options: MetricsOptions = {}): Frontend {
-  const { port = 8002, address = "localhost", tls, logger } = options;
+  const { port = 8002, address = "localhost", tls, logger, pages } = options;
   const portHint = "the option metricsPort (or metrics({ port }))";
   return new ListeningFrontend(
     { name: "metrics", port, address, portHint, tls, logger },
-    (service) => (request) => answer(service, request),
+    (service) => {
+      const handler: V2Handler = (request) => answer(service, request);
+      return pages === undefined ? handler : withPages(handler, service, pages);
+    },
+    (address) => {
+      if (pages !== undefined) pages.servedAt = address;
+    },
   );
 }
 

@@ -1,3 +1,5 @@
+import { type LogEntry, LogTail } from "./log-tail.js";
+
 /** Destination of messages. `console` and the loggers of pino and fastify fit. */
 export interface Logger {
   error(message: string): void;
@@ -46,6 +48,7 @@ export const DEFAULT_LOG_SETTINGS: LogSettings = {
 export class Log {
   #settings: LogSettings;
   readonly #logger: Logger;
+  readonly #tail = new LogTail();
 
   constructor(logger: Logger, settings: Partial<LogSettings> = {}) {
     this.#logger = logger;
@@ -62,18 +65,35 @@ export class Log {
   }
 
   error(message: string): void {
-    if (this.#settings.error) this.#logger.error(message);
+    if (!this.#settings.error) return;
+    this.#tail.add("error", message);
+    this.#logger.error(message);
   }
 
   warning(message: string): void {
-    if (this.#settings.warning) this.#logger.warn(message);
+    if (!this.#settings.warning) return;
+    this.#tail.add("warning", message);
+    this.#logger.warn(message);
   }
 
   info(message: string): void {
-    if (this.#settings.info) this.#logger.info(message);
+    if (!this.#settings.info) return;
+    this.#tail.add("info", message);
+    this.#logger.info(message);
   }
 
   verbose(level: number, message: string): void {
-    if (level <= this.#settings.verboseLevel) this.#logger.debug(message);
+    if (level > this.#settings.verboseLevel) return;
+    this.#tail.add("verbose", message);
+    this.#logger.debug(message);
+  }
+
+  /**
+   * Returns the last messages that the log has written, oldest first; at most 200.
+   *
+   * @param after number of the last message that the caller has seen; 0 for none
+   */
+  tail(after = 0): LogEntry[] {
+    return this.#tail.after(after);
   }
 }
