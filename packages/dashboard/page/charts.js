@@ -20,7 +20,7 @@ function options(series, unit, width) {
     legend: { live: true },
     scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
-      { ...axis(), space: 80, values: (_, times) => times.map((time) => clockTime(time * 1000)) },
+      { ...axis(), space: 80, size: 30, values: (_, times) => times.map((time) => clockTime(time * 1000)) },
       {
         ...axis(),
         size: 48,

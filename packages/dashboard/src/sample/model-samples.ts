@@ -91,6 +91,8 @@ export class ModelSamples {
         : last;
     this.#latencies.push(copy);
     if (this.#latencies.length > WINDOW) this.#latencies.shift();
+    // Nothing was answered in the window.
+    if (earlier === copy) return new Array<null>(7).fill(null);
     const since = (name: keyof Latencies) =>
       earlier === undefined ? copy[name] : copy[name].since(earlier[name]);
     const request = since("request");

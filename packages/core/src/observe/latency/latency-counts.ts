@@ -16,13 +16,16 @@ export class LatencyCounts {
 
   /** Counts a duration in milliseconds. */
   add(milliseconds: number): void {
-    const bucket = Math.floor(Math.log2(milliseconds * 1000) * PER_OCTAVE);
-    this.#counts[Math.min(BUCKETS - 1, Math.max(0, bucket))]!++;
+    const microseconds = milliseconds * 1000;
+    const bucket = microseconds > 1 ? Math.floor(Math.log2(microseconds) * PER_OCTAVE) : 0;
+    this.#counts[Math.min(BUCKETS - 1, bucket)]!++;
   }
 
   /** Number of durations. */
   get total(): number {
-    return this.#counts.reduce((sum, count) => sum + count, 0);
+    let total = 0;
+    for (let i = 0; i < BUCKETS; i++) total += this.#counts[i]!;
+    return total;
   }
 
   copy(): LatencyCounts {
@@ -31,7 +34,9 @@ export class LatencyCounts {
 
   /** The durations that were added after `earlier`, a copy of these counts. */
   since(earlier: LatencyCounts): LatencyCounts {
-    return new LatencyCounts(this.#counts.map((count, i) => count - earlier.#counts[i]!));
+    const counts = this.#counts.slice();
+    for (let i = 0; i < BUCKETS; i++) counts[i]! -= earlier.#counts[i]!;
+    return new LatencyCounts(counts);
   }
 
   /**
@@ -44,11 +49,8 @@ export class LatencyCounts {
     const { total } = this;
     if (total === 0) return undefined;
     const wanted = Math.max(1, Math.ceil(total * share));
-    let seen = 0;
-    const bucket = this.#counts.findIndex((count) => {
-      seen += count;
-      return seen >= wanted;
-    });
+    let bucket = 0;
+    for (let seen = this.#counts[0]!; seen < wanted; seen += this.#counts[bucket]!) bucket++;
     return 2 ** ((bucket + 0.5) / PER_OCTAVE) / 1000;
   }
 }
