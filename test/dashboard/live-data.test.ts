@@ -63,6 +63,22 @@ describe("a viewer", () => {
     expect(double.instances()).toHaveLength(2);
   });
 
+  it("gets the live sequences of a model", async () => {
+    const { triton, root } = await openDashboard();
+    const echo = triton.bind({
+      modelName: "stateful",
+      inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+      inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x })),
+      config: { sequence: {}, maxBatchSize: 1 },
+    });
+    await echo.inferSample({ x: [1] }, { sequence: { id: 7, start: true } });
+    const events = await Events.open(`${root}/api/events/stateful/1`);
+    expect((await events.next("detail")).sequences).toEqual({ inSlots: 1, inBacklog: 0 });
+    await echo.inferSample({ x: [1] }, { sequence: { id: 7, end: true } });
+    await events.next("detail", ({ sequences }) => sequences.inSlots === 0);
+  });
+
   it("is let go when the server closes", async () => {
     const { triton, root } = await openDashboard();
     const events = await Events.open(`${root}/api/events`);
