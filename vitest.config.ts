@@ -15,6 +15,8 @@ const LONG = [
   "test/core/worker-crashes.test.ts",
   "test/core/process-lifetime.test.ts",
   "test/core/python-models/python-{faults,process-lifetime}.test.ts",
+  // A browser.
+  "test/dashboard/browser.test.ts",
   // Servers of others.
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",

@@ -49,11 +49,13 @@ const ORDER = {
     "node",
     "fastify",
     "web",
+    "pages",
     "server",
   ],
   grpc: ["status-from-code.ts", "transport", "decode", "encode", "handlers"],
   "grpc-messages": ["generated"],
   client: ["options", "call", "infer", "model", "http", "grpc"],
+  dashboard: ["page", "sample", "snapshot", "stream", "routes"],
   tools: ["data", "target", "load", "measure", "simulate", "report", "perf", "replay", "analyze"],
   cli: [
     "descriptor-fault.ts",
@@ -88,6 +90,7 @@ const PACKAGES = {
   "grpc-messages": ["protobufjs"],
   grpc: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/grpc-messages", "@grpc/grpc-js"],
   client: ["@tritonjs/protocol", "@tritonjs/grpc-messages", "@grpc/grpc-js", "ndarray"],
+  dashboard: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/http"],
   tools: [
     "@tritonjs/core",
     "@tritonjs/protocol",
@@ -98,6 +101,7 @@ const PACKAGES = {
     "koffi",
   ],
   cli: [
+    "@tritonjs/dashboard",
     "@tritonjs/tools",
     "@tritonjs/core",
     "@tritonjs/protocol",

@@ -12,6 +12,7 @@ export const PACKAGES = [
   "grpc-messages",
   "grpc",
   "client",
+  "dashboard",
   "tools",
   "cli",
 ] as const;

@@ -41,7 +41,17 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
       .filter(([dependency]) => dependency.startsWith("@tritonjs/"))
       .map(([, range]) => range);
     expect(siblings).toHaveLength(
-      { protocol: 0, core: 1, http: 2, "grpc-messages": 0, grpc: 3, client: 2, tools: 4, cli: 5 }[name],
+      {
+        protocol: 0,
+        core: 1,
+        http: 2,
+        "grpc-messages": 0,
+        grpc: 3,
+        client: 2,
+        dashboard: 3,
+        tools: 4,
+        cli: 6,
+      }[name],
     );
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);
   });
@@ -64,6 +74,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     const { files, folder } = contents.get(name)!.npm;
     const others = files.filter((file) => !/^dist\/.*\.(js|d\.ts)$/.test(file));
     const data = {
+      dashboard: /^page\/[\w-]+\.(html|css|js)$/,
       core: /^python\/.*\.py$/,
       "grpc-messages": /^(proto\/\w+\.proto|src\/generated\/\w+\.(js|d\.ts))$/,
     };

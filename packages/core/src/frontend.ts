@@ -7,13 +7,16 @@ export { checkOptionNames } from "./config/schema/check-option-names.js";
 export { keyList } from "./config/schema/key-list.js";
 export type { OptionsElsewhere } from "./config/schema/unknown-keys.js";
 export { AccessGate } from "./frontend/access-gate.js";
-export type { DefaultFrontends, FrontendAddress } from "./frontend/frontend.js";
+export type { DefaultFrontends, FrontendAddress, WebPages } from "./frontend/frontend.js";
 export { headerPattern } from "./frontend/header-pattern/header-pattern.js";
 export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from "./frontend/listen.js";
 export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
+export type { FailureNote } from "./observe/error-log.js";
+export type { LatencyCounts } from "./observe/latency/latency-counts.js";
 export { acceptFaults } from "./observe/log/accept-faults.js";
 export { lineLogger } from "./observe/log/line-logger.js";
 export { LOG_FORMATS, Log, type LogChanges, type LogSettings, type LogSubject } from "./observe/log/log.js";
+export type { LogEntry, LogLevel } from "./observe/log/log-tail.js";
 export {
   readTraceCount,
   readTraceLevels,
@@ -38,6 +41,13 @@ export type {
   PinnedModel,
   ReadyModel,
 } from "./service/inference-service.js";
+export type {
+  ObservedActivity,
+  ObservedCounters,
+  ObservedInstance,
+  ObservedModel,
+} from "./service/inspect/observed-model.js";
+export type { ServerInspector } from "./service/inspect/server-inspector.js";
 export type { ModelReadiness } from "./service/model-readiness.js";
 export { ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/restrictions.js";
 export type { RegisteredSystemRegion, RequestedRange } from "./shared-memory/registered-region.js";

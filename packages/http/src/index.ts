@@ -11,7 +11,7 @@ export { type HttpOptions, http } from "./server/http-server.js";
 export { type MetricsOptions, metrics } from "./server/metrics-server.js";
 
 /** The frontends of this package that `serve()` opens by default. */
-export const defaultFrontends: DefaultFrontends = (options) => {
+export const defaultFrontends: DefaultFrontends = (options, pages) => {
   const frontends: Frontend[] = [];
   if (options.allowHttp) {
     frontends.push(
@@ -20,11 +20,14 @@ export const defaultFrontends: DefaultFrontends = (options) => {
         address: options.httpAddress,
         maxInputSize: options.httpMaxInputSize,
         maxInputSizeName: "new Triton({ httpMaxInputSize })",
+        ...(pages && (options.allowMetrics ? { landing: pages } : { pages })),
       }),
     );
   }
   if (options.allowMetrics) {
-    frontends.push(metrics({ port: options.metricsPort, address: options.metricsAddress }));
+    frontends.push(
+      metrics({ port: options.metricsPort, address: options.metricsAddress, ...(pages && { pages }) }),
+    );
   }
   return frontends;
 };

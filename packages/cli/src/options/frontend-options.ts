@@ -147,6 +147,9 @@ export const frontendOptions = {
     "metrics-interval-ms": integer("Milliseconds between two measurements of the machine.", 2000, {
       noEffect: "the machine is measured whenever the metrics are read",
     }),
+    dashboard: flag(
+      "Serve the dashboard at /dashboard on the metrics port, or on the HTTP port without metrics.",
+    ),
     "metrics-config": list(
       "<setting>=<value>",
       "Setting of the metrics. May be given several times.",

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Frontend } from "@tritonjs/core";
-import { headerPattern } from "@tritonjs/core/frontend";
+import { headerPattern, type Restrictions, type WebPages } from "@tritonjs/core/frontend";
 import { grpc } from "@tritonjs/grpc";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import { statusText } from "@tritonjs/protocol";
@@ -30,9 +30,10 @@ export class StartError extends Error {
 /**
  * Creates the frontends that the command line requests.
  *
+ * @param pages the dashboard, if the command line requests it
  * @throws OptionError for an invalid pattern, or a file that cannot be read.
  */
-export function openChosenFrontends(values: OptionValues): Frontend[] {
+export function openChosenFrontends(values: OptionValues, pages?: WebPages): Frontend[] {
   const frontends: Frontend[] = [];
   if (values["allow-grpc"]) {
     const socket = `${values["grpc-address"]}:${values["grpc-port"]}`;
@@ -40,12 +41,12 @@ export function openChosenFrontends(values: OptionValues): Frontend[] {
   }
   if (values["allow-http"]) {
     const socket = `${values["http-address"]}:${values["http-port"]}`;
-    frontends.push(orSayWhy(httpFrontend(values), "HTTP service", socket, "--http-port"));
+    frontends.push(orSayWhy(httpFrontend(values, pages), "HTTP service", socket, "--http-port"));
   }
   if (values["allow-metrics"]) {
     const address = metricsAddress(values);
     const port = values["metrics-port"];
-    const frontend = metrics({ address, port });
+    const frontend = metrics({ address, port, ...(pages && { pages }) });
     frontends.push(orSayWhy(frontend, "Metrics service", `${address}:${port}`, "--metrics-port"));
   }
   return frontends;
@@ -72,7 +73,16 @@ function orSayWhy(frontend: Frontend, service: string, socket: string, option: s
   };
 }
 
-function httpFrontend(values: OptionValues): Frontend {
+/** The groups of routes that need a header. */
+export function httpRestrictions(values: OptionValues): Restrictions {
+  return Object.fromEntries(
+    values["http-restricted-api"].flatMap(({ groups, header, value }) =>
+      groups.map((group) => [group, { header, value }]),
+    ),
+  );
+}
+
+function httpFrontend(values: OptionValues, pages: WebPages | undefined): Frontend {
   return http({
     address: values["http-address"],
     port: values["http-port"],
@@ -82,11 +92,8 @@ function httpFrontend(values: OptionValues): Frontend {
     headerForwardPattern: pattern(values, "http-header-forward-pattern"),
     openApi: values["http-openapi"],
     ...cors(values["http-cors-origin"]),
-    restrictions: Object.fromEntries(
-      values["http-restricted-api"].flatMap(({ groups, header, value }) =>
-        groups.map((group) => [group, { header, value }]),
-      ),
-    ),
+    restrictions: httpRestrictions(values),
+    ...(pages && (values["allow-metrics"] ? { landing: pages } : { pages })),
   });
 }
 

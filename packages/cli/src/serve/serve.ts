@@ -8,6 +8,7 @@ import type { OptionValues } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
 import type { Terminal } from "../terminal.js";
 import { metricsComplaints } from "./metrics-settings.js";
+import { openDashboard } from "./open-dashboard.js";
 import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
 import { openManagementWarning } from "./open-management.js";
 import { logStart } from "./start-tables.js";
@@ -43,7 +44,8 @@ export async function serve(
   const stopRequested = terminal.stopRequested();
   let isServing = false;
   try {
-    const frontends = openChosenFrontends(values);
+    const pages = values.dashboard ? await openDashboard(values) : undefined;
+    const frontends = openChosenFrontends(values, pages);
     triton = new Triton({ ...tritonSettings(values, logger), trace: traces.options, ...extensions });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
       triton.service.log.error(complaint);

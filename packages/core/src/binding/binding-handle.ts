@@ -23,13 +23,14 @@ export function handleOfBinding<const I extends readonly TensorSpec[], const O e
   context: HandleContext,
 ): ModelHandle<I, O> {
   const { registry, clock, gpus, drainTimeoutMs } = context;
+  const { instanceProblems = () => [] } = binding;
+  model.instanceProblems = instanceProblems;
   return createHandle<I, O>(model, clock, {
     unbind: async () => {
       await model.unload(drainTimeoutMs);
       registry.remove(model);
     },
     changeInstances: async (change) => {
-      const { instanceProblems = () => [] } = binding;
       await model.updateInstances(changedGroups(change, model.config, gpus, instanceProblems));
     },
   });

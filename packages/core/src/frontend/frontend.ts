@@ -37,7 +37,22 @@ export interface ServeOptions {
   readonly allowMetrics: boolean;
   readonly metricsAddress: string;
   readonly metricsPort: number;
+  /**
+   * Whether the dashboard of `@tritonjs/dashboard` is served: at `/dashboard` on the metrics port, or on the HTTP port
+   * if there are no metrics. The path `/` of the HTTP port then points to it. @default false
+   */
+  readonly dashboard?: boolean;
+}
+
+/** Pages for people, which a frontend serves besides its own answers. */
+export interface WebPages {
+  /** Prefix of the paths of all pages: `/dashboard`. */
+  readonly path: string;
+  /** Where a frontend serves them. Set by that frontend when it starts, for others that point there. */
+  servedAt?: FrontendAddress;
+  /** Makes the handler of all paths below `path`. */
+  open(service: InferenceService): (request: Request) => Promise<Response>;
 }
 
 /** Export `defaultFrontends` of a frontend package, for `serve()` without arguments. */
-export type DefaultFrontends = (options: ServeOptions) => Frontend[];
+export type DefaultFrontends = (options: ServeOptions, pages?: WebPages) => Frontend[];

@@ -81,6 +81,8 @@ export interface Executor {
   readonly isolation?: Isolation;
   /** Memory in use after its last batch, if it is measured. */
   readonly memoryBytes?: number | undefined;
+  /** Counts the restarts after crashes; absent for executors that never restart. */
+  readonly restarts?: { readonly count: number };
   /** Properties of the loaded model, for instance `executionProvider`. */
   readonly details: Readonly<Record<string, string>>;
   /** Number of batches that it takes at a time. @default 1 */

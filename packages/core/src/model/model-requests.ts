@@ -82,12 +82,16 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    */
   infer(request: PendingRequest): void {
     const { validator, instances, clock, calls, callee, statistics, deadlines } = this.#owner;
-    validator.validate(request);
-    const unhealthy = instances.unhealthyReason;
-    if (unhealthy !== undefined) throw unhealthy;
-    request.queueStart = clock.now();
-    if (request.deadline !== undefined && request.deadline <= request.queueStart) {
-      throw timeoutError();
+    try {
+      validator.validate(request);
+      const unhealthy = instances.unhealthyReason;
+      if (unhealthy !== undefined) throw unhealthy;
+      request.queueStart = clock.now();
+      if (request.deadline !== undefined && request.deadline <= request.queueStart) {
+        throw timeoutError();
+      }
+    } catch (error) {
+      throw this.#noted(error);
     }
     const leave = request.callers.length > 0 ? calls.enter(request.callers, callee) : undefined;
     const call = leave && { settled: leave };
@@ -106,7 +110,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
       this.#inflight.delete(request);
       statistics.pendingCount--;
       request.trace?.end(clock.now());
-      throw this.#refused(request, error);
+      throw this.#noted(this.#refused(request, error));
     }
     if (request.deadline !== undefined && !request.settled) {
       request.deadlineTimer = deadlines.add(request.deadline, () => request.cancel(timeoutError()));
@@ -119,7 +123,9 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     request.deadlineTimer?.cancel();
     request.trace?.end(this.#owner.clock.now());
     if (!request.executing) this.#owner.statistics.pendingCount--;
-    if (error !== undefined && request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
+    if (error === undefined) return;
+    this.#noted(error);
+    if (request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
   }
 
   /**
@@ -138,7 +144,9 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   refusal(id: string): TritonError | undefined {
     if (!this.isFull) return undefined;
     this.#owner.statistics.refusedCount++;
-    return queueFullError(id, this.#drainMs());
+    const error = queueFullError(id, this.#drainMs());
+    this.#noted(error);
+    return error;
   }
 
   /**
@@ -154,6 +162,13 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     }
     if (this.#owner.scheduler.isFull?.(request.priority) !== true) return error;
     return queueFullError(request.id, this.#drainMs());
+  }
+
+  /** Remembers the text of an error. */
+  #noted(error: unknown): unknown {
+    const { statistics, clock } = this.#owner;
+    if (TritonError.is(error)) statistics.errors.record(error, clock.wallNow());
+    return error;
   }
 
   #drainMs(): number {

@@ -8,7 +8,7 @@ import type { Tracing } from "../observe/trace/tracing.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
 import type { PendingRequest } from "../request/pending-request.js";
 import type { RequestHandle } from "../request/request-handle.js";
-import type { Scheduler } from "../scheduler/scheduler.js";
+import type { Scheduler, SequenceCounts } from "../scheduler/scheduler.js";
 import type { EnsembleMembers, MemberOf } from "./ensemble-members.js";
 import type { InstanceUpdate, LiveInstances } from "./live-instances.js";
 import { ModelFaults } from "./model-faults.js";
@@ -38,6 +38,8 @@ export class ModelVersion implements RegisteredVersion {
   readonly tracing: Tracing | undefined;
   /** Why the version is UNAVAILABLE, or the latest failure since it became READY. */
   reason = "";
+  /** Checks instance groups that would replace those of a bound model; set for bound models. */
+  instanceProblems: ((config: ModelConfig) => readonly string[]) | undefined;
   /** Called when the state has changed. */
   onStateChange: (() => void) | undefined;
 
@@ -131,6 +133,11 @@ export class ModelVersion implements RegisteredVersion {
   /** Snapshot of the requests and batches that wait or run. */
   queue(): QueueSnapshot {
     return queueSnapshot(this.#scheduler, this.instances, this.statistics, this.#clock.now());
+  }
+
+  /** Live sequences; undefined for a model without sequences. */
+  get sequences(): SequenceCounts | undefined {
+    return this.#scheduler.sequences;
   }
 
   /** Number of requests accepted and not yet answered. */

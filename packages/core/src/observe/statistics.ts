@@ -2,7 +2,9 @@ import type { Duration } from "@tritonjs/protocol";
 import { keyList } from "../config/schema/key-list.js";
 import { CutLog } from "./cut-log.js";
 import { addTo, type ComputeTimes, type ExecutionTimes, zeroDuration } from "./duration.js";
+import { ErrorLog } from "./error-log.js";
 import type { LatencyMetrics } from "./latency/latency-metrics.js";
+import type { LatencyWatch } from "./latency/latency-watch.js";
 import { ResponseLog } from "./response-statistics.js";
 
 /** Why a request failed: a label of the metrics. */
@@ -57,6 +59,10 @@ export class ModelStatistics {
   readonly responses = new ResponseLog();
   /** Distributions of latencies, on servers that keep them. */
   latencies: LatencyMetrics | undefined;
+  /** Latencies for a viewer; set while there is one. */
+  watch: LatencyWatch | undefined;
+  /** Texts of the last failures and refusals. */
+  readonly errors = new ErrorLog();
 
   /** Counts one execution of a batch of `batchSize` rows. */
   recordExecution(batchSize: number, times: ExecutionTimes, wallNow: number): void {
@@ -81,6 +87,7 @@ export class ModelStatistics {
     addTo(this.computeInfer, times.inferEnd - times.inputEnd);
     addTo(this.computeOutput, times.end - times.inferEnd);
     this.latencies?.success(queueStart, times);
+    this.watch?.success(queueStart, times);
   }
 
   /**
@@ -104,6 +111,7 @@ export class ModelStatistics {
     addTo(this.computeInfer, inferMs);
     addTo(this.computeOutput, outputMs);
     this.latencies?.ensemble(queueMs, totalMs, { inputMs, inferMs, outputMs });
+    this.watch?.add(queueMs, inputMs + inferMs + outputMs, totalMs);
   }
 
   /** Counts one request that the response cache answered. */
@@ -113,6 +121,7 @@ export class ModelStatistics {
     addTo(this.queue, totalMs - lookupMs);
     addTo(this.cacheHit, lookupMs);
     this.latencies?.cacheHit(lookupMs, totalMs);
+    this.watch?.add(totalMs - lookupMs, lookupMs, totalMs);
   }
 
   /** Counts one cache miss whose response has been inserted since. The time includes the look-up and the insertion. */

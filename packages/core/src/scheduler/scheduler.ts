@@ -2,6 +2,14 @@ import type { TritonError } from "@tritonjs/protocol";
 import type { PendingRequest } from "../request/pending-request.js";
 import type { LevelStatus } from "./priority-queue.js";
 
+/** Sequences of a model, by where they are. */
+export interface SequenceCounts {
+  /** Sequences with a slot at an instance. */
+  readonly inSlots: number;
+  /** Sequences that wait for a slot. */
+  readonly inBacklog: number;
+}
+
 /**
  * Decides which requests run together and when. It owns a request from `enqueue` until an instance takes it. A request
  * that is cancelled meanwhile is removed by its holder.
@@ -16,6 +24,8 @@ export interface Scheduler {
   readonly queuedCount: number;
   /** Waiting requests by priority level, for schedulers with levels; only levels that have requests. */
   readonly levels?: readonly LevelStatus[];
+  /** Live sequences, for schedulers of sequences. */
+  readonly sequences?: SequenceCounts;
   /**
    * True if a request of this priority would be refused because the queue is full; without a priority, if any request
    * would be. Schedulers without a limit omit this method.

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { TritonError } from "@tritonjs/protocol";
-import type { DefaultFrontends, Frontend, ServeOptions } from "../frontend/frontend.js";
+import type { DefaultFrontends, Frontend, ServeOptions, WebPages } from "../frontend/frontend.js";
 import { importUnbundled, unbundledRequire } from "../unbundled.js";
 
 /** Packages that `serve()` looks for, and the option that switches each off. */
@@ -10,19 +10,23 @@ const PACKAGES = [
   { name: "@tritonjs/grpc", wanted: (options: ServeOptions) => options.allowGrpc },
 ] as const;
 
+const DASHBOARD = "@tritonjs/dashboard";
+
 /**
  * Loads the frontends of `serve()` without arguments: the frontends of the installed packages.
  *
- * @throws TritonError UNSUPPORTED that names the packages to install, if none is installed.
+ * @throws TritonError UNSUPPORTED that names the packages to install, if none is installed, or if the dashboard is wanted
+ * and not installed.
  */
 export async function loadDefaultFrontends(options: ServeOptions): Promise<Frontend[]> {
+  const pages = options.dashboard ? await loadDashboard() : undefined;
   const frontends: Frontend[] = [];
   const missing: string[] = [];
   for (const { name, wanted } of PACKAGES) {
     if (!wanted(options)) continue;
-    const module = await importInstalled(name);
+    const module = await importInstalled<{ defaultFrontends: DefaultFrontends }>(name);
     if (module === undefined) missing.push(name);
-    else frontends.push(...module.defaultFrontends(options));
+    else frontends.push(...module.defaultFrontends(options, pages));
   }
   if (frontends.length === 0) {
     const what =
@@ -36,8 +40,16 @@ export async function loadDefaultFrontends(options: ServeOptions): Promise<Front
   return frontends;
 }
 
+async function loadDashboard(): Promise<WebPages> {
+  const module = await importInstalled<{ dashboard(): WebPages }>(DASHBOARD);
+  if (module !== undefined) return module.dashboard();
+  throw new TritonError("UNSUPPORTED", `the option dashboard needs a package: install ${DASHBOARD}`, {
+    reason: "NO_FRONTEND",
+  });
+}
+
 /** Imports a package as this package would resolve it, or else as the program would. */
-async function importInstalled(name: string): Promise<{ defaultFrontends: DefaultFrontends } | undefined> {
+async function importInstalled<M>(name: string): Promise<M | undefined> {
   const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
   for (const from of [import.meta.url, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {
     const found = resolveFrom(from, name);

@@ -1,3 +1,4 @@
+import { changedGroups } from "../binding/instance-changes.js";
 import { resolveSecurity } from "../frontend/security.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/log/create-log.js";
@@ -7,6 +8,7 @@ import type { ModelRepository } from "../repository/model-repository.js";
 import { StartUp } from "../repository/start-up.js";
 import { RequestMemory } from "../request-memory/request-memory.js";
 import { createAuthentication } from "../service/authentication.js";
+import { ServerInspector } from "../service/inspect/server-inspector.js";
 import { LocalService } from "../service/local-service.js";
 import { meteredModels } from "../service/metered-models.js";
 import { saysReady } from "../service/model-readiness.js";
@@ -65,6 +67,15 @@ export function assembleServer(options: TritonOptions): ServerParts {
   // What follows throws no error, so the registry of the program keeps no metrics of a server that failed.
   metrics.open();
   const startUp = new StartUp(repository, options, log.log);
+  const inspector = new ServerInspector({
+    registry,
+    modelControlMode: options.modelControlMode ?? "none",
+    cacheUsage: () => models.cacheUsage(),
+    async changeInstances(model, count) {
+      const check = model.instanceProblems ?? (() => []);
+      await model.updateInstances(changedGroups(count, model.config, models.gpus, check));
+    },
+  });
   const service = new LocalService({
     registry,
     repository,
@@ -75,6 +86,7 @@ export function assembleServer(options: TritonOptions): ServerParts {
     requestMemory,
     restrictions,
     authentication,
+    inspector,
     metrics,
     identity: { id: options.id ?? "triton", version: VERSION },
     strictReadiness: options.strictReadiness ?? true,

@@ -124,6 +124,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   rateLimit: true,
   rateLimitResources: true,
   metrics: true,
+  dashboard: true,
   metricsConfig: true,
   trace: true,
   allowCpuMetrics: true,
@@ -148,4 +149,5 @@ export const DEFAULT_SERVE_OPTIONS: ServeOptions = {
   allowMetrics: true,
   metricsAddress: "localhost",
   metricsPort: 8002,
+  dashboard: false,
 };

@@ -16,6 +16,7 @@ import type { RequestHandle } from "../request/request-handle.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Authentication } from "./authentication.js";
+import type { ServerInspector } from "./inspect/server-inspector.js";
 import type { ModelReadiness } from "./model-readiness.js";
 import type { Restrictions } from "./restrictions.js";
 
@@ -85,6 +86,8 @@ export interface InferenceService {
   readonly restrictions: Restrictions;
   /** Authenticates the requests of all frontends; undefined if every client is accepted. */
   readonly authentication?: Authentication | undefined;
+  /** State of all models for operators. It is not part of the protocol. */
+  readonly inspector?: ServerInspector;
   isLive(): boolean;
   /** True while the server accepts requests and all of its models are in service. */
   isReady(): boolean;

@@ -23,7 +23,7 @@ import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Authentication } from "./authentication.js";
 import type { InferenceService, MountedFrontend, PinnedModel } from "./inference-service.js";
-
+import type { ServerInspector } from "./inspect/server-inspector.js";
 import { type ModelReadiness, modelReadiness, saysReady } from "./model-readiness.js";
 import { PinnedVersion, type PinOwner } from "./pinned-version.js";
 import { RefusalLine } from "./refusal-line.js";
@@ -49,6 +49,7 @@ export interface ServiceParts {
   readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
   readonly authentication: Authentication | undefined;
+  readonly inspector: ServerInspector;
   readonly metrics: MetricsPage;
   readonly identity: ServerIdentity;
   /** Whether the server is ready only while all models are ready. */
@@ -63,6 +64,7 @@ export class LocalService implements InferenceService {
   readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
   readonly authentication: Authentication | undefined;
+  readonly inspector: ServerInspector;
   readonly #parts: ServiceParts;
   readonly #registry: ModelRegistry;
   readonly #identity: ServerIdentity;
@@ -83,6 +85,7 @@ export class LocalService implements InferenceService {
     this.requestMemory = parts.requestMemory;
     this.restrictions = parts.restrictions;
     this.authentication = parts.authentication;
+    this.inspector = parts.inspector;
     this.#registry = parts.registry;
     this.#identity = parts.identity;
     const tell = () => {

@@ -1,6 +1,8 @@
 import type { Frontend } from "@tritonjs/core";
-import { checkOptionNames, keyList, type TlsOptions } from "@tritonjs/core/frontend";
+import { checkOptionNames, keyList, type TlsOptions, type WebPages } from "@tritonjs/core/frontend";
 import type { FastifyServerOptions } from "../fastify/fastify.js";
+import { withLandingPage } from "../pages/landing-page.js";
+import { withPages } from "../pages/serve-pages.js";
 import { type CorsOptions, withCors } from "../v2/cors.js";
 import { V2_OPTION_KEYS, type V2Options, v2Handler } from "../v2/v2-handler.js";
 import { HTTP_LIMIT_KEYS, type HttpLimits } from "./http-limits.js";
@@ -20,6 +22,10 @@ export interface HttpOptions extends V2Options {
   readonly limits?: Partial<HttpLimits>;
   /** Lets pages of other origins use the server; none unless given. */
   readonly cors?: CorsOptions;
+  /** Pages to serve on this port too, such as `dashboard()`; none unless given. */
+  readonly pages?: WebPages;
+  /** Pages of another port to which `/` points; none unless given. */
+  readonly landing?: WebPages;
   /** fastify's logger options; no logging unless given. */
   readonly logger?: FastifyServerOptions["logger"];
 }
@@ -32,6 +38,8 @@ const HTTP_OPTION_KEYS = [
     tls: true,
     limits: true,
     cors: true,
+    pages: true,
+    landing: true,
     logger: true,
   }),
   ...V2_OPTION_KEYS,
@@ -49,10 +57,19 @@ const HTTP_OPTION_KEYS = [
 export function http(options: HttpOptions = {}): Frontend {
   checkOptionNames("http()", options, HTTP_OPTION_KEYS);
   checkOptionNames("http({ limits })", options.limits ?? {}, HTTP_LIMIT_KEYS);
-  const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, cors, ...v2 } = options;
+  const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...rest } = options;
+  const { cors, pages, landing, ...v2 } = rest;
   const portHint = "the option httpPort (or http({ port }))";
   return new ListeningFrontend(
     { name: "http", port, address, reusePort, portHint, tls, limits, logger },
-    (service) => withCors(v2Handler(service, { maxInputSizeName: "http({ maxInputSize })", ...v2 }), cors),
+    (service) => {
+      const routes = v2Handler(service, { maxInputSizeName: "http({ maxInputSize })", ...v2 });
+      const handler = withCors(routes, cors);
+      if (pages !== undefined) return withPages(handler, service, pages);
+      return landing === undefined ? handler : withLandingPage(handler, landing);
+    },
+    (address) => {
+      if (pages !== undefined) pages.servedAt = address;
+    },
   );
 }

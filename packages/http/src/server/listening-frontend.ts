@@ -40,15 +40,22 @@ export class ListeningFrontend implements Frontend {
   readonly name: string;
   readonly #options: ListenOptions;
   readonly #handlerOf: (service: InferenceService) => V2Handler;
+  readonly #onListening: (address: FrontendAddress) => void;
   #connections: OpenConnections | undefined;
   /** One server for each address of the host. */
   #servers: readonly Server[] = [];
   #stopping: Promise<void> | undefined;
 
-  constructor(options: ListenOptions, handlerOf: (service: InferenceService) => V2Handler) {
+  /** @param onListening called once the frontend listens */
+  constructor(
+    options: ListenOptions,
+    handlerOf: (service: InferenceService) => V2Handler,
+    onListening: (address: FrontendAddress) => void = () => {},
+  ) {
     this.name = options.name;
     this.#options = options;
     this.#handlerOf = handlerOf;
+    this.#onListening = onListening;
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
@@ -69,7 +76,9 @@ export class ListeningFrontend implements Frontend {
     this.#connections = connections;
     const host = address.includes(":") ? `[${address}]` : address;
     const scheme = tls === undefined ? "http" : "https";
-    return { host: address, port, url: `${scheme}://${host}:${port}` };
+    const at = { host: address, port, url: `${scheme}://${host}:${port}` };
+    this.#onListening(at);
+    return at;
   }
 
   /**

@@ -1,10 +1,18 @@
 import type { Frontend } from "@tritonjs/core";
-import { checkOptionNames, type InferenceService, keyList, type TlsOptions } from "@tritonjs/core/frontend";
+import {
+  checkOptionNames,
+  type InferenceService,
+  keyList,
+  type TlsOptions,
+  type WebPages,
+} from "@tritonjs/core/frontend";
 import type { V2Request } from "../exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
 import type { FastifyServerOptions } from "../fastify/fastify.js";
+import { withPages } from "../pages/serve-pages.js";
 import { metricsResponse } from "../routes/metrics.js";
 import { authenticate } from "../v2/authenticate.js";
+import type { V2Handler } from "../v2/v2-handler.js";
 import { ListeningFrontend } from "./listening-frontend.js";
 
 /** Options of {@link metrics}. */
@@ -15,11 +23,19 @@ export interface MetricsOptions {
   readonly address?: string;
   /** Encrypts connections; no encryption unless given. */
   readonly tls?: TlsOptions;
+  /** Pages to serve beside the metrics, such as `dashboard()`; none unless given. */
+  readonly pages?: WebPages;
   /** fastify's logger options; no logging unless given. */
   readonly logger?: FastifyServerOptions["logger"];
 }
 
-const METRICS_OPTION_KEYS = keyList<MetricsOptions>({ port: true, address: true, tls: true, logger: true });
+const METRICS_OPTION_KEYS = keyList<MetricsOptions>({
+  port: true,
+  address: true,
+  tls: true,
+  logger: true,
+  pages: true,
+});
 
 /**
  * Prometheus metrics at `/metrics` on a port of their own.
@@ -32,11 +48,17 @@ const METRICS_OPTION_KEYS = keyList<MetricsOptions>({ port: true, address: true,
  */
 export function metrics(options: MetricsOptions = {}): Frontend {
   checkOptionNames("metrics()", options, METRICS_OPTION_KEYS);
-  const { port = 8002, address = "localhost", tls, logger } = options;
+  const { port = 8002, address = "localhost", tls, logger, pages } = options;
   const portHint = "the option metricsPort (or metrics({ port }))";
   return new ListeningFrontend(
     { name: "metrics", port, address, portHint, tls, logger },
-    (service) => (request) => answer(service, request),
+    (service) => {
+      const handler: V2Handler = (request) => answer(service, request);
+      return pages === undefined ? handler : withPages(handler, service, pages);
+    },
+    (address) => {
+      if (pages !== undefined) pages.servedAt = address;
+    },
   );
 }
 

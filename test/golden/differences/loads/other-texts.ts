@@ -142,7 +142,7 @@ const onnxFiles: LoadDifference = {
       draft,
       takenReason(
         got,
-        /^Invalid argument: cannot read the ONNX model '<REPO>\/[^']+': (it has no graph|.+ at byte \d+)$/,
+        /^Invalid argument: cannot read the ONNX model '<REPO>\/[^']+': (it is empty|it has no graph|.+ at byte \d+)$/,
       ),
     ),
 };

@@ -41,7 +41,7 @@ export class PythonExecutor implements Executor {
   readonly #calls: PythonCallHost;
   readonly #serverRequests: PythonServerRequests;
   readonly #readiness: PythonReadiness;
-  readonly #restarts: Restarts;
+  readonly restarts: Restarts;
   #session: PythonSession | undefined;
   #running: Running | undefined;
   #nextBatch = 0;
@@ -63,7 +63,7 @@ export class PythonExecutor implements Executor {
     this.#readiness = new PythonReadiness(context.placement.name, context.clock, () =>
       send({ type: "readiness" }),
     );
-    this.#restarts = new Restarts(
+    this.restarts = new Restarts(
       context.clock,
       () => this.start(),
       (healthy, reason) => this.onHealth?.(healthy, reason),
@@ -142,7 +142,7 @@ export class PythonExecutor implements Executor {
 
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#restarts.stop();
+    this.restarts.stop();
     const session = this.#session;
     if (session === undefined) return;
     if (session.isReady && this.#running === undefined) session.end();
@@ -188,7 +188,7 @@ export class PythonExecutor implements Executor {
     if (running === undefined) return;
     const { execution, batch } = running;
     execution.outputsReady();
-    this.#restarts.worked();
+    this.restarts.worked();
     this.memoryBytes = message.memory;
     if (message.error !== undefined) {
       this.#open.forget(batch);
@@ -220,7 +220,7 @@ export class PythonExecutor implements Executor {
     this.#session = undefined;
     const error = new TritonError("INTERNAL", `${this.#unhealthy} It ${how}.`, { reason: "WORKER_CRASHED" });
     if (!this.#stopping) log.error(error.message);
-    this.#restarts.crashed(error);
+    this.restarts.crashed(error);
     this.#running?.reject(error);
     this.#open.fail(error);
     this.#calls.endAll();

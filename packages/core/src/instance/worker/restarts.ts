@@ -9,6 +9,7 @@ export class Restarts {
   #timer: Timer | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #over = false;
+  #count = 0;
 
   constructor(
     private readonly clock: Clock,
@@ -19,6 +20,11 @@ export class Restarts {
   /** True once the worker must not be restarted. */
   get over(): boolean {
     return this.#over;
+  }
+
+  /** Number of times that the worker was started again. */
+  get count(): number {
+    return this.#count;
   }
 
   /** Records that the worker works, which resets the pause. */
@@ -42,7 +48,10 @@ export class Restarts {
     this.#pauseMs = Math.min(pauseMs * 2, LAST_PAUSE_MS);
     this.#timer = this.clock.setTimer(pauseMs, () => {
       this.start().then(
-        () => this.onHealth(true),
+        () => {
+          this.#count++;
+          this.onHealth(true);
+        },
         (failure) => this.crashed(TritonError.from(failure), true),
       );
     });

@@ -40,7 +40,7 @@ export class WorkerExecutor implements Executor {
     this.#limit("its batch ran for more than", this.#context.hosting?.executionTimeoutMs),
   );
   #endedFor: TritonError | undefined;
-  readonly #restarts: Restarts;
+  readonly restarts: Restarts;
   #nextBatch = 0;
   readonly #streams = new OpenStreams();
   readonly #calls = new CallsOfWorker(
@@ -55,7 +55,7 @@ export class WorkerExecutor implements Executor {
     this.mustFinish = this.isolation === "worker" && !program.interruptible;
     this.#watches = program.tensorsOnly !== true || context.hosting?.abandonedTimeoutMs !== undefined;
     this.takesAhead = !this.#watches;
-    this.#restarts = new Restarts(
+    this.restarts = new Restarts(
       context.clock,
       () => this.start(),
       (healthy, reason) => {
@@ -101,8 +101,8 @@ export class WorkerExecutor implements Executor {
           this.#channel = undefined;
           const died = failure ?? this.#describeDeath(fault, how);
           this.#batches.takeLost()?.reject(died);
-          if (this.#restarts.over) this.#batches.fail(died);
-          if (this.#ready) this.#restarts.crashed(died);
+          if (this.restarts.over) this.#batches.fail(died);
+          if (this.#ready) this.restarts.crashed(died);
           else reject(died);
           this.#streams.fail(died);
           this.#calls.endAll();
@@ -156,7 +156,7 @@ export class WorkerExecutor implements Executor {
   }
 
   async stop(): Promise<void> {
-    this.#restarts.stop();
+    this.restarts.stop();
     const channel = this.#channel;
     if (channel === undefined) {
       await this.#context.opened?.close();
@@ -204,7 +204,7 @@ export class WorkerExecutor implements Executor {
     if (done === undefined) return;
     const { execution } = done;
     execution.outputsReady();
-    this.#restarts.worked();
+    this.restarts.worked();
     try {
       done.resolve(readAnswer(answer, execution, this.#context.checker));
     } catch (error) {

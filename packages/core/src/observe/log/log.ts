@@ -1,4 +1,5 @@
 import { keyList } from "../../config/schema/key-list.js";
+import { type LogEntry, LogTail } from "./log-tail.js";
 
 /** Destination of messages. `console` and the loggers of pino and fastify fit. */
 export interface Logger {
@@ -71,6 +72,7 @@ export const DEFAULT_LOG_SETTINGS: LogSettings = {
 export class Log {
   #settings: LogSettings;
   readonly #logger: Logger;
+  readonly #tail = new LogTail();
 
   constructor(logger: Logger, settings: Partial<LogSettings> = {}) {
     this.#logger = logger;
@@ -87,19 +89,36 @@ export class Log {
   }
 
   error(message: string, about?: LogSubject): void {
-    if (this.#settings.error) this.#write("error", message, about);
+    if (!this.#settings.error) return;
+    this.#tail.add("error", message);
+    this.#write("error", message, about);
   }
 
   warning(message: string, about?: LogSubject): void {
-    if (this.#settings.warning) this.#write("warn", message, about);
+    if (!this.#settings.warning) return;
+    this.#tail.add("warning", message);
+    this.#write("warn", message, about);
   }
 
   info(message: string, about?: LogSubject): void {
-    if (this.#settings.info) this.#write("info", message, about);
+    if (!this.#settings.info) return;
+    this.#tail.add("info", message);
+    this.#write("info", message, about);
   }
 
   verbose(level: number, message: string, about?: LogSubject): void {
-    if (level <= this.#settings.verboseLevel) this.#write("debug", message, about);
+    if (level > this.#settings.verboseLevel) return;
+    this.#tail.add("verbose", message);
+    this.#write("debug", message, about);
+  }
+
+  /**
+   * Returns the last messages that the log has written, oldest first; at most 200.
+   *
+   * @param after number of the last message that the caller has seen; 0 for none
+   */
+  tail(after = 0): LogEntry[] {
+    return this.#tail.after(after);
   }
 
   #write(level: keyof Logger, message: string, about: LogSubject | undefined): void {

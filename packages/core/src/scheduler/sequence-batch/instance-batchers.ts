@@ -1,4 +1,5 @@
 import type { InstanceGroup } from "../../instance/instance-group.js";
+import type { SequenceCounts } from "../scheduler.js";
 import type { Places } from "./places.js";
 import type { SlotHost } from "./sequence.js";
 import type { SlotBatcher } from "./slot-batcher.js";
@@ -21,6 +22,15 @@ export class InstanceBatchers {
   /** Iterates over all batchers. */
   [Symbol.iterator](): IterableIterator<SlotBatcher> {
     return this.#byGroup.values();
+  }
+
+  /** Live sequences, by where they are. */
+  get sequences(): SequenceCounts {
+    let inSlots = 0;
+    for (const { slots } of this) {
+      for (const slot of slots) if (slot.sequence !== undefined) inSlots++;
+    }
+    return { inSlots, inBacklog: this.places.backlog.length };
   }
 
   /** Adds a batcher for a new instance. */

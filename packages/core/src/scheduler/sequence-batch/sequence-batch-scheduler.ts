@@ -9,7 +9,7 @@ import type { EvictionListener, EvictionReason, SequenceInfo } from "../../reque
 
 import { ArrivalHold } from "../arrival-hold.js";
 import type { QueueTotals } from "../request-queue.js";
-import type { Scheduler } from "../scheduler.js";
+import type { Scheduler, SequenceCounts } from "../scheduler.js";
 import { isPartOfWork, stoppedError } from "../stopped-error.js";
 import { admittedId, hasCorrelationId, startMissingError } from "./admission.js";
 import { ControlInputs } from "./control-inputs.js";
@@ -112,6 +112,10 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     let count = this.#totals.size;
     for (const batcher of this.#batchers) count += batcher.queuedCount;
     return count;
+  }
+
+  get sequences(): SequenceCounts {
+    return this.#batchers.sequences;
   }
 
   enqueue(request: PendingRequest): void {

@@ -1,0 +1,186 @@
+import { request } from "node:http";
+import { describe, expect, it } from "vitest";
+import { Events } from "./support/events.js";
+import { openDashboard } from "./support/open-dashboard.js";
+
+describe("a viewer", () => {
+  it("gets the models, their rates and their latencies", async () => {
+    const { double, root } = await openDashboard();
+    const events = await Events.open(`${root}/api/events/double/1`);
+    const { columns, points } = await events.next("history");
+    expect(points.length).toBeGreaterThan(0);
+    await events.next("summary");
+    await double.inferSample({ x: [1, 2] });
+    const summary = await events.next("summary", ({ models }) => models[0].counts.succeeded === 1);
+    const [row] = summary.models;
+    expect(row).toMatchObject({ name: "double", version: 1, state: "READY", reason: "", bound: true });
+    expect(row.counts).toMatchObject({ instances: 1, healthyInstances: 1 });
+    const point = (column: string) => row.point[columns.indexOf(column)];
+    expect(point("requestsPerSecond")).toBeGreaterThan(0);
+    for (const part of ["request", "queue", "compute"]) expect(point(`${part}P99`)).toBeGreaterThan(0);
+    expect(summary.process.residentBytes).toBeGreaterThan(1e6);
+  });
+
+  it("gets the detail of the model that it has chosen, with the texts of errors", async () => {
+    const { triton, double, root } = await openDashboard();
+    const events = await Events.open(`${root}/api/events/double/1`);
+    await double.inferSample({ x: [1] });
+    const failing = () => double.inferSample({ x: [-1] }).catch(() => {});
+    await failing();
+    await failing();
+    await triton.infer("double", { wrong: [1] }).catch(() => {});
+    const detail = await events.next("detail", ({ errors }) => errors.length === 2);
+    expect(detail.errors.at(-1)).toMatchObject({
+      code: "INTERNAL",
+      message: expect.stringContaining("<img src=x onerror=alert(1)>"),
+      count: 2,
+    });
+    expect(detail.errors[0].code).toBe("INVALID_ARG");
+    expect(detail.failures.BACKEND).toBe(2);
+    expect(detail.statistics.batchStats[0]).toMatchObject({ batchSize: 1, computeInfer: { count: 3 } });
+    expect(Object.values(detail.queue.cuts as Record<string, number>).reduce((a, b) => a + b)).toBe(3);
+    expect(detail.instances).toMatchObject([{ name: "double_0", healthy: true, busy: false }]);
+  });
+
+  it("gets the log so far, and then only new messages", async () => {
+    const { triton, root } = await openDashboard();
+    triton.service.log.warning("before <b>");
+    const events = await Events.open(`${root}/api/events`);
+    const before = await events.next("log");
+    expect(before.at(-1)).toMatchObject({ level: "warning", message: "before <b>" });
+    triton.service.log.info("after");
+    expect((await events.next("log")).map(({ message }: { message: string }) => message)).toEqual(["after"]);
+  });
+
+  it("changes the number of instances", async () => {
+    const { double, root } = await openDashboard();
+    const change = (body: string, name = "double") =>
+      fetch(`${root}/api/instances/${name}/1`, { method: "POST", body });
+    expect((await change('{"count":2}')).status).toBe(200);
+    expect(double.instances()).toHaveLength(2);
+    for (const bad of ["", '{"count":0}', '{"count":1.5}', "2"]) expect((await change(bad)).status).toBe(400);
+    expect((await change('{"count":2}', "nobody")).status).toBe(404);
+    expect(double.instances()).toHaveLength(2);
+  });
+
+  it("gets the live sequences of a model", async () => {
+    const { triton, root } = await openDashboard();
+    const echo = triton.bind({
+      modelName: "stateful",
+      inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+      inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x })),
+      config: { sequence: {}, maxBatchSize: 1 },
+    });
+    await echo.inferSample({ x: [1] }, { sequence: { id: 7, start: true } });
+    const events = await Events.open(`${root}/api/events/stateful/1`);
+    expect((await events.next("detail")).sequences).toEqual({ inSlots: 1, inBacklog: 0 });
+    await echo.inferSample({ x: [1] }, { sequence: { id: 7, end: true } });
+    await events.next("detail", ({ sequences }) => sequences.inSlots === 0);
+  });
+
+  it("is let go when the server closes", async () => {
+    const { triton, root } = await openDashboard();
+    const events = await Events.open(`${root}/api/events`);
+    await events.next("summary");
+    const closed = triton.close();
+    await events.ended();
+    await closed;
+  });
+});
+
+describe("without a viewer", () => {
+  it("the server is not sampled, and no latencies are counted", async () => {
+    const { triton, double, root } = await openDashboard();
+    const inspector = triton.service.inspector!;
+    const watched = () => inspector.models()[0]!.counters!.latencies !== undefined;
+    await double.inferSample({ x: [1] });
+    await (await fetch(`${root}/`)).text();
+    await (await fetch(`${root}/api/info`)).text();
+    expect(watched()).toBe(false);
+    const one = await Events.open(`${root}/api/events`);
+    const other = await Events.open(`${root}/api/events`);
+    await one.next("summary");
+    await other.next("summary");
+    expect(watched()).toBe(true);
+    one.leave();
+    await other.next("summary");
+    expect(watched()).toBe(true);
+    other.leave();
+    await expect.poll(watched).toBe(false);
+  });
+});
+
+describe("access to the data", () => {
+  it("needs the token where management does; the page itself does not", async () => {
+    const { triton, root } = await openDashboard({ security: { accessToken: "secret" } });
+    expect((await fetch(`${root}/`)).status).toBe(200);
+    for (const path of ["api/info", "api/events", "v2/models/stats"]) {
+      const refused = await fetch(`${root}/${path}`);
+      expect([path, refused.status]).toEqual([path, 403]);
+      expect(await refused.text()).toContain("expecting header 'triton-access-token'");
+    }
+    const change = await fetch(`${root}/api/instances/double/1`, { method: "POST", body: '{"count":2}' });
+    expect(change.status).toBe(403);
+    const headers = { "triton-access-token": triton.accessToken! };
+    expect((await fetch(`${root}/api/info`, { headers })).status).toBe(200);
+    await (await Events.open(`${root}/api/events`, headers)).next("summary");
+  });
+
+  it("is refused to pages of other sites", async () => {
+    const { root } = await openDashboard();
+    // fetch() sets this header itself, as browsers do.
+    const status = await new Promise((resolve, reject) => {
+      request(`${root}/v2/repository/index`, { method: "POST", headers: { "sec-fetch-site": "cross-site" } })
+        .on("response", (response) => resolve(response.resume().statusCode))
+        .on("error", reject)
+        .end();
+    });
+    expect(status).toBe(403);
+  });
+});
+
+describe("the page", () => {
+  it("comes with a strict content security policy and no inline script", async () => {
+    const { root } = await openDashboard();
+    const response = await fetch(`${root}/`);
+    const policy = response.headers.get("content-security-policy")!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).toContain("require-trusted-types-for 'script'");
+    expect(policy).not.toContain("unsafe");
+    const page = await response.text();
+    expect(page).not.toMatch(/<script(?![^>]*\ssrc=)|\son\w+=|style=|https?:\/\//);
+    for (const [, asset] of page.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)) {
+      const file = await fetch(`${root}/${asset}`);
+      expect([asset, file.status]).toEqual([asset, 200]);
+      await file.arrayBuffer();
+    }
+  });
+
+  it("imports only files that are served, and nothing from elsewhere", async () => {
+    const { root } = await openDashboard();
+    const seen = new Set(["main.js"]);
+    for (const name of seen) {
+      const file = await fetch(`${root}/assets/${name}`);
+      expect([name, file.status]).toEqual([name, 200]);
+      for (const [, imported] of (await file.text()).matchAll(/from "\.\/([^"]+)"/g)) seen.add(imported!);
+    }
+    expect(seen.size).toBeGreaterThan(10);
+    for (const outside of ["../package.json", "..%2fpackage.json", "constructor"]) {
+      const { status } = await fetch(`${root}/assets/${outside}`);
+      expect([outside, status]).toEqual([outside, 404]);
+    }
+  });
+
+  it("is pointed to at the root of the HTTP port, whose other paths stay as they were", async () => {
+    const { root, addresses } = await openDashboard();
+    const landing = await fetch(`${addresses.http}/`);
+    expect(await landing.text()).toContain(`<a href="${root}/">`);
+    expect((await fetch(`${addresses.http}/dashboard/`)).status).toBe(404);
+    expect((await fetch(`${addresses.http}/v2/health/live`)).status).toBe(200);
+    expect(await (await fetch(`${addresses.metrics}/metrics`)).text()).toContain("nv_inference_count");
+    const followed = await fetch(`${addresses.metrics}/`);
+    expect([followed.url, followed.status]).toEqual([`${root}/`, 200]);
+  });
+});

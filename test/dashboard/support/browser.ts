@@ -1,0 +1,43 @@
+import { existsSync } from "node:fs";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+/** Paths of Chromium on Linux and macOS. */
+const PLACES = [
+  process.env.TRITONJS_CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+];
+
+const executablePath = PLACES.find((path) => path !== undefined && existsSync(path));
+
+/** Whether a Chromium is installed; `TRITONJS_CHROMIUM` names one that lies elsewhere. */
+export const hasBrowser = executablePath !== undefined;
+
+/** Part of the name of a test that is skipped for lack of a browser. */
+export const withoutBrowser = hasBrowser ? "" : " (skipped: no Chromium is installed)";
+
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: executablePath!,
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+}
+
+/** A page that keeps what its console and the content security policy complain of. */
+export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}) {
+  const page = await browser.newPage(options);
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+  });
+  page.on("pageerror", ({ message }) => complaints.push(message));
+  await page.goto(url);
+  return { page, complaints };
+}
+
+/** Pixels by which a page is wider than its window. */
+export function overflowOf(page: Page): Promise<number> {
+  return page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+}
