@@ -63,6 +63,7 @@ const ORDER = {
     "check",
     "serve",
     "init",
+    "completion",
     "commands",
   ],
 };

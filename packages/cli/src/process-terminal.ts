@@ -6,6 +6,9 @@ const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 /** The terminal of this process. The second request to stop ends the process at once, with exit code 1. */
 export const processTerminal: Terminal = {
   environment: process.env,
+  get columns() {
+    return process.stderr.columns;
+  },
   write: (text) => void process.stdout.write(text),
   writeError: (text) => void process.stderr.write(text),
   stopRequested: () =>

@@ -1,6 +1,8 @@
 /** The input and output of a command. */
 export interface Terminal {
   readonly environment: NodeJS.ProcessEnv;
+  /** Width in characters, if the output is a terminal. */
+  readonly columns?: number | undefined;
   write(text: string): void;
   writeError(text: string): void;
   /** Resolves when the process is asked to stop, with the number of the signal. */

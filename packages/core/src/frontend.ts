@@ -10,7 +10,7 @@ export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from
 export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
 export { acceptFaults } from "./observe/log/accept-faults.js";
 export { lineLogger } from "./observe/log/line-logger.js";
-export { Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
+export { LOG_FORMATS, Log, type LogChanges, type LogSettings, type LogSubject } from "./observe/log/log.js";
 export {
   readTraceCount,
   readTraceLevels,
@@ -28,6 +28,7 @@ export { type MemoryRefusals, RequestMemory } from "./request-memory/request-mem
 export type { RequestShare } from "./request-memory/request-share.js";
 export { classify } from "./response/classify.js";
 export { VERSION } from "./server/version.js";
+export { Authentication } from "./service/authentication.js";
 export type {
   InferenceService,
   MountedFrontend,

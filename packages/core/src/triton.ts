@@ -10,7 +10,6 @@ import type { InputsOfModel, OutputsOfModel } from "./callable/typed-models.js";
 import type { InputValues, OutputArrays } from "./calling/in-process-tensors.js";
 import { inferByName } from "./calling/infer-by-name.js";
 import type { Frontend } from "./frontend/frontend.js";
-import { promClient } from "./observe/prom-client.js";
 import type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 
 import type { ServeResult } from "./server/open-frontends.js";
@@ -36,26 +35,26 @@ import type { InferenceService } from "./service/inference-service.js";
  * ```
  */
 export class Triton implements AsyncDisposable {
-  #metrics: Registry | undefined;
   readonly #parts: ServerParts;
   readonly #lifetime: ServerLifetime;
   readonly #drainTimeoutMs: number;
 
   constructor(options: TritonOptions = {}) {
     this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
-    this.#parts = assembleServer(options, () => this.metrics);
+    this.#parts = assembleServer(options);
     const serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
     this.#lifetime = new ServerLifetime(this.#parts, serveOptions, this.#drainTimeoutMs);
   }
 
   /**
-   * Registry for custom metrics. Metrics that are registered here appear on the metrics page too.
+   * Registry of all metrics: those of the server (`nv_*`, `tritonjs_*`), of its models, and of the program. It is the
+   * registry of the option `metrics`, if one is given. `await triton.metrics.metrics()` is the text of a scrape. Metrics
+   * that are registered here appear on the metrics page too.
    *
    * @example `new Counter({ name: "words_total", help: "Words seen", registers: [triton.metrics] })`
    */
   get metrics(): Registry {
-    this.#metrics ??= new (promClient().Registry)();
-    return this.#metrics;
+    return this.#parts.metrics.registry;
   }
 
   /**

@@ -36,9 +36,11 @@ export type { InstanceQueueSnapshot, PayloadSnapshot, QueueLevelSnapshot } from 
 export type { CacheUsage } from "./observe/cache-metrics.js";
 export type { Cut, CutReason } from "./observe/cut-log.js";
 export type { LogFormat } from "./observe/log/log.js";
+export type { MetricsReportOptions } from "./observe/metrics-page.js";
 export type { TraceLevelOption } from "./observe/trace/trace-options.js";
 export type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 export type { BackendConfig, ModelControlMode } from "./repository/repository-options.js";
 export type { EvictionListener, EvictionReason } from "./request/sequence-info.js";
 export type { ResponseParameters } from "./response/response-parameters.js";
-export type { EndpointGroup } from "./service/restrictions.js";
+export type { Authenticate, AuthenticationRequest } from "./service/authentication.js";
+export type { AccessGroup, EndpointGroup } from "./service/restrictions.js";

@@ -1,4 +1,4 @@
-import type { ErrorCode, TritonError } from "@tritonjs/protocol";
+import { type ErrorCode, reasonStatus, type TritonError } from "@tritonjs/protocol";
 
 /** gRPC status codes that this package sends. */
 export const STATUS = {
@@ -44,8 +44,12 @@ const MAX_DETAILS = 6 * 1024;
 
 /** Converts an error to a status. A text that is too long for clients is cut. */
 export function statusFromError(error: TritonError): CallStatus {
-  const { code, message, retryAfterMs } = error;
-  return { code: statusFromCode(code), details: sendable(message), retryAfterMs };
+  const { code, reason, message, retryAfterMs } = error;
+  return {
+    code: reasonStatus(reason)?.grpc ?? statusFromCode(code),
+    details: sendable(message),
+    retryAfterMs,
+  };
 }
 
 /** Makes a text fit for a header: cuts it to the longest size, and removes lone surrogates, which have no encoding. */

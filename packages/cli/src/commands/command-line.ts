@@ -1,6 +1,7 @@
 import { VERSION } from "@tritonjs/core/frontend";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.js";
+import { completionCommand } from "./completion-command.js";
 import { configCommand } from "./config-command.js";
 import { initCommand } from "./init-command.js";
 import { replayCommand } from "./replay-command.js";
@@ -20,7 +21,8 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(configCommand(context))
     .addCommand(typesCommand(context))
     .addCommand(initCommand(context))
-    .addCommand(replayCommand());
+    .addCommand(replayCommand())
+    .addCommand(completionCommand(context));
   for (const command of withSubcommands(program)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => terminal.write(text),

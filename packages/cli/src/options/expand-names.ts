@@ -1,3 +1,4 @@
+import { closestName } from "@tritonjs/protocol";
 import { OptionError } from "./option-error.js";
 
 /**
@@ -39,7 +40,13 @@ function fullName(short: string, argument: string, names: readonly string[]): st
   if (names.includes(short)) return short;
   const candidates = names.filter((name) => name.startsWith(short));
   if (candidates.length === 1) return candidates[0]!;
-  if (candidates.length === 0) throw getopt(`unrecognized option '${argument}'`);
+  if (candidates.length === 0) {
+    const text = `tritonjs: unrecognized option '${argument}'`;
+    const meant = closestName(short, names);
+    // The usage would push the proposal off the screen.
+    if (meant !== undefined) throw new OptionError(`${text}\nDid you mean '--${meant}'?`, "alone");
+    throw new OptionError(text, "before usage");
+  }
   const possibilities = candidates.map((name) => `'--${name}'`).join(" ");
   throw getopt(`option '--${short}' is ambiguous; possibilities: ${possibilities}`);
 }

@@ -7,6 +7,7 @@ import { readChoice, readInteger, readLong } from "./read-value.js";
 
 const threads = { noEffect: "Node.js serves all connections from its event loop" };
 const pools = { noEffect: "requests and responses are not pooled" };
+const pem = { completes: "file" } as const;
 const none: readonly RestrictionArgument[] = [];
 const reusing = canReusePorts() ? {} : { noEffectHere: "it needs Node.js 22.12 or newer" };
 
@@ -38,6 +39,12 @@ export const frontendOptions = {
       none,
       readRestriction("http-restricted-api", "api"),
     ),
+    "http-openapi": flag("Serve the OpenAPI document of the HTTP API at /v2/openapi.json."),
+    "http-cors-origin": list(
+      "origin",
+      "Origin of web pages that may use the HTTP API, such as https://app.example.com; * for all. May be given several times.",
+      readOrigin,
+    ),
   },
   GRPC: {
     "allow-grpc": boolean("Listen for gRPC requests.", true),
@@ -63,11 +70,12 @@ export const frontendOptions = {
     ),
     "grpc-use-ssl": boolean("Use TLS for gRPC.", false),
     "grpc-use-ssl-mutual": boolean("Use TLS for gRPC, and require certificates from clients.", false),
-    "grpc-server-cert": text("PEM file with the certificate of the server, for --grpc-use-ssl.", ""),
-    "grpc-server-key": text("PEM file with the key of the server, for --grpc-use-ssl.", ""),
+    "grpc-server-cert": text("PEM file with the certificate of the server, for --grpc-use-ssl.", "", pem),
+    "grpc-server-key": text("PEM file with the key of the server, for --grpc-use-ssl.", "", pem),
     "grpc-root-cert": text(
       "PEM file with the certificates of the authorities that sign client certificates.",
       "",
+      pem,
     ),
     "grpc-infer-response-compression-level": value(
       "string",
@@ -77,6 +85,7 @@ export const frontendOptions = {
         { none: true, low: true, medium: true, high: true },
         "invalid argument for --grpc_infer_response_compression_level",
       ),
+      { completes: ["none", "low", "medium", "high"] },
     ),
     "grpc-keepalive-time": integer(
       "Milliseconds without traffic after which a connection gets a keepalive ping.",
@@ -149,6 +158,11 @@ export const frontendOptions = {
 function canReusePorts(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
+}
+
+function readOrigin(origin: string): string {
+  if (origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin)) return origin;
+  throw new OptionError(`expected * or an origin such as https://app.example.com, got ${origin}`);
 }
 
 function readInputSize(size: string): number {

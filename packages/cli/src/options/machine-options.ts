@@ -39,6 +39,7 @@ export const machineOptions = {
         { execution_count: true, off: true },
         "invalid argument for --rate-limit",
       ),
+      { completes: ["execution_count", "off"] },
     ),
     "rate-limit-resource": list(
       "<resource>:<count>:<device>",

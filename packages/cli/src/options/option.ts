@@ -7,6 +7,8 @@ export interface Option<T> {
   readonly description: string;
   /** The value when the option is not given. */
   readonly initial: T;
+  /** What shells propose as its value. @default what fits the placeholder */
+  readonly completes?: "file" | "directory" | readonly string[];
   /** Why the option is accepted without effect; a warning says so. */
   readonly noEffect?: string;
   /** Why the option has no effect on this machine or this version of Node. */
@@ -17,7 +19,7 @@ export interface Option<T> {
   read(text: string, previous: T): T;
 }
 
-type Details = Pick<Option<unknown>, "noEffect" | "noEffectHere" | "argument">;
+type Details = Pick<Option<unknown>, "noEffect" | "noEffectHere" | "argument" | "completes">;
 
 export function text(description: string, initial: string, details: Details = {}): Option<string> {
   return { argument: "string", description, initial, read: (value) => value, ...details };

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { closestName } from "@tritonjs/protocol";
 import { checkOptions } from "./check-options.js";
 import { expandNames } from "./expand-names.js";
 import { OptionError } from "./option-error.js";
@@ -44,7 +45,10 @@ function readConfigFile(path: string): GivenOptions {
     throw fail("expected an object of options");
   }
   return Object.entries(content).flatMap(([name, value]) => {
-    if (findOption(name) === undefined || name === "config") throw fail(`unknown option '${name}'`);
+    if (findOption(name) === undefined || name === "config") {
+      const meant = closestName(name, Object.keys(allOptions));
+      throw fail(`unknown option '${name}'${meant === undefined ? "" : `; did you mean '${meant}'?`}`);
+    }
     return (Array.isArray(value) ? value : [value]).map((each): [string, string] => {
       if (["string", "number", "boolean"].includes(typeof each)) return [name, String(each)];
       throw fail(`option '${name}': expected text, a number or a boolean`);

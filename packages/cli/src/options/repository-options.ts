@@ -8,6 +8,7 @@ const repository = list(
   "Path of a model repository: a directory, or an s3://, gs:// or as:// path in tritonserver's form. May be given " +
     "several times.",
   (path) => path,
+  { completes: "directory" },
 );
 
 /** Options of the model repository. */
@@ -32,6 +33,7 @@ export const repositoryOptions = {
         { none: true, poll: true, explicit: true },
         "invalid argument for --model-control-mode",
       ),
+      { completes: ["none", "poll", "explicit"] },
     ),
     "repository-poll-secs": integer("Interval between polls in seconds, for --model-control-mode=poll.", 15),
     "load-model": list(

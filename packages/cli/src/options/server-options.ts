@@ -1,3 +1,4 @@
+import { LOG_FORMATS } from "@tritonjs/core/frontend";
 import type { LogFormat } from "@tritonjs/core/types";
 import { boolean, integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
@@ -23,12 +24,19 @@ export const serverOptions = {
     "log-info": boolean("Log messages of level INFO.", true),
     "log-warning": boolean("Log messages of level WARNING.", true),
     "log-error": boolean("Log messages of level ERROR.", true),
-    "log-format": value("string", 'Format of the log: "default" or "ISO8601".', "default", readFormat),
-    "log-file": text("File for the log; by default standard error.", ""),
+    "log-format": value(
+      "string",
+      'Format of the log: "default", "ISO8601", or "json" for an object on each line.',
+      "default",
+      readFormat,
+      { completes: LOG_FORMATS },
+    ),
+    "log-file": text("File for the log; by default standard error.", "", { completes: "file" }),
   },
 };
 
 function readFormat(format: string): LogFormat {
-  if (format === "default" || format === "ISO8601") return format;
+  const known = LOG_FORMATS.find((one) => one === format);
+  if (known !== undefined) return known;
   throw new OptionError("invalid argument for --log-format");
 }

@@ -17,7 +17,7 @@ export const traceOptions = {
       readTraceSetting,
     ),
     "trace-file": renamed(
-      value("string", "Use --trace-config triton,file.", "", same),
+      value("string", "Use --trace-config triton,file.", "", same, { completes: "file" }),
       "triton,file=<filepath>",
     ),
     "trace-level": renamed(

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Frontend } from "@tritonjs/core";
 import { headerPattern } from "@tritonjs/core/frontend";
 import { grpc } from "@tritonjs/grpc";
-import { http, metrics } from "@tritonjs/http";
+import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import { statusText } from "@tritonjs/protocol";
 import { metricsAddress } from "../options/check-options.js";
 import { OptionError } from "../options/option-error.js";
@@ -79,12 +79,19 @@ function httpFrontend(values: OptionValues): Frontend {
     reusePort: values["reuse-http-port"],
     maxInputSize: values["http-max-input-size"],
     headerForwardPattern: pattern(values, "http-header-forward-pattern"),
+    openApi: values["http-openapi"],
+    ...cors(values["http-cors-origin"]),
     restrictions: Object.fromEntries(
       values["http-restricted-api"].flatMap(({ groups, header, value }) =>
         groups.map((group) => [group, { header, value }]),
       ),
     ),
   });
+}
+
+function cors(origins: readonly string[]): Pick<HttpOptions, "cors"> {
+  if (origins.length === 0) return {};
+  return { cors: { origins: origins.includes("*") ? true : origins } };
 }
 
 function grpcFrontend(values: OptionValues): Frontend {

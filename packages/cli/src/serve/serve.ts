@@ -1,4 +1,4 @@
-import { type Frontend, Triton, type TritonOptions } from "@tritonjs/core";
+import { type Frontend, Triton } from "@tritonjs/core";
 import { type InferenceService, lineLogger } from "@tritonjs/core/frontend";
 import { statusText } from "@tritonjs/protocol";
 import { descriptorFault } from "../descriptor-fault.js";
@@ -9,7 +9,8 @@ import { readArguments } from "../options/read-arguments.js";
 import type { Terminal } from "../terminal.js";
 import { metricsComplaints } from "./metrics-settings.js";
 import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
-import { modelTable, optionTable } from "./start-tables.js";
+import { openManagementWarning } from "./open-management.js";
+import { logStart } from "./start-tables.js";
 import { abandonServer, stopServer } from "./stop-server.js";
 import { traceSettings } from "./trace-settings.js";
 import { tritonSettings } from "./triton-settings.js";
@@ -30,14 +31,24 @@ export async function serve(
 ): Promise<number> {
   const { values, warnings } = readArguments(args, terminal.environment);
   const traces = traceSettings(values, terminal.environment);
-  for (const warning of [...warnings, ...traces.warnings]) terminal.writeError(`${warning}\n`);
-  const stopRequested = terminal.stopRequested();
   let triton: Triton | undefined;
+  const format = () => triton?.service.log.settings.format ?? values["log-format"];
+  const logger = lineLogger((line) => terminal.writeError(line), format);
+  /** Writes a line for the user of the command, which is plain text unless the log is in JSON. */
+  const say: Say = (level, text) => {
+    if (format() === "json") logger[level](text);
+    else terminal.writeError(`${text}\n`);
+  };
+  for (const warning of [...warnings, ...traces.warnings]) say("warn", warning);
+  const stopRequested = terminal.stopRequested();
   let isServing = false;
   try {
     const frontends = openChosenFrontends(values);
-    triton = createTriton(values, terminal, { trace: traces.options, ...extensions });
-    const started = start(triton, frontends, values).then(() => {
+    triton = new Triton({ ...tritonSettings(values, logger), trace: traces.options, ...extensions });
+    for (const complaint of metricsComplaints(values["metrics-config"])) {
+      triton.service.log.error(complaint);
+    }
+    const started = start(triton, frontends, values, terminal.columns).then(() => {
       isServing = true;
     });
     started.catch(() => {});
@@ -45,43 +56,40 @@ export async function serve(
     await Promise.race([started, stopRequested]);
     await stopRequested;
   } catch (error) {
-    return await fail(error, triton, terminal);
+    return await fail(error, triton, say);
   }
-  terminal.writeError(`Signal (${await stopRequested}) received.\n`);
+  say("info", `Signal (${await stopRequested}) received.`);
   return isServing ? stopServer(triton, values["exit-timeout-secs"]) : abandonServer(triton);
 }
 
-function createTriton(
-  values: OptionValues,
-  terminal: Terminal,
-  extensions: Extensions & Pick<TritonOptions, "trace">,
-): Triton {
-  let triton: Triton | undefined;
-  const format = () => triton?.service.log.settings.format ?? values["log-format"];
-  const logger = lineLogger((line) => terminal.writeError(line), format);
-  triton = new Triton({ ...tritonSettings(values, logger), ...extensions });
-  for (const complaint of metricsComplaints(values["metrics-config"])) triton.service.log.error(complaint);
-  return triton;
-}
+/** Writes a line for the user of the command. */
+type Say = (level: "error" | "warn" | "info", text: string) => void;
+
+/** Width of tables where the output is not a terminal. */
+const DEFAULT_COLUMNS = 80;
 
 /** Loads the models, shows the result, and opens the frontends. */
-async function start(triton: Triton, frontends: readonly Frontend[], values: OptionValues): Promise<void> {
+async function start(
+  triton: Triton,
+  frontends: readonly Frontend[],
+  values: OptionValues,
+  columns = DEFAULT_COLUMNS,
+): Promise<void> {
   const { service } = triton;
   const progress = reportProgress(service);
   try {
     await triton.ready();
   } finally {
     progress.stop();
-    // Without a repository there is no table to show.
-    const models = await modelTable(service).catch(() => undefined);
-    if (models !== undefined) service.log.info(`\n${models}\n`);
-    service.log.info(`\n${optionTable(service.serverMetadata(), values)}\n`);
+    await logStart(service, values, columns);
   }
   const { addresses } = await triton.serve({ frontends });
   for (const [name, { host, port }] of Object.entries(addresses)) {
     const address = host.includes(":") ? `[${host}]` : host;
     service.log.info(`Started ${SERVICE_NAMES[name] ?? name} at ${address}:${port}`);
   }
+  const warning = openManagementWarning(values);
+  if (warning !== undefined) service.log.warning(warning);
 }
 
 /** Logs the models that are still loading, every ten seconds until stopped. */
@@ -102,14 +110,14 @@ export function reportProgress(service: InferenceService): { stop(): void } {
   return { stop: () => clearInterval(timer) };
 }
 
-async function fail(error: unknown, triton: Triton | undefined, terminal: Terminal): Promise<number> {
+async function fail(error: unknown, triton: Triton | undefined, say: Say): Promise<number> {
   if (error instanceof OptionError) throw error;
   if (error instanceof StartError) {
     triton?.service.log.error(error.message);
-    if (error.hint !== "") terminal.writeError(`${error.hint}\n`);
-  } else terminal.writeError(`error: creating server: ${statusText(error).replace(": ", " - ")}\n`);
+    if (error.hint !== "") say("error", error.hint);
+  } else say("error", `error: creating server: ${statusText(error).replace(": ", " - ")}`);
   const fault = descriptorFault(error);
-  if (fault !== undefined) terminal.writeError(`${fault}\n`);
+  if (fault !== undefined) say("error", fault);
   await triton?.close();
   return 1;
 }

@@ -1,13 +1,14 @@
 import type { InferenceService } from "@tritonjs/core/frontend";
 import type { ServerMetadata } from "@tritonjs/protocol";
 import type { OptionValues } from "../options/options.js";
+import { textTable } from "./text-table.js";
 import { repositoryPaths } from "./triton-settings.js";
 
-/** The options of a server as a table, as tritonserver shows them at the start. */
-export function optionTable(server: ServerMetadata, values: OptionValues): string {
+/** The options of a server, as tritonserver shows them at the start. */
+function optionRows(server: ServerMetadata, values: OptionValues): [option: string, value: string][] {
   const isStrict = values["disable-auto-complete-config"] || values["strict-model-config"] === true;
   const isCached = values["cache-config"].length > 0 || values["response-cache-byte-size"] !== undefined;
-  const rows: [option: string, value: string][] = [
+  return [
     ["server_id", server.name],
     ["server_version", server.version],
     ["server_extensions", server.extensions.join(" ")],
@@ -25,30 +26,57 @@ export function optionTable(server: ServerMetadata, values: OptionValues): strin
     ["exit_timeout", `${values["exit-timeout-secs"]}`],
     ["cache_enabled", flag(isCached)],
   ];
-  return table(["Option", "Value"], rows);
 }
 
 function flag(value: boolean): string {
   return value ? "1" : "0";
 }
 
-/** The models of a server as a table with versions and states, as tritonserver shows them at the start. */
-export async function modelTable(service: InferenceService): Promise<string> {
-  const index = await service.repositoryIndex(false);
-  const rows = index.map(({ name, version = "-", state = "Not loaded", reason }) => {
-    const status = [state, reason].filter((part) => part !== undefined && part !== "").join(": ");
-    return [name, version, status.replaceAll("\n", " ")];
-  });
-  return table(["Model", "Version", "Status"], rows);
+/** A model version, as the tables show it. */
+interface ModelRow {
+  readonly name: string;
+  readonly version: string;
+  readonly state: string;
+  readonly reason: string;
 }
 
-/** A table with lines around its cells, as tritonserver draws them. */
-function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = titles.map((title, column) =>
-    Math.max(...[title, ...rows.map((row) => row[column] ?? "")].map((cell) => cell.length)),
-  );
-  const rule = `+${widths.map((width) => "-".repeat(width + 2)).join("+")}+`;
-  const line = (cells: readonly string[]) =>
-    `|${widths.map((width, column) => ` ${(cells[column] ?? "").padEnd(width)} `).join("|")}|`;
-  return [rule, line(titles), rule, ...rows.map(line), rule].join("\n");
+async function modelRows(service: InferenceService): Promise<ModelRow[]> {
+  const index = await service.repositoryIndex(false);
+  return index.map(({ name, version = "-", state = "Not loaded", reason = "" }) => {
+    return { name, version, state, reason: reason.replaceAll("\n", " ") };
+  });
+}
+
+/**
+ * Logs the models and the options of a server: as tables, as tritonserver shows them at the start, or in JSON as an
+ * object for each model and one for the options.
+ *
+ * @param columns width of the tables in characters
+ */
+export async function logStart(
+  service: InferenceService,
+  values: OptionValues,
+  columns: number,
+): Promise<void> {
+  const { log } = service;
+  // Without a repository there are no models to show.
+  const models = await modelRows(service).catch(() => undefined);
+  const options = optionRows(service.serverMetadata(), values);
+  if (log.settings.format === "json") {
+    for (const { name, version, state, reason } of models ?? []) {
+      const about = { model: name, version, state, ...(reason !== "" && { reason }) };
+      log.info(`model '${name}' version ${version}: ${statusOf(state, reason)}`, about);
+    }
+    log.info("options of the server", { options: Object.fromEntries(options) });
+    return;
+  }
+  if (models !== undefined) {
+    const rows = models.map(({ name, version, state, reason }) => [name, version, statusOf(state, reason)]);
+    log.info(`\n${textTable(["Model", "Version", "Status"], rows, columns)}\n`);
+  }
+  log.info(`\n${textTable(["Option", "Value"], options, columns)}\n`);
+}
+
+function statusOf(state: string, reason: string): string {
+  return [state, reason].filter((part) => part !== "").join(": ");
 }

@@ -29,6 +29,18 @@ describe("the tritonjs command", () => {
     expect(errors).toContain("Options of tritonserver go with 'tritonjs serve'");
   });
 
+  it.each([
+    [["serv"], "(Did you mean serve?)"],
+    [["config", "chek"], "(Did you mean check?)"],
+    [["types", "--ot", "x"], "(Did you mean --out?)"],
+    [["serve", "--model-repositry=x"], "Did you mean '--model-repository'?"],
+  ])("proposes what was meant: %j", async (args, proposal) => {
+    const { code, errors } = await said(...args);
+    expect(code).toBe(1);
+    expect(errors).toContain(proposal);
+    expect(errors).not.toContain("--grpc-keepalive-time");
+  });
+
   it("lists its commands when called without arguments", async () => {
     const { code, output, errors } = await said();
     expect({ code, output }).toEqual({ code: 1, output: "" });

@@ -28,6 +28,7 @@ describe("a valid value", () => {
     ["--log-info=OFF", false],
     ["--log-info=1", true],
     ["--log-format=ISO8601", "ISO8601"],
+    ["--log-format=json", "json"],
     ["--model-control-mode=Poll", "poll"],
     ["--rate-limit=EXECUTION_COUNT", "execution_count"],
     ["--grpc-infer-response-compression-level=High", "high"],
@@ -157,6 +158,11 @@ describe("option names", () => {
   it.each<[args: string[], reason: string]>([
     [["--nosuch=1"], "tritonjs: unrecognized option '--nosuch=1'"],
     [["-x"], "tritonjs: unrecognized option '-x'"],
+    [["--htp-port=1"], "tritonjs: unrecognized option '--htp-port=1'\nDid you mean '--http-port'?"],
+    [
+      ["--modelrepository", "x"],
+      "tritonjs: unrecognized option '--modelrepository'\nDid you mean '--model-repository'?",
+    ],
     [["--http-port"], "tritonjs: option '--http-port' requires an argument"],
     [["--grpc-reflection=1"], "tritonjs: option '--grpc-reflection' doesn't allow an argument"],
     [["extra"], "Unexpected argument: extra"],

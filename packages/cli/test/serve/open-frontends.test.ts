@@ -102,3 +102,16 @@ it.runIf(canReuse && process.platform === "linux")(
     expect(again.addresses.http!.port).toBe(addresses.http!.port);
   },
 );
+
+it("--http-openapi serves the OpenAPI document, and --http-cors-origin lets pages of that origin use the server", async () => {
+  await using triton = new Triton();
+  const args = ["--http-openapi", "--http-cors-origin=https://app.example.com", "--allow-grpc=false"];
+  const { addresses } = await triton.serve({ frontends: frontends(...args) });
+  const headers = { origin: "https://app.example.com" };
+  const answer = await fetch(`${addresses.http!.url}/v2/openapi.json`, { headers });
+  expect(await answer.json()).toMatchObject({ openapi: expect.stringMatching(/^3\.1/) });
+  expect(answer.headers.get("access-control-allow-origin")).toBe(headers.origin);
+  expect(() => frontends("--http-cors-origin=app.example.com")).toThrow(
+    'Bad option: "--http-cors-origin".\nexpected * or an origin such as https://app.example.com, got app.example.com',
+  );
+});

@@ -1,10 +1,15 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { TritonError } from "@tritonjs/protocol";
-import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
+import {
+  type AccessGroup,
+  checkGroups,
+  type EndpointGroup,
+  type Restrictions,
+} from "../service/restrictions.js";
 
 /** Decides which callers may use which group of operations, for every transport. */
 export class AccessGate {
-  readonly #guards = new Map<EndpointGroup, { readonly header: string; readonly digest: Buffer }>();
+  readonly #guards = new Map<AccessGroup, { readonly header: string; readonly digest: Buffer }>();
 
   /**
    * @throws TritonError INVALID_ARG for an unknown group, which would stay open, and for a restriction without a header
@@ -36,7 +41,7 @@ export class AccessGate {
    *
    * @param sent returns the value of a header of the caller; header names are those of the restriction
    */
-  missingHeader(group: EndpointGroup, sent: (header: string) => string | undefined): string | undefined {
+  missingHeader(group: AccessGroup, sent: (header: string) => string | undefined): string | undefined {
     const guard = this.#guards.get(group);
     if (guard === undefined) return undefined;
     const value = sent(guard.header);

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { TritonError } from "@tritonjs/protocol";
+import type { AuthenticationOptions } from "../service/authentication.js";
 import { checkGroups, type EndpointGroup, type Restrictions } from "../service/restrictions.js";
 
 /** Access control over all transports: PyTriton's `TritonSecurityConfig`. */
-export interface SecurityOptions {
+export interface SecurityOptions extends AuthenticationOptions {
   /** Token that clients send to use a restricted endpoint. @default a random one, see `Triton.accessToken` */
   readonly accessToken?: string;
   /**

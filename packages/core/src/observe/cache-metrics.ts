@@ -1,5 +1,4 @@
-import type { Registry } from "prom-client";
-import { promClient } from "./prom-client.js";
+import type { CollectedFamily } from "./collected-family.js";
 
 /** Usage of a whole cache, since it was made. */
 export interface CacheUsage {
@@ -33,10 +32,15 @@ const GAUGES: readonly GaugeRow[] = [
   ["nv_cache_insertion_duration", "Total cache insertion duration, in microseconds", "insertionMicroseconds"],
 ];
 
-/** Adds the metric families of the whole cache to a page. */
-export function addCacheMetrics(registry: Registry, cache: CacheUsage): void {
-  const { Gauge } = promClient();
-  for (const [name, help, value] of GAUGES) {
-    new Gauge({ name, help, registers: [registry] }).set(cache[value]);
-  }
+/** The metric families of the whole cache. */
+export function cacheFamilies(usage: () => CacheUsage | undefined): CollectedFamily[] {
+  return GAUGES.map(([name, help, value]) => ({
+    name,
+    help,
+    type: "gauge",
+    collect: () => {
+      const cache = usage();
+      return cache === undefined ? [] : [{ labels: {}, value: cache[value] }];
+    },
+  }));
 }

@@ -1,6 +1,5 @@
 import { cpus, freemem, totalmem } from "node:os";
-import type { Registry } from "prom-client";
-import { promClient } from "./prom-client.js";
+import type { CollectedFamily } from "./collected-family.js";
 
 /**
  * Metrics of the machine: its memory, and the utilization of its processors since the last look. Node.js has no pinned
@@ -9,17 +8,15 @@ import { promClient } from "./prom-client.js";
 export class MachineMetrics {
   #before: ProcessorTimes | undefined;
 
-  /** Adds the metric families to a page. The utilization is 0 on the first page. */
-  addTo(registry: Registry): void {
-    const { Gauge } = promClient();
-    const gauge = (name: string, help: string, value: number) =>
-      new Gauge({ name, help, registers: [registry] }).set(value);
-    const total = totalmem();
-    gauge("nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes", 0);
-    gauge("nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes", 0);
-    gauge("nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", this.#utilization());
-    gauge("nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", total);
-    gauge("nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", total - freemem());
+  /** The metric families. The utilization is 0 on the first scrape. */
+  families(): CollectedFamily[] {
+    return [
+      gauge("nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes", () => 0),
+      gauge("nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes", () => 0),
+      gauge("nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", () => this.#utilization()),
+      gauge("nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", totalmem),
+      gauge("nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", () => totalmem() - freemem()),
+    ];
   }
 
   #utilization(): number {
@@ -29,6 +26,11 @@ export class MachineMetrics {
     if (before === undefined || now.total <= before.total) return 0;
     return (now.busy - before.busy) / (now.total - before.total);
   }
+}
+
+/** A family with a single value. */
+export function gauge(name: string, help: string, value: () => number): CollectedFamily {
+  return { name, help, type: "gauge", collect: () => [{ labels: {}, value: value() }] };
 }
 
 interface ProcessorTimes {

@@ -1,57 +1,121 @@
+import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import { addCacheMetrics, type CacheUsage } from "./cache-metrics.js";
-import { latencyPage } from "./latency/latency-page.js";
+import { type CacheUsage, cacheFamilies } from "./cache-metrics.js";
+import type { CollectedFamily } from "./collected-family.js";
+import { latencyFamilies } from "./latency/latency-families.js";
 import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency/metrics-config.js";
-import { MachineMetrics } from "./machine-metrics.js";
-import { addModelMetrics, type MeteredModel } from "./metrics.js";
+import { gauge, MachineMetrics } from "./machine-metrics.js";
+import { type MeteredModel, modelFamilies } from "./metrics.js";
 import { promClient } from "./prom-client.js";
+import { isEmptyFamily, reportTo } from "./reported-family.js";
 
-/** Content of the page. */
-export interface MetricsPageOptions {
-  readonly metricsConfig?: MetricsConfig;
-  /** Whether the page has metrics of the machine. @default true */
-  readonly allowCpuMetrics?: boolean;
-  /** The memory of received requests. @default no metrics of it */
-  readonly memory?: MeteredRequestMemory;
+/** Where the metrics of a server are kept. */
+export interface MetricsReportOptions {
+  /**
+   * Registry of prom-client that collects the metrics whenever it is scraped: the `register` of the program, for
+   * instance. It is also the `metrics` of the `Triton`, and the metrics page shows all of it. The families leave it when
+   * the `Triton` is closed.
+   * @default a registry of the `Triton`
+   */
+  readonly registry?: Registry;
+  /**
+   * Labels that each series of the server gets. Two servers that report to one registry need different ones.
+   * @default none
+   */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** The metrics of a server in Prometheus' text format. */
+/** What the metrics are made of. */
+export interface MetricsSources {
+  /** The models in service. */
+  readonly models: () => readonly MeteredModel[];
+  /** Whether to report metrics of the machine. @default true */
+  readonly allowCpuMetrics?: boolean;
+  readonly metricsConfig?: MetricsConfig;
+  /** The memory of received requests. @default no metrics of it */
+  readonly memory?: MeteredRequestMemory;
+  /** Usage of the response cache. @default no metrics of it */
+  readonly cache?: (() => CacheUsage | undefined) | undefined;
+}
+
+/** The metrics of a server, in a registry and as a page in Prometheus' text format. */
 export class MetricsPage {
-  readonly #own: () => Registry;
-  readonly #machine: MachineMetrics | undefined;
-  readonly #memory: MeteredRequestMemory | undefined;
-  readonly #counterLatencies: boolean;
-  readonly #cache: (() => CacheUsage | undefined) | undefined;
+  readonly #sources: MetricsSources;
+  readonly #options: MetricsReportOptions;
+  #registry: Registry | undefined;
+  #stopReporting: (() => void) | undefined;
 
-  /**
-   * @param own metrics of the user, which are printed last
-   * @param cache returns the usage of the response cache; undefined for a cache that does not report it
-   */
-  constructor(
-    own: () => Registry,
-    { metricsConfig, allowCpuMetrics = true, memory }: MetricsPageOptions,
-    cache?: () => CacheUsage | undefined,
-  ) {
-    this.#own = own;
-    this.#cache = cache;
-    this.#memory = memory;
-    this.#machine = allowCpuMetrics ? new MachineMetrics() : undefined;
-    this.#counterLatencies = metricsConfig?.counterLatencies ?? DEFAULT_METRICS_CONFIG.counterLatencies;
+  /** @throws TritonError INVALID_ARG for a label that metrics cannot have */
+  constructor(sources: MetricsSources, options: MetricsReportOptions = {}) {
+    for (const name of Object.keys(options.labels ?? {})) assertLabel(name);
+    this.#sources = sources;
+    this.#options = options;
   }
 
-  async write(models: readonly MeteredModel[]): Promise<string> {
-    const registry = new (promClient().Registry)();
-    addModelMetrics(registry, models, this.#counterLatencies);
-    if (this.#memory !== undefined) addRequestMemoryMetrics(registry, this.#memory);
-    this.#machine?.addTo(registry);
-    const cache = this.#cache?.();
-    if (cache !== undefined) addCacheMetrics(registry, cache);
-    const distributions = models.flatMap(({ labels, statistics: { latencies } }) =>
-      latencies === undefined ? [] : [{ labels, latencies }],
+  /** The registry with the metrics of the server, the models, and the program. It is made when it is first used. */
+  get registry(): Registry {
+    if (this.#registry === undefined) {
+      this.#registry = this.#options.registry ?? new (promClient().Registry)();
+      this.#stopReporting = reportTo(this.#registry, this.#families(), this.#options.labels);
+    }
+    return this.#registry;
+  }
+
+  /** @throws TritonError ALREADY_EXISTS if the metrics cannot be added to the registry of the program. */
+  open(): void {
+    if (this.#options.registry !== undefined) void this.registry;
+  }
+
+  /** Removes the metrics from the registry of the program. */
+  close(): void {
+    if (this.#options.registry !== undefined) this.#stopReporting?.();
+  }
+
+  /** The whole registry as text. In a registry of its own, families without a value are left out, as in Triton. */
+  async write(): Promise<string> {
+    const { registry } = this;
+    if (this.#options.registry !== undefined) return registry.metrics();
+    const texts = await Promise.all(
+      registry.getMetricsAsArray().map(async (metric) => {
+        const text = await registry.getSingleMetricAsString(metric.name);
+        return isEmptyFamily(metric, text) ? [] : [text];
+      }),
     );
-    const pages = [await registry.metrics(), await latencyPage(distributions), await this.#own().metrics()];
-    return pages.filter((page) => page.trim() !== "").join("\n");
+    const page = texts.flat().join("\n\n");
+    return page === "" ? "" : `${page}\n`;
   }
+
+  #families(): CollectedFamily[] {
+    const { models, allowCpuMetrics = true, metricsConfig, memory, cache } = this.#sources;
+    const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
+    return [
+      ...modelFamilies(models, config.counterLatencies),
+      ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
+      ...(allowCpuMetrics ? new MachineMetrics().families() : []),
+      ...(cache === undefined ? [] : cacheFamilies(cache)),
+      ...latencyFamilies(models, config),
+    ];
+  }
+}
+
+/** Labels that the series have already. */
+const OWN_LABELS: ReadonlySet<string> = new Set([
+  "model",
+  "version",
+  "namespace",
+  "reason",
+  "le",
+  "quantile",
+]);
+
+function assertLabel(name: string): void {
+  if (/^[a-zA-Z_]\w*$/.test(name) && !OWN_LABELS.has(name)) return;
+  const own = [...OWN_LABELS].join(", ");
+  throw new TritonError(
+    "INVALID_ARG",
+    `metrics.labels: expected letters, digits and underscores, and none of ${own}, got '${name}'`,
+    { reason: "INVALID_OPTION" },
+  );
 }
 
 /** The memory of received requests, as the metrics see it. */
@@ -62,28 +126,25 @@ interface MeteredRequestMemory {
   readonly refusals: Readonly<Record<string, number>>;
 }
 
-/**
- * Adds the metric families of the memory of requests to a page. They are specific to this library: Triton has no such
- * limit.
- */
-function addRequestMemoryMetrics(registry: Registry, memory: MeteredRequestMemory): void {
-  const { Counter, Gauge } = promClient();
-  const registers = [registry];
-  new Gauge({
-    name: "tritonjs_request_memory_used_bytes",
-    help: "Bytes that requests take as received and as unpacked, from their first byte to their answer",
-    registers,
-  }).set(memory.usedBytes);
-  new Gauge({
-    name: "tritonjs_request_memory_limit_bytes",
-    help: "Bytes that all requests together may take",
-    registers,
-  }).set(memory.limitBytes);
-  const refusals = new Counter({
-    name: "tritonjs_request_memory_refused_total",
-    help: "Number of requests that were refused for their memory, by reason",
-    labelNames: ["reason"],
-    registers,
-  });
-  for (const [reason, count] of Object.entries(memory.refusals)) refusals.inc({ reason }, count);
+/** Metric families of the memory of requests. They are specific to this library: Triton has no such limit. */
+function requestMemoryFamilies(memory: MeteredRequestMemory): CollectedFamily[] {
+  return [
+    gauge(
+      "tritonjs_request_memory_used_bytes",
+      "Bytes that requests take as received and as unpacked, from their first byte to their answer",
+      () => memory.usedBytes,
+    ),
+    gauge(
+      "tritonjs_request_memory_limit_bytes",
+      "Bytes that all requests together may take",
+      () => memory.limitBytes,
+    ),
+    {
+      name: "tritonjs_request_memory_refused_total",
+      help: "Number of requests that were refused for their memory, by reason",
+      type: "counter",
+      collect: () =>
+        Object.entries(memory.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
+    },
+  ];
 }

@@ -1,6 +1,5 @@
-import type { Registry } from "prom-client";
+import type { CollectedFamily } from "./collected-family.js";
 import { CUT_REASONS } from "./cut-log.js";
-import { promClient } from "./prom-client.js";
 import { FAILURE_REASONS, type ModelStatistics } from "./statistics.js";
 
 /** One served model version, as the metrics see it. */
@@ -94,81 +93,82 @@ const CACHE_COUNTERS: readonly CounterRow[] = [
 ];
 
 /**
- * Adds the metric families of all models to a page. Statistics are plain numbers until a page is requested. The metric
- * families exist for one page only.
+ * The metric families of all models. Statistics are plain numbers, which a scrape reads.
  *
- * @param counterLatencies whether to add the sums of latencies
+ * @param models the models in service at the time of a scrape
+ * @param counterLatencies whether to collect the sums of latencies
  */
-export function addModelMetrics(
-  registry: Registry,
-  models: readonly MeteredModel[],
+export function modelFamilies(
+  models: () => readonly MeteredModel[],
   counterLatencies: boolean,
-): void {
-  if (models.length === 0) return;
-  const { Counter, Gauge } = promClient();
-  const registers = [registry];
-  const labelNames = [...new Set(models.flatMap(({ labels }) => Object.keys(labels)))].sort();
-  for (const [name, help, value] of counterLatencies ? [...COUNTERS, ...LATENCY_COUNTERS] : COUNTERS) {
-    const counter = new Counter({ name, help, labelNames, registers });
-    for (const { labels, statistics } of models) counter.inc(labels, value(statistics));
-  }
-  const cached = models.filter((model) => model.cached);
-  for (const [name, help, value] of cached.length > 0 ? CACHE_COUNTERS : []) {
-    const counter = new Counter({ name, help, labelNames, registers });
-    for (const { labels, statistics } of cached) counter.inc(labels, value(statistics));
-  }
-  const batched = models.filter((model) => model.batched);
-  if (batched.length > 0) addQueueMetrics(batched, labelNames, registers);
-  const failures = new Counter({
-    name: "nv_inference_request_failure",
-    help: "Number of failed inference requests, all batch sizes",
-    labelNames: [...labelNames, "reason"].sort(),
-    registers,
-  });
-  const pending = new Gauge({
-    name: "nv_inference_pending_request_count",
-    help: "Instantaneous number of pending requests awaiting execution per-model.",
-    labelNames,
-    registers,
-  });
-  const load = new Gauge({
-    name: "nv_model_load_duration_secs",
-    help: "Model load time in seconds",
-    labelNames,
-    registers,
-  });
-  for (const { labels, statistics } of models) {
-    for (const reason of FAILURE_REASONS) {
-      failures.inc(byName({ ...labels, reason }), statistics.failures[reason]);
-    }
-    pending.set(labels, statistics.pendingCount);
-    load.set(labels, statistics.loadDurationMs / 1000);
-  }
+): CollectedFamily[] {
+  const counters = counterLatencies ? [...COUNTERS, ...LATENCY_COUNTERS] : COUNTERS;
+  const withCache = () => models().filter((model) => model.cached);
+  const gauge = (name: string, help: string, value: (statistics: ModelStatistics) => number) =>
+    family("gauge", [name, help, value], models);
+  return [
+    ...counters.map((row) => family("counter", row, models)),
+    ...CACHE_COUNTERS.map((row) => family("counter", row, withCache)),
+    ...queueFamilies(() => models().filter((model) => model.batched)),
+    {
+      name: "nv_inference_request_failure",
+      help: "Number of failed inference requests, all batch sizes",
+      type: "counter",
+      collect: () =>
+        models().flatMap(({ labels, statistics }) =>
+          FAILURE_REASONS.map((reason) => ({
+            labels: byName({ ...labels, reason }),
+            value: statistics.failures[reason],
+          })),
+        ),
+    },
+    gauge(
+      "nv_inference_pending_request_count",
+      "Instantaneous number of pending requests awaiting execution per-model.",
+      (statistics) => statistics.pendingCount,
+    ),
+    gauge(
+      "nv_model_load_duration_secs",
+      "Model load time in seconds",
+      (statistics) => statistics.loadDurationMs / 1000,
+    ),
+  ];
 }
 
-/** Adds metrics of the queue of a batcher. They are specific to this library: Triton has none. */
-function addQueueMetrics(
-  models: readonly MeteredModel[],
-  labelNames: readonly string[],
-  registers: Registry[],
-): void {
-  const { Counter } = promClient();
-  const cuts = new Counter({
-    name: "tritonjs_batch_cut_total",
-    help: "Number of batches that instances have taken, by the reason why they were cut",
-    labelNames: [...labelNames, "reason"].sort(),
-    registers,
-  });
-  const refused = new Counter({
-    name: "tritonjs_request_refused_total",
-    help: "Number of requests refused before they were queued: the queue was full, or they would have been late",
-    labelNames,
-    registers,
-  });
-  for (const { labels, statistics } of models) {
-    for (const reason of CUT_REASONS) cuts.inc({ ...labels, reason }, statistics.cuts.counts[reason]);
-    refused.inc(labels, statistics.refusedCount);
-  }
+function family(
+  type: CollectedFamily["type"],
+  [name, help, value]: CounterRow,
+  models: () => readonly MeteredModel[],
+): CollectedFamily {
+  const collect = () => models().map(({ labels, statistics }) => ({ labels, value: value(statistics) }));
+  return { name, help, type, collect };
+}
+
+/** Metrics of the queue of a batcher. They are specific to this library: Triton has none. */
+function queueFamilies(models: () => readonly MeteredModel[]): CollectedFamily[] {
+  return [
+    {
+      name: "tritonjs_batch_cut_total",
+      help: "Number of batches that instances have taken, by the reason why they were cut",
+      type: "counter",
+      collect: () =>
+        models().flatMap(({ labels, statistics }) =>
+          CUT_REASONS.map((reason) => ({
+            labels: { ...labels, reason },
+            value: statistics.cuts.counts[reason],
+          })),
+        ),
+    },
+    family(
+      "counter",
+      [
+        "tritonjs_request_refused_total",
+        "Number of requests refused before they were queued: the queue was full, or they would have been late",
+        (statistics) => statistics.refusedCount,
+      ],
+      models,
+    ),
+  ];
 }
 
 function microseconds(ns: number): number {

@@ -89,7 +89,8 @@ async function load(
   } catch (error) {
     await model.agents?.failed();
     const { message } = TritonError.from(error);
-    if (!message.startsWith("version ")) log.error(`failed to load model '${model.id.name}': ${message}`);
+    if (!message.startsWith("version "))
+      log.error(`failed to load model '${model.id.name}': ${message}`, { model: model.id.name });
     state.failed.set(key, message);
     const stays = loader.readyVersions(model.id).length > 0;
     // The versions in service come from the previous files. The next load tries again.

@@ -70,7 +70,7 @@ export class ModelLoader {
     const { log } = this.#context;
     if (failures.length > 0) {
       for (const model of fresh) this.#creator.retire(model);
-      log.info(`failed to load '${polled.id.name}'`);
+      log.info(`failed to load '${polled.id.name}'`, { model: polled.id.name });
       throw new TritonError("INVALID_ARG", failures.join(""), { reason: "LOAD_REQUEST_FAILED" });
     }
     // New versions come first, so that a request for any version always finds one.
@@ -79,7 +79,7 @@ export class ModelLoader {
       if (!versions.includes(model.version)) this.#creator.retire(model);
     }
     this.forgetFailures(polled.id);
-    log.info(`successfully loaded '${polled.id.name}'`);
+    log.info(`successfully loaded '${polled.id.name}'`, { model: polled.id.name });
     const removed = Promise.all(outcomes.map((outcome) => outcome.removed)).then(() => {});
     return { removed };
   }
@@ -118,7 +118,7 @@ export class ModelLoader {
     if (serving !== undefined && this.#canStay(serving, polled, previous)) {
       return this.#permits.run(() => this.#update(serving, polled));
     }
-    log.info(`loading: ${name}:${version}`);
+    log.info(`loading: ${name}:${version}`, { model: name, version });
     const leaving = this.#loaded(polled.id).find((model) => model.version === version && model !== serving);
     if (leaving !== undefined) this.#creator.retire(leaving);
     const show = (state: "LOADING" | "UNAVAILABLE", reason = "") => {

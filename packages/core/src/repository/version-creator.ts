@@ -38,7 +38,10 @@ export class VersionCreator {
         return await this.#create(polled, version, visible);
       } catch (error) {
         const { name } = polled.id;
-        this.#context.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`);
+        this.#context.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`, {
+          model: name,
+          version,
+        });
         if (left <= 0) throw error;
       }
     }
@@ -73,7 +76,10 @@ export class VersionCreator {
     polled.override?.retain();
     polled.copy?.retain();
     this.#afterUnload.set(model, () => {
-      this.#context.log.info(`successfully unloaded '${model.name}' version ${version}`);
+      this.#context.log.info(`successfully unloaded '${model.name}' version ${version}`, {
+        model: model.name,
+        version,
+      });
       void polled.override?.release();
       void polled.copy?.release();
       agents?.gone();

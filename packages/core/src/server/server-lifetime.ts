@@ -66,7 +66,7 @@ export class ServerLifetime {
 
   async #close(): Promise<void> {
     await this.#serving?.catch(() => {});
-    const { service, repository, registry, models, log } = this.#parts;
+    const { service, repository, registry, models, metrics, log } = this.#parts;
     service.drain();
     await settledWithin(models.clock, this.#drainTimeoutMs, repository.close());
     await windDown(registry.models(), this.#frontends, models.clock, this.#drainTimeoutMs);
@@ -77,6 +77,7 @@ export class ServerLifetime {
       await settledWithin(models.clock, this.#drainTimeoutMs, models.tracing.close());
     }
     service.sharedMemory.close();
+    metrics.close();
     log.close();
   }
 }

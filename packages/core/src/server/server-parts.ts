@@ -1,4 +1,3 @@
-import type { Registry } from "prom-client";
 import { resolveSecurity } from "../frontend/security.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/log/create-log.js";
@@ -7,7 +6,9 @@ import { createRepository } from "../repository/create-repository.js";
 import type { ModelRepository } from "../repository/model-repository.js";
 import { StartUp } from "../repository/start-up.js";
 import { RequestMemory } from "../request-memory/request-memory.js";
+import { createAuthentication } from "../service/authentication.js";
 import { LocalService } from "../service/local-service.js";
+import { meteredModels } from "../service/metered-models.js";
 import { saysReady } from "../service/readiness-probe.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { ModelsOfServer } from "./server-models.js";
@@ -21,17 +22,30 @@ export interface ServerParts {
   readonly repository: ModelRepository;
   readonly startUp: StartUp;
   readonly service: LocalService;
+  readonly metrics: MetricsPage;
   readonly log: OpenLog;
   /** Token that clients send to use restricted endpoints. */
   readonly accessToken: string | undefined;
 }
 
 /** Makes the parts of a server and connects them. Loading the models of its repository begins. */
-export function assembleServer(options: TritonOptions, metrics: () => Registry): ServerParts {
+export function assembleServer(options: TritonOptions): ServerParts {
   const { accessToken, restrictions } = resolveSecurity(options.security);
   const log = createLog(options);
   const registry = new ModelRegistry(options.modelNamespacing);
-  const models = new ModelsOfServer(options, registry, log.log, metrics);
+  const models = new ModelsOfServer(options, registry, log.log, () => metrics.registry);
+  const requestMemory = new RequestMemory(options.requestMemory);
+  const { allowCpuMetrics, metricsConfig } = options;
+  const metrics = new MetricsPage(
+    {
+      models: () => meteredModels(registry),
+      ...(allowCpuMetrics !== undefined && { allowCpuMetrics }),
+      ...(metricsConfig !== undefined && { metricsConfig }),
+      memory: requestMemory,
+      cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
+    },
+    options.metrics,
+  );
   const repository = createRepository(
     { options, registry, log: log.log, clock: models.clock, gpus: models.gpus },
     (own) => models.create(own),
@@ -46,20 +60,24 @@ export function assembleServer(options: TritonOptions, metrics: () => Registry):
       return latest !== undefined && saysReady(latest, log.log);
     },
   };
+  const authentication = createAuthentication(options.security, log.log);
+  const sharedMemory = new SharedMemory(options.allowClientSharedMemory ?? false);
+  // What follows throws no error, so the registry of the program keeps no metrics of a server that failed.
+  metrics.open();
   const startUp = new StartUp(repository, options, log.log);
-  const requestMemory = new RequestMemory(options.requestMemory);
   const service = new LocalService({
     registry,
     repository,
     startUp,
     log: log.log,
     tracing: models.tracing,
-    sharedMemory: new SharedMemory(options.allowClientSharedMemory ?? false),
+    sharedMemory,
     requestMemory,
     restrictions,
-    metrics: new MetricsPage(metrics, { ...options, memory: requestMemory }, () => models.cacheUsage()),
+    authentication,
+    metrics,
     identity: { id: options.id ?? "triton", version: VERSION },
     strictReadiness: options.strictReadiness ?? true,
   });
-  return { registry, models, repository, startUp, service, log, accessToken };
+  return { registry, models, repository, startUp, service, metrics, log, accessToken };
 }

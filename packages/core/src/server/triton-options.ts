@@ -6,6 +6,7 @@ import type { SecurityOptions } from "../frontend/security.js";
 import type { RateLimitResource } from "../instance/rate-limiter/resource-pools.js";
 import type { MetricsConfig } from "../observe/latency/metrics-config.js";
 import type { LogOptions } from "../observe/log/create-log.js";
+import type { MetricsReportOptions } from "../observe/metrics-page.js";
 import type { TraceOptions } from "../observe/trace/trace-options.js";
 import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { RequestMemoryOptions } from "../request-memory/request-memory-options.js";
@@ -48,6 +49,8 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * demanding instance needs
    */
   readonly rateLimitResources?: readonly RateLimitResource[];
+  /** The registry of the metrics, and labels for all of them. */
+  readonly metrics?: MetricsReportOptions;
   /** Latency metrics to collect. @default sums only, as Triton */
   readonly metricsConfig?: MetricsConfig;
   /**

@@ -15,6 +15,7 @@ import type { InferInit, ResponseHandler } from "../request/inference-request-in
 import type { RequestHandle } from "../request/request-handle.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
+import type { Authentication } from "./authentication.js";
 import type { Restrictions } from "./restrictions.js";
 
 /** The properties of a ready model version that decoders use. */
@@ -81,6 +82,8 @@ export interface InferenceService {
   readonly requestMemory: RequestMemory;
   /** Restrictions of groups of operations, for frontends without restrictions of their own. */
   readonly restrictions: Restrictions;
+  /** Authenticates the requests of all frontends; undefined if every client is accepted. */
+  readonly authentication?: Authentication | undefined;
   isLive(): boolean;
   /** True while the server accepts requests and all of its models are in service. */
   isReady(): boolean;

@@ -23,6 +23,7 @@ import type { ModelRepository } from "../repository/model-repository.js";
 import type { StartUp } from "../repository/start-up.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
+import type { Authentication } from "./authentication.js";
 import type { InferenceService, MountedFrontend, PinnedModel } from "./inference-service.js";
 
 import { PinnedVersion, type PinOwner } from "./pinned-version.js";
@@ -49,6 +50,7 @@ export interface ServiceParts {
   readonly sharedMemory: SharedMemory;
   readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
+  readonly authentication: Authentication | undefined;
   readonly metrics: MetricsPage;
   readonly identity: ServerIdentity;
   /** Whether the server is ready only while all models are ready. */
@@ -62,6 +64,7 @@ export class LocalService implements InferenceService {
   readonly sharedMemory: SharedMemory;
   readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
+  readonly authentication: Authentication | undefined;
   readonly #parts: ServiceParts;
   readonly #registry: ModelRegistry;
   readonly #identity: ServerIdentity;
@@ -81,6 +84,7 @@ export class LocalService implements InferenceService {
     this.sharedMemory = parts.sharedMemory;
     this.requestMemory = parts.requestMemory;
     this.restrictions = parts.restrictions;
+    this.authentication = parts.authentication;
     this.#registry = parts.registry;
     this.#identity = parts.identity;
     const tell = () => {
@@ -202,14 +206,7 @@ export class LocalService implements InferenceService {
   }
 
   metrics(): Promise<string> {
-    return this.#parts.metrics.write(
-      this.#registry.ready().map(({ name, namespace, version, config, statistics }) => ({
-        labels: labelsOf(name, version, config, namespace),
-        cached: config.responseCache?.enable === true,
-        batched: config.dynamicBatching !== undefined || config.sequenceBatching?.oldest !== undefined,
-        statistics,
-      })),
-    );
+    return this.#parts.metrics.write();
   }
 
   #find(name: string, version: string): ModelVersion {
@@ -230,16 +227,4 @@ export class LocalService implements InferenceService {
   #readyVersions(name: string): number[] {
     return this.#registry.ready(name).map((model) => model.version);
   }
-}
-
-/** Labels of a model's metrics. The names of its metric tags get a leading underscore. */
-function labelsOf(
-  name: string,
-  version: number,
-  config: ModelConfig,
-  namespace: string,
-): Record<string, string> {
-  const tags = Object.entries(config.metricTags).map(([key, value]) => [`_${key}`, value]);
-  const space = namespace === "" ? {} : { namespace };
-  return { ...Object.fromEntries(tags), ...space, model: name, version: String(version) };
 }

@@ -16,6 +16,9 @@ export const ENDPOINT_GROUPS = [
 /** A group of operations, the same for HTTP and gRPC. */
 export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
 
+/** A group of operations, or the metrics page. */
+export type AccessGroup = EndpointGroup | "metrics";
+
 /** Header that a client must send to use a group of operations. */
 export interface Restriction {
   /** Name of the header. Over gRPC it has the prefix `triton-grpc-protocol-`. */

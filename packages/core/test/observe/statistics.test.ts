@@ -1,4 +1,4 @@
-import { Counter, Registry } from "prom-client";
+import { Counter } from "prom-client";
 import { describe, expect, it } from "vitest";
 import type { ExecutionTimes } from "../../src/observe/duration.js";
 import type { MeteredModel } from "../../src/observe/metrics.js";
@@ -57,7 +57,7 @@ describe("model statistics", () => {
 });
 
 function metricsPage(models: readonly MeteredModel[]): Promise<string> {
-  return new MetricsPage(() => new Registry(), { allowCpuMetrics: false }).write(models);
+  return new MetricsPage({ models: () => models, allowCpuMetrics: false }).write();
 }
 
 describe("the metrics page", () => {
@@ -96,16 +96,15 @@ describe("the metrics page", () => {
   });
 
   it("has metrics of the machine without any model", async () => {
-    const page = await new MetricsPage(() => new Registry(), {}).write([]);
+    const page = await new MetricsPage({ models: () => [] }).write();
     const names = ["cpu_utilization", "cpu_memory_total_bytes", "cpu_memory_used_bytes"];
     for (const name of names) expect(page).toMatch(new RegExp(`^nv_${name} [\\d.e+]+$`, "m"));
     expect(page).toMatch(/^nv_cpu_memory_total_bytes [1-9]/m);
   });
 
   it("includes the user's own metrics", async () => {
-    const own = new Registry();
-    new Counter({ name: "words_total", help: "Words seen", registers: [own] }).inc(3);
-    const page = await new MetricsPage(() => own, { allowCpuMetrics: false }).write([]);
-    expect(page).toContain("words_total 3");
+    const page = new MetricsPage({ models: () => [], allowCpuMetrics: false });
+    new Counter({ name: "words_total", help: "Words seen", registers: [page.registry] }).inc(3);
+    expect(await page.write()).toContain("words_total 3");
   });
 });

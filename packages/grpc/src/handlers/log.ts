@@ -1,4 +1,4 @@
-import type { InferenceService, Log } from "@tritonjs/core/frontend";
+import { type InferenceService, LOG_FORMATS, type Log } from "@tritonjs/core/frontend";
 import { inference, inferencePath } from "@tritonjs/grpc-messages";
 import { TritonError } from "@tritonjs/protocol";
 import { type Method, unary } from "../transport/method.js";
@@ -43,12 +43,13 @@ function change(log: Log, settings: Readonly<Record<string, Setting>>): void {
   const format = given.get("log_format");
   if (format === undefined) return;
   const text = format.stringParam ?? expect("string", "log_format");
-  if (text !== "default" && text !== "ISO8601") {
+  const known = LOG_FORMATS.find((one) => one === text);
+  if (known === undefined) {
     throw new TritonError("INVALID_ARG", `invalid argument for log_format, got: ${text}`, {
       reason: "INVALID_SETTING",
     });
   }
-  log.update({ format: text });
+  log.update({ format: known });
 }
 
 function expect(type: string, name: string): never {

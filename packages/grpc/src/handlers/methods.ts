@@ -1,5 +1,6 @@
 import { AccessGate, type InferenceService } from "@tritonjs/core/frontend";
 import type { Method } from "../transport/method.js";
+import { authenticated } from "./authenticate.js";
 import { headerForwarding } from "./forward-headers.js";
 import { healthMethods } from "./health.js";
 import { healthWatchMethods } from "./health-watch.js";
@@ -56,5 +57,5 @@ export function protocolMethods(
   ];
   const { restrictedProtocols: given } = options;
   const restrictions = given === undefined ? service.restrictions : toRestrictions(given);
-  return restrict(methods, new AccessGate(restrictions));
+  return authenticated(restrict(methods, new AccessGate(restrictions)), service.authentication);
 }

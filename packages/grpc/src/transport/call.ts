@@ -11,6 +11,8 @@ export interface CallHeaders {
 /** The part of a call that handlers see, besides its messages. */
 export interface Call {
   readonly headers: CallHeaders;
+  /** Address of the peer, if it is known. */
+  readonly remoteAddress: string | undefined;
   /**
    * Calls `listener` once when the call is over: answered, cancelled or abandoned by the client, or past its deadline.
    */

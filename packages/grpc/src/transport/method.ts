@@ -20,6 +20,11 @@ interface MethodBase {
   /** `/package.Service/Name`. */
   readonly path: string;
   readonly protocol: EndpointGroup;
+  /**
+   * Asks whether the call may be made, before its messages are read; undefined where every call may. Rejects with the
+   * error that the client gets.
+   */
+  readonly admit?: ((call: Call) => Promise<void>) | undefined;
   /** Throws a TritonError for a message that is rejected, and another error for bytes that are not a message. */
   readonly decode: (bytes: Uint8Array) => unknown;
   /** The message as consecutive parts, so that large contents need not be copied together. */

@@ -1,4 +1,4 @@
-import type { Log, LogSettings } from "@tritonjs/core/frontend";
+import { LOG_FORMATS, type Log, type LogSettings } from "@tritonjs/core/frontend";
 import type { LogFormat } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { asBoolean, asText, asUnsigned, find } from "../json/access.js";
@@ -46,7 +46,8 @@ function setting(request: JsonValue, name: string): JsonValue | undefined {
 }
 
 function logFormat(text: string): LogFormat {
-  if (text === "default" || text === "ISO8601") return text;
+  const format = LOG_FORMATS.find((known) => known === text);
+  if (format !== undefined) return format;
   throw new TritonError("UNAVAILABLE", `invalid argument for --log_format, got: ${text}`, {
     reason: "INVALID_LOG_FORMAT",
   });

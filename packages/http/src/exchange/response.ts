@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { reasonStatus, TritonError } from "@tritonjs/protocol";
 import { type PlainJson, toJsonBytes } from "../json/write-json.js";
 import { statusFromCode } from "../status-from-code.js";
 import type { V2Request } from "./request.js";
@@ -56,7 +56,8 @@ export function errorResponse(
     // The header can hold whole seconds only.
     const hint: V2Response["headers"] =
       retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
-    return faultResponse(statusFromCode(thrown.code), thrown.message, contentType, { ...hint, ...headers });
+    const status = reasonStatus(thrown.reason)?.http ?? statusFromCode(thrown.code);
+    return faultResponse(status, thrown.message, contentType, { ...hint, ...headers });
   }
   request.report(thrown);
   return faultResponse(500, "internal error", contentType, headers);

@@ -27,14 +27,14 @@ export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => P
  */
 export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, done) => {
   const service = options.service ?? options.triton.service;
-  mountV2(app, fastifyHandler(v2Handler(service, options), app.prefix));
+  mountV2(app, fastifyHandler(v2Handler(service, options), app.prefix), options.metrics ? ["/metrics"] : []);
   done();
 };
 
 /** Adds the routes to an application, which from then on reads no request bodies. */
-function mountV2(app: FastifyInstance, handler: FastifyHandler): void {
+function mountV2(app: FastifyInstance, handler: FastifyHandler, further: readonly string[]): void {
   leaveBodies(app);
-  for (const url of ["/v2", "/v2/*"]) {
+  for (const url of ["/v2", "/v2/*", ...further]) {
     app.route({ method: app.supportedMethods, url, exposeHeadRoute: false, handler });
   }
 }
@@ -66,6 +66,11 @@ class FastifyV2Request extends NodeV2Request {
   constructor(request: FastifyRequest, reply: FastifyReply, prefix: string) {
     super(request.raw, reply.raw, prefix);
     this.#request = request;
+  }
+
+  /** fastify knows the proxies that the application trusts. */
+  override get remoteAddress(): string | undefined {
+    return this.#request.ip;
   }
 
   override report(error: unknown): void {

@@ -20,6 +20,10 @@ export class NodeV2Request implements V2Request {
     this.rawHeaders = incoming.rawHeaders;
   }
 
+  get remoteAddress(): string | undefined {
+    return this.#incoming.socket.remoteAddress;
+  }
+
   get gone(): boolean {
     return this.#outgoing.destroyed;
   }

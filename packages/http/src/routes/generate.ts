@@ -1,5 +1,5 @@
 import type { InferenceResponse, PinnedModel, RequestHandle, RequestShare } from "@tritonjs/core/frontend";
-import { TritonError } from "@tritonjs/protocol";
+import { reasonStatus, TritonError } from "@tritonjs/protocol";
 import type { DecodedRequest } from "../decode/decoded-request.js";
 import { decodeGenerateRequest } from "../decode/generate-request.js";
 import { encodeGenerateResponse } from "../encode/generate-response.js";
@@ -131,7 +131,10 @@ function toPart(outcome: InferenceResponse | TritonError): Part {
     if (TritonError.is(outcome)) throw outcome;
     return { status: 200, json: encodeGenerateResponse(outcome) };
   } catch (thrown) {
-    const { code, message } = TritonError.from(thrown);
-    return { status: statusFromCode(code), json: toJsonBytes({ error: message }) };
+    const { code, reason, message } = TritonError.from(thrown);
+    return {
+      status: reasonStatus(reason)?.http ?? statusFromCode(code),
+      json: toJsonBytes({ error: message }),
+    };
   }
 }

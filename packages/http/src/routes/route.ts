@@ -1,5 +1,5 @@
 import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
-import type { EndpointGroup } from "@tritonjs/core/types";
+import type { AccessGroup } from "@tritonjs/core/types";
 import type { LabelLookup } from "../encode/infer-response.js";
 import type { V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
@@ -38,7 +38,7 @@ export interface Route {
   /** Matches the whole path as sent. Groups: `model`, `version`, `region`, `repository`. */
   readonly path: RegExp;
   readonly methods: readonly ("GET" | "POST")[];
-  readonly group: EndpointGroup;
+  readonly group: AccessGroup;
   /** Content type of errors, 405 included. */
   readonly errorType: ContentType;
   handle(exchange: Exchange): V2Response | Promise<V2Response>;

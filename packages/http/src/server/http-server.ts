@@ -1,6 +1,7 @@
 import type { Frontend } from "@tritonjs/core";
 import type { TlsOptions } from "@tritonjs/core/frontend";
 import type { FastifyServerOptions } from "fastify";
+import { type CorsOptions, withCors } from "../v2/cors.js";
 import { type V2Options, v2Handler } from "../v2/v2-handler.js";
 import type { HttpLimits } from "./http-limits.js";
 import { ListeningFrontend } from "./listening-frontend.js";
@@ -17,6 +18,8 @@ export interface HttpOptions extends V2Options {
   readonly tls?: TlsOptions;
   /** Limits on the size and the duration of requests. */
   readonly limits?: Partial<HttpLimits>;
+  /** Lets pages of other origins use the server; none unless given. */
+  readonly cors?: CorsOptions;
   /** fastify's logger options; no logging unless given. */
   readonly logger?: FastifyServerOptions["logger"];
 }
@@ -30,10 +33,10 @@ export interface HttpOptions extends V2Options {
  * ```
  */
 export function http(options: HttpOptions = {}): Frontend {
-  const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...v2 } = options;
+  const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, cors, ...v2 } = options;
   const portHint = "the option httpPort (or http({ port }))";
   return new ListeningFrontend(
     { name: "http", port, address, reusePort, portHint, tls, limits, logger },
-    (service) => v2Handler(service, v2),
+    (service) => withCors(v2Handler(service, v2), cors),
   );
 }

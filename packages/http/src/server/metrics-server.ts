@@ -3,6 +3,8 @@ import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
 import type { FastifyServerOptions } from "fastify";
 import type { V2Request } from "../exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
+import { metricsResponse } from "../routes/metrics.js";
+import { authenticate } from "../v2/authenticate.js";
 import { ListeningFrontend } from "./listening-frontend.js";
 
 /** Options of {@link metrics}. */
@@ -36,11 +38,12 @@ export function metrics(options: MetricsOptions = {}): Frontend {
 
 /** Answers a request. As in Triton, paths other than `/metrics` get an empty page. */
 async function answer(service: InferenceService, request: V2Request): Promise<V2Response> {
+  const { authentication } = service;
+  const refusal = authentication && (await authenticate(authentication, request, "metrics", "text/plain"));
+  if (refusal !== undefined) return refusal;
   if (request.method !== "GET") return faultResponse(405, "Method Not Allowed", "text/plain");
   try {
-    const page = /^\/metrics\/?$/.test(request.path) ? await service.metrics() : "";
-    const headers = { "content-type": "text/plain; charset=utf-8" };
-    return { status: 200, headers, body: Buffer.from(page, "utf8") };
+    return metricsResponse(/^\/metrics\/?$/.test(request.path) ? await service.metrics() : "");
   } catch (thrown) {
     return errorResponse(request, thrown, "text/plain");
   }

@@ -5,8 +5,10 @@ import { firstHeader, type V2Request } from "../exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "../limits.js";
 import { matchRoute } from "../routes/index.js";
+import { metricsRoute } from "../routes/metrics.js";
 import { openApiRoute } from "../routes/open-api.js";
 import type { Exchange, RouteContext } from "../routes/route.js";
+import { authenticate } from "./authenticate.js";
 
 /** Options of the v2 routes, wherever they are mounted. */
 export interface V2Options {
@@ -23,6 +25,8 @@ export interface V2Options {
   readonly restrictions?: Restrictions;
   /** Serves the OpenAPI document of the routes at `/v2/openapi.json`, which Triton does not have; false unless given. */
   readonly openApi?: boolean;
+  /** Serves the metrics page at `/metrics`, below the prefix, without a port of its own; false unless given. */
+  readonly metrics?: boolean;
 }
 
 /** Answers one request with any path. Resolves to undefined when the client has left. */
@@ -37,13 +41,21 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
     forwardedHeaders: headerPattern(options.headerForwardPattern),
   };
   const gate = new AccessGate(options.restrictions ?? service.restrictions);
-  const extraRoutes = options.openApi ? [openApiRoute] : [];
-  const { log } = service;
+  const extraRoutes = [
+    ...(options.openApi ? [openApiRoute] : []),
+    ...(options.metrics ? [metricsRoute] : []),
+  ];
+  const { log, authentication } = service;
   return async (request) => {
     if (log.settings.verboseLevel > 0) log.verbose(1, `HTTP request: ${request.method} ${request.path}`);
     const match = matchRoute(request.path, extraRoutes);
     if (match === undefined) return faultResponse(404, "Not Found", "text/plain");
     const { route } = match;
+    if (authentication !== undefined) {
+      const refusal = await authenticate(authentication, request, route.group, route.errorType);
+      if (refusal !== undefined) return refusal;
+      if (request.gone) return undefined;
+    }
     const missing = gate.missingHeader(route.group, (header) => firstHeader(request, header));
     if (missing !== undefined) {
       return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");

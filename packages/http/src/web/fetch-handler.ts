@@ -1,5 +1,6 @@
 import type { InferenceService } from "@tritonjs/core/frontend";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
+import { type CorsOptions, withCors } from "../v2/cors.js";
 import { type V2Options, v2Handler } from "../v2/v2-handler.js";
 import { WebV2Request } from "./web-request.js";
 
@@ -12,6 +13,8 @@ export interface FetchHandlerOptions extends V2Options {
   readonly prefix?: string;
   /** Receives internal errors, which clients do not see; `console.error` unless given. */
   readonly onError?: (error: unknown) => void;
+  /** Lets pages of other origins use the routes, unless the surrounding server does that; none unless given. */
+  readonly cors?: CorsOptions;
 }
 
 /**
@@ -30,7 +33,7 @@ export function fetchHandler(
   options: FetchHandlerOptions = {},
 ): FetchHandler {
   const { prefix = "", onError = console.error } = options;
-  const handler = v2Handler(target.service, options);
+  const handler = withCors(v2Handler(target.service, options), options.cors);
   return async (request) => toWebResponse(await handler(new WebV2Request(request, prefix, onError)));
 }
 

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FetchHandler } from "./fetch-handler.js";
+import { peerAddresses } from "./web-request.js";
 
 const METHODS_WITHOUT_BODY = new Set(["GET", "HEAD"]);
 /** Methods that a `Request` cannot have. */
@@ -29,7 +30,10 @@ export function toNodeListener(handler: FetchHandler): NodeListener {
       return;
     }
     try {
-      await write(await handler(toRequest(incoming, left.signal)), outgoing, left.signal);
+      const request = toRequest(incoming, left.signal);
+      const { remoteAddress } = incoming.socket;
+      if (remoteAddress !== undefined) peerAddresses.set(request, remoteAddress);
+      await write(await handler(request), outgoing, left.signal);
     } catch (error) {
       refuse(outgoing, error);
     }

@@ -2,6 +2,9 @@ import type { RequestShare } from "@tritonjs/core/frontend";
 import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
 import type { V2Request } from "../exchange/request.js";
 
+/** Addresses of the peers of requests, where the server reports them: the web platform has no place for them. */
+export const peerAddresses = new WeakMap<Request, string>();
+
 const NO_BYTES = new Uint8Array(0);
 
 /** A request of the web platform. Its header names are in lower case, and dots in its path are already resolved. */
@@ -22,6 +25,10 @@ export class WebV2Request implements V2Request {
   get rawHeaders(): readonly string[] {
     this.#rawHeaders ??= [...this.#request.headers].flat();
     return this.#rawHeaders;
+  }
+
+  get remoteAddress(): string | undefined {
+    return peerAddresses.get(this.#request);
   }
 
   get gone(): boolean {

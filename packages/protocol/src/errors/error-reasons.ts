@@ -171,11 +171,25 @@ export const errorReasons = {
     text: "This protocol is restricted, expecting header 'triton-grpc-protocol-key'",
     action: "Send the header with its secret value.",
   },
+  UNAUTHENTICATED: {
+    code: "UNAVAILABLE",
+    meaning:
+      "The hook `security.authenticate` refused a request without valid credentials. HTTP answers 401, gRPC UNAUTHENTICATED.",
+    text: "the message of the hook",
+    action: "Send the credentials that the server asks for.",
+  },
+  PERMISSION_DENIED: {
+    code: "UNAVAILABLE",
+    meaning:
+      "The hook `security.authenticate` refused a client that it knows. HTTP answers 403, gRPC PERMISSION_DENIED.",
+    text: "the message of the hook, or: access denied",
+    action: "Use credentials with the necessary rights.",
+  },
   INVALID_LOG_FORMAT: {
     code: "UNAVAILABLE",
     meaning: "A request to change the log settings has an unknown format. Over HTTP, Triton uses this code.",
     text: "invalid argument for --log_format, got: xml",
-    action: "Use `default` or `ISO8601`.",
+    action: "Use `default`, `ISO8601` or `json`.",
   },
   LISTEN_FAILED: {
     code: "UNAVAILABLE",

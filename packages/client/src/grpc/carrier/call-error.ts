@@ -24,6 +24,12 @@ const codes: Readonly<Record<number, ErrorCode>> = {
   [status.UNAUTHENTICATED]: "UNAVAILABLE",
 };
 
+/** Reasons that a status gives. */
+const reasons: Readonly<Record<number, "UNAUTHENTICATED" | "PERMISSION_DENIED">> = {
+  [status.UNAUTHENTICATED]: "UNAUTHENTICATED",
+  [status.PERMISSION_DENIED]: "PERMISSION_DENIED",
+};
+
 /** The `cause` of the error of a failed call: its gRPC status. */
 export class GrpcStatusError extends Error implements ReceivedStatus {
   override readonly name = "GrpcStatusError";
@@ -51,5 +57,5 @@ export function callError(ended: ReceivedStatus): TritonError {
   const failure = failureOf(ended);
   if (code === "UNAVAILABLE" && (failure === "not-sent" || failure === "lost"))
     return new TritonError(code, message, { ...options, reason: "CONNECTION_FAILED" });
-  return answeredError(code, message, options);
+  return answeredError(code, message, options, reasons[ended.code]);
 }

@@ -23,6 +23,12 @@ const codes: Readonly<Record<number, ErrorCode>> = {
   504: "UNAVAILABLE",
 };
 
+/** Reasons that a status gives. */
+const reasons: Readonly<Record<number, "UNAUTHENTICATED" | "PERMISSION_DENIED">> = {
+  401: "UNAUTHENTICATED",
+  403: "PERMISSION_DENIED",
+};
+
 const EXCERPT_LENGTH = 200;
 
 /** The `cause` of an error that a server answered: its HTTP status. */
@@ -49,7 +55,8 @@ export function answerError(status: number, headers: Headers, body: Uint8Array):
   const code = codeFromHttpStatus(status);
   const retryAfterMs = code === "UNAVAILABLE" ? retryAfterOf(headers, Date.now()) : undefined;
   const cause = new HttpStatusError(status);
-  return answeredError(code, message, { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) });
+  const options = { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  return answeredError(code, message, options, reasons[status]);
 }
 
 /** The text of an error in JSON or in a server-sent event. */

@@ -30,11 +30,12 @@ export class PythonServerRequests {
   }
 
   log({ level, message }: Extract<FromPython, { type: "log" }>): void {
-    const { log } = this.context;
-    if (level === "ERROR") log.error(message);
-    else if (level === "WARNING") log.warning(message);
-    else if (level === "INFO") log.info(message);
-    else log.verbose(1, message);
+    const { log, info } = this.context;
+    const about = { model: info.modelName, version: info.modelVersion };
+    if (level === "ERROR") log.error(message, about);
+    else if (level === "WARNING") log.warning(message, about);
+    else if (level === "INFO") log.info(message, about);
+    else log.verbose(1, message, about);
   }
 
   /** Releases everything when the process has ended. */

@@ -67,7 +67,7 @@ export class PythonSession {
     this.#limit(settings.stubTimeoutMs, `'${settings.python}' did not start`);
     this.#process = new PythonProcess(settings, init.nice, {
       message: (header, body) => this.#message(header as FromPython, body),
-      printed: (line) => log.info(`model '${modelName}': ${line}`),
+      printed: (line) => log.info(`model '${modelName}': ${line}`, { model: modelName }),
       gone: (why) => {
         this.#gone(why);
         ended();

@@ -1,4 +1,4 @@
-import type { Log } from "../../observe/log/log.js";
+import type { Log, LogSubject } from "../../observe/log/log.js";
 import type { JsModelLogger } from "./js-model.js";
 
 /** A line for the server's log. */
@@ -22,7 +22,7 @@ export function modelLogger(write: (line: LogLine) => void): JsModelLogger {
 }
 
 /** Writes a line of a model to the log. */
-export function writeLine(log: Log, { level, message, verboseLevel = 1 }: LogLine): void {
-  if (level === "verbose") log.verbose(verboseLevel, message);
-  else log[level](message);
+export function writeLine(log: Log, { level, message, verboseLevel = 1 }: LogLine, about: LogSubject): void {
+  if (level === "verbose") log.verbose(verboseLevel, message, about);
+  else log[level](message, about);
 }

@@ -25,13 +25,15 @@ export function serverHost(
         },
       );
     },
-    log: (line) => writeLine(log, line),
+    log: (line) => writeLine(log, line, { model: modelName }),
     changeMetrics: (changes) => {
       for (const change of changes) {
         try {
           applyMetricChange(metrics(), change);
         } catch (error) {
-          log.error(`model '${modelName}' could not change its metric: ${TritonError.from(error).message}`);
+          log.error(`model '${modelName}' could not change its metric: ${TritonError.from(error).message}`, {
+            model: modelName,
+          });
         }
       }
     },

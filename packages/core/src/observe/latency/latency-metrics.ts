@@ -36,7 +36,8 @@ export const SUMMARIES = {
   ],
 } as const;
 
-type SummaryName = keyof typeof SUMMARIES;
+/** The last part of the name of a summary. */
+export type SummaryName = keyof typeof SUMMARIES;
 
 /** Time window of a summary, as in tritonserver. */
 const WINDOW = { maxAgeSeconds: 60, ageBuckets: 5 };

@@ -20,7 +20,7 @@ export interface LogOptions {
   readonly logError?: boolean;
   /** Verbose messages up to this level are written. @default 0 */
   readonly logVerbose?: number;
-  /** Format of the lines in `logFile`. @default "default" */
+  /** Format of the lines in `logFile`; `json` writes an object for each line. @default "default" */
   readonly logFormat?: LogFormat;
 }
 

@@ -1,3 +1,5 @@
+import { keyList } from "../../config/schema/key-list.js";
+
 /** Destination of messages. `console` and the loggers of pino and fastify fit. */
 export interface Logger {
   error(message: string): void;
@@ -6,8 +8,31 @@ export interface Logger {
   debug(message: string): void;
 }
 
-/** Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, or `2026-05-20T12:00:00Z I`. */
-export type LogFormat = "default" | "ISO8601";
+/** What a message is about. Only lines in JSON have it as fields of their own. */
+export interface LogSubject {
+  readonly model?: string;
+  readonly version?: string | number;
+  /** Further fields of the line. */
+  readonly [field: string]: unknown;
+}
+
+/** A logger that keeps the subjects of messages. Other loggers get the message alone, because `console` would print them. */
+export interface SubjectLogger extends Logger {
+  readonly takesSubjects: true;
+  error(message: string, about?: LogSubject): void;
+  warn(message: string, about?: LogSubject): void;
+  info(message: string, about?: LogSubject): void;
+  debug(message: string, about?: LogSubject): void;
+}
+
+/**
+ * Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON for
+ * each line.
+ */
+export type LogFormat = "default" | "ISO8601" | "json";
+
+/** The formats by name. */
+export const LOG_FORMATS = keyList<Record<LogFormat, true>>({ default: true, ISO8601: true, json: true });
 
 /** Which messages the log writes. Clients can read and change the settings with the logging extension. */
 export interface LogSettings {
@@ -61,19 +86,29 @@ export class Log {
     this.#settings = { ...this.#settings, ...changes };
   }
 
-  error(message: string): void {
-    if (this.#settings.error) this.#logger.error(message);
+  error(message: string, about?: LogSubject): void {
+    if (this.#settings.error) this.#write("error", message, about);
   }
 
-  warning(message: string): void {
-    if (this.#settings.warning) this.#logger.warn(message);
+  warning(message: string, about?: LogSubject): void {
+    if (this.#settings.warning) this.#write("warn", message, about);
   }
 
-  info(message: string): void {
-    if (this.#settings.info) this.#logger.info(message);
+  info(message: string, about?: LogSubject): void {
+    if (this.#settings.info) this.#write("info", message, about);
   }
 
-  verbose(level: number, message: string): void {
-    if (level <= this.#settings.verboseLevel) this.#logger.debug(message);
+  verbose(level: number, message: string, about?: LogSubject): void {
+    if (level <= this.#settings.verboseLevel) this.#write("debug", message, about);
   }
+
+  #write(level: keyof Logger, message: string, about: LogSubject | undefined): void {
+    const logger = this.#logger;
+    if (takesSubjects(logger)) logger[level](message, about);
+    else logger[level](message);
+  }
+}
+
+function takesSubjects(logger: Logger | SubjectLogger): logger is SubjectLogger {
+  return "takesSubjects" in logger && logger.takesSubjects === true;
 }

@@ -56,6 +56,33 @@ describe("log lines", () => {
     expect(lines).toEqual([expected]);
   });
 
+  it("are objects in JSON, with the model and the version as fields", () => {
+    const lines: string[] = [];
+    const logger = lineLogger(
+      (line) => lines.push(line),
+      () => "json",
+      () => Date.UTC(2026, 4, 9, 1, 2, 3, 45),
+    );
+    const log = new Log(logger, { verboseLevel: 1 });
+    log.warning('a "quoted"\nmessage');
+    log.error("failed to load 'm'", { model: "m", version: 2 });
+    log.verbose(1, "\nname: m\n", { model: "m" });
+    expect(lines.every((line) => line.indexOf("\n") === line.length - 1)).toBe(true);
+    const common = { time: "2026-05-09T01:02:03.045Z", pid: process.pid };
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { ...common, level: "warn", message: 'a "quoted"\nmessage' },
+      { ...common, level: "error", message: "failed to load 'm'", model: "m", version: "2" },
+      { ...common, level: "debug", message: "name: m", model: "m" },
+    ]);
+  });
+
+  it("leave the model to lines in JSON: other loggers get the message alone", () => {
+    const given: unknown[][] = [];
+    const take = (...args: unknown[]) => void given.push(args);
+    new Log({ error: take, warn: take, info: take, debug: take }).info("loading: m:1", { model: "m" });
+    expect(given).toEqual([["loading: m:1"]]);
+  });
+
   it("show tables unchanged", () => {
     const lines: string[] = [];
     lineLogger(

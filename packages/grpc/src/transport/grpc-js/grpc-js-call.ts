@@ -32,6 +32,12 @@ export class GrpcJsCall<C extends UnaryCall | StreamCall | DuplexCall> implement
     this.headers = callHeaders(call.metadata);
   }
 
+  /** grpc-js reports the address with the port: `127.0.0.1:54321`, `[::1]:54321`. */
+  get remoteAddress(): string | undefined {
+    const peer = this.call.getPeer();
+    return /^\[?(.*?)\]?:\d+$/.exec(peer)?.[1] ?? peer;
+  }
+
   /** grpc-js emits `cancelled` at the end of every call, answered ones included. */
   onClose(listener: () => void): void {
     if (this.call.cancelled) listener();

@@ -73,6 +73,7 @@ function unaryHandler(method: UnaryMethod, memory: RequestMemory) {
     let response: Buffer;
     try {
       const adapted = new GrpcJsCall(call);
+      if (method.admit !== undefined) await method.admit(adapted);
       const request = receive(method, call.request, adapted, memory);
       response = joinedParts(method.encode(await method.handle(request, adapted)));
     } catch (error) {
@@ -86,23 +87,28 @@ function unaryHandler(method: UnaryMethod, memory: RequestMemory) {
 function serverStreamHandler(method: ServerStreamMethod, memory: RequestMemory) {
   return (call: ServerWritableStream<Buffer, Buffer>): void => {
     const stream = new GrpcJsStream(call, method);
-    try {
-      method.handle(receive(method, call.request, stream, memory), stream);
-    } catch (error) {
-      stream.fail(error);
-    }
+    start(method, stream, () => method.handle(receive(method, call.request, stream, memory), stream));
   };
 }
 
 function duplexHandler(method: DuplexMethod, memory: RequestMemory) {
   return (call: ServerDuplexStream<Buffer, Buffer>): void => {
     const stream = new GrpcJsDuplex(call, method, memory);
+    start(method, stream, () => method.handle(stream));
+  };
+}
+
+/** Runs the handler of a stream once its call is admitted. Until then grpc-js keeps the messages. */
+function start({ admit }: Method, stream: Call & { fail(error: unknown): void }, handle: () => void): void {
+  const run = () => {
     try {
-      method.handle(stream);
+      handle();
     } catch (error) {
       stream.fail(error);
     }
   };
+  if (admit === undefined) run();
+  else admit(stream).then(run, (error) => stream.fail(error));
 }
 
 /** Decodes the only request of a call. Its bytes count until the call is over. */

@@ -10,6 +10,7 @@ const LAST_STREAM = 0x7fff_ffff;
 
 /** Manages one connection: keepalive, the client's pings and resets, and its age. */
 export class Connection {
+  readonly remoteAddress: string | undefined;
   readonly #session: ServerHttp2Session;
   readonly #options: ResolvedConnectionOptions;
   readonly #pings: PingAbuse;
@@ -23,6 +24,7 @@ export class Connection {
   constructor(session: ServerHttp2Session, socket: Socket, options: ResolvedConnectionOptions) {
     this.#session = session;
     this.#options = options;
+    this.remoteAddress = socket.remoteAddress;
     this.#pings = new PingAbuse(options);
     this.#silence = new SilenceWatch({
       session,

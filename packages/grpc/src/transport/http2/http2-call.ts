@@ -81,6 +81,10 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     stream.once("close", () => this.#close());
   }
 
+  get remoteAddress(): string | undefined {
+    return this.#connection.remoteAddress;
+  }
+
   /** Starts the deadline and the reading. Call it after the listeners are registered. */
   start(): void {
     try {

@@ -97,10 +97,28 @@ export class Http2Transport {
       sendStatus(stream, new RefusedCall(STATUS.UNIMPLEMENTED, details));
     } else {
       const call = new Http2Call(stream, new RawHeaders(rawHeaders), method, connection, this.#options);
-      handle(method, call);
-      call.start();
+      start(method, call);
     }
   }
+}
+
+function start(method: Method, call: Http2Call): void {
+  const { admit } = method;
+  if (admit === undefined) {
+    handle(method, call);
+    call.start();
+    return;
+  }
+  // Until the call is admitted, its messages stay unread.
+  call.pause();
+  call.start();
+  admit(call).then(
+    () => {
+      handle(method, call);
+      call.resume();
+    },
+    (error) => call.fail(error),
+  );
 }
 
 function handle(method: Method, call: Http2Call): void {

@@ -97,7 +97,7 @@ export const schemas: { readonly [name: string]: PlainJson } = {
     log_warning: bool,
     log_error: bool,
     log_verbose_level: count,
-    log_format: { type: "string", enum: ["default", "ISO8601"] },
+    log_format: { type: "string", enum: ["default", "ISO8601", "json"] },
   }),
 };
 
