@@ -2,6 +2,7 @@ import type { Duration } from "@tritonjs/protocol";
 import { keyList } from "../config/schema/key-list.js";
 import { CutLog } from "./cut-log.js";
 import { addTo, type ComputeTimes, type ExecutionTimes, zeroDuration } from "./duration.js";
+import { DurationHistogram } from "./latency/duration-histogram.js";
 import type { LatencyMetrics } from "./latency/latency-metrics.js";
 import { ResponseLog } from "./response-statistics.js";
 
@@ -55,6 +56,10 @@ export class ModelStatistics {
   readonly batches = new Map<number, BatchStatistics>();
   /** Counters of single responses, for decoupled models. */
   readonly responses = new ResponseLog();
+  /** From the arrival of each answered request to its answer. */
+  readonly requestDurations = new DurationHistogram();
+  /** From the arrival of each answered request to its execution, or to the look-up in the cache. */
+  readonly queueDurations = new DurationHistogram();
   /** Distributions of latencies, on servers that keep them. */
   latencies: LatencyMetrics | undefined;
 
@@ -80,6 +85,8 @@ export class ModelStatistics {
     addTo(this.computeInput, times.inputEnd - times.start);
     addTo(this.computeInfer, times.inferEnd - times.inputEnd);
     addTo(this.computeOutput, times.end - times.inferEnd);
+    this.requestDurations.observe(times.end - queueStart);
+    this.queueDurations.observe(times.start - queueStart);
     this.latencies?.success(queueStart, times);
   }
 
@@ -103,6 +110,8 @@ export class ModelStatistics {
     addTo(this.computeInput, inputMs);
     addTo(this.computeInfer, inferMs);
     addTo(this.computeOutput, outputMs);
+    this.requestDurations.observe(totalMs);
+    this.queueDurations.observe(queueMs);
     this.latencies?.ensemble(queueMs, totalMs, { inputMs, inferMs, outputMs });
   }
 
@@ -112,6 +121,8 @@ export class ModelStatistics {
     addTo(this.success, totalMs);
     addTo(this.queue, totalMs - lookupMs);
     addTo(this.cacheHit, lookupMs);
+    this.requestDurations.observe(totalMs);
+    this.queueDurations.observe(totalMs - lookupMs);
     this.latencies?.cacheHit(lookupMs, totalMs);
   }
 
