@@ -16,9 +16,15 @@ const LONG = [
   "test/core/process-lifetime.test.ts",
   "test/core/python-models/python-{faults,process-lifetime}.test.ts",
   // Servers of others.
+  "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
+  "test/docs/getting-started.test.ts",
   // Reads the declarations of all packages.
   "test/package/api-reports.test.ts",
+  // Installs the packages with other package managers, and bundles them.
+  "test/package/package-managers.test.ts",
+  "test/package/typescript-versions.test.ts",
+  "test/package/bundlers.test.ts",
 ];
 
 export default defineConfig({

@@ -1,4 +1,9 @@
-/* `npm run build`: compiles everything, or a project and its references: `npm run build -- packages/http`. */
+/*
+ * `npm run build`: installs, then compiles everything, or a project and its references: `npm run build --
+ * packages/http`.
+ */
+import { install } from "./install.mjs";
 import { build } from "./run.mjs";
 
+install();
 build(process.argv[2]);

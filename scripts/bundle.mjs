@@ -24,8 +24,19 @@ const PROGRAM = /new URL\(\s*"(\.[^"]+\.js)",\s*import\.meta\.url/g;
 /** Placeholder for the URL of a module, until the output file of its code is known. */
 const PLACE = /__PLACE_OF__\("([^"]+)"\)/g;
 
+/** Packages that become part of a package of ours: src/protobuf.ts of `grpc-messages` says why. */
+const JOINED = /^protobufjs\//;
+const JOINED_FOLDER = /^.*\/node_modules\/(protobufjs|long)(?=\/)/;
+const isJoined = (importer) => importer !== undefined && JOINED_FOLDER.test(slashed(importer));
+
 /** Its modification time is the time of the last bundling. */
 const STAMP = ".bundled";
+
+/** Resolves the place of a module against the file that has its code. */
+const PLACE_OF = String.raw`function __placeOf(path) {
+	return new URL(path, import.meta.url ?? "file:///" + encodeURI(__filename.replace(/\\/g, "/").replace(/^\//, ""))).href;
+}
+`;
 
 const slashed = (path) => path.split(sep).join("/");
 const filesIn = (folder) =>
@@ -39,8 +50,9 @@ const isSource = (file) => file.endsWith(".ts") && !file.endsWith(".d.ts");
  * processes.
  */
 function entryNames({ folder, source }) {
-  const { exports, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  const named = [...Object.values(exports).map((target) => target.default), ...Object.values(bin)]
+  const { exports, imports = {}, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const targets = [...Object.values(exports), ...Object.values(imports)].map((target) => target.default);
+  const named = [...targets, ...Object.values(bin)]
     .filter((file) => /^(\.\/)?dist\/.*\.js$/.test(file))
     .map((file) => slashed(relative("dist", file)));
   const programs = filesIn(source)
@@ -56,7 +68,8 @@ function entryNames({ folder, source }) {
 
 /**
  * Keeps `import.meta.url` at the module's place in the tree, wherever its code goes. Modules use it to find other
- * files.
+ * files. Bundlers of applications take a `new URL("x", import.meta.url)` for a file to copy, so the place is the
+ * argument of a function. A bundle of CommonJS has no `import.meta.url`.
  */
 const keepPlaces = (source) => ({
   name: "keep-places",
@@ -64,12 +77,28 @@ const keepPlaces = (source) => ({
     return code.replaceAll("import.meta.url", `__PLACE_OF__("${slashed(relative(source, id))}")`);
   },
   renderChunk(code, { fileName }) {
-    return code.replace(PLACE, (_, place) => {
+    if (code.search(PLACE) < 0) return null;
+    const placed = code.replace(PLACE, (_, place) => {
       const path = posix.relative(posix.dirname(fileName), place.replace(/\.ts$/, ".js"));
-      return `new URL("${path.startsWith(".") ? path : `./${path}`}", import.meta.url).href`;
+      return `__placeOf("${path.startsWith(".") ? path : `./${path}`}")`;
     });
+    return `${placed}\n${PLACE_OF}`;
   },
 });
+
+/** Puts the licences of packages that became part of a file before its code. */
+const keepLicences = {
+  name: "keep-licences",
+  renderChunk(code, { moduleIds }) {
+    const joined = new Set(moduleIds.map((id) => JOINED_FOLDER.exec(slashed(id))?.[0]).filter(Boolean));
+    const licences = [...joined].map((folder) => {
+      const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      const text = readFileSync(join(folder, "LICENSE"), "utf8").trim();
+      return `/*!\nThis file contains ${name} ${version}. Its licence:\n\n${text.replaceAll("*/", "* /")}\n*/\n`;
+    });
+    return licences.join("") + code;
+  },
+};
 
 function isUpToDate({ folder, source, target }) {
   const stamp = statSync(join(target, STAMP), { throwIfNoEntry: false });
@@ -104,9 +133,10 @@ async function bundle(place) {
     transform: { target: "es2022" },
     resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
     // Other packages, and `#names` of the package itself, are external. Helpers for the syntax of the sources are part
-    // of the bundle.
-    external: (id) => !/^([./\0]|[A-Za-z]:|@oxc-project\/)/.test(id),
-    plugins: [keepPlaces(source)],
+    // of the bundle, and so are the packages of JOINED with what they import.
+    external: (id, importer) =>
+      !/^([./\0]|[A-Za-z]:|@oxc-project\/)/.test(id) && !JOINED.test(id) && !isJoined(importer),
+    plugins: [keepPlaces(source), keepLicences],
   });
   const { output } = await build.generate({
     entryFileNames: "[name].js",

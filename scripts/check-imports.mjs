@@ -14,6 +14,7 @@ const root = process.argv[2] ?? repository;
 const ORDER = {
   protocol: ["errors", "async", "tensor", "model"],
   core: [
+    "unbundled.ts",
     "clock",
     "files",
     "tensor",
@@ -39,7 +40,6 @@ const ORDER = {
   ],
   http: [
     "limits.ts",
-    "status-from-code.ts",
     "json",
     "exchange",
     "decode",

@@ -1,20 +1,17 @@
 /*
  * `node scripts/write-errors-page.mjs`: writes the table of reasons into docs/errors.md, from the table of
- * `@tritonjs/protocol` and the statuses of both frontends. With --print it writes the page to standard output instead.
+ * `@tritonjs/protocol` and the statuses of both protocols. With --print it writes the page to standard output instead.
  * Build first.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorReasons } from "../packages/protocol/dist/index.js";
+import { errorReasons, httpStatusOf } from "../packages/protocol/dist/index.js";
 import { root } from "./run.mjs";
 
-const httpStatuses = statusesOf("http", /^ {2}([A-Z_]+): (\d+),$/gm);
-const grpcStatuses = statusesOf("grpc", /^ {2}([A-Z_]+): STATUS\.([A-Z_]+),$/gm);
-
-function statusesOf(frontend, line) {
-  const source = readFileSync(join(root, `packages/${frontend}/src/status-from-code.ts`), "utf8");
-  return new Map([...source.matchAll(line)].map(([, code, status]) => [code, status]));
-}
+const grpcSource = readFileSync(join(root, "packages/grpc/src/status-from-code.ts"), "utf8");
+const grpcStatuses = new Map(
+  [...grpcSource.matchAll(/^ {2}([A-Z_]+): STATUS\.([A-Z_]+),$/gm)].map(([, code, status]) => [code, status]),
+);
 
 const codes = [...new Set(Object.values(errorReasons).map(({ code }) => code))];
 const statusTable = [
@@ -22,7 +19,7 @@ const statusTable = [
   "|---|---|---|",
   ...codes.map((code) => {
     const anchor = code.toLowerCase();
-    return `| [\`${code}\`](#${anchor}) | ${httpStatuses.get(code)} | \`${grpcStatuses.get(code)}\` |`;
+    return `| [\`${code}\`](#${anchor}) | ${httpStatusOf(code)} | \`${grpcStatuses.get(code)}\` |`;
   }),
 ].join("\n");
 const groups = codes.map((code) => {

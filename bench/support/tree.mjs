@@ -11,6 +11,7 @@ const folders = {
   grpc: "grpc",
   client: "client",
   "grpc-messages": "grpc-messages",
+  tools: "tools",
 };
 
 /** Imports a built package of a revision whose root is `tree`: `importOf(tree, "grpc", "proto/codec")`. */

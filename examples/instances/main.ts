@@ -4,7 +4,7 @@ import { inputs, outputs } from "./model.js";
 /*
  * A faulty model, served from child processes: a fault in one process fails only its own request.
  *
- *   node dist/main.js
+ *   npm start
  */
 
 await using triton = new Triton();

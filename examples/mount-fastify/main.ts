@@ -1,3 +1,4 @@
+import type { AddressInfo } from "node:net";
 import { sample, Triton } from "@tritonjs/core";
 import { v2Plugin } from "@tritonjs/http";
 import fastify from "fastify";
@@ -5,7 +6,7 @@ import fastify from "fastify";
 /*
  * An existing fastify application gets the v2 routes: on its own port, under a prefix, behind its own hooks.
  *
- *   PORT=3000 node dist/main.js
+ *   PORT=3000 npm start
  *   curl localhost:3000/inference/v2/models/double
  */
 
@@ -31,7 +32,8 @@ app.get<{ Params: { value: string } }>("/double/:value", async ({ params }) => {
 
 app.register(v2Plugin, { triton, prefix: "/inference" });
 
-console.log(`listening at ${await app.listen({ port: Number(process.env.PORT ?? 3000) })}`);
+await app.listen({ port: Number(process.env.PORT ?? 3000) });
+console.log(`listening at http://localhost:${(app.server.address() as AddressInfo).port}`);
 
 for (const signal of ["SIGINT", "SIGTERM"]) {
   process.once(signal, async () => {

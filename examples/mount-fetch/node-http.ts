@@ -1,15 +1,15 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fetchHandler, toNodeListener } from "@tritonjs/http/fetch";
-import { createTriton } from "./model.js";
+import { openInference } from "./inference.js";
 
 /*
  * The v2 routes in a plain node:http server, next to a path of its own.
  *
- *   PORT=3000 node dist/node-http.js
+ *   PORT=3000 npm run start:node-http
  */
 
-const triton = createTriton();
+const { triton } = openInference();
 const inference = toNodeListener(fetchHandler(triton, { prefix: "/inference" }));
 
 const server = createServer((request, response) => {

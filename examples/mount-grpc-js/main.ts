@@ -5,7 +5,7 @@ import { addV2Service } from "@tritonjs/grpc";
 /*
  * A gRPC server of an application serves models too: on its own port, with its own credentials, beside its own services.
  *
- *   PORT=3000 node dist/main.js
+ *   PORT=3000 npm start
  *   tritonclient.grpc.InferenceServerClient("localhost:3000").get_model_metadata("double")
  */
 
@@ -42,7 +42,7 @@ addV2Service(server, triton);
 const address = `localhost:${process.env.PORT ?? 3000}`;
 server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
   if (error) throw error;
-  console.log(`listening at http://localhost:${port}`);
+  console.log(`listening at localhost:${port}`);
 });
 
 for (const signal of ["SIGINT", "SIGTERM"]) {

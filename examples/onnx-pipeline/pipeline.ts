@@ -23,7 +23,7 @@ export function bindIrisPipeline(triton: Triton) {
       requests.map(({ inputs }) => {
         try {
           return {
-            measurements: inputs.line.data.map((line) => measurements(new TextDecoder().decode(line))),
+            measurements: inputs.line.strings().map(measurements),
           };
         } catch (error) {
           return TritonError.from(error);

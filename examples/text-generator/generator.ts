@@ -6,8 +6,6 @@ const DEFAULT_TOKENS = 80;
 /** The end of a text. */
 const END = "\n";
 
-const decoder = new TextDecoder();
-
 /**
  * Binds `text-generator`: continues `text_input` by one character a step, until the end of a paragraph or for
  * `max_tokens` characters. Equal inputs give equal texts.
@@ -32,7 +30,7 @@ export function bindTextGenerator(triton: Triton, maxStreams = 32) {
       start: ({ text_input, max_tokens, seed }) => {
         const left = max_tokens?.get(0) ?? DEFAULT_TOKENS;
         if (left < 1) throw new TritonError("INVALID_ARG", `max_tokens must be at least 1, got ${left}`);
-        return { text: decoder.decode(text_input.data[0]), left, random: seededRandom(seed?.get(0) ?? 0) };
+        return { text: text_input.text(), left, random: seededRandom(seed?.get(0) ?? 0) };
       },
       step: (active) => {
         steps.push(active.length);

@@ -1,4 +1,4 @@
-import { batch, type InferContext, Triton } from "@tritonjs/core";
+import { batch, type InferContext, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../support/echo-model.js";
@@ -31,6 +31,42 @@ describe("a cancelled request", () => {
     model.release();
     await clock.settle();
     expect(model.batches).toEqual([[1], [3]]);
+  });
+
+  it("rejects with an AbortError that keeps the reason of its signal", async () => {
+    const { clock, triton, model, handle } = await served();
+    model.held = true;
+    const loading = triton.bind({
+      modelName: "loading",
+      inputs: echoInputs,
+      outputs: echoOutputs,
+      inferFunc: model.callback(),
+    });
+    const giveUp = new AbortController();
+    const { signal } = giveUp;
+    const inputs = { x: [[1]] };
+    const calls = [
+      handle.infer(inputs, { signal }),
+      triton.infer("echo", inputs, { signal }),
+      handle.stream(inputs, { signal }).next(),
+      loading.infer(inputs, { signal }),
+    ];
+    await clock.settle();
+    const reason = new Error("the page was left");
+    giveUp.abort(reason);
+    const late = handle.infer(inputs, { signal });
+    for (const result of await Promise.allSettled([...calls, late])) {
+      const error = (result as PromiseRejectedResult).reason;
+      expect(error).toMatchObject({
+        name: "AbortError",
+        code: "CANCELLED",
+        reason: "CANCELLED",
+        cause: reason,
+      });
+      expect(TritonError.is(error)).toBe(true);
+    }
+    await clock.settle();
+    model.releaseAll();
   });
 
   it("is never queued when it is cancelled before it is sent", async () => {

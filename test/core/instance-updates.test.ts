@@ -78,7 +78,7 @@ describe("the number of instances", () => {
     });
     await handle.ready();
     process.env.TRITONJS_TEST_REFUSE_LOADING = "1";
-    expect(await outcomeOf(handle.updateInstances(2))).toBe("INTERNAL the weights are gone");
+    expect(await outcomeOf(handle.updateInstances(2))).toMatch(/^INTERNAL .*the weights are gone/);
     delete process.env.TRITONJS_TEST_REFUSE_LOADING;
     expect(handle.config().instanceGroup[0]!.count).toBe(1);
     expect(handle.instances()).toHaveLength(1);

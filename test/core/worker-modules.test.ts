@@ -154,12 +154,12 @@ describe("an invalid worker module", () => {
 
   it("is reported by ready, infer and the repository index when it throws", async () => {
     const handle = triton.bind({ ...specs, inferFunc: fixture("throws-while-loading") });
-    expect(await outcomeOf(handle.ready())).toBe("INTERNAL the weights are missing");
-    expect(await outcomeOf(echo(handle, 1))).toBe(
-      "UNAVAILABLE model 'm' version 1 is not ready: the weights are missing",
-    );
+    const module = fixture("throws-while-loading");
+    const reason = `model 'm': cannot import the module ${module}: the weights are missing (at ${module}:1:7)`;
+    expect(await outcomeOf(handle.ready())).toBe(`INTERNAL ${reason}`);
+    expect(await outcomeOf(echo(handle, 1))).toBe(`UNAVAILABLE model 'm' version 1 is not ready: ${reason}`);
     expect(await triton.service.repositoryIndex(false)).toEqual([
-      { name: "m", version: "1", state: "UNAVAILABLE", reason: "the weights are missing" },
+      { name: "m", version: "1", state: "UNAVAILABLE", reason },
     ]);
     expect(triton.service.isModelReady("m", "")).toBe(false);
   });

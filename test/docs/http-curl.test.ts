@@ -3,44 +3,14 @@ import { join } from "node:path";
 import { sample, Triton } from "@tritonjs/core";
 import { http, openApiDocument } from "@tritonjs/http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { curlLines } from "../support/curl-line.js";
 import { repositoryRoot } from "../support/repository.js";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** A curl line of docs/http.md, and the result that the line below it promises. */
-interface CurlLine {
-  readonly line: string;
-  readonly status: number;
-  /** Part of the body. */
-  readonly text: string;
-  readonly path: string;
-  readonly init: RequestInit;
-}
-
-function readCurl(line: string, promise: string): CurlLine {
-  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!);
-  const headers: Record<string, string> = {};
-  let method: string | undefined;
-  let body: string | undefined;
-  let path = "";
-  for (let i = 1; i < words.length; i++) {
-    if (words[i] === "-d") body = words[++i];
-    else if (words[i] === "-X") method = words[++i];
-    else if (words[i] === "-H") {
-      const [name, value] = words[++i]!.split(": ");
-      headers[name!] = value!;
-    } else path = words[i]!.replace("localhost:8000", "");
-  }
-  const [, status, text] = /^# (\d+) ?(.*)$/.exec(promise)!;
-  const init = { method: method ?? (body === undefined ? "GET" : "POST"), headers, body };
-  return { line, status: Number(status), text: text!, path, init };
-}
-
 const document = readFileSync(join(repositoryRoot, "docs/http.md"), "utf8");
-const lines = [...document.matchAll(/^(curl .*)\n(.*)$/gm)].map(([, line, promise]) =>
-  readCurl(line!, promise!),
-);
+const lines = curlLines(document);
 
 describe("the curl lines in docs/http.md", () => {
   const triton = new Triton({ security: { restrictedEndpoints: [] } });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { promisedOutput } from "../support/example-readme.js";
 import type { Ended } from "../support/program.js";
 import { curlLines, startQuickstart } from "./support/quickstart.js";
 
@@ -10,6 +11,10 @@ describe("the quick start with --once", () => {
 
   it("exits 0 and writes no errors", () => {
     expect(ended).toMatchObject({ code: 0, signal: null, stderr: "" });
+  });
+
+  it("prints what its README promises", () => {
+    expect(ended.stdout).toMatch(promisedOutput("quickstart"));
   });
 
   it("calls the callback in four ways and prints the answers next to the expected one", () => {

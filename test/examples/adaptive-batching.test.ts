@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { promisedOutput } from "../support/example-readme.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
@@ -25,6 +26,7 @@ describe("the adaptive batching example", () => {
     const main = join(repositoryRoot, "examples", "adaptive-batching", "dist", "main.js");
     const { code, stdout, stderr } = await Program.node(main, [], repositoryRoot).ended;
     expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(promisedOutput("adaptive-batching"));
     const lines = stdout.trimEnd().split("\n");
     const loads = lines.slice(0, 5).map(read);
     expect(loads.map(({ load }) => load)).toEqual([20, 100, 400, 800, 1600]);

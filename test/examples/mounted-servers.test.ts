@@ -2,19 +2,32 @@ import { join } from "node:path";
 import { Client, credentials } from "@grpc/grpc-js";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { curlLines } from "../support/curl-line.js";
+import { promisedOutput, readExampleReadme } from "../support/example-readme.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
 const infer = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2.5] }] });
 
 /** Starts an example on a free port and resolves with its URL. */
-async function start(...path: string[]): Promise<{ url: string; program: Program }> {
-  const module = join(repositoryRoot, "examples", ...path);
+async function start(name: string, ...path: string[]): Promise<{ url: string; program: Program }> {
+  const module = join(repositoryRoot, "examples", name, ...path);
   const program = new Program(process.execPath, [module], { cwd: repositoryRoot, env: { PORT: "0" } });
   onTestFinished(() => program.signal("SIGKILL"));
-  const said = await program.untilOutput("listening at http://");
-  const port = /:(\d+)\s*$/.exec(said)![1];
+  const said = await program.untilOutput("listening at ");
+  const port = /:(\d+)\s*$/.exec(said)![1]!;
+  expect(said.replace(port, "3000")).toMatch(promisedOutput(name));
   return { url: `http://localhost:${port}`, program };
+}
+
+/** Runs the curl lines of an example's README, and compares each answer with the line below it. */
+async function expectPromisedAnswers(name: string, url: string): Promise<void> {
+  const lines = curlLines(readExampleReadme(name));
+  expect(lines.length).toBeGreaterThan(2);
+  for (const { line, path, init, status, text } of lines) {
+    const answer = await fetch(url + path, init);
+    expect([line, answer.status, await answer.text()]).toEqual([line, status, expect.stringContaining(text)]);
+  }
 }
 
 describe.each(["node-http", "express", "hono"])("the v2 routes in a server of %s", (name) => {
@@ -78,9 +91,51 @@ describe.each(["node-http", "express", "hono"])("the v2 routes in a server of %s
   });
 });
 
+describe.each(["express", "hono"])("the routes of an application of %s", (name) => {
+  it("call models in process, and answer the mistake of a client with 400", async () => {
+    const { url } = await start("mount-fetch", "dist", `${name}.js`);
+    await expectPromisedAnswers("mount-fetch", url);
+    const stream = await fetch(`${url}/countdown/3`);
+    expect(stream.headers.get("content-type")).toMatch(/^text\/event-stream/);
+    expect(await stream.text()).toBe("data: 3\n\ndata: 2\n\ndata: 1\n\n");
+  });
+
+  it.each([
+    ["of its own", "/countdown/1000000", {}],
+    ["of the protocol", "/inference/v2/models/countdown/generate_stream", { body: '{"from":1000000}' }],
+  ])("stop the model when the client of a stream %s leaves", async (_, path, { body }: { body?: string }) => {
+    const { url, program } = await start("mount-fetch", "dist", `${name}.js`);
+    const leaving = new AbortController();
+    const method = body === undefined ? "GET" : "POST";
+    const { body: events } = await fetch(url + path, { method, body, signal: leaving.signal });
+    const reader = events!.getReader();
+    expect((await reader.read()).done).toBe(false);
+    leaving.abort();
+    await program.untilOutput("countdown stopped at ");
+    // The only instance of the model is free again.
+    expect(await (await fetch(`${url}/countdown/1`)).text()).toBe("data: 1\n\n");
+  });
+});
+
+describe("a Nest application", () => {
+  it("calls a model in a controller, answers mistakes with 400, and has the v2 routes", async () => {
+    const { url } = await start("mount-nest", "dist", "main.js");
+    await expectPromisedAnswers("mount-nest", url);
+    expect((await fetch(`${url}/nothing`)).status).toBe(404);
+  });
+
+  it.skipIf(process.platform === "win32")("drains on a signal, which then ends it", async () => {
+    const { program } = await start("mount-nest", "dist", "main.js");
+    program.signal("SIGTERM");
+    const { code, signal, stderr } = await program.ended;
+    expect({ code, signal, stderr }).toEqual({ code: null, signal: "SIGTERM", stderr: "" });
+  });
+});
+
 describe("the v2 routes in a fastify application", () => {
   it("share its port and hooks with its own routes, which call the model in process", async () => {
     const { url } = await start("mount-fastify", "dist", "main.js");
+    await expectPromisedAnswers("mount-fastify", url);
     expect(await (await fetch(`${url}/double/4`)).json()).toEqual({ result: 8 });
     const answer = await fetch(`${url}/inference/v2/models/double/infer`, { method: "POST", body: infer });
     expect(answer.headers.get("x-served-by")).toBe("my-app");

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { promisedOutput } from "../support/example-readme.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
-/** Runs an example to its end and returns its output lines. */
+/** Runs an example to its end, compares its output with its README, and returns its lines. */
 async function run(example: string): Promise<string[]> {
   const program = Program.node(
     join(repositoryRoot, "examples", example, "dist", "main.js"),
@@ -13,6 +14,7 @@ async function run(example: string): Promise<string[]> {
   onTestFinished(() => program.signal("SIGKILL"));
   const { code, stdout, stderr } = await program.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(promisedOutput(example));
   return stdout.trimEnd().split("\n");
 }
 

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { promisedOutput } from "../support/example-readme.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
@@ -8,6 +9,7 @@ describe("the variable-length example", () => {
     const main = join(repositoryRoot, "examples", "variable-length", "dist", "main.js");
     const { code, stdout } = await Program.node(main, [], repositoryRoot).ended;
     expect(code).toBe(0);
+    expect(stdout).toMatch(promisedOutput("variable-length"));
     const together = stdout
       .split("\n")
       .filter((line) => line.startsWith("a batch of"))

@@ -63,7 +63,11 @@ export class PackedPackages {
   }
 
   /** An empty project that installs the tarballs of some packages, without running any install script. */
-  async install(project: string, names: readonly PackageName[]): Promise<Project> {
+  async install(
+    project: string,
+    names: readonly PackageName[],
+    more: readonly string[] = [],
+  ): Promise<Project> {
     const folder = join(this.#folder, project);
     mkdirSync(folder);
     writeFileSync(
@@ -72,7 +76,34 @@ export class PackedPackages {
     );
     const tarballs = names.map((name) => this.tarball(name));
     const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
-    await succeed(npmProgram("npm", ["install", ...flags, ...tarballs], folder));
+    await succeed(npmProgram("npm", ["install", ...flags, ...more, ...tarballs], folder));
+    return new Project(folder);
+  }
+
+  /**
+   * A project whose manifest names the tarballs of some packages, and nothing installed. The overrides are for packages
+   * that ask for each other: npm, yarn and bun each read another field.
+   */
+  project(
+    project: string,
+    names: readonly PackageName[],
+    dependencies: Record<string, string> = {},
+  ): Project {
+    const folder = join(this.#folder, project);
+    mkdirSync(folder);
+    const own = Object.fromEntries(names.map((name) => [`@tritonjs/${name}`, `file:${this.tarball(name)}`]));
+    const manifest = { name: project, private: true, type: "module" };
+    writeFileSync(
+      join(folder, "package.json"),
+      JSON.stringify({
+        ...manifest,
+        dependencies: { ...own, ...dependencies },
+        resolutions: own,
+        overrides: own,
+      }),
+    );
+    const lines = Object.entries(own).map(([name, file]) => `  "${name}": "${file}"\n`);
+    writeFileSync(join(folder, "pnpm-workspace.yaml"), `overrides:\n${lines.join("")}`);
     return new Project(folder);
   }
 
@@ -179,13 +210,13 @@ function npmProgram(program: string, args: readonly string[], cwd: string): Prog
   );
 }
 
-async function succeed(program: Program): Promise<void> {
+export async function succeed(program: Program): Promise<void> {
   const { code, stdout, stderr } = await program.ended;
   if (code !== 0) throw new Error(`ended with ${code}:\n${stdout}${stderr}`);
 }
 
 /** The package manager as scripts/install.mjs names it. */
-function pnpmVersion(): string {
+export function pnpmVersion(): string {
   const script = readFileSync(join(repositoryRoot, "scripts", "install.mjs"), "utf8");
   return /"(pnpm@[\d.]+)"/.exec(script)![1]!;
 }

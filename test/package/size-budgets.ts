@@ -13,9 +13,9 @@ export interface SizeBudget {
 export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   protocol: { packedKilobytes: 60, unpackedKilobytes: 220, dependencies: 2 },
   core: { packedKilobytes: 500, unpackedKilobytes: 1_800, dependencies: 5 },
-  http: { packedKilobytes: 80, unpackedKilobytes: 260, dependencies: 2 },
-  // Most of it is the generated code of the protocol's messages.
-  "grpc-messages": { packedKilobytes: 100, unpackedKilobytes: 1_100, dependencies: 1 },
+  http: { packedKilobytes: 80, unpackedKilobytes: 260, dependencies: 1 },
+  // Most of it is the generated code of the protocol's messages. It has the runtime of protobufjs in it.
+  "grpc-messages": { packedKilobytes: 125, unpackedKilobytes: 1_250, dependencies: 0 },
   grpc: { packedKilobytes: 55, unpackedKilobytes: 200, dependencies: 3 },
   client: { packedKilobytes: 60, unpackedKilobytes: 250, dependencies: 4 },
   tools: { packedKilobytes: 120, unpackedKilobytes: 400, dependencies: 6 },
@@ -26,4 +26,4 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
 export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
 
 /** `@tritonjs/client/http` as one file for a browser, with all that it needs. docs/client.md states these numbers. */
-export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 50, gzippedKilobytes: 17 };
+export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 52, gzippedKilobytes: 18 };

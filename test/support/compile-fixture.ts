@@ -13,12 +13,18 @@ const tsc = createRequire(import.meta.url)
 /**
  * Compiles one TypeScript file as users do and imports it: for syntax that the test runner does not know, such as
  * decorators.
+ *
+ * @param decorators "classic" for `experimentalDecorators`
  */
-export async function importCompiled<T>(source: URL): Promise<T> {
-  const folder = join(repositoryRoot, "node_modules/.cache/compiled-fixtures");
+export async function importCompiled<T>(
+  source: URL,
+  decorators: "standard" | "classic" = "standard",
+): Promise<T> {
+  const folder = join(repositoryRoot, "node_modules/.cache/compiled-fixtures", decorators);
   await mkdir(folder, { recursive: true });
   const options = "--target ES2022 --module NodeNext --skipLibCheck --strict --types node --ignoreConfig";
-  const args = [tsc, ...options.split(" "), "--outDir", folder, fileURLToPath(source)];
+  const classic = decorators === "classic" ? ["--experimentalDecorators", "--emitDecoratorMetadata"] : [];
+  const args = [tsc, ...options.split(" "), ...classic, "--outDir", folder, fileURLToPath(source)];
   await promisify(execFile)(process.execPath, args, { cwd: repositoryRoot });
   return import(pathToFileURL(join(folder, basename(source.pathname).replace(/\.ts$/, ".js"))).href);
 }

@@ -1,4 +1,5 @@
 import { batch, type InferContext, sample, Triton } from "@tritonjs/core";
+import type { BytesArray } from "@tritonjs/core/types";
 import ndarray, { type NdArray } from "ndarray";
 
 /* Types are tested by compiling this file: `Expect` fails to compile when the types differ, and so does a `@ts-expect-error` above a correct line. */
@@ -26,7 +27,7 @@ const linear = triton.bind({
   inferFunc: batch(({ x, ids, words, mask }, context) => {
     expectType<NdArray<Float32Array>>()(x);
     expectType<NdArray<BigInt64Array<ArrayBuffer>>>()(ids);
-    expectType<NdArray<Uint8Array[]>>()(words);
+    expectType<BytesArray>()(words);
     expectType<NdArray<Uint8Array> | undefined>()(mask);
     expectType<InferContext>()(context);
     return { y: ndarray(new Float32Array(3), [1, 3]), label: [["a"]] };
@@ -69,7 +70,7 @@ triton.bind({
 // Results of the handle.
 const { y, label } = await linear.infer({ x: [[1, 2]], ids: [[1n]], words: [["a"]] });
 expectType<NdArray<Float32Array>>()(y);
-expectType<NdArray<Uint8Array[]>>()(label);
+expectType<BytesArray>()(label);
 
 // @ts-expect-error a required input is missing
 await linear.infer({ x: [[1, 2]], ids: [[1n]] });
@@ -123,3 +124,41 @@ triton.bind({
   outputs: [{ name: "y", dtype: "FP32", shape: [2] }],
   inferFunc: new Model().run,
 });
+
+// BYTES as text and as JSON, in callbacks and in results. Inputs and outputs take strings, bytes and plain objects.
+interface Question {
+  readonly text: string;
+  readonly tags: readonly string[];
+}
+const asked: Question = { text: "hi", tags: [] };
+const chat = triton.bind({
+  modelName: "chat",
+  inputs: [
+    { name: "question", dtype: "BYTES", shape: [1] },
+    { name: "prompt", dtype: "BYTES", shape: [1] },
+  ],
+  outputs: [
+    { name: "answer", dtype: "BYTES", shape: [1] },
+    { name: "details", dtype: "BYTES", shape: [1] },
+  ],
+  inferFunc: batch(({ question, prompt }) => {
+    expectType<Question[]>()(question.jsonValues<Question>());
+    expectType<string>()(prompt.pick(0, null).text());
+    return { answer: prompt.strings(), details: question.jsonValues<Question>() };
+  }),
+});
+const said = await chat.inferSample({ question: asked, prompt: "be brief" });
+expectType<string>()(said.answer.text());
+expectType<Question>()(said.details.json<Question>());
+await chat.inferBatch({ question: [asked, { text: "ho", tags: [] }], prompt: [["a"], [new Uint8Array(1)]] });
+await chat.inferSample({ question: { anything: [1, { nested: true }] }, prompt: "be brief" });
+// @ts-expect-error a number is no element of BYTES
+await chat.inferSample({ question: 1, prompt: "be brief" });
+// @ts-expect-error numbers are no elements of BYTES
+await chat.inferSample({ question: new Float32Array(1), prompt: "be brief" });
+// @ts-expect-error neither is an ndarray of numbers
+await chat.inferSample({ question: ndarray(new Float32Array(1)), prompt: "be brief" });
+// @ts-expect-error a map is not a plain object
+await chat.inferSample({ question: new Map(), prompt: "be brief" });
+// @ts-expect-error only BYTES are text
+y.text();

@@ -11,6 +11,7 @@ import {
   Triton,
   tritonContext,
 } from "@tritonjs/core";
+import type { BytesArray } from "@tritonjs/core/types";
 import type { NdArray } from "ndarray";
 
 /* Types are tested by compiling this file, as in bind.types.ts: they pass through any number of decorators. */
@@ -79,7 +80,7 @@ triton.bind({
             expectType<NdArray<Float32Array>>()(x);
             expectType<number>()(t);
             expectType<NdArray<BigInt64Array<ArrayBuffer>>>()(n);
-            expectType<Uint8Array | NdArray<Uint8Array[]>>()(w);
+            expectType<Uint8Array | BytesArray>()(w);
             expectType<InferContext>()(context);
             return { y: x };
           }),

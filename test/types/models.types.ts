@@ -1,4 +1,6 @@
-import { Triton } from "@tritonjs/core";
+import { type ModelHandle, type TensorSpec, Triton } from "@tritonjs/core";
+import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import type { BytesArray } from "@tritonjs/core/types";
 import type { NdArray } from "ndarray";
 
 /* Types of `triton.infer` for models that `typed-models.d.ts` adds to `TritonModels`; tested by compiling. */
@@ -12,7 +14,7 @@ const triton = new Triton();
 
 // A model of the repository: outputs by name, each with its element type.
 const { label } = await triton.infer("typed_resnet", { image: new Float32Array(3) });
-expectType<NdArray<Uint8Array[]>>()(label);
+expectType<BytesArray>()(label);
 await triton.infer("typed_resnet", { image: new Float32Array(3), "size-hint": new BigInt64Array(2) });
 const { y } = await triton.infer("typed_source", {});
 expectType<NdArray<Uint16Array>>()(y);
@@ -33,3 +35,29 @@ untyped.something?.shape;
 const name: string = "typed_resnet";
 const dynamic = await triton.infer(name, { anything: [1] }, { modelVersion: 2 });
 dynamic.something?.shape;
+
+// A bound model file: its handle is typed by the name of the model.
+const resnet = triton.bind({ modelName: "typed_resnet", inferFunc: onnxruntime({ model: "resnet.onnx" }) });
+const bound = await resnet.inferSample({ image: new Float32Array(3), "size-hint": [1n, 2n] });
+expectType<BytesArray>()(bound.label);
+expectType<string>()(bound.label.text());
+// @ts-expect-error: an input that the model does not have
+await resnet.inferSample({ picture: new Float32Array(3) });
+// @ts-expect-error: INT64 is a BigInt64Array
+await resnet.inferSample({ image: new Float32Array(3), "size-hint": new Int32Array(2) });
+// @ts-expect-error: an output that the model does not have
+bound.score;
+
+// Specifications that are given come first, and a name that is not listed has any tensors.
+const given = triton.bind({
+  modelName: "typed_resnet",
+  modelVersion: 2,
+  inputs: [{ name: "a", dtype: "FP64", shape: [1] }],
+  outputs: [{ name: "b", dtype: "FP32", shape: [1] }],
+  inferFunc: new URL("file:///model.mjs"),
+});
+expectType<NdArray<Float32Array>>()((await given.inferSample({ a: 1 })).b);
+const unlisted = triton.bind({ modelName: "unlisted", inferFunc: onnxruntime({ model: "m.onnx" }) });
+expectType<ModelHandle<readonly TensorSpec[], readonly TensorSpec[]>>()(unlisted);
+const unknownName = triton.bind({ modelName: name, inferFunc: onnxruntime({ model: "m.onnx" }) });
+expectType<ModelHandle<readonly TensorSpec[], readonly TensorSpec[]>>()(unknownName);

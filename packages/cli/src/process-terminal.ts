@@ -11,6 +11,7 @@ export const processTerminal: Terminal = {
   },
   write: (text) => void process.stdout.write(text),
   writeError: (text) => void process.stderr.write(text),
+  isInteractive: process.stderr.isTTY === true,
   stopRequested: () =>
     new Promise((resolve) => {
       let asked = false;

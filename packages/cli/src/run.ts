@@ -1,6 +1,7 @@
 import { statusText, TritonError } from "@tritonjs/protocol";
 import { CommanderError } from "commander";
 import { commandLine } from "./commands/command-line.js";
+import { runPerf } from "./commands/perf-command.js";
 import { runReplay } from "./commands/replay-command.js";
 import { serveHelp } from "./commands/serve-help.js";
 import type { Extensions } from "./extensions.js";
@@ -28,6 +29,7 @@ export async function run(
   // `serve` reads its options by the rules of getopt, like tritonserver. Commander only writes their help.
   const asksForHelp = rest.includes("--help") || (rest.length === 1 && rest[0] === "-h");
   if (command === "serve" && !asksForHelp) return runServe(rest, terminal, extensions);
+  if (command === "perf") return runPerf(rest, terminal);
   if (command === "replay") return runReplay(rest, terminal);
   try {
     let code = 0;

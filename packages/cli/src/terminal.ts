@@ -5,6 +5,8 @@ export interface Terminal {
   readonly columns?: number | undefined;
   write(text: string): void;
   writeError(text: string): void;
+  /** Errors go to a terminal, whose line can be written over. @default false */
+  readonly isInteractive?: boolean;
   /** Resolves when the process is asked to stop, with the number of the signal. */
   stopRequested(): Promise<string>;
 }

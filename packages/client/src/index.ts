@@ -3,6 +3,8 @@
  * module and its imports use no module and no global of Node.js.
  */
 export type {
+  ArrayOf,
+  BytesArray,
   DataType,
   ElementsOf,
   InferOptions,
@@ -16,7 +18,7 @@ export type {
   TensorSpec,
 } from "@tritonjs/protocol";
 export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
-export { type ArrayOf, InferResult, type SharedMemoryOutput } from "./infer/infer-result.js";
+export { InferResult, type SharedMemoryOutput } from "./infer/infer-result.js";
 export type { CommonCallOptions, CommonClientOptions, VersionOption } from "./options/client-options.js";
 export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "./options/infer-options.js";
 export type { CommonModelOptions, WaitCallOptions } from "./options/model-options.js";

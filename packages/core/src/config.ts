@@ -3,6 +3,7 @@
  * models does not need it.
  */
 
+export { inspectModelFile } from "./binding/inspect-model-file.js";
 export { AutoCompleteConfig, type AutoCompleteTensor } from "./config/complete/auto-complete-config.js";
 export { type CompleteOptions, completeConfig } from "./config/complete/complete-config.js";
 export type { FileDescription } from "./config/complete/onnx.js";

@@ -35,6 +35,7 @@ export type {
   PinnedModel,
   ReadyModel,
 } from "./service/inference-service.js";
+export type { ModelReadiness } from "./service/model-readiness.js";
 export { ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/restrictions.js";
 export type { RegisteredSystemRegion, RequestedRange } from "./shared-memory/registered-region.js";
 export { type RegionRange, RequestRegions } from "./shared-memory/request-regions.js";

@@ -6,7 +6,7 @@ import { handleOfBinding } from "./binding/binding-handle.js";
 import type { ModelHandle } from "./binding/model-handle.js";
 import { type Binding, planBinding } from "./binding/plan-binding.js";
 import { planEnsemble } from "./binding/plan-ensemble.js";
-import type { InputsOfModel, OutputsOfModel } from "./callable/typed-models.js";
+import type { BoundInputs, BoundOutputs, InputsOfModel, OutputsOfModel } from "./callable/typed-models.js";
 import type { InputValues, OutputArrays } from "./calling/in-process-tensors.js";
 import { inferByName } from "./calling/infer-by-name.js";
 import type { Frontend } from "./frontend/frontend.js";
@@ -72,14 +72,20 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Puts a model into service. Its instances load in the background: `infer` and `serve` wait for them.
+   * Puts a model into service. Its instances load in the background: `infer` and `serve` wait for them. The handle is
+   * typed by `inputs` and `outputs`, or without them by the entry of `TritonModels` that `tritonjs types` writes for a
+   * model file.
    *
    * @throws TritonError INVALID_ARG that lists every problem of the binding, NOT_FOUND for a missing model file,
    * UNAVAILABLE after `close`.
    */
-  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    options: BindOptions<I, O>,
-  ): ModelHandle<I, O>;
+  bind<
+    const I extends readonly TensorSpec[],
+    const O extends readonly TensorSpec[],
+    const M extends string = string,
+  >(
+    options: BindOptions<I, O> & { readonly modelName: M },
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
   /** Binds a method decorated with `@batch` or `@sample`. */
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: BindMethodOptions<I, O>,

@@ -4,16 +4,19 @@
  */
 
 export type {
+  ArrayOf,
   BatchInputSpec,
   BatchOutputSpec,
+  BytesArray,
   Isolation,
+  PlainObject,
   RecycleOptions,
   ResultOf,
 } from "@tritonjs/protocol";
 export type { InferFuncOption } from "./binding/bind-options.js";
 export type { InstanceChange } from "./binding/instance-changes.js";
-export type { InstanceStatus } from "./binding/model-handle.js";
-export type { MethodDecoratorContext } from "./callable/decorate.js";
+export type { InstanceStatus, ModelStatus } from "./binding/model-handle.js";
+export type { DecoratesMethod, MethodDecoratorContext } from "./callable/decorate.js";
 export type { FirstValueOptions } from "./callable/first-value.js";
 export type { GroupByValuesOptions, GroupOutputs, GroupPadFunction } from "./callable/group-by-values.js";
 export type { InstanceDevice, InstanceInfo, RequestScope } from "./callable/infer-context.js";
@@ -33,6 +36,7 @@ export type { JsModelClass, JsModelControl, JsModelLogger } from "./instance/mod
 export type { JsMetricLabels, JsMetricOptions, JsModelMetrics } from "./instance/module/model-metrics.js";
 export type { RateLimitResource } from "./instance/rate-limiter/resource-pools.js";
 export type { InstanceQueueSnapshot, PayloadSnapshot, QueueLevelSnapshot } from "./model/queue-snapshot.js";
+export type { ModelState } from "./model/registered-version.js";
 export type { CacheUsage } from "./observe/cache-metrics.js";
 export type { Cut, CutReason } from "./observe/cut-log.js";
 export type { LogFormat } from "./observe/log/log.js";

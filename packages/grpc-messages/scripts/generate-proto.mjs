@@ -17,7 +17,7 @@ const pbjs = join(
 
 const OPTIONS = [
   ...["--target", "static-module", "--wrap", "esm", "--es6", "--dts"],
-  ...["--dependency", "protobufjs/minimal.js"],
+  ...["--dependency", "#protobuf"],
   // An own root: all static modules of the process share the default one.
   ...["--root", "tritonjs"],
   ...["--no-verify", "--no-delimited", "--no-typeurl", "--no-service", "--no-create"],

@@ -1,4 +1,4 @@
-import protobuf from "protobufjs/minimal.js";
+import protobuf from "#protobuf";
 
 /** The part of protobufjs' reader that the reader below uses, without its 64-bit types. */
 interface BaseReader {

@@ -1,4 +1,4 @@
-import protobuf from "protobufjs/minimal.js";
+import protobuf from "#protobuf";
 
 /** A 64-bit integer as protobufjs writes it, besides numbers. */
 interface Halves {

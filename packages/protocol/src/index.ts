@@ -10,11 +10,12 @@ export { closestName } from "./errors/closest-name.js";
 export type { ErrorCode } from "./errors/code.js";
 export { type ErrorReason, errorReasons, type ReasonOf } from "./errors/error-reasons.js";
 export { errorWithoutStack } from "./errors/error-without-stack.js";
+export { httpStatusOf } from "./errors/http-status.js";
 export { queueFullError } from "./errors/queue-full-error.js";
 export { type ReasonStatus, reasonStatus } from "./errors/reason-status.js";
 export { statusText } from "./errors/status-text.js";
 export { isTimeout, noAnswerError, TIMEOUT_TEXT, timeoutError } from "./errors/timeout-error.js";
-export { TritonError, type TritonErrorOptions } from "./errors/triton-error.js";
+export { TritonError, type TritonErrorName, type TritonErrorOptions } from "./errors/triton-error.js";
 export type { InferOptions, RequestSequence } from "./model/infer-options.js";
 export type { InstanceHosting, Isolation, RecycleOptions } from "./model/instance-hosting.js";
 export {
@@ -54,6 +55,7 @@ export {
   type TensorSpec,
 } from "./model/tensor-spec.js";
 export type {
+  ArrayOf,
   InputOf,
   InputsOf,
   InputValuesOf,
@@ -64,6 +66,7 @@ export type {
   seenAs,
 } from "./model/tensor-types.js";
 export { decodeBytes, encodeBytes, scanBytes } from "./tensor/bytes.js";
+export type { BytesArray } from "./tensor/bytes-array.js";
 export {
   DATA_TYPES,
   type DataType,
@@ -78,6 +81,7 @@ export {
 } from "./tensor/data-type.js";
 export {
   type Nested,
+  type PlainObject,
   type ScalarOf,
   type TensorValue,
   tensorFromValue,
@@ -91,14 +95,14 @@ export {
   fromBfloat16,
   fromFloat16,
 } from "./tensor/half-float.js";
-export { inputTensor, isDescribed, type TensorInput } from "./tensor/input-tensor.js";
+export { type BareData, inputTensor, isDescribed, type TensorInput } from "./tensor/input-tensor.js";
 export {
   type BatchAxis,
   type ModelSignature,
   modelInputs,
   type SignatureInput,
 } from "./tensor/model-inputs.js";
-export { contiguousElements, isNdArray, toNdArray } from "./tensor/nd-array.js";
+export { contiguousElements, isNdArray, ndArrayLike, ndArrayOf, toNdArray } from "./tensor/nd-array.js";
 export { doubleText, numberText } from "./tensor/number-text.js";
 export { isReservedParameter } from "./tensor/reserved-parameter.js";
 export {

@@ -244,10 +244,14 @@ describe("a broken module is reported in the index, and other models load", () =
     [
       "a syntax error",
       "export default class {\n  execute( { return",
-      /cannot import the module .*model\.js: SyntaxError/,
+      /cannot import the module .*model\.js: SyntaxError at .*model\.js:2:20: /,
     ],
     ["a missing import", 'import "./nothing.js";', /cannot import the module .*model\.js: .*nothing\.js/],
-    ["an error at its top level", 'throw new Error("no licence");', /^Internal: no licence$/],
+    [
+      "an error at its top level",
+      'throw new Error("no licence");',
+      /cannot import the module .*model\.js: no licence \(at .*model\.js:1:7\)/,
+    ],
     [
       "no exported model",
       "export const x = 1;",

@@ -4,6 +4,7 @@ import type { CommandContext } from "./command-context.js";
 import { completionCommand } from "./completion-command.js";
 import { configCommand } from "./config-command.js";
 import { initCommand } from "./init-command.js";
+import { perfCommand } from "./perf-command.js";
 import { replayCommand } from "./replay-command.js";
 import { serveCommand } from "./serve-help.js";
 import { typesCommand } from "./types-command.js";
@@ -21,6 +22,7 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(configCommand(context))
     .addCommand(typesCommand(context))
     .addCommand(initCommand(context))
+    .addCommand(perfCommand())
     .addCommand(replayCommand())
     .addCommand(completionCommand(context));
   for (const command of withSubcommands(program)) {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { VERSION } from "@tritonjs/core/frontend";
 import { describe, expect, it } from "vitest";
 import { run } from "../../src/run.js";
@@ -22,6 +23,19 @@ describe("the tritonjs command", () => {
       expect(output).toContain("Usage: tritonjs");
     },
   );
+
+  it("passes the options of perf to the tools, and loads them for no other command", async () => {
+    const { code, output } = await said("perf", "--help");
+    expect(code).toBe(0);
+    expect(output).toContain("--concurrency-range <range>");
+    expect(await said("perf")).toEqual({
+      code: 99,
+      output: "",
+      errors: "error: Invalid argument: -m: expected the name of a model\n",
+    });
+    const imports = readFileSync(new URL("../../src/commands/perf-command.ts", import.meta.url), "utf8");
+    expect(imports).not.toMatch(/^import .*@tritonjs\/tools/m);
+  });
 
   it("prints an error on standard error for options without a command", async () => {
     const { code, output, errors } = await said("--model-repository=x");

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
+import { identityOnnx } from "../../../../test/support/onnx-models.js";
+import { repositoryRoot } from "../../../../test/support/repository.js";
 import { sampleModel } from "../../src/init/sample-model.js";
 import { run } from "../../src/run.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
@@ -25,25 +27,101 @@ await triton.infer("classifier", { picture: new Float32Array(4) });
 export { data };
 `;
 
-it("the types command types triton.infer() for the models of a repository", async () => {
-  await using folder = await TemporaryFolder.create({ "classifier/1/model.onnx": sampleModel() });
+/** Compiles files next to each other, and returns what the compiler reports. */
+async function compiled(files: Readonly<Record<string, string>>): Promise<string> {
   await mkdir(cache, { recursive: true });
   const project = await mkdtemp(join(cache, "types-"));
   try {
-    const out = join(project, "models.d.ts");
-    expect(await run(["types", folder.path, "--out", out], new TestTerminal())).toBe(0);
-    await writeFile(join(project, "program.mts"), program);
+    const paths = Object.keys(files).map((name) => join(project, name));
+    await Promise.all(Object.values(files).map((text, i) => writeFile(paths[i]!, text)));
     const options =
       "--noEmit --strict --target ES2022 --module NodeNext --skipLibCheck --types node --ignoreConfig";
-    const files = [out, join(project, "program.mts")];
     const { stdout } = await promisify(execFile)(process.execPath, [
       tsc,
       ...options.split(" "),
-      ...files,
+      ...paths,
     ]).catch((error: { stdout: string }) => error);
-    expect(stdout).toBe("");
+    return stdout;
   } finally {
     await rm(project, { recursive: true });
+  }
+}
+
+it("the types command types triton.infer() for the models of a repository", async () => {
+  await using folder = await TemporaryFolder.create({ "classifier/1/model.onnx": sampleModel() });
+  const terminal = new TestTerminal();
+  expect(await run(["types", folder.path], terminal)).toBe(0);
+  expect(await compiled({ "models.d.ts": terminal.output, "program.mts": program })).toBe("");
+});
+
+const bindingProgram = `import { Triton } from "@tritonjs/core";
+import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { tensorflow } from "@tritonjs/core/tensorflow";
+const triton = new Triton();
+const classifier = triton.bind({ modelName: "classifier", inferFunc: onnxruntime({ model: "classifier.onnx" }) });
+const { probabilities } = await classifier.inferSample({ features: new Float32Array(4) });
+const data: Float32Array = probabilities.data;
+// @ts-expect-error: an input that the model does not have
+await classifier.inferSample({ picture: new Float32Array(4) });
+// @ts-expect-error: an output that the model does not have
+(await classifier.inferSample({ features: new Float32Array(4) })).picture;
+const ids = triton.bind({ modelName: "token-ids", inferFunc: onnxruntime({ model: "token-ids.onnx" }) });
+const { y: id } = await ids.infer({ x: [[1n, 2]] });
+const bigints: BigInt64Array = id.data;
+// @ts-expect-error: INT64 is a BigInt64Array
+await ids.infer({ x: new Int32Array(2) });
+const words = triton.bind({ modelName: "words", inferFunc: onnxruntime({ model: "b.onnx" }) });
+const text: string = (await words.inferSample({ x: "hi" })).y.text();
+const flowers = triton.bind({ modelName: "flowers-graph", inferFunc: tensorflow({ model: "model.json" }) });
+// @ts-expect-error: an input that the model does not have
+await flowers.inferSample({ picture: new Float32Array(4) });
+export { data, bigints, text };
+`;
+
+it("the types command types triton.bind() for model files", async () => {
+  await using folder = await TemporaryFolder.create({
+    "classifier.onnx": sampleModel(),
+    "token-ids/1/model.onnx": identityOnnx("INT64", ["batch", -1]),
+    "b.onnx": identityOnnx("STRING", ["batch", 1]),
+  });
+  const terminal = new TestTerminal();
+  const paths = ["classifier.onnx", "token-ids/1/model.onnx"].map((name) => join(folder.path, name));
+  const named = `words=${join(folder.path, "b.onnx")}`;
+  const graphModel = join(repositoryRoot, "examples/tfjs-model/models/flowers-graph/1/model.json");
+  expect([await run(["types", ...paths, named, graphModel], terminal), terminal.errors]).toEqual([0, ""]);
+  expect(terminal.output).toContain(
+    '{ readonly name: "x"; readonly dtype: "INT64"; readonly shape: readonly [-1] }',
+  );
+  expect(await compiled({ "models.d.ts": terminal.output, "program.mts": bindingProgram })).toBe("");
+});
+
+it("the types command reports files that it cannot read and names that are taken", async () => {
+  await using folder = await TemporaryFolder.create({
+    "a/m.onnx": sampleModel(),
+    "b/m.onnx": sampleModel(),
+    "none.onnx": "not a model",
+    "my model.onnx": sampleModel(),
+    "weights.pt": "other",
+  });
+  const at = (name: string) => join(folder.path, name);
+  const terminal = new TestTerminal();
+  const files = ["a/m.onnx", "b/m.onnx", "none.onnx", "my model.onnx"].map(at);
+  expect(await run(["types", ...files], terminal)).toBe(1);
+  expect(terminal.output.match(/^ {4}".*": {$/gm)).toEqual(['    "m": {']);
+  expect(terminal.errors).toContain(
+    `${at("b/m.onnx")}: error: two models have the name 'm': name one with <name>=<file>`,
+  );
+  expect(terminal.errors).toMatch(/none\.onnx: error: .*none\.onnx/);
+  expect(terminal.errors).toMatch(/my model\.onnx: error: .*Model name can only contain/);
+  const expected =
+    "expected a model repository, an .onnx file, a model.json of TensorFlow.js, or the directory of a SavedModel";
+  for (const [name, got] of [
+    ["weights.pt", "another file"],
+    ["nowhere.onnx", "a path that does not exist"],
+  ] as const) {
+    const other = new TestTerminal();
+    expect(await run(["types", at(name)], other)).toBe(1);
+    expect(other.errors).toContain(`cannot read models of '${at(name)}': ${expected}, got ${got}`);
   }
 });
 

@@ -1,6 +1,6 @@
-export type { InferOptions, RequestSequence } from "@tritonjs/protocol";
+export type { ArrayOf, BytesArray, InferOptions, RequestSequence } from "@tritonjs/protocol";
 export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
-export { type ArrayOf, InferResult, type SharedMemoryOutput } from "../infer/infer-result.js";
+export { InferResult, type SharedMemoryOutput } from "../infer/infer-result.js";
 export type { Compression } from "../options/client-options.js";
 export type { SharedMemoryInput, SharedMemoryRange } from "../options/infer-options.js";
 export type { WaitCallOptions } from "../options/model-options.js";

@@ -1,4 +1,5 @@
 import {
+  type ArrayOf,
   type DataType,
   type ElementsOf,
   type Parameters,
@@ -7,10 +8,6 @@ import {
   TritonError,
   toNdArray,
 } from "@tritonjs/protocol";
-import type { NdArray } from "ndarray";
-
-/** The ndarray of a tensor of data type `D`. */
-export type ArrayOf<D extends DataType> = NdArray<ElementsOf<D>>;
 
 /** Description of an output in shared memory. */
 export interface SharedMemoryOutput {
@@ -70,7 +67,8 @@ export class InferResult<Response = unknown> implements InferResultInit<Response
   get outputs(): Readonly<Record<string, ArrayOf<DataType>>> {
     if (this.#outputs === undefined) {
       this.#outputs = Object.create(null) as Record<string, ArrayOf<DataType>>;
-      for (const [name, tensor] of this.tensors) this.#outputs[name] = toNdArray(tensor);
+      for (const [name, tensor] of this.tensors)
+        this.#outputs[name] = toNdArray(tensor, "output", name, this.modelName);
     }
     return this.#outputs;
   }
@@ -81,7 +79,7 @@ export class InferResult<Response = unknown> implements InferResultInit<Response
    * @throws TritonError INVALID_ARG when the answer has no such output, or when it has another data type.
    */
   array<D extends DataType = DataType>(name: string, datatype?: D): ArrayOf<D> {
-    return toNdArray(this.tensor(name, datatype)) as ArrayOf<D>;
+    return toNdArray(this.tensor(name, datatype), "output", name, this.modelName) as ArrayOf<D>;
   }
 
   /**
@@ -95,8 +93,26 @@ export class InferResult<Response = unknown> implements InferResultInit<Response
 
   /** The elements of a `BYTES` output as text: generated text, or classes as `value:index:label`. */
   strings(name: string): string[] {
-    const decoder = new TextDecoder();
-    return this.elements(name, "BYTES").map((bytes) => decoder.decode(bytes));
+    return this.array(name, "BYTES").strings();
+  }
+
+  /**
+   * One element of a `BYTES` output as text. Without an index, the output must have exactly one element.
+   *
+   * @throws TritonError INVALID_ARG as {@link array}, and for an index outside of the output.
+   */
+  text(name: string, ...index: number[]): string {
+    return this.array(name, "BYTES").text(...index);
+  }
+
+  /**
+   * One element of a `BYTES` output, parsed as JSON. Without an index, the output must have exactly one element.
+   *
+   * @typeParam T type of the value, which is not checked
+   * @throws TritonError as {@link text}, and INTERNAL for text that is not JSON.
+   */
+  json<T = unknown>(name: string, ...index: number[]): T {
+    return this.array(name, "BYTES").json<T>(...index);
   }
 
   /** Returns one output as received: data type, shape and bytes. */

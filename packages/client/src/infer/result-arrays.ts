@@ -8,7 +8,7 @@ import type { InferResult } from "./infer-result.js";
  * @throws TritonError INTERNAL when `strip` is set and there is not exactly one row.
  */
 export function resultArrays(
-  result: Pick<InferResult, "tensors">,
+  result: Pick<InferResult, "tensors" | "modelName">,
   strip: boolean,
 ): Record<string, ReturnType<typeof toNdArray>> {
   const arrays: Record<string, ReturnType<typeof toNdArray>> = Object.create(null);
@@ -20,7 +20,8 @@ export function resultArrays(
         { reason: "INVALID_ANSWER" },
       );
     }
-    arrays[name] = toNdArray(strip ? tensor.reshaped(tensor.shape.slice(1)) : tensor);
+    const shown = strip ? tensor.reshaped(tensor.shape.slice(1)) : tensor;
+    arrays[name] = toNdArray(shown, "output", name, result.modelName);
   }
   return arrays;
 }

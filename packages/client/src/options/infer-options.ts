@@ -1,4 +1,4 @@
-import type { DataType, InferOptions, Shape, Tensor, TensorInput, TensorValue } from "@tritonjs/protocol";
+import type { BareData, DataType, InferOptions, Shape, Tensor, TensorInput } from "@tritonjs/protocol";
 
 /** A range of a registered region of shared memory. */
 export interface SharedMemoryRange {
@@ -21,7 +21,7 @@ export type InferInput<Described extends TensorInput = TensorInput> =
   | Described
   | SharedMemoryInput
   | Tensor
-  | TensorValue<DataType>;
+  | BareData;
 
 /** True for an input in shared memory. */
 export function isSharedMemoryInput(input: InferInput): input is SharedMemoryInput {

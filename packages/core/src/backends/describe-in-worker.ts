@@ -8,6 +8,7 @@ import {
 import { TritonError } from "@tritonjs/protocol";
 import type { ModelDescription } from "../instance/backend.js";
 import { packError, unpackError, type WireError } from "../instance/worker/messages.js";
+import { ownProgram } from "../instance/worker/own-program.js";
 
 /** The data that the worker is started with. */
 interface Question {
@@ -24,7 +25,7 @@ type Answer = ModelDescription | WireError;
  *
  * @param entry program of the worker, which calls {@link answerDescription}
  * @param what for errors: `the model 'x'`
- * @throws TritonError from the worker, UNAVAILABLE when the worker does not answer in time
+ * @throws TritonError from the worker, UNAVAILABLE when the worker has no program or does not answer in time
  */
 export function describeInWorker(
   entry: URL,
@@ -35,7 +36,7 @@ export function describeInWorker(
   const { port1, port2 } = new MessageChannel();
   const done = new Int32Array(new SharedArrayBuffer(4));
   const question: Question = { data, port: port2, done };
-  const worker = new Worker(entry, { workerData: question, transferList: [port2] });
+  const worker = new Worker(ownProgram(entry), { workerData: question, transferList: [port2] });
   try {
     Atomics.wait(done, 0, 0, withinMs);
     const answer = receiveMessageOnPort(port1)?.message as Answer | undefined;

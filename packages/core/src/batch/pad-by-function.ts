@@ -27,7 +27,9 @@ export function padByFunction(
   const fault = (what: string, cause?: unknown): TritonError =>
     new TritonError("INTERNAL", `pad of model '${config.name}' ${what}`, { cause });
   const given = requests.map((inputs) =>
-    Object.fromEntries([...inputs].map(([name, tensor]) => [name, toNdArray(tensor)])),
+    Object.fromEntries(
+      [...inputs].map(([name, tensor]) => [name, toNdArray(tensor, "input", name, config.name)]),
+    ),
   );
   let padded: unknown;
   try {

@@ -57,6 +57,7 @@ export function createHandle<const I extends readonly TensorSpec[], const O exte
         options,
       ) as AsyncGenerator<unknown> as AsyncGenerator<ResultOf<O>, void, void>,
     ready: () => model.ready,
+    status: () => ({ version, state: model.state, reason: model.reason }),
     metadata: () => modelMetadata(config, [version]),
     config: () => model.config,
     statistics: () => reportStatistics(name, version, model.statistics),

@@ -12,8 +12,18 @@ import type {
 import type { InstancePlacement } from "../config/placement/instances.js";
 
 import type { QueueSnapshot } from "../model/queue-snapshot.js";
+import type { ModelState } from "../model/registered-version.js";
 
 import type { InstanceChange } from "./instance-changes.js";
+
+/** Status of a bound model. */
+export interface ModelStatus {
+  readonly version: number;
+  /** READY while the model takes requests. */
+  readonly state: ModelState;
+  /** Why the model is UNAVAILABLE: the error of its load, or "unloaded". Empty if there is no reason. */
+  readonly reason: string;
+}
 
 /** Status of one instance of a model. */
 export interface InstanceStatus extends InstancePlacement {
@@ -73,6 +83,15 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
   stream(inputs: InputValuesOf<I>, options?: InferOptions): AsyncGenerator<ResultOf<O>, void, void>;
   /** Resolves when every instance is loaded. Rejects when loading failed. */
   ready(): Promise<void>;
+  /**
+   * The state of the model, and the reason if it could not be loaded. It only reads: `ready()` waits.
+   *
+   * @example
+   * ```ts
+   * const { state, reason } = model.status(); // "UNAVAILABLE", "model 'm': cannot import the module ..."
+   * ```
+   */
+  status(): ModelStatus;
   metadata(): ModelMetadata;
   config(): ModelConfig;
   statistics(): ModelStatisticsReport;

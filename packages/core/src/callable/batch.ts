@@ -1,5 +1,5 @@
 import type { TensorSpec } from "@tritonjs/protocol";
-import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import { type DecoratorArguments, decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { AnyTensorFunc, StyledInferFunc } from "./infer-func.js";
 
 /**
@@ -21,6 +21,11 @@ export function batch<const I extends readonly TensorSpec[], const O extends rea
   fn: AnyTensorFunc<I, O>,
 ): StyledInferFunc<I, O>;
 export function batch<F extends (...args: never[]) => unknown>(method: F, context: MethodDecoratorContext): F;
-export function batch(fn: unknown, context?: MethodDecoratorContext): unknown {
-  return decorate({ name: "batch" }, fn, context);
+export function batch<F extends (...args: never[]) => unknown>(
+  target: object,
+  name: string | symbol,
+  descriptor: TypedPropertyDescriptor<F>,
+): TypedPropertyDescriptor<F>;
+export function batch(...given: DecoratorArguments): unknown {
+  return decorate({ name: "batch" }, given);
 }

@@ -1,3 +1,4 @@
+import { accessorOf, type ClassicArguments, methodOf } from "./classic-method.js";
 import {
   type Decorator,
   decoratorsOf,
@@ -15,24 +16,72 @@ export interface MethodDecoratorContext {
   addInitializer(initializer: (this: never) => void): void;
 }
 
+/** The two forms of a method decorator. The method keeps its type. */
+export interface DecoratesMethod {
+  /** A standard decorator. */
+  <F extends (...args: never[]) => unknown>(method: F, context: MethodDecoratorContext): F;
+  /** A decorator of TypeScript's `experimentalDecorators`. */
+  <F extends (...args: never[]) => unknown>(
+    target: object,
+    name: string | symbol,
+    descriptor: TypedPropertyDescriptor<F>,
+  ): TypedPropertyDescriptor<F>;
+}
+
+/** Arguments of a decorator: a function alone if it is called as a wrapper, otherwise those of a method decorator. */
+export type DecoratorArguments =
+  | readonly [fn: unknown, context?: MethodDecoratorContext]
+  | readonly [target: object, name: string | symbol, descriptor: PropertyDescriptor | undefined];
+
 /** A function with the arguments of any callback: requests or tensors, then the context. */
 export type Wrapper = (this: unknown, first: never, context: never) => unknown;
 
 /**
  * Wraps a function in a decorator. As a method decorator it also binds the method to its object, so that `inferFunc:
- * model.run` needs no arrow function.
+ * model.run` needs no arrow function. TypeScript's `experimentalDecorators` call it with a name as the second argument.
  *
- * @param wrapper called instead of `fn`; equal to `fn` if the decorator does its work elsewhere
+ * @param wrapperOf makes the function that is called instead of `fn`; without it, the decorator does its work elsewhere
  * @throws Error when the decorators cannot be combined in this order.
  */
 export function decorate(
   decorator: Decorator,
-  fn: unknown,
-  context: MethodDecoratorContext | undefined,
-  wrapper?: Wrapper,
+  given: DecoratorArguments,
+  wrapperOf?: (fn: Wrapper) => Wrapper,
 ): unknown {
+  if (isClassic(given)) {
+    const [, name, descriptor] = given;
+    const fn = descriptor === undefined ? undefined : methodOf(descriptor);
+    if (typeof fn !== "function") {
+      throw new TypeError(
+        `@${decorator.name}: expected a method to decorate, got property '${String(name)}'`,
+      );
+    }
+    const { call, marked } = wrap(decorator, fn as Wrapper, wrapperOf);
+    return accessorOf(name, { method: marked(call), boundTo: (owner) => marked(call.bind(owner)) });
+  }
+  const [fn, context] = given;
   if (typeof fn !== "function")
     throw new TypeError(`@${decorator.name}: expected a function to decorate, got ${typeof fn}`);
+  const { call, marked } = wrap(decorator, fn as Wrapper, wrapperOf);
+  context?.addInitializer(function (this: object) {
+    // Runs once for each decorator of the method, the outermost last.
+    Object.defineProperty(this, context.name, {
+      value: marked(call.bind(this)),
+      configurable: true,
+      writable: true,
+    });
+  });
+  return marked(
+    context === undefined ? (first: never, inferContext: never) => call(first, inferContext) : call,
+  );
+}
+
+function isClassic(given: DecoratorArguments): given is ClassicArguments {
+  return typeof given[1] === "string" || typeof given[1] === "symbol";
+}
+
+/** The function that a decorator makes of another, and what records its decorators on each copy of it. */
+function wrap(decorator: Decorator, fn: Wrapper, wrapperOf: ((fn: Wrapper) => Wrapper) | undefined) {
   if (styleOf(fn as AnyInferFunc) === "stepwise") {
     throw new Error(`The @${decorator.name} decorator cannot be used with a stepwise callback.`);
   }
@@ -47,22 +96,12 @@ export function decorate(
     if (generator) Object.defineProperty(target, generates, { value: true });
     return target;
   };
-  const call =
-    wrapper ??
+  const call: Wrapper =
+    wrapperOf?.(fn) ??
     function (this: unknown, first: never, inferContext: never) {
       return fn.call(this, first, inferContext);
     };
-  context?.addInitializer(function (this: object) {
-    // Runs once for each decorator of the method, the outermost last.
-    Object.defineProperty(this, context.name, {
-      value: marked(call.bind(this)),
-      configurable: true,
-      writable: true,
-    });
-  });
-  return marked(
-    context === undefined ? (first: never, inferContext: never) => call(first, inferContext) : call,
-  );
+  return { call, marked };
 }
 
 /**

@@ -37,7 +37,12 @@ export function defaultTensors(defaults: Defaults, config: ModelConfig): Default
       continue;
     }
     try {
-      const tensor = tensorFromValue(value, { what: `default of '${name}'`, datatype, shape: input.dims });
+      const tensor = tensorFromValue(value, {
+        what: `default of '${name}'`,
+        datatype,
+        shape: input.dims,
+        takesScalar: true,
+      });
       if (matchesShape(input.dims, tensor.shape)) tensors.set(name, tensor);
       else shapes!.push(`${name}: shape=${tuple(tensor.shape)} expected_shape=${tuple(input.dims)}`);
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { DataType, TensorSpec, TensorValue } from "@tritonjs/protocol";
 
-import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import { type DecoratesMethod, type DecoratorArguments, decorate } from "./decorate.js";
 import type { InferFunc, StyledInferFunc } from "./infer-func.js";
 
 /** Specifications in which the inputs named `K` are always present. */
@@ -11,11 +11,10 @@ export type Filled<I extends readonly TensorSpec[], K extends string> = {
 };
 
 /** Result of `fillOptionals`: wraps a callback, or decorates a method. */
-export interface FillOptionals<K extends string> {
+export interface FillOptionals<K extends string> extends DecoratesMethod {
   <const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     fn: InferFunc<Filled<I, K>, O>,
   ): StyledInferFunc<I, O>;
-  <F extends (...args: never[]) => unknown>(method: F, context: MethodDecoratorContext): F;
 }
 
 /**
@@ -34,6 +33,6 @@ export interface FillOptionals<K extends string> {
 export function fillOptionals<const K extends string>(
   defaults: Readonly<Record<K, TensorValue<DataType>>>,
 ): FillOptionals<K> {
-  return ((fn: unknown, context?: MethodDecoratorContext) =>
-    decorate({ name: "fillOptionals", defaults }, fn, context)) as FillOptionals<K>;
+  return ((...given: DecoratorArguments) =>
+    decorate({ name: "fillOptionals", defaults }, given)) as FillOptionals<K>;
 }

@@ -1,9 +1,9 @@
-import type { ElementsOf, InputOf, seenAs, TensorSpec } from "@tritonjs/protocol";
+import type { ElementsOf, InputOf, NdArrayOf, seenAs, TensorSpec } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 
-import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import { type DecoratesMethod, type DecoratorArguments, decorate } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
-import type { AnyTensorFunc, DecoratedTensorFunc, TensorFunc } from "./infer-func.js";
+import type { AnyTensorFunc, DecoratedTensorFunc } from "./infer-func.js";
 import { type InputArrays, rowOf, sameRows } from "./rows.js";
 
 import { TRITON_CONTEXT } from "./triton-context.js";
@@ -33,16 +33,15 @@ type FirstOf<S extends TensorSpec> = S["shape"][number] extends 1
 /** Specifications in which a callback sees only the first row of the inputs named `K`. */
 export type FirstValues<I extends readonly TensorSpec[], K extends string, Squeezed extends boolean> = {
   readonly [P in keyof I]: I[P] extends { readonly name: K }
-    ? I[P] & { readonly [seenAs]: Squeezed extends true ? FirstOf<I[P]> : NdArray<ElementsOf<I[P]["dtype"]>> }
+    ? I[P] & { readonly [seenAs]: Squeezed extends true ? FirstOf<I[P]> : NdArrayOf<I[P]> }
     : I[P];
 };
 
 /** Result of `firstValue`: wraps a function of tensors, or decorates a method. */
-export interface FirstValue<K extends string, Squeezed extends boolean> {
+export interface FirstValue<K extends string, Squeezed extends boolean> extends DecoratesMethod {
   <const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     fn: AnyTensorFunc<FirstValues<I, K, Squeezed>, O>,
   ): DecoratedTensorFunc<I, O>;
-  <F extends (...args: never[]) => unknown>(method: F, context: MethodDecoratorContext): F;
 }
 
 /**
@@ -74,23 +73,23 @@ export function firstValue(...given: readonly (string | FirstValueOptions)[]): u
         `The set of not allowed keys are ${TRITON_CONTEXT}`,
     );
   }
-  return (fn: TensorFunc<[], []>, context?: MethodDecoratorContext) =>
+  return (...given: DecoratorArguments) =>
     decorate(
       { name: "firstValue", keys },
-      fn,
-      context,
-      function (this: unknown, inputs: InputArrays, inferContext: InferContext) {
-        const seen: Record<string, unknown> = { ...inputs };
-        for (const key of keys) {
-          const values = inputs[key];
-          if (values === undefined) continue;
-          if (strict && !sameRows(values)) throw new Error(notEqual(key, values));
-          const first = rowOf(values, 0);
-          seen[key] =
-            squeezeSingleValues && first.size === 1 ? first.get(...first.shape.map(() => 0)) : first;
-        }
-        return fn.call(this, seen, inferContext);
-      },
+      given,
+      (fn) =>
+        function (this: unknown, inputs: InputArrays, inferContext: InferContext) {
+          const seen: Record<string, unknown> = { ...inputs };
+          for (const key of keys) {
+            const values = inputs[key];
+            if (values === undefined) continue;
+            if (strict && !sameRows(values)) throw new Error(notEqual(key, values));
+            const first = rowOf(values, 0);
+            seen[key] =
+              squeezeSingleValues && first.size === 1 ? first.get(...first.shape.map(() => 0)) : first;
+          }
+          return fn.call(this, seen as never, inferContext as never);
+        },
     );
 }
 

@@ -1,5 +1,5 @@
 import type { TensorSpec } from "@tritonjs/protocol";
-import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import { type DecoratorArguments, decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferFunc, StyledInferFunc } from "./infer-func.js";
 
 /**
@@ -19,6 +19,11 @@ export function groupByKeys<F extends (...args: never[]) => unknown>(
   method: F,
   context: MethodDecoratorContext,
 ): F;
-export function groupByKeys(fn: unknown, context?: MethodDecoratorContext): unknown {
-  return decorate({ name: "groupByKeys" }, fn, context);
+export function groupByKeys<F extends (...args: never[]) => unknown>(
+  target: object,
+  name: string | symbol,
+  descriptor: TypedPropertyDescriptor<F>,
+): TypedPropertyDescriptor<F>;
+export function groupByKeys(...given: DecoratorArguments): unknown {
+  return decorate({ name: "groupByKeys" }, given);
 }

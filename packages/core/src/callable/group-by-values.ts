@@ -1,7 +1,7 @@
 import { type TensorSpec, TritonError } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 
-import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import { type DecoratesMethod, type DecoratorArguments, decorate } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
 import { type AnyTensorFunc, type DecoratedTensorFunc, isGenerator, type TensorFunc } from "./infer-func.js";
 import { outputArrays } from "./output-arrays.js";
@@ -21,11 +21,10 @@ export interface GroupByValuesOptions {
 }
 
 /** Result of `groupByValues`: wraps a function of tensors, or decorates a method. */
-export interface GroupByValues {
+export interface GroupByValues extends DecoratesMethod {
   <const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     fn: AnyTensorFunc<I, O>,
   ): DecoratedTensorFunc<I, O>;
-  <F extends (...args: never[]) => unknown>(method: F, context: MethodDecoratorContext): F;
 }
 
 /**
@@ -45,14 +44,12 @@ export interface GroupByValues {
 export function groupByValues(...keysAndOptions: readonly (string | GroupByValuesOptions)[]): GroupByValues {
   const keys = keysAndOptions.filter((key) => typeof key === "string");
   const options = keysAndOptions.find((one) => typeof one === "object");
-  return ((fn: TensorFunc<[], []>, context?: MethodDecoratorContext) => {
-    if (isGenerator(fn))
-      throw new Error("The @groupByValues decorator cannot be used with a generator function.");
-    return decorate(
-      { name: "groupByValues", keys },
-      fn,
-      context,
-      function (this: unknown, inputs: InputArrays, inferContext: InferContext) {
+  return ((...given: DecoratorArguments) =>
+    decorate({ name: "groupByValues", keys }, given, (wrapped) => {
+      const fn = wrapped as TensorFunc<[], []>;
+      if (isGenerator(fn))
+        throw new Error("The @groupByValues decorator cannot be used with a generator function.");
+      return function (this: unknown, inputs: InputArrays, inferContext: InferContext) {
         const groups = groupRows(inputs, keys);
         if (groups.length <= 1) return fn.call(this, inputs, inferContext);
         return runGroups(
@@ -62,9 +59,8 @@ export function groupByValues(...keysAndOptions: readonly (string | GroupByValue
           inferContext,
           options?.padFn,
         );
-      },
-    );
-  }) as GroupByValues;
+      };
+    })) as GroupByValues;
 }
 
 /** Indices of the rows of each group, ordered by the first row of the group. */

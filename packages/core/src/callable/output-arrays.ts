@@ -44,7 +44,7 @@ export function outputArrays(value: unknown, config: ModelConfig, rows: number):
       shape: [rows, ...output.dims],
     });
     if (tensor.shape[0] !== rows) wrong.set(name, tensor.shape);
-    arrays[name] = toNdArray(tensor) as NdArray;
+    arrays[name] = toNdArray(tensor, "output", name, config.name) as NdArray;
   }
   if (wrong.size > 0) throw batchSizeError(wrong, rows);
   return arrays;

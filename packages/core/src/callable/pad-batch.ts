@@ -1,6 +1,6 @@
 import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
 
-import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import { type DecoratorArguments, decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
 import type { AnyTensorFunc, DecoratedTensorFunc, TensorFunc } from "./infer-func.js";
 import { outputArrays } from "./output-arrays.js";
@@ -24,22 +24,27 @@ export function padBatch<F extends (...args: never[]) => unknown>(
   method: F,
   context: MethodDecoratorContext,
 ): F;
-export function padBatch(fn: unknown, context?: MethodDecoratorContext): unknown {
+export function padBatch<F extends (...args: never[]) => unknown>(
+  target: object,
+  name: string | symbol,
+  descriptor: TypedPropertyDescriptor<F>,
+): TypedPropertyDescriptor<F>;
+export function padBatch(...given: DecoratorArguments): unknown {
   return decorate(
     { name: "padBatch" },
-    fn,
-    context,
-    function (this: unknown, inputs: InputArrays, inferContext: InferContext) {
-      const call = (given: InputArrays) =>
-        (fn as TensorFunc<[], []>).call(this, given, inferContext) as unknown;
-      const arrays = Object.entries(inputs).filter(([name]) => name !== TRITON_CONTEXT);
-      const rows = arrays[0]?.[1].shape[0] ?? 0;
-      const size = paddedSize(inferContext.modelConfig, rows);
-      if (rows === 0 || size === rows) return call(inputs);
-      const order = Array.from({ length: size }, (_, row) => Math.min(row, rows - 1));
-      const filled = arrays.map(([name, values]) => [name, takeRows(values, order)] as const);
-      return cut(call({ ...inputs, ...Object.fromEntries(filled) }), inferContext.modelConfig, size, rows);
-    },
+    given,
+    (fn) =>
+      function (this: unknown, inputs: InputArrays, inferContext: InferContext) {
+        const call = (given: InputArrays) =>
+          (fn as TensorFunc<[], []>).call(this, given, inferContext) as unknown;
+        const arrays = Object.entries(inputs).filter(([name]) => name !== TRITON_CONTEXT);
+        const rows = arrays[0]?.[1].shape[0] ?? 0;
+        const size = paddedSize(inferContext.modelConfig, rows);
+        if (rows === 0 || size === rows) return call(inputs);
+        const order = Array.from({ length: size }, (_, row) => Math.min(row, rows - 1));
+        const filled = arrays.map(([name, values]) => [name, takeRows(values, order)] as const);
+        return cut(call({ ...inputs, ...Object.fromEntries(filled) }), inferContext.modelConfig, size, rows);
+      },
   );
 }
 

@@ -1,5 +1,5 @@
-import { contiguousElements, type Elements, type TypedArray } from "@tritonjs/protocol";
-import ndarray, { type NdArray } from "ndarray";
+import { contiguousElements, type Elements, ndArrayLike, type TypedArray } from "@tritonjs/protocol";
+import type { NdArray } from "ndarray";
 
 /** ndarrays by name, each with the batch as its first axis. */
 export type InputArrays = Readonly<Record<string, NdArray>>;
@@ -42,7 +42,7 @@ export function takeRows(values: NdArray, rows: readonly number[]): NdArray {
   const { elements, perRow } = flat(values);
   const taken = emptyLike(elements, rows.length * perRow);
   for (const [i, row] of rows.entries()) copy(taken, i * perRow, elements, row * perRow, perRow);
-  return ndarray(taken as Float32Array, [rows.length, ...values.shape.slice(1)]);
+  return arrayLike(values, taken, [rows.length, ...values.shape.slice(1)]);
 }
 
 /** Merges arrays of equal row shapes: row `i` of `parts[p]` becomes row `rows[p][i]`. */
@@ -54,7 +54,11 @@ export function mergeRows(parts: readonly NdArray[], rows: readonly (readonly nu
     const { elements, perRow } = flat(part);
     for (const [i, row] of rows[p]!.entries()) copy(merged, row * perRow, elements, i * perRow, perRow);
   }
-  return ndarray(merged as Float32Array, [count, ...parts[0]!.shape.slice(1)]);
+  return arrayLike(parts[0]!, merged, [count, ...parts[0]!.shape.slice(1)]);
+}
+
+function arrayLike(values: NdArray, elements: List, shape: readonly number[]): NdArray {
+  return ndArrayLike(values as NdArray<Elements>, elements as Elements, shape) as NdArray;
 }
 
 /** The elements of an array in row-major order, and the number of elements per row. */

@@ -1,5 +1,5 @@
 import type { TensorSpec } from "@tritonjs/protocol";
-import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import { type DecoratorArguments, decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { AnyTensorFunc, StyledInferFunc } from "./infer-func.js";
 
 /** Problem of a model that has both a batch axis and a callback made with `sample`. */
@@ -22,6 +22,11 @@ export function sample<F extends (...args: never[]) => unknown>(
   method: F,
   context: MethodDecoratorContext,
 ): F;
-export function sample(fn: unknown, context?: MethodDecoratorContext): unknown {
-  return decorate({ name: "sample" }, fn, context);
+export function sample<F extends (...args: never[]) => unknown>(
+  target: object,
+  name: string | symbol,
+  descriptor: TypedPropertyDescriptor<F>,
+): TypedPropertyDescriptor<F>;
+export function sample(...given: DecoratorArguments): unknown {
+  return decorate({ name: "sample" }, given);
 }

@@ -1,5 +1,5 @@
 import type { seenAs, TensorSpec } from "@tritonjs/protocol";
-import { decorate, type MethodDecoratorContext } from "./decorate.js";
+import { type DecoratorArguments, decorate, type MethodDecoratorContext } from "./decorate.js";
 import type { InferContext } from "./infer-context.js";
 import type { AnyTensorFunc, DecoratedTensorFunc, TensorFunc } from "./infer-func.js";
 
@@ -32,14 +32,19 @@ export function tritonContext<F extends (...args: never[]) => unknown>(
   method: F,
   context: MethodDecoratorContext,
 ): F;
-export function tritonContext(fn: unknown, context?: MethodDecoratorContext): unknown {
+export function tritonContext<F extends (...args: never[]) => unknown>(
+  target: object,
+  name: string | symbol,
+  descriptor: TypedPropertyDescriptor<F>,
+): TypedPropertyDescriptor<F>;
+export function tritonContext(...given: DecoratorArguments): unknown {
   return decorate(
     { name: "tritonContext" },
-    fn,
-    context,
-    function (this: unknown, inputs: object, inferContext) {
-      const call = fn as TensorFunc<[], []>;
-      return call.call(this, { ...inputs, [TRITON_CONTEXT]: inferContext }, inferContext);
-    },
+    given,
+    (fn) =>
+      function (this: unknown, inputs: object, inferContext) {
+        const call = fn as TensorFunc<[], []>;
+        return call.call(this, { ...inputs, [TRITON_CONTEXT]: inferContext }, inferContext);
+      },
   );
 }

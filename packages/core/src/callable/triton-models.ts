@@ -1,7 +1,8 @@
 /**
- * Models whose tensors the compiler knows. `triton.infer("resnet", ...)` is typed for a model that is listed here. A
- * call with any other name takes and returns tensors of any kind. The file that `tritonjs types` writes adds the models
- * of a repository:
+ * Models whose tensors the compiler knows. `triton.infer("resnet", ...)` is typed for a model that is listed here, and so
+ * is the handle that `triton.bind({ modelName: "resnet", ... })` returns without `inputs` and `outputs`. A call with any
+ * other name takes and returns tensors of any kind. The file that `tritonjs types` writes adds the models of
+ * repositories and of model files:
  *
  * ```ts
  * declare module "@tritonjs/core" {

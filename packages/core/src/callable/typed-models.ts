@@ -20,3 +20,21 @@ export type OutputsOfModel<M extends string, Untyped> = M extends keyof TritonMo
     ? ResultOf<TritonModels[M]["outputs"]>
     : Untyped
   : Untyped;
+
+/** Inputs of a bound model: those that were given, otherwise those that `TritonModels` lists for its name. */
+export type BoundInputs<M extends string, I extends readonly TensorSpec[]> = readonly TensorSpec[] extends I
+  ? M extends keyof TritonModels
+    ? TritonModels[M] extends TypedModel
+      ? TritonModels[M]["inputs"]
+      : I
+    : I
+  : I;
+
+/** Outputs of a bound model: those that were given, otherwise those that `TritonModels` lists for its name. */
+export type BoundOutputs<M extends string, O extends readonly TensorSpec[]> = readonly TensorSpec[] extends O
+  ? M extends keyof TritonModels
+    ? TritonModels[M] extends TypedModel
+      ? TritonModels[M]["outputs"]
+      : O
+    : O
+  : O;

@@ -78,7 +78,7 @@ function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
       config.input.map(({ name, dataType, dims, isShapeTensor }) => {
         const hasRows = config.maxBatchSize > 0 && !isShapeTensor;
         const what = `input '${name}' of model '${config.name}'`;
-        const sample = { what, datatype: fromConfigDataType(dataType)!, shape: dims };
+        const sample = { what, datatype: fromConfigDataType(dataType)!, shape: dims, takesScalar: true };
         const whole = hasRows ? { ...sample, shape: [-1, ...dims] } : sample;
         return [name, { hasRows, sample, whole, row: [1, ...dims] }];
       }),
@@ -93,17 +93,17 @@ function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
  *
  * @param added whether the batch axis is removed again from outputs that have one
  */
-export function toArrays(response: InferenceResponse, added: boolean, config?: ModelConfig): OutputArrays {
+export function toArrays(response: InferenceResponse, added: boolean, config: ModelConfig): OutputArrays {
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {
     const shape = added && !isShapeTensor(config, name) ? tensor.shape.slice(1) : tensor.shape;
-    arrays[name] = toNdArray(copyTensor(tensor, shape));
+    arrays[name] = toNdArray(copyTensor(tensor, shape), "output", name, config.name);
   }
   const { parameters } = response;
   return parameters === NO_PARAMETERS ? arrays : withParameters(arrays, parameters);
 }
 
-function isShapeTensor(config: ModelConfig | undefined, name: string): boolean {
-  for (const output of config?.output ?? []) if (output.isShapeTensor && output.name === name) return true;
+function isShapeTensor(config: ModelConfig, name: string): boolean {
+  for (const output of config.output) if (output.isShapeTensor && output.name === name) return true;
   return false;
 }

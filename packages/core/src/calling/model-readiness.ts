@@ -3,9 +3,12 @@ import type { Clock } from "../clock/clock.js";
 
 import type { ModelVersion } from "../model/model-version.js";
 
-/** Makes the error of a request that its caller has cancelled. */
+/** Makes the error of a request that its caller has cancelled: an `AbortError` with the abort reason as its cause. */
 export function cancelledError(signal: AbortSignal): TritonError {
-  return errorWithoutStack("CANCELLED", "the request was cancelled", { cause: signal.reason });
+  return errorWithoutStack("CANCELLED", "the request was cancelled", {
+    name: "AbortError",
+    cause: signal.reason,
+  });
 }
 
 /**

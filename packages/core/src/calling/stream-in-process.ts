@@ -35,7 +35,7 @@ async function* responses(
     for (;;) {
       const { outcome, final } = await answers.next();
       if (TritonError.is(outcome)) throw outcome;
-      if (outcome !== undefined) yield toArrays(outcome, false);
+      if (outcome !== undefined) yield toArrays(outcome, false, model.config);
       if (final) return;
     }
   } finally {

@@ -7,15 +7,15 @@ import { toRequestInfo } from "./request-view.js";
 import { withSignal } from "./signal-source.js";
 
 /** Converts tensors to callback arguments: ndarrays by name. */
-export function toCallbackArrays(inputs: Tensors): Record<never, never> {
+export function toCallbackArrays(inputs: Tensors, modelName: string): Record<never, never> {
   const arrays: Record<string, unknown> = {};
-  for (const [name, tensor] of inputs) arrays[name] = toNdArray(tensor);
+  for (const [name, tensor] of inputs) arrays[name] = toNdArray(tensor, "input", name, modelName);
   return arrays;
 }
 
 /** Converts a request to the argument of a plain callback. */
-export function toInferRequest(request: ExecutableRequest) {
-  const inputs = toCallbackArrays(request.inputs);
+export function toInferRequest(request: ExecutableRequest, modelName: string) {
+  const inputs = toCallbackArrays(request.inputs, modelName);
   return withSignal({ ...toRequestInfo(request), inputs }, request);
 }
 

@@ -237,8 +237,7 @@ export class InstanceGroup {
   }
 
   #healthChanged(instance: ModelInstance, healthy: boolean, reason?: TritonError): void {
-    instance.healthy = healthy;
-    instance.unhealthyReason = healthy ? undefined : reason;
+    instance.healthChanged(healthy, reason);
     if (!healthy) this.#staged?.unstage(instance);
     this.listener?.healthChanged?.(healthy);
     this.dispatch();

@@ -1,3 +1,4 @@
+import type { TritonError } from "@tritonjs/protocol";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { CallModels } from "../callable/model-caller.js";
 import type { Clock } from "../clock/clock.js";
@@ -18,4 +19,6 @@ export interface InstanceOwner {
   readonly callModels: CallModels;
   /** Rules that join requests to a batch; undefined if they are joined by rows. */
   readonly layout?: BatchLayout | undefined;
+  /** Told when an instance that has crashed cannot be restarted. */
+  readonly faults?: { restartFailed(instance: string, error: TritonError): void } | undefined;
 }

@@ -63,6 +63,20 @@ export class ModelInstance {
     return this.#served >= afterRequests || (this.executor.memoryBytes ?? 0) > aboveMemoryMb * 1024 * 1024;
   }
 
+  /**
+   * Records whether its executor can take a batch.
+   *
+   * @param reason why a restart failed; only the first failure since it was healthy is reported
+   */
+  healthChanged(healthy: boolean, reason: TritonError | undefined): void {
+    const isFirst = this.unhealthyReason === undefined;
+    this.healthy = healthy;
+    this.unhealthyReason = healthy ? undefined : reason;
+    if (!healthy && reason !== undefined && isFirst) {
+      this.#owner.faults?.restartFailed(this.placement.name, reason);
+    }
+  }
+
   /** Runs a payload to its end. The promise never rejects. */
   async run(payload: Payload): Promise<void> {
     const { requests } = payload;

@@ -50,7 +50,7 @@ async function runBatch(
   const inputs = joinInputs(execution);
   execution.inputsReady();
   const value = await (fn as unknown as TensorFunc<[], []>)(
-    toCallbackArrays(inputs),
+    toCallbackArrays(inputs, info.modelName),
     contextOf(info, execution),
   );
   execution.outputsReady();
@@ -73,7 +73,7 @@ async function runSample(
   execution: CallbackExecution,
 ): Promise<readonly ExecutionResult[]> {
   const request = execution.requests[0]!;
-  const inputs = toCallbackArrays(joinInputs(execution));
+  const inputs = toCallbackArrays(joinInputs(execution), info.modelName);
   execution.inputsReady();
   const call = fn as unknown as TensorFunc<[], []>;
   const value = await request.runInContext(() => call(inputs, contextOf(info, execution)));
@@ -112,7 +112,7 @@ async function runRequests(
   execution: CallbackExecution,
 ): Promise<readonly ExecutionResult[]> {
   const { requests } = execution;
-  const seen = requests.map(toInferRequest);
+  const seen = requests.map((request) => toInferRequest(request, info.modelName));
   execution.inputsReady();
   const values: unknown = await (fn as PlainInferFunc<[], []>)(seen as never, contextOf(info, execution));
   execution.outputsReady();

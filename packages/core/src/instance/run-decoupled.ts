@@ -51,7 +51,10 @@ async function runBatch({ fn, info, checker }: Callable, execution: CallbackExec
   const { requests } = execution;
   const inputs = joinInputs(execution);
   execution.inputsReady();
-  const value = (fn as unknown as TensorFunc<[], []>)(toCallbackArrays(inputs), contextOf(info, execution));
+  const value = (fn as unknown as TensorFunc<[], []>)(
+    toCallbackArrays(inputs, info.modelName),
+    contextOf(info, execution),
+  );
   await forEachStep(value, execution, (outputs) => {
     const split = divideOutputs(execution, checker.fromTensorFunc(outputs, totalRows(requests), []));
     for (let i = 0; i < requests.length; i++) execution.send(i, split[i]!);
@@ -61,7 +64,7 @@ async function runBatch({ fn, info, checker }: Callable, execution: CallbackExec
 
 async function runSample({ fn, info, checker }: Callable, execution: CallbackExecution): Promise<void> {
   const request = execution.requests[0]!;
-  const inputs = toCallbackArrays(joinInputs(execution));
+  const inputs = toCallbackArrays(joinInputs(execution), info.modelName);
   execution.inputsReady();
   const call = fn as unknown as TensorFunc<[], []>;
   const value = request.runInContext(() => call(inputs, contextOf(info, execution)));
@@ -77,7 +80,9 @@ async function runRequests(callable: Callable, execution: CallbackExecution): Pr
   const { fn, info } = callable;
   const { requests } = execution;
   const seen = requests.map((request, i) =>
-    Object.assign(toInferRequest(request), { responseSender: senderFor(callable, execution, i) }),
+    Object.assign(toInferRequest(request, info.modelName), {
+      responseSender: senderFor(callable, execution, i),
+    }),
   );
   execution.inputsReady();
   const value: unknown = (fn as unknown as PlainInferFunc<[], []>)(seen as never, contextOf(info, execution));

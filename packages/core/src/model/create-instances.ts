@@ -13,6 +13,7 @@ import type { Log } from "../observe/log/log.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import { OutputChecker } from "../response/check-outputs.js";
 import { LiveInstances, type MakeInstance } from "./live-instances.js";
+import type { ModelFaults } from "./model-faults.js";
 
 /** Makes the executor of one instance. */
 export type ExecutorFactory = (context: ExecutorContext) => Executor;
@@ -36,6 +37,8 @@ export interface InstancesInit {
   /** Log that models write to, and registry of their own metrics. */
   readonly log: Log;
   readonly metrics: () => Registry;
+  /** Told when an instance cannot be restarted or replaced. */
+  readonly faults: ModelFaults;
   /** The models of the repository, for models that load others. */
   readonly control?: ModelControl | undefined;
 }
@@ -55,6 +58,7 @@ export function createInstances(init: InstancesInit): LiveInstances {
     outputNames: config.output.map((output) => output.name),
     callModels,
     layout: layout.isPlain ? undefined : layout,
+    faults: init.faults,
   };
   const make: MakeInstance = (placement, modelConfig, instanceCount) => {
     const info = {
@@ -71,5 +75,5 @@ export function createInstances(init: InstancesInit): LiveInstances {
     const context = { placement, info, checker, clock, instanceCount, hosting, nice, log, metrics, control };
     return new ModelInstance(placement, createExecutor(context), owner);
   };
-  return new LiveInstances(config, clock, make, init.rateLimiter);
+  return new LiveInstances(config, clock, make, init);
 }

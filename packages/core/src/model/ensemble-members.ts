@@ -25,6 +25,8 @@ export type MemberOf = (
 export interface EnsembleState {
   readonly state: ModelState;
   readonly reason: string;
+  /** True if all members are ready, but do not fit. */
+  readonly unfit?: boolean;
 }
 
 /** Follows the members of an ensemble, which is ready while all of them are ready and fit. */
@@ -80,7 +82,7 @@ export class EnsembleMembers {
     const reason = code === "UNAVAILABLE" ? "ENSEMBLE_MEMBER_NOT_READY" : "INVALID_CONFIG";
     // A missing member may still be added.
     if (failed) this.#ready.reject(new TritonError(code, text, { reason }));
-    return state;
+    return { ...state, unfit: code === "INVALID_ARG" };
   }
 }
 

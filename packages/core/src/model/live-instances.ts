@@ -5,9 +5,16 @@ import { instanceSignature, type PlannedInstance, planInstances } from "../confi
 import { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { RateLimiter } from "../instance/rate-limiter/rate-limiter.js";
+import type { ModelFaults } from "./model-faults.js";
 
 /** Makes an instance of a model of this configuration: one of `count`. */
 export type MakeInstance = (planned: PlannedInstance, config: ModelConfig, count: number) => ModelInstance;
+
+/** The parts of a model version that its instances use. */
+export interface LiveInstancesContext {
+  readonly rateLimiter?: RateLimiter | undefined;
+  readonly faults: ModelFaults;
+}
 
 /** Result of a change of instance groups. */
 export interface InstanceUpdate {
@@ -26,6 +33,7 @@ export class LiveInstances {
   readonly group: InstanceGroup;
   readonly #clock: Clock;
   readonly #make: MakeInstance;
+  readonly #faults: ModelFaults;
   #config: ModelConfig;
   /** The last change; changes are made one at a time. */
   #changes: Promise<unknown> = Promise.resolve();
@@ -33,15 +41,16 @@ export class LiveInstances {
   /** Warms an instance up; set by the owner. */
   warmUp: (instance: ModelInstance) => Promise<void> = async () => {};
 
-  constructor(config: ModelConfig, clock: Clock, make: MakeInstance, limiter: RateLimiter | undefined) {
+  constructor(config: ModelConfig, clock: Clock, make: MakeInstance, context: LiveInstancesContext) {
     this.#config = config;
     this.#clock = clock;
     this.#make = make;
+    this.#faults = context.faults;
     const planned = planInstances(config);
     this.group = new InstanceGroup(
       planned.map((one) => make(one, config, planned.length)),
       clock,
-      limiter,
+      context.rateLimiter,
     );
     this.group.onWorn = (instance) => this.#replaceLater(instance);
   }
@@ -94,11 +103,7 @@ export class LiveInstances {
   #replaceLater(worn: ModelInstance): void {
     worn.beingReplaced = true;
     void this.#next(() => this.#replace(worn)).catch((error) => {
-      process.emitWarning(
-        `instance '${worn.placement.name}' of model '${this.#config.name}' could not be replaced: ` +
-          TritonError.from(error).message,
-        "TritonWarning",
-      );
+      this.#faults.replacementFailed(worn.placement.name, error);
       worn.staysUntil = this.#clock.now() + RETRY_REPLACEMENT_MS;
       worn.beingReplaced = false;
     });

@@ -10,6 +10,7 @@ import type { Callee } from "./call-graph.js";
 import { createInstances } from "./create-instances.js";
 import { EnsembleMembers } from "./ensemble-members.js";
 import type { LiveInstances } from "./live-instances.js";
+import type { ModelFaults } from "./model-faults.js";
 import { ModelRequests } from "./model-requests.js";
 import type { ModelVersionInit } from "./model-version-init.js";
 import { warmUp } from "./warm-up.js";
@@ -28,11 +29,12 @@ export function createParts(
   init: ModelVersionInit,
   statistics: ModelStatistics,
   model: Callee & { readonly config: ModelConfig },
+  faults: ModelFaults,
 ): ModelParts {
   const { name, version, config, clock, directory } = init;
   const deadlines = new DeadlineQueue(clock);
   const validator = new RequestValidator(config);
-  const live = createInstances({ ...init, statistics });
+  const live = createInstances({ ...init, statistics, faults });
   const readFile = directory === undefined ? readFileNow : dataFilesOf(directory, "warmup");
   live.warmUp = (instance) =>
     warmUp(model.config, instance, validator, statistics, () => clock.now(), readFile);

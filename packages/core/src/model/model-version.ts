@@ -1,4 +1,4 @@
-import { type ModelConfig, type ModelInstanceGroup, statusText, TritonError } from "@tritonjs/protocol";
+import { type ModelConfig, type ModelInstanceGroup, TritonError } from "@tritonjs/protocol";
 import { settledWithin } from "../clock/bounded-wait.js";
 import type { Clock } from "../clock/clock.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
@@ -11,6 +11,7 @@ import type { RequestHandle } from "../request/request-handle.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { EnsembleMembers, MemberOf } from "./ensemble-members.js";
 import type { InstanceUpdate, LiveInstances } from "./live-instances.js";
+import { ModelFaults } from "./model-faults.js";
 import { createParts } from "./model-parts.js";
 import type { ModelRequests } from "./model-requests.js";
 import type { ModelVersionInit } from "./model-version-init.js";
@@ -41,6 +42,7 @@ export class ModelVersion implements RegisteredVersion {
   onStateChange: (() => void) | undefined;
 
   readonly #live: LiveInstances;
+  readonly #faults: ModelFaults;
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   readonly #requests: ModelRequests;
@@ -63,7 +65,8 @@ export class ModelVersion implements RegisteredVersion {
     this.tracing = init.tracing;
     this.#clock = init.clock;
     this.statistics.latencies = createLatencies(init.config, init.metricsConfig);
-    const { live, scheduler, requests, members } = createParts(init, this.statistics, this);
+    this.#faults = new ModelFaults(init);
+    const { live, scheduler, requests, members } = createParts(init, this.statistics, this, this.#faults);
     this.#live = live;
     this.instances = live.group;
     this.#scheduler = scheduler;
@@ -97,11 +100,6 @@ export class ModelVersion implements RegisteredVersion {
     if (this.#state === "LOADING" && !this.isEnsemble) this.#enter("READY");
   }
 
-  /** Records a failure of a version in service; has no effect for an empty text. */
-  note(reason: string): void {
-    this.reason = reason;
-  }
-
   get isEnsemble(): boolean {
     return this.#members !== undefined;
   }
@@ -124,8 +122,10 @@ export class ModelVersion implements RegisteredVersion {
   /** Checks the members of an ensemble again, after models were added, removed or changed their state. */
   followMembers(memberOf: MemberOf): void {
     if (this.#members === undefined || this.#unloading !== undefined) return;
-    const { state, reason } = this.#members.look(memberOf);
-    if (state !== this.#state || reason !== this.reason) this.#enter(state, reason);
+    const { state, reason, unfit = false } = this.#members.look(memberOf);
+    if (state === this.#state && reason === this.reason) return;
+    this.#enter(state, reason);
+    if (unfit) this.#faults.unfit(reason);
   }
 
   /** Snapshot of the requests and batches that wait or run. */
@@ -210,8 +210,7 @@ export class ModelVersion implements RegisteredVersion {
       if (!this.#held) this.#enter("READY");
     } catch (error) {
       await this.instances.stop();
-      const reason = this.directory === undefined ? TritonError.from(error).message : statusText(error);
-      this.#enter("UNAVAILABLE", reason);
+      this.#enter("UNAVAILABLE", this.#faults.loadFailed(error));
       throw error;
     }
   }
@@ -219,6 +218,7 @@ export class ModelVersion implements RegisteredVersion {
   async #unload(drainTimeoutMs: number): Promise<void> {
     this.#members?.close();
     if (this.state === "LOADING") await settledWithin(this.#clock, drainTimeoutMs, this.ready);
+    this.#faults.stopping = true;
     const isIdle = this.#held && this.state === "LOADING";
     if (this.state === "LOADING" && !isIdle) await this.instances.stop();
     if (this.state !== "READY" && !isIdle && !this.isEnsemble) return;

@@ -14,6 +14,11 @@ export function keyOf({ namespace, name }: ModelId): ModelKey {
   return `${namespace}\0${name}`;
 }
 
+/** Name of the model with the key. */
+export function nameOf(key: ModelKey): string {
+  return key.slice(key.indexOf("\0") + 1);
+}
+
 /** Order of the index: by repository, then by name. */
 export function compareIds(a: ModelId, b: ModelId): number {
   return compare(a.namespace, b.namespace) || compare(a.name, b.name);

@@ -157,12 +157,13 @@ export class ModelLoader {
       const update = isSame
         ? undefined
         : await serving.updateInstances(this.#groupsFor(serving.config, instanceGroup));
-      serving.note("");
+      serving.reason = "";
       this.#prepared.set(serving, polled.config);
       return { version, ...update };
     } catch (error) {
       const reason = statusText(error);
-      serving.note(reason);
+      serving.reason = reason;
+      this.#context.log.error(`failed to load '${serving.name}' version ${version}: ${reason}`);
       return { version, failure: `version ${version} is at READY state: ${reason};` };
     }
   }

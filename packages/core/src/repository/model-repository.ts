@@ -170,6 +170,11 @@ export class ModelRepository {
     return names.some((name) => this.#context.registry.versions(name).length === 0);
   }
 
+  /** Why a model of the repository is not served; undefined if no reason is known. */
+  problemOf(name: string): string | undefined {
+    return this.#state.problemOfName(name);
+  }
+
   /** Warns if a directory is missing. A readiness request calls it. With polling, each poll reports the same. */
   checkPresence(): void {
     if (this.#context.options.modelControlMode !== "poll") this.#presence.look();

@@ -2,7 +2,7 @@ import { statusText, type TritonError } from "@tritonjs/protocol";
 
 import type { Log } from "../observe/log/log.js";
 import type { ModelCopy } from "./cloud/model-copy.js";
-import { keyOf, type ModelId, type ModelKey } from "./model-id.js";
+import { keyOf, type ModelId, type ModelKey, nameOf } from "./model-id.js";
 import type { PolledModel } from "./poll-model.js";
 
 /** The known state of the models of the repository. */
@@ -25,6 +25,12 @@ export class RepositoryState {
   /** The reason why a model is not served. */
   problemOf(key: ModelKey): string | undefined {
     return this.#unread.get(key) ?? this.invalid.get(key) ?? this.failed.get(key);
+  }
+
+  /** The reason why a model of the name is not served, in any namespace. */
+  problemOfName(name: string): string | undefined {
+    const reasons = [...this.#unread, ...this.invalid, ...this.failed];
+    return reasons.find(([key]) => nameOf(key) === name)?.[1];
   }
 
   /** The copies that models use. */

@@ -17,6 +17,7 @@ export class StartUp {
   readonly over: Promise<void>;
   readonly #exitOnError: boolean;
   readonly #log: Log;
+  #awaited = false;
   #error: TritonError | undefined;
 
   constructor(repository: ModelRepository, { exitOnError = true }: RepositoryOptions, log: Log) {
@@ -27,6 +28,7 @@ export class StartUp {
 
   /** Resolves when the start succeeds, or when its failure is allowed. @throws TritonError that names all failures */
   async succeeded(): Promise<void> {
+    this.#awaited = true;
     await this.over;
     if (this.#error !== undefined && this.#exitOnError) throw this.#error;
   }
@@ -37,21 +39,19 @@ export class StartUp {
       await Promise.resolve();
       const failures = await repository.start();
       if (failures.length > 0) {
-        this.#fail(
-          new TritonError("INTERNAL", `${NOT_ALL}\n${failures.join("\n")}`, { reason: "STARTUP_FAILED" }),
-        );
+        const text = `${NOT_ALL}\n${failures.join("\n")}`;
+        this.#error = new TritonError("INTERNAL", text, { reason: "STARTUP_FAILED" });
+        // As in Triton, a server that continues says so.
+        if (!this.#exitOnError) this.#log.error(`Internal: ${NOT_ALL}`);
       }
     } catch (error) {
-      this.#fail(TritonError.from(error));
+      this.#error = TritonError.from(error);
       this.failed = true;
+      // Callers that wait get the error. A program that closes during the start has no interest in it.
+      const isTold = this.#exitOnError && this.#awaited;
+      if (!isTold && this.#error.reason !== "SERVER_STOPPING") this.#log.error(statusText(error));
     } finally {
       this.underWay = false;
     }
-  }
-
-  /** Keeps the error for the caller. A server that continues logs its first line. */
-  #fail(error: TritonError): void {
-    this.#error = error;
-    if (!this.#exitOnError) this.#log.error(statusText(error).split("\n", 1)[0]!);
   }
 }

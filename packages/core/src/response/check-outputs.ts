@@ -134,6 +134,7 @@ export class OutputChecker {
         what: `output '${declared.name}'`,
         datatype: declared.datatype,
         shape,
+        takesScalar: !declared.hasRows,
       });
     } catch (error) {
       const { message } = TritonError.from(error);

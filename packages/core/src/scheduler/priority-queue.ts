@@ -7,7 +7,7 @@ import {
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
 
 import type { PendingRequest } from "../request/pending-request.js";
-import { isLevelFull, isQueueFull, levelOf, policyOf } from "./queue-limits.js";
+import { isBounded, isLevelFull, isQueueFull, levelOf, policyOf } from "./queue-limits.js";
 import { type QueueTotals, RequestQueue } from "./request-queue.js";
 
 /** Waiting requests in the order in which they run, as batches are formed from them. */
@@ -57,6 +57,7 @@ export class PriorityQueue implements QueuedRequestView {
   /** In ascending order. A level is added when a request needs it. Empty levels are removed when another is added. */
   #levels: Level[] = [];
   readonly #batching: ModelDynamicBatching;
+  readonly #bounded: boolean;
   readonly #deadlines: DeadlineQueue;
   readonly #now: () => number;
   readonly #sharedLevels: Map<number, QueueTotals> | undefined;
@@ -74,6 +75,7 @@ export class PriorityQueue implements QueuedRequestView {
   ) {
     this.#sharedLevels = sharedLevels;
     this.#batching = batching;
+    this.#bounded = isBounded(batching);
     this.#deadlines = deadlines;
     this.#now = now;
   }
@@ -150,6 +152,7 @@ export class PriorityQueue implements QueuedRequestView {
 
   /** True if a request of this priority would be refused; without a priority, if any request would be. */
   isFull(priority?: number): boolean {
+    if (!this.#bounded) return false;
     const sizeOf = (level: number) => this.#levels.find((one) => one.priority === level)?.shared.size ?? 0;
     return isQueueFull(this.#batching, sizeOf, priority);
   }

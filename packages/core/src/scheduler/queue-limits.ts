@@ -15,6 +15,15 @@ export function policyOf(batching: ModelDynamicBatching, level: number): ModelQu
   return batching.priorityQueuePolicy[level] ?? batching.defaultQueuePolicy ?? defaultQueuePolicy();
 }
 
+/** True if a policy of the queue limits the number of waiting requests. Most queues have no limit. */
+export function isBounded({
+  defaultQueuePolicy: byDefault,
+  priorityQueuePolicy,
+}: ModelDynamicBatching): boolean {
+  const policies = [...Object.values(priorityQueuePolicy), ...(byDefault === undefined ? [] : [byDefault])];
+  return policies.some(({ maxQueueSize }) => maxQueueSize > 0);
+}
+
 /** True if a level with this number of waiting requests is full. */
 export function isLevelFull({ maxQueueSize }: ModelQueuePolicy, size: number): boolean {
   return maxQueueSize > 0 && size >= maxQueueSize;

@@ -1,8 +1,8 @@
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { TritonError } from "@tritonjs/protocol";
 import type { DefaultFrontends, Frontend, ServeOptions } from "../frontend/frontend.js";
+import { importUnbundled, unbundledRequire } from "../unbundled.js";
 
 /** Packages that `serve()` looks for, and the option that switches each off. */
 const PACKAGES = [
@@ -41,14 +41,14 @@ async function importInstalled(name: string): Promise<{ defaultFrontends: Defaul
   const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
   for (const from of [import.meta.url, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {
     const found = resolveFrom(from, name);
-    if (found !== undefined) return import(pathToFileURL(found).href);
+    if (found !== undefined) return importUnbundled(pathToFileURL(found).href);
   }
   return undefined;
 }
 
 function resolveFrom(from: string, name: string): string | undefined {
   try {
-    return createRequire(from).resolve(name);
+    return unbundledRequire(from).resolve(name);
   } catch {
     return undefined;
   }

@@ -10,7 +10,7 @@ import { RequestMemory } from "../request-memory/request-memory.js";
 import { createAuthentication } from "../service/authentication.js";
 import { LocalService } from "../service/local-service.js";
 import { meteredModels } from "../service/metered-models.js";
-import { saysReady } from "../service/readiness-probe.js";
+import { saysReady } from "../service/model-readiness.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { ModelsOfServer } from "./server-models.js";
 import type { TritonOptions } from "./triton-options.js";

@@ -17,6 +17,7 @@ import type { RequestHandle } from "../request/request-handle.js";
 import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Authentication } from "./authentication.js";
+import type { ModelReadiness } from "./model-readiness.js";
 import type { Restrictions } from "./restrictions.js";
 
 /** The properties of a ready model version that decoders use. */
@@ -95,6 +96,8 @@ export interface InferenceService {
   checkReady(): Promise<boolean>;
   /** Like `isModelReady`, and also asks the model if it reports its own readiness. */
   checkModelReady(name: string, version: string): Promise<boolean>;
+  /** Like `checkModelReady`, with the reason why the model is not ready, such as the error of its load. */
+  modelReadiness(name: string, version: string): Promise<ModelReadiness>;
   /** Looks a model up for inference, once for each request. Throws NOT_FOUND or UNAVAILABLE. */
   model(name: string, version: string): PinnedModel;
   modelMetadata(name: string, version: string): ModelMetadata;

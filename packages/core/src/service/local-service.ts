@@ -7,9 +7,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { realClock } from "../clock/clock.js";
-
 import { modelMetadata } from "../config/schema/metadata-of-config.js";
-
 import type { ModelVersion } from "../model/model-version.js";
 import { parseVersion } from "../model/parse-version.js";
 import type { QueueSnapshot } from "../model/queue-snapshot.js";
@@ -26,8 +24,8 @@ import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Authentication } from "./authentication.js";
 import type { InferenceService, MountedFrontend, PinnedModel } from "./inference-service.js";
 
+import { type ModelReadiness, modelReadiness, saysReady } from "./model-readiness.js";
 import { PinnedVersion, type PinOwner } from "./pinned-version.js";
-import { saysReady } from "./readiness-probe.js";
 import { RefusalLine } from "./refusal-line.js";
 import type { Restrictions } from "./restrictions.js";
 import { serverExtensions } from "./server-extensions.js";
@@ -160,7 +158,13 @@ export class LocalService implements InferenceService {
   }
 
   async checkModelReady(name: string, version: string): Promise<boolean> {
-    return this.isModelReady(name, version) && saysReady(this.#find(name, version), this.log);
+    return (await this.modelReadiness(name, version)).ready;
+  }
+
+  async modelReadiness(name: string, version: string): Promise<ModelReadiness> {
+    parseVersion(version);
+    this.#assertOpen();
+    return modelReadiness(name, version, this.#parts);
   }
 
   model(name: string, version: string): PinnedModel {

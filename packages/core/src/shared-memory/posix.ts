@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { TritonError } from "@tritonjs/protocol";
+import { importUnbundled } from "../unbundled.js";
 
 /** The functions used of the system's C library. {@link loadPosix} loads them through koffi. */
 export interface Posix {
@@ -45,7 +46,7 @@ let loaded: Promise<Posix> | undefined;
  * @throws TritonError UNSUPPORTED on Windows, UNAVAILABLE when the package koffi is not installed.
  */
 export function loadPosix(): Promise<Posix> {
-  loaded ??= bindPosix(() => import("koffi"), process.platform);
+  loaded ??= bindPosix(() => importUnbundled("koffi"), process.platform);
   return loaded;
 }
 

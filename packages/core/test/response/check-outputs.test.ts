@@ -73,7 +73,7 @@ describe("a wrong result is reported with the declared and the returned value", 
       "returned a wrong output 'y' (FP32): expected a number, got string",
     );
     expect(fault({ ...good, label: [[1]] })).toContain(
-      "output 'label' (BYTES): expected a string or a Uint8Array, got 1",
+      "output 'label' (BYTES): expected a string, a Uint8Array or a plain object, got 1",
     );
   });
 

@@ -1,4 +1,4 @@
-import * as $protobuf from "protobufjs/minimal.js";
+import * as $protobuf from "#protobuf";
 
 export namespace inference {
     interface IServerLiveRequest extends inference.ServerLiveRequest.$Properties {

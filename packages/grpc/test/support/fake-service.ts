@@ -3,6 +3,7 @@ import {
   type InferenceResponse,
   type InferenceService,
   Log,
+  type ModelReadiness,
   type PinnedModel,
   RequestMemory,
   SharedMemory,
@@ -97,6 +98,10 @@ export class FakeService implements InferenceService {
 
   async checkModelReady(name: string, version: string): Promise<boolean> {
     return this.isModelReady(name, version);
+  }
+
+  async modelReadiness(name: string, version: string): Promise<ModelReadiness> {
+    return { ready: this.isModelReady(name, version), reason: "" };
   }
 
   model(name: string, version: string): PinnedModel {

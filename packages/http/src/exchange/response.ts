@@ -1,6 +1,5 @@
-import { reasonStatus, TritonError } from "@tritonjs/protocol";
+import { httpStatusOf, TritonError } from "@tritonjs/protocol";
 import { type PlainJson, toJsonBytes } from "../json/write-json.js";
-import { statusFromCode } from "../status-from-code.js";
 import type { V2Request } from "./request.js";
 
 /** Content types of answers without tensors. The body of an error is JSON under both. */
@@ -27,17 +26,18 @@ export function emptyResponse(status: number, contentType: ContentType): V2Respo
   return { status, headers: { "content-type": contentType }, body: NO_BYTES };
 }
 
-/** Makes an answer with the body `{"error": message}`. */
+/** Makes an answer with the body `{"error": message}`, and further members. */
 export function faultResponse(
   status: number,
   message: string,
   contentType: ContentType,
   headers: V2Response["headers"] = {},
+  further: Readonly<Record<string, string | undefined>> = {},
 ): V2Response {
   return {
     status,
     headers: { "content-type": contentType, ...headers },
-    body: toJsonBytes({ error: message }),
+    body: toJsonBytes({ error: message, ...further }),
   };
 }
 
@@ -56,7 +56,7 @@ export function errorResponse(
     // The header can hold whole seconds only.
     const hint: V2Response["headers"] =
       retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
-    const status = reasonStatus(thrown.reason)?.http ?? statusFromCode(thrown.code);
+    const status = httpStatusOf(thrown.code, thrown.reason);
     return faultResponse(status, thrown.message, contentType, { ...hint, ...headers });
   }
   request.report(thrown);

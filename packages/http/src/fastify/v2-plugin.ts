@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
 import type { InferenceService } from "@tritonjs/core/frontend";
-import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { NodeV2Request } from "../node/node-request.js";
 import { type V2Handler, type V2Options, v2Handler } from "../v2/v2-handler.js";
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "./fastify.js";
 
 /** The target of requests: a `Triton`, or its service. */
 export type V2Target =

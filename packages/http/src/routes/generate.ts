@@ -1,5 +1,5 @@
 import type { InferenceResponse, PinnedModel, RequestHandle, RequestShare } from "@tritonjs/core/frontend";
-import { reasonStatus, TritonError } from "@tritonjs/protocol";
+import { httpStatusOf, TritonError } from "@tritonjs/protocol";
 import type { DecodedRequest } from "../decode/decoded-request.js";
 import { decodeGenerateRequest } from "../decode/generate-request.js";
 import { encodeGenerateResponse } from "../encode/generate-response.js";
@@ -7,7 +7,6 @@ import { BodyStream } from "../exchange/body-stream.js";
 import { firstHeader } from "../exchange/request.js";
 import type { V2Response } from "../exchange/response.js";
 import { toJsonBytes } from "../json/write-json.js";
-import { statusFromCode } from "../status-from-code.js";
 import { traceReceived } from "./http-trace.js";
 import { type Exchange, modelRoutePath, type Route } from "./route.js";
 import { startOrRefuse, turnAtFullQueue } from "./run-inference.js";
@@ -132,9 +131,6 @@ function toPart(outcome: InferenceResponse | TritonError): Part {
     return { status: 200, json: encodeGenerateResponse(outcome) };
   } catch (thrown) {
     const { code, reason, message } = TritonError.from(thrown);
-    return {
-      status: reasonStatus(reason)?.http ?? statusFromCode(code),
-      json: toJsonBytes({ error: message }),
-    };
+    return { status: httpStatusOf(code, reason), json: toJsonBytes({ error: message }) };
   }
 }

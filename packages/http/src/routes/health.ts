@@ -1,7 +1,10 @@
 import { emptyResponse, faultResponse } from "../exchange/response.js";
 import { modelRoutePath, type Route } from "./route.js";
 
-/** Liveness, readiness, and readiness of a model. The status is the answer; there is no body. */
+/**
+ * Liveness, readiness, and readiness of a model. The status is the answer. The body for a model that is not ready is
+ * Triton's, with the reason if one is known.
+ */
 export const healthRoutes: readonly Route[] = [
   {
     path: /^\/v2\/health\/live$/,
@@ -23,9 +26,9 @@ export const healthRoutes: readonly Route[] = [
     group: "health",
     errorType: "text/plain",
     async handle({ service, model, version }) {
-      return (await service.checkModelReady(model, version))
-        ? emptyResponse(200, "text/plain")
-        : faultResponse(400, "Model version not ready", "text/plain");
+      const { ready, reason } = await service.modelReadiness(model, version);
+      if (ready) return emptyResponse(200, "text/plain");
+      return faultResponse(400, "Model version not ready", "text/plain", {}, { reason: reason || undefined });
     },
   },
 ];

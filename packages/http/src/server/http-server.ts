@@ -1,6 +1,6 @@
 import type { Frontend } from "@tritonjs/core";
 import type { TlsOptions } from "@tritonjs/core/frontend";
-import type { FastifyServerOptions } from "fastify";
+import type { FastifyServerOptions } from "../fastify/fastify.js";
 import { type CorsOptions, withCors } from "../v2/cors.js";
 import { type V2Options, v2Handler } from "../v2/v2-handler.js";
 import type { HttpLimits } from "./http-limits.js";

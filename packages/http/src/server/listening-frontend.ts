@@ -14,7 +14,7 @@ import {
   type TlsOptions,
 } from "@tritonjs/core/frontend";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
-import type { FastifyServerOptions } from "fastify";
+import type { FastifyServerOptions } from "../fastify/fastify.js";
 import { answerDirectly } from "../node/direct-listener.js";
 import type { V2Handler } from "../v2/v2-handler.js";
 import { answerClientError } from "./client-error.js";

@@ -1,8 +1,8 @@
 import type { Frontend } from "@tritonjs/core";
 import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
-import type { FastifyServerOptions } from "fastify";
 import type { V2Request } from "../exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
+import type { FastifyServerOptions } from "../fastify/fastify.js";
 import { metricsResponse } from "../routes/metrics.js";
 import { authenticate } from "../v2/authenticate.js";
 import { ListeningFrontend } from "./listening-frontend.js";

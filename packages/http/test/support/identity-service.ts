@@ -2,6 +2,7 @@ import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
 import {
   type InferenceService,
   Log,
+  type ModelReadiness,
   type PinnedModel,
   RequestMemory,
   SharedMemory,
@@ -83,6 +84,10 @@ export class IdentityService implements InferenceService {
 
   async checkModelReady(name: string): Promise<boolean> {
     return this.isModelReady(name);
+  }
+
+  async modelReadiness(name: string): Promise<ModelReadiness> {
+    return { ready: this.isModelReady(name), reason: "" };
   }
 
   model(name: string): PinnedModel {

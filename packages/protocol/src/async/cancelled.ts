@@ -1,11 +1,14 @@
 import { TritonError } from "../errors/triton-error.js";
 import { onAbort } from "./abort-listener.js";
 
-/** Makes the error of a call that a signal has cancelled. If the abort reason is a `TritonError`, it is used. */
+/**
+ * Makes the error of a call that a signal has cancelled. Its name is `AbortError` and its cause is the abort reason. If
+ * the abort reason is a `TritonError`, it is used.
+ */
 export function cancelled(reason: unknown): TritonError {
   return TritonError.is(reason)
     ? reason
-    : new TritonError("CANCELLED", "the request was cancelled", { cause: reason });
+    : new TritonError("CANCELLED", "the request was cancelled", { name: "AbortError", cause: reason });
 }
 
 /**

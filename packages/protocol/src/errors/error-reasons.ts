@@ -141,6 +141,13 @@ export const errorReasons = {
     text: "cannot load onnxruntime-node (...): install it next to @tritonjs/core",
     action: "Install the package in the message next to `@tritonjs/core`.",
   },
+  PACKAGE_BUNDLED: {
+    code: "UNAVAILABLE",
+    meaning: "A bundler joined a package to another file, so a worker cannot find its program.",
+    text: "cannot start a worker: expected its program at ..., got no such file. A bundler joined ...",
+    action:
+      "Make `@tritonjs/*` external in the bundler's options. [Installing](installing.md#bundlers) has the recipes.",
+  },
   MODEL_FILE_MISSING: {
     code: "UNAVAILABLE",
     meaning: "The model file is missing in the directory of the model's version.",

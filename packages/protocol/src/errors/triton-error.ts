@@ -1,5 +1,6 @@
 import type { ErrorCode } from "./code.js";
 import type { ReasonOf } from "./error-reasons.js";
+import { httpStatusOf } from "./http-status.js";
 
 const brand = Symbol.for("tritonjs.error");
 
@@ -11,20 +12,27 @@ export interface TritonErrorOptions<Code extends ErrorCode = ErrorCode> {
   readonly cause?: unknown;
   /** Milliseconds after which a retry makes sense. */
   readonly retryAfterMs?: number;
+  /** Name of the error: "AbortError" for a call that the caller's `AbortSignal` ended. @default "TritonError" */
+  readonly name?: TritonErrorName;
 }
+
+/** Names of a {@link TritonError}. As in `fetch`, a call that the caller's `AbortSignal` ended has an "AbortError". */
+export type TritonErrorName = "TritonError" | "AbortError";
 
 /**
  * The one error class of the library. `code` is the kind of failure, `reason` is the cause in one word, and `message`
  * is the text that a client gets. `reason` and `cause` stay in the process, because the protocol has no place for them.
  *
+ * In the routes of an application the error keeps its HTTP status: fastify, Express, Koa and Nest read it.
+ *
  * @example
  * ```ts
- * throw new TritonError("NOT_FOUND", "no user 'ann'");
+ * throw new TritonError("NOT_FOUND", "no user 'ann'"); // its statusCode is 404
  * throw new TritonError("UNAVAILABLE", "the index is being rebuilt", { reason: "MODEL_NOT_READY" });
  * ```
  */
 export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
-  override readonly name = "TritonError";
+  override readonly name: TritonErrorName;
   readonly [brand] = true;
   /** One of the reasons of the code. `errorReasons` has its meaning and what to do about it. */
   readonly reason: ReasonOf<Code>;
@@ -37,9 +45,38 @@ export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
     options: TritonErrorOptions<Code> = {},
   ) {
     super(message, options);
+    this.name = options.name ?? "TritonError";
     // Each code is also a reason.
     this.reason = options.reason ?? (code as ErrorCode as ReasonOf<Code>);
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
+  }
+
+  /** HTTP status of the code, the same that the HTTP frontend answers: 400 for INVALID_ARG. */
+  get statusCode(): number {
+    return httpStatusOf(this.code, this.reason);
+  }
+
+  // Frameworks may also set these three: Koa sets `status` before it answers.
+  set statusCode(value: number) {
+    setOwn(this, "statusCode", value);
+  }
+
+  /** The same as `statusCode`: Nest takes an error for one of HTTP only if it has both, and `expose`. */
+  get status(): number {
+    return this.statusCode;
+  }
+
+  set status(value: number) {
+    setOwn(this, "status", value);
+  }
+
+  /** True if the message may be shown to a client, as Koa and Nest ask: for statuses below 500. */
+  get expose(): boolean {
+    return this.statusCode < 500;
+  }
+
+  set expose(value: boolean) {
+    setOwn(this, "expose", value);
   }
 
   /** True for an error of this class, also if it comes from another copy of the library. */
@@ -61,6 +98,11 @@ export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
     if (TritonError.is(thrown)) return thrown;
     return new TritonError(code, textOf(thrown), { cause: thrown });
   }
+}
+
+/** Replaces a property that the class computes. */
+function setOwn(error: TritonError, name: "statusCode" | "status" | "expose", value: unknown): void {
+  Object.defineProperty(error, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
 /** Text for a thrown value, which need not be an error, and may throw when it is inspected. */

@@ -1,5 +1,6 @@
 import type { NdArray } from "ndarray";
-import type { ElementsOf } from "../tensor/data-type.js";
+import type { BytesArray } from "../tensor/bytes-array.js";
+import type { DataType, ElementsOf } from "../tensor/data-type.js";
 import type { TensorValue } from "../tensor/from-value.js";
 import type { TensorSpec } from "./tensor-spec.js";
 
@@ -7,8 +8,11 @@ type Optional<S extends TensorSpec> = S extends { readonly optional: true } ? S[
 type Required<S extends TensorSpec> = S extends { readonly optional: true } ? never : S["name"];
 type Named<S extends TensorSpec, N extends string> = Extract<S, { readonly name: N }>;
 
+/** The ndarray type of a data type. That of `BYTES` also reads its elements as text and as JSON. */
+export type ArrayOf<D extends DataType> = [D] extends ["BYTES"] ? BytesArray : NdArray<ElementsOf<D>>;
+
 /** The ndarray type of one specification. */
-export type NdArrayOf<S extends TensorSpec> = NdArray<ElementsOf<S["dtype"]>>;
+export type NdArrayOf<S extends TensorSpec> = ArrayOf<S["dtype"]>;
 
 /** Marks the specification of an input that a callback sees in a form other than an ndarray. */
 export declare const seenAs: unique symbol;

@@ -12,11 +12,17 @@ import { contiguousElements, isNdArray } from "./nd-array.js";
 import { type Shape, shapeToString } from "./shape.js";
 import { Tensor } from "./tensor.js";
 
+/** A plain object, which a `BYTES` tensor holds as JSON. Collections and ndarrays are not plain objects. */
+export type PlainObject =
+  | { readonly [key: string]: unknown }
+  // An interface has no index signature.
+  | (object & { readonly [Symbol.iterator]?: never; readonly transpose?: never });
+
 /** A scalar that can become an element of a tensor of data type `D`. */
 export type ScalarOf<D extends DataType> = D extends "BOOL"
   ? boolean | number
   : D extends "BYTES"
-    ? string | Uint8Array
+    ? string | Uint8Array | PlainObject
     : D extends "INT64" | "UINT64"
       ? bigint | number
       : number;
@@ -26,7 +32,8 @@ export type Nested<T> = T | readonly Nested<T>[];
 
 /**
  * Any value that can become a tensor of data type `D`: an ndarray, a typed array, or nested arrays of scalars. A typed
- * array gets the shape of the specification, in which at most one dimension is deduced.
+ * array, and a list of the elements of `BYTES`, gets the shape of the specification, in which at most one dimension is
+ * deduced. An element of `BYTES` is a byte array, a string, or a plain object, which becomes JSON.
  */
 export type TensorValue<D extends DataType> = NdArray<ElementsOf<D>> | ElementsOf<D> | Nested<ScalarOf<D>>;
 
@@ -36,6 +43,8 @@ export interface ValueTarget {
   readonly datatype: DataType;
   /** Expected shape, -1 for any size. It gives flat typed arrays their shape. */
   readonly shape: Shape;
+  /** Whether a single scalar may be given for a shape of one element. @default false */
+  readonly takesScalar?: boolean;
 }
 
 /**
@@ -52,8 +61,13 @@ export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
     const elements = checkedElements(value, target);
     return Tensor.fromElements(target.datatype, deduceShape(target, elements.length), elements);
   }
-  if (target.datatype === "BYTES" && isFlatBytes(value) && target.shape.length !== 1) {
-    return Tensor.fromElements("BYTES", deduceShape(target, value.length), value);
+  if (target.datatype === "BYTES" && target.shape.length !== 1 && isFlat(value)) {
+    const elements = toElements(value, target);
+    return Tensor.fromElements("BYTES", deduceShape(target, value.length), elements);
+  }
+  if (target.takesScalar && !Array.isArray(value) && target.shape.every((dim) => dim === 1 || dim === -1)) {
+    const shape = target.shape.map(() => 1);
+    return Tensor.fromElements(target.datatype, shape, toElements([value], target));
   }
   const shape = shapeOfNested(value, target);
   const scalars: unknown[] = [];
@@ -61,9 +75,9 @@ export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
   return Tensor.fromElements(target.datatype, shape, toElements(scalars, target));
 }
 
-/** True for a list of byte arrays, which corresponds to a typed array of other data types. */
-function isFlatBytes(value: unknown): value is Uint8Array[] {
-  return Array.isArray(value) && value.every((element) => element instanceof Uint8Array);
+/** True for a list of elements of `BYTES`, which corresponds to a typed array of other data types. */
+function isFlat(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && !value.some(Array.isArray);
 }
 
 function isTypedArray(value: unknown): value is TypedArray {
@@ -149,7 +163,27 @@ const encoder = new TextEncoder();
 function toBytes(scalar: unknown, target: ValueTarget): Uint8Array {
   if (typeof scalar === "string") return encoder.encode(scalar);
   if (scalar instanceof Uint8Array) return scalar;
-  throw mismatch(target, "a string or a Uint8Array", describe(scalar));
+  if (isPlainObject(scalar)) return encoder.encode(jsonOf(scalar, target));
+  throw mismatch(target, "a string, a Uint8Array or a plain object", describe(scalar));
+}
+
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // The prototype of an object from another realm, such as a test runner's, has no prototype itself.
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function jsonOf(value: object, target: ValueTarget): string {
+  let text: unknown;
+  let why = "its toJSON() returned nothing";
+  try {
+    text = JSON.stringify(value);
+  } catch (thrown) {
+    why = TritonError.from(thrown).message;
+  }
+  if (typeof text === "string") return text;
+  throw mismatch(target, "an object that JSON can express", `one that it cannot: ${why}`);
 }
 
 type Converter = (scalar: unknown) => number | bigint | undefined;

@@ -1,6 +1,6 @@
 import { TritonError } from "../errors/triton-error.js";
 import { type DataType, isDataType } from "./data-type.js";
-import { type TensorValue, tensorFromValue } from "./from-value.js";
+import { type PlainObject, type TensorValue, tensorFromValue } from "./from-value.js";
 import { isNdArray } from "./nd-array.js";
 import { elementCount, type Shape, shapeToString } from "./shape.js";
 import { Tensor } from "./tensor.js";
@@ -28,19 +28,26 @@ const typedArrays: readonly (readonly [new () => object, DataType])[] = [
   [BigUint64Array, "UINT64"],
 ];
 
+/** Data alone. A plain object would describe the input: as data, it has to be in an array or in a description. */
+export type BareData = Exclude<TensorValue<DataType>, PlainObject>;
+
 /**
  * Converts an input in any form to a tensor.
  *
  * @throws TritonError INVALID_ARG that names the input, if its data type is not known or its data does not fit.
  */
-export function inputTensor(name: string, input: TensorInput | Tensor | TensorValue<DataType>): Tensor {
+export function inputTensor(name: string, input: TensorInput | Tensor | BareData): Tensor {
   if (input instanceof Tensor) return input;
   const described = isDescribed(input) ? input : { data: input };
   const what = `input '${name}'`;
   const datatype = described.datatype ?? datatypeOf(described.data);
   if (datatype === undefined) throw invalid(`${what} has no datatype`);
   if (!isDataType(datatype)) throw invalid(`${what}: unknown datatype '${datatype}'`);
-  const tensor = tensorFromValue(described.data, { what, datatype, shape: described.shape ?? [-1] });
+  const tensor = tensorFromValue(described.data, {
+    what,
+    datatype,
+    shape: described.shape ?? [-1],
+  });
   return withShape(what, tensor, described.shape);
 }
 
@@ -69,6 +76,7 @@ function datatypeOf(value: unknown): DataType | undefined {
   if (ArrayBuffer.isView(value)) return typedArrays.find(([type]) => value instanceof type)?.[1];
   let leaf = value;
   while (Array.isArray(leaf)) leaf = leaf[0];
+  if (leaf !== value && typeof leaf === "object" && leaf !== null) return "BYTES";
   if (typeof leaf === "boolean") return "BOOL";
   if (typeof leaf === "bigint") return "INT64";
   return typeof leaf === "string" || leaf instanceof Uint8Array ? "BYTES" : undefined;

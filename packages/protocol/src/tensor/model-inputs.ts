@@ -71,7 +71,7 @@ function inputTensor(
 ): Tensor {
   const what = `input '${name}' of model '${modelName}'`;
   const shape = axis === "given" ? [-1, ...dims] : dims;
-  const tensor = tensorFromValue(value, { what, datatype, shape });
+  const tensor = tensorFromValue(value, { what, datatype, shape, takesScalar: true });
   if (!matchesShape(shape, tensor.shape)) {
     throw invalid(`${what}: expected shape ${shapeToString(shape)}, got ${shapeToString(tensor.shape)}`);
   }

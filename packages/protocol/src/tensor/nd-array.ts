@@ -1,12 +1,44 @@
 import type { NdArray } from "ndarray";
 import { TritonError } from "../errors/triton-error.js";
+import { bytesArray, bytesArrayLike } from "./bytes-array.js";
 import type { Elements } from "./data-type.js";
+import type { Shape } from "./shape.js";
 import type { Tensor } from "./tensor.js";
 import { viewOf } from "./view-classes.js";
 
-/** Makes the ndarray that callbacks and callers see: a view of the tensor's elements. */
-export function toNdArray(tensor: Tensor): NdArray<Elements> {
-  return viewOf(tensor.elements, tensor.shape);
+/**
+ * Makes the ndarray that callbacks and callers see: a view of the tensor's elements. That of a `BYTES` tensor is a
+ * {@link BytesArray}. The names are for its errors.
+ */
+export function toNdArray(
+  tensor: Tensor,
+  direction: "input" | "output" = "input",
+  name?: string,
+  modelName?: string,
+): NdArray<Elements> {
+  return ndArrayOf(tensor.elements, tensor.shape, direction, name, modelName);
+}
+
+/** Makes an ndarray over elements in row-major order, as {@link toNdArray}. */
+export function ndArrayOf(
+  elements: Elements,
+  shape: Shape,
+  direction: "input" | "output",
+  name?: string,
+  modelName?: string,
+): NdArray<Elements> {
+  if (!Array.isArray(elements)) return viewOf(elements, shape);
+  const origin = name === undefined || modelName === undefined ? undefined : { direction, name, modelName };
+  return bytesArray(elements, shape, origin);
+}
+
+/** Makes an ndarray over some elements of another array. */
+export function ndArrayLike(
+  array: NdArray<Elements>,
+  elements: Elements,
+  shape: readonly number[],
+): NdArray<Elements> {
+  return Array.isArray(elements) ? bytesArrayLike(array, elements, shape) : viewOf(elements, shape);
 }
 
 /** True for any object made by the `ndarray` package, also by another copy of it. */

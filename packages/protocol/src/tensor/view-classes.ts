@@ -30,7 +30,7 @@ export function viewOf(elements: Elements, shape: Shape): NdArray<Elements> {
 }
 
 /** Makes an ndarray with the package. Where generated code is forbidden, makes an array without it. */
-function byPackage(elements: Elements, shape: Shape): NdArray<Elements> {
+export function byPackage(elements: Elements, shape: Shape): NdArray<Elements> {
   try {
     return ndarray<Elements>(elements, shape as number[]);
   } catch (error) {

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { packError, unpackError } from "../../../core/src/instance/worker/messages.js";
+import { cancelled } from "../../src/async/cancelled.js";
+import { errorReasons } from "../../src/errors/error-reasons.js";
+import { httpStatusOf } from "../../src/errors/http-status.js";
 import { queueFullError } from "../../src/errors/queue-full-error.js";
 import { isTimeout, noAnswerError, timeoutError } from "../../src/errors/timeout-error.js";
 import { TritonError } from "../../src/errors/triton-error.js";
@@ -42,12 +45,44 @@ describe("TritonError", () => {
     expect(isTimeout(new TritonError("UNAVAILABLE", "Request timeout expired"))).toBe(false);
   });
 
-  it("keeps its reason on the way to a worker and back", () => {
+  it("keeps its reason, name and HTTP status on the way to a worker and back", () => {
     const error = new TritonError("UNAVAILABLE", "x", { reason: "TIME_LIMIT_EXCEEDED" });
     expect(unpackError(structuredClone(packError(error)))).toMatchObject({
+      name: "TritonError",
       code: "UNAVAILABLE",
       message: "x",
       reason: "TIME_LIMIT_EXCEEDED",
+      statusCode: 503,
     });
+    const aborted = new TritonError("CANCELLED", "x", { name: "AbortError" });
+    expect(unpackError(structuredClone(packError(aborted)))).toMatchObject({
+      name: "AbortError",
+      code: "CANCELLED",
+      statusCode: 400,
+    });
+  });
+
+  it("has the HTTP status of its code, and exposes its message below 500", () => {
+    const codes = [...new Set(Object.values(errorReasons).map(({ code }) => code))];
+    for (const code of codes) {
+      const error = new TritonError(code, "x");
+      expect([error.statusCode, error.status]).toEqual([httpStatusOf(code), httpStatusOf(code)]);
+      expect(error.expose).toBe(error.statusCode < 500);
+    }
+    expect(codes.map((code) => httpStatusOf(code)).sort()).toEqual([400, 400, 400, 400, 404, 500, 501, 503]);
+  });
+
+  it("lets a framework set the status, as Koa does", () => {
+    const error = Object.assign(new TritonError("INVALID_ARG", "x"), { status: 422, expose: false });
+    expect([error.status, error.statusCode, error.expose]).toEqual([422, 400, false]);
+    error.statusCode = 500;
+    expect([error.statusCode, error.code]).toEqual([500, "INVALID_ARG"]);
+  });
+
+  it("is an AbortError for a call that a signal has ended, with the reason of the signal as its cause", () => {
+    const { reason } = AbortSignal.abort();
+    expect(cancelled(reason)).toMatchObject({ name: "AbortError", code: "CANCELLED", cause: reason });
+    const own = new TritonError("CANCELLED", "the client was closed", { reason: "CLIENT_CLOSED_MEANWHILE" });
+    expect(cancelled(own)).toBe(own);
   });
 });

@@ -81,8 +81,10 @@ describe("an element of the wrong kind is rejected with the expected and the giv
     ["FP32", undefined, "expected a number, got undefined"],
     ["FP64", 1n, "expected a number, got 1"],
     ["FP32", new Date(0), "expected a number, got Date"],
-    ["BYTES", 7, "expected a string or a Uint8Array, got 7"],
-    ["BYTES", ["a"], "expected a string or a Uint8Array, got an array"],
+    ["BYTES", 7, "expected a string, a Uint8Array or a plain object, got 7"],
+    ["BYTES", new Map(), "expected a string, a Uint8Array or a plain object, got Map"],
+    ["BYTES", null, "expected a string, a Uint8Array or a plain object, got null"],
+    ["BYTES", ["a"], "expected a string, a Uint8Array or a plain object, got an array"],
   ];
   it.each(cases)("%s: %s", (datatype, value, text) => {
     const given = datatype === "BYTES" && Array.isArray(value) ? ["b", value] : [value];
@@ -159,5 +161,56 @@ describe("ndarrays", () => {
     expect(fault(ndarray(new Float64Array(2)), "BYTES")).toContain(
       "expected an array of strings or byte arrays",
     );
+  });
+});
+
+describe("elements of a BYTES tensor", () => {
+  const textsOf = ({ elements }: ReturnType<typeof tensor>) =>
+    (elements as Uint8Array[]).map((element) => new TextDecoder().decode(element));
+
+  it("may be plain objects, which become JSON", () => {
+    const bare = Object.assign(Object.create(null), { b: "ä" });
+    expect(textsOf(tensor([{ a: [1] }, bare, "c"], "BYTES", [-1]))).toEqual(['{"a":[1]}', '{"b":"ä"}', "c"]);
+  });
+
+  it("are rejected when JSON cannot express them", () => {
+    const loop: Record<string, unknown> = {};
+    loop.self = loop;
+    const cannot =
+      "INVALID_ARG input 'x' (BYTES): expected an object that JSON can express, got one that it cannot";
+    expect(fault([loop], "BYTES")).toContain(`${cannot}: Converting circular structure to JSON`);
+    expect(fault([{ big: 1n }], "BYTES")).toContain(cannot);
+    expect(fault([{ toJSON() {} }], "BYTES")).toBe(`${cannot}: its toJSON() returned nothing`);
+  });
+
+  it("get the shape of the specification when they come in one list", () => {
+    const made = tensor(["a", Uint8Array.of(98), {}], "BYTES", [-1, 1]);
+    expect([made.shape, textsOf(made)]).toEqual([
+      [3, 1],
+      ["a", "b", "{}"],
+    ]);
+    expect(tensor([], "BYTES", [-1, 1]).shape).toEqual([0, 1]);
+    expect(fault(["a"], "BYTES", [-1, 2])).toBe(
+      "INVALID_ARG input 'x': expected elements for shape [-1,2], got an array of 1",
+    );
+  });
+});
+
+describe("a single scalar", () => {
+  const scalar = (value: unknown, datatype: DataType, shape: Shape) =>
+    tensorFromValue(value, { what: "input 'x'", datatype, shape, takesScalar: true });
+
+  it("fills a shape of one element where it is allowed", () => {
+    expect(scalar(2, "FP32", [-1, 1]).shape).toEqual([1, 1]);
+    expect(scalar(2n, "INT64", [1]).elements).toEqual(BigInt64Array.of(2n));
+    expect(scalar(Uint8Array.of(1), "BYTES", [1]).elements).toEqual([Uint8Array.of(1)]);
+    expect(scalar({ a: 1 }, "BYTES", [1]).shape).toEqual([1]);
+    expect(scalar(true, "BOOL", []).shape).toEqual([]);
+    expect(() => scalar("a", "FP32", [1])).toThrow("input 'x' (FP32): expected a number, got string");
+  });
+
+  it("has no shape elsewhere", () => {
+    expect(scalar(2, "FP32", [2]).shape).toEqual([]);
+    expect(tensor(2, "FP32", [1]).shape).toEqual([]);
   });
 });

@@ -3,6 +3,7 @@ export type LoadLevel =
   | ConcurrencyLevel
   | RequestRateLevel
   | RequestIntervalsLevel
+  | FixedScheduleLevel
   | ConcurrencyRampLevel
   | RequestRateRampLevel;
 
@@ -26,6 +27,13 @@ export interface RequestRateLevel {
 export interface RequestIntervalsLevel {
   readonly mode: "request_intervals";
   readonly gapsMicroseconds: readonly number[];
+}
+
+/** Sends payload `i` of the data set at the time `i`, each once. */
+export interface FixedScheduleLevel {
+  readonly mode: "fixed_schedule";
+  /** Rising times in milliseconds from the start: `timestampsMs` of the data set. */
+  readonly timestampsMs: readonly number[];
 }
 
 /** Moves linearly from one concurrency to another, and stays there. */

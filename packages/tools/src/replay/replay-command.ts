@@ -37,7 +37,7 @@ Examples:
  * @param args arguments after the name of the command
  * @returns the exit code: 0 for a prediction, 1 for a fault, which was written to the terminal
  */
-export async function runReplay(args: readonly string[], terminal: ReplayTerminal): Promise<number> {
+export async function replayTrace(args: readonly string[], terminal: ReplayTerminal): Promise<number> {
   try {
     const command = replayOptions()
       .exitOverride()

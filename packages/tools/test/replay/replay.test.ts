@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { readTrace } from "../../src/replay/read-trace.js";
 import { recordingOf } from "../../src/replay/recording.js";
 import { replay } from "../../src/replay/replay.js";
-import { runReplay } from "../../src/replay/replay-command.js";
+import { replayTrace } from "../../src/replay/replay-command.js";
 import type { ReplayFigures } from "../../src/replay/replay-figures.js";
 import { record } from "./support/record.js";
 
@@ -133,7 +133,7 @@ describe("reading a trace", () => {
 describe("the command replay", () => {
   async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
     let [out, err] = ["", ""];
-    const code = await runReplay(args, {
+    const code = await replayTrace(args, {
       write: (text) => void (out += text),
       writeError: (text) => void (err += text),
     });

@@ -158,6 +158,19 @@ const loadFileBase64 = perStep(
   (step) => answerError(step, 400, `load parameter '${brokenFile(step)}': expected base64`),
 );
 
+/** The body for a model that is not ready also has the reason, if there is one. */
+const readinessReason = perStep(
+  "readiness-reason",
+  (step) => recordedError(step) === "Model version not ready",
+  (step, got) => {
+    if (errorOf(got) !== "Model version not ready") throw new Error(`got "${errorOf(got)}"`);
+    const { reason } = tryJson(got!.body.toString()) as { reason?: unknown };
+    if (reason === undefined) return;
+    if (typeof reason !== "string" || reason === "") throw new Error(`got the reason ${String(reason)}`);
+    answer(step.response, 400, { error: "Model version not ready", reason }, "text/plain");
+  },
+);
+
 /** Rules about requests and answers in general. */
 export const protocolRules: readonly HttpDifference[] = [
   chunksToOldClients,
@@ -170,4 +183,5 @@ export const protocolRules: readonly HttpDifference[] = [
   sharedMemoryKey,
   brokenRegions,
   loadFileBase64,
+  readinessReason,
 ];

@@ -37,12 +37,14 @@ overEachTransport("a client call", () => {
     const service = silent();
     const { client } = await openClient(service);
     const before = client.infer("m", { ...nothing, signal: AbortSignal.abort("early") });
-    await expect(before).rejects.toMatchObject({ code: "CANCELLED", cause: "early" });
+    await expect(before).rejects.toMatchObject({ name: "AbortError", code: "CANCELLED", cause: "early" });
     expect(service.requests).toEqual([]);
     const abort = new AbortController();
     const during = expect(client.infer("m", { ...nothing, signal: abort.signal })).rejects.toMatchObject({
+      name: "AbortError",
       code: "CANCELLED",
       message: "the request was cancelled",
+      stack: expect.stringContaining("the request was cancelled"),
     });
     await expect.poll(() => service.requests.length).toBe(1);
     abort.abort();

@@ -99,7 +99,7 @@ overEachTransport("client streamInfer", () => {
     const reading = (async () => {
       for await (const _ of client.streamInfer([request("b")], { signal: abort.signal })) abort.abort();
     })();
-    await expect(reading).rejects.toMatchObject({ code: "CANCELLED" });
+    await expect(reading).rejects.toMatchObject({ name: "AbortError", code: "CANCELLED" });
     await expect.poll(() => service.requests[1]!.settled).toBe(true);
     const aborted = client.streamInfer([request("c")], { signal: AbortSignal.abort() });
     await expect(all(aborted)).rejects.toMatchObject({ code: "CANCELLED" });

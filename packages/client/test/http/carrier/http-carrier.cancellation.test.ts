@@ -27,7 +27,13 @@ describe("an abort signal", () => {
     const error = await client
       .infer("m", { inputs, signal: AbortSignal.abort(reason) })
       .catch((e: unknown) => e);
-    expect(error).toMatchObject({ code: "CANCELLED", message: "the request was cancelled", cause: reason });
+    expect(error).toMatchObject({
+      name: "AbortError",
+      code: "CANCELLED",
+      message: "the request was cancelled",
+      cause: reason,
+    });
+    expect(TritonError.is(error)).toBe(true);
     expect(sent).toHaveLength(0);
   });
 
@@ -39,7 +45,11 @@ describe("an abort signal", () => {
     const [request] = await arrived;
     const closed = new Promise((resolve) => request.socket.once("close", resolve).on("error", () => {}));
     controller.abort();
-    await expect(pending).rejects.toMatchObject({ code: "CANCELLED" });
+    await expect(pending).rejects.toMatchObject({
+      name: "AbortError",
+      code: "CANCELLED",
+      cause: controller.signal.reason,
+    });
     await closed;
   });
 

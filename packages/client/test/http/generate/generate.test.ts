@@ -139,7 +139,7 @@ describe("a decoupled model", () => {
     const responses = client.generateStream("count", { N: 5 }, { signal });
     await responses.next();
     controller.abort();
-    await expect(collect(responses)).rejects.toMatchObject({ code: "CANCELLED" });
+    await expect(collect(responses)).rejects.toMatchObject({ name: "AbortError", code: "CANCELLED" });
   });
 
   it("rejects infer and generate", async () => {

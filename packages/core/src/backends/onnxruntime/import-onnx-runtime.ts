@@ -1,4 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
+import { importUnbundled } from "../../unbundled.js";
 
 /** The module `onnxruntime-node`. */
 export type Ort = typeof import("onnxruntime-node");
@@ -10,7 +11,7 @@ export type Ort = typeof import("onnxruntime-node");
  */
 export async function importOnnxRuntime(): Promise<Ort> {
   try {
-    return await import("onnxruntime-node");
+    return await importUnbundled<Ort>("onnxruntime-node");
   } catch (error) {
     throw new TritonError(
       "UNAVAILABLE",

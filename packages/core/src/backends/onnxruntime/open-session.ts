@@ -1,15 +1,14 @@
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import {
+  type ArrayOf,
   type DataType,
   type DescribedTensor,
-  type ElementsOf,
   type Tensor,
   TritonError,
   tensorFromValue,
   toNdArray,
 } from "@tritonjs/protocol";
-import type { NdArray } from "ndarray";
 import type { InferenceSession } from "onnxruntime-node";
 import type { InstanceInfo } from "../../callable/infer-context.js";
 
@@ -119,11 +118,11 @@ export class OnnxSession {
   async run<O extends Readonly<Record<string, DataType>> = Readonly<Record<string, DataType>>>(
     inputs: Readonly<Record<string, unknown>>,
     names: readonly string[] = this.outputs.map(({ name }) => name),
-  ): Promise<{ [Name in keyof O]: NdArray<ElementsOf<O[Name]>> }> {
+  ): Promise<{ [Name in keyof O]: ArrayOf<O[Name]> }> {
     const feeds = toFeeds(this.#tensors(inputs), this.#scalars);
     const results = fromResults(await this.#session.run(feeds, names));
     const arrays = [...results].map(([name, tensor]) => [name, toNdArray(tensor)]);
-    return Object.fromEntries(arrays) as { [Name in keyof O]: NdArray<ElementsOf<O[Name]>> };
+    return Object.fromEntries(arrays) as { [Name in keyof O]: ArrayOf<O[Name]> };
   }
 
   /** @internal */
@@ -144,7 +143,12 @@ export class OnnxSession {
     return new Map(
       this.inputs.map(({ name, dtype, shape }) => [
         name,
-        tensorFromValue(given[name], { what: `input '${name}' of the ONNX model`, datatype: dtype, shape }),
+        tensorFromValue(given[name], {
+          what: `input '${name}' of the ONNX model`,
+          datatype: dtype,
+          shape,
+          takesScalar: true,
+        }),
       ]),
     );
   }

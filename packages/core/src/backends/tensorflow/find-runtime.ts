@@ -1,5 +1,5 @@
-import { createRequire } from "node:module";
 import { TritonError } from "@tritonjs/protocol";
+import { unbundledRequire } from "../../unbundled.js";
 import type { TensorflowRuntime } from "./options.js";
 
 const PACKAGES: Readonly<Record<TensorflowRuntime, readonly string[]>> = {
@@ -58,7 +58,7 @@ export function isNative(runtime: TensorflowRuntime): boolean {
   return runtime === "tfjs-node" || runtime === "tfjs-node-gpu";
 }
 
-const require = createRequire(import.meta.url);
+const require = unbundledRequire(import.meta.url);
 
 function isInstalledHere(name: string): boolean {
   try {

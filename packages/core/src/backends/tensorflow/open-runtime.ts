@@ -1,13 +1,13 @@
-import { createRequire } from "node:module";
 import { dirname, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { TritonError } from "@tritonjs/protocol";
+import { unbundledRequire } from "../../unbundled.js";
 import type { TensorflowRuntime } from "./options.js";
 
 /** TensorFlow.js from any of its packages. */
 export type Tf = typeof import("@tensorflow/tfjs");
 
-const require = createRequire(import.meta.url);
+const require = unbundledRequire(import.meta.url);
 
 /**
  * Loads a runtime in this worker.

@@ -1,6 +1,6 @@
-import { createRequire } from "node:module";
 import type { RedisClientOptions } from "@redis/client";
 import { TritonError } from "@tritonjs/protocol";
+import { unbundledRequire } from "../../unbundled.js";
 import { decodeOutputs, encodeOutputs } from "../encode-outputs.js";
 import type { ResponseCache } from "../response-cache.js";
 
@@ -84,7 +84,7 @@ function connect(url: string | undefined) {
 
 function load(): typeof import("@redis/client") {
   try {
-    return createRequire(import.meta.url)("@redis/client") as typeof import("@redis/client");
+    return unbundledRequire(import.meta.url)("@redis/client") as typeof import("@redis/client");
   } catch (cause) {
     const why = TritonError.from(cause).message.split("\n")[0];
     const text = `cannot load @redis/client (${why}): install it next to @tritonjs/core`;

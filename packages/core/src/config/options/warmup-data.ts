@@ -15,7 +15,7 @@ export function warmupData(
   if (data === undefined) return undefined;
   const what = `data of input '${name}' in warmup sample '${sample}'`;
   try {
-    const tensor = tensorFromValue(data, { what, datatype: dtype, shape });
+    const tensor = tensorFromValue(data, { what, datatype: dtype, shape, takesScalar: true });
     if (!sameShape(tensor.shape, shape)) {
       return `${what}: expected shape ${shapeToString(shape)}, got ${shapeToString(tensor.shape)}`;
     }

@@ -1,8 +1,8 @@
 import { fromConfigDataType, type ModelConfig, type ModelInput, type ModelOutput } from "@tritonjs/protocol";
 
 /**
- * Writes the `.d.ts` text that types `triton.infer` for models of complete configurations. It adds each model to
- * `TritonModels`. If several models have one name, the first is used.
+ * Writes the `.d.ts` text that types `triton.infer` and `triton.bind` for models of complete configurations. It adds
+ * each model to `TritonModels`. If several models have one name, the first is used.
  */
 export function modelTypes(configs: readonly ModelConfig[]): string {
   const models = new Map<string, string>();

@@ -1,6 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { AnyInferFunc } from "../../callable/infer-func.js";
+import { importUnbundled } from "../../unbundled.js";
+import { findSyntaxError } from "./find-syntax-error.js";
 import type { JsModel, JsModelArgs, JsModelClass } from "./js-model.js";
+import { placeInSource } from "./place-in-source.js";
 
 /** Content of a module: how to create an instance of its model, and how to complete a configuration. */
 export interface JsModule {
@@ -59,15 +62,14 @@ function ofClass(Model: JsModelClass): JsModule {
 
 async function importModule(module: string, modelName: string): Promise<Record<string, unknown>> {
   try {
-    const exported: Record<string, unknown> = await import(module);
+    const exported: Record<string, unknown> = await importUnbundled(module);
     // CommonJS: the exports are in the default export.
     const inner = exported.default as Record<string, unknown> | undefined;
     const isNested = typeof inner === "object" && inner !== null;
     return isNested && ("TritonJsModel" in inner || "default" in inner) ? { ...inner } : exported;
   } catch (error) {
-    // An error of the module itself is clear enough; an error of Node does not always name the module.
-    if (!isOfNode(error)) throw error;
-    const text = `model '${modelName}': cannot import the module ${module}: ${whyNot(error, module)}`;
+    if (TritonError.is(error)) throw error;
+    const text = `model '${modelName}': cannot import the module ${module}: ${await whyNot(error, module)}`;
     throw new TritonError("INTERNAL", text, { cause: error });
   }
 }
@@ -78,8 +80,8 @@ function isOfNode(error: unknown): boolean {
   return error instanceof SyntaxError || (typeof code === "string" && code.startsWith("ERR_"));
 }
 
-/** Node's message; for a syntax error also its position. */
-function whyNot(error: unknown, module: string): string {
+/** The message of an error; for an error of the module's code also its place. */
+async function whyNot(error: unknown, module: string): Promise<string> {
   const { message } = TritonError.from(error);
   if (
     (error as NodeJS.ErrnoException | undefined)?.code === "ERR_UNKNOWN_FILE_EXTENSION" &&
@@ -87,9 +89,15 @@ function whyNot(error: unknown, module: string): string {
   ) {
     return `${message}: Node ${process.version} does not strip types: compile the module to JavaScript, or use Node 22.18 or later`;
   }
-  if (!(error instanceof SyntaxError)) return message;
-  const place = /:(\d+)$/.exec(error.stack?.split("\n")[0] ?? "");
-  return place === null ? `SyntaxError: ${message}` : `SyntaxError on line ${place[1]}: ${message}`;
+  const place = placeInSource(error) ?? (await placeOfSyntaxError(error, module));
+  if (error instanceof SyntaxError) {
+    return place === undefined ? `SyntaxError: ${message}` : `SyntaxError at ${place}: ${message}`;
+  }
+  return isOfNode(error) || place === undefined ? message : `${message} (at ${place})`;
+}
+
+async function placeOfSyntaxError(error: unknown, module: string): Promise<string | undefined> {
+  return error instanceof SyntaxError ? findSyntaxError({ module, message: error.message }) : undefined;
 }
 
 /** True for a class. Classes have no calling style of their own: `execute` of an instance does. */

@@ -61,6 +61,7 @@ export class StepLoop {
       }
       const inputs = toCallbackArrays(
         reshaped(request.inputs, (shape) => shape.slice(request.batchSize > 0 ? 1 : 0)),
+        info.modelName,
       );
       execution.inputsReady();
       state = await request.runInContext(() => model.start(inputs, contextOf(info, execution)));

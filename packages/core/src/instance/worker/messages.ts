@@ -5,6 +5,7 @@ import {
   type Parameters,
   Tensor,
   TritonError,
+  type TritonErrorName,
 } from "@tritonjs/protocol";
 import type { PaddingRules } from "../../batch/padding-rules.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
@@ -36,6 +37,7 @@ export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly reason: ErrorReason;
+  readonly name?: TritonErrorName;
 }
 
 /** The inputs of a batch in a message. */
@@ -196,10 +198,10 @@ export function unpackOutputs({ tensors, parameters }: WireOutputs): Map<string,
 }
 
 export function packError(thrown: unknown): WireError {
-  const { code, message, reason } = TritonError.from(thrown);
-  return { code, message, reason };
+  const { code, message, reason, name } = TritonError.from(thrown);
+  return { code, message, reason, name };
 }
 
-export function unpackError({ code, message, reason }: WireError): TritonError {
-  return new TritonError(code, message, { reason });
+export function unpackError({ code, message, reason, name = "TritonError" }: WireError): TritonError {
+  return new TritonError(code, message, { reason, name });
 }

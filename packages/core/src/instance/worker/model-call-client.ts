@@ -1,5 +1,4 @@
-import { NO_PARAMETERS, TritonError } from "@tritonjs/protocol";
-import ndarray from "ndarray";
+import { cancelled, NO_PARAMETERS, ndArrayOf, TritonError } from "@tritonjs/protocol";
 import type {
   CallInputs,
   CallOutputs,
@@ -27,7 +26,7 @@ export class CallsToModels {
       infer: async <R>(modelName: string, inputs: CallInputs, options: ContextCallOptions = {}) => {
         const call = this.#start(batch, modelName, inputs, options, false);
         try {
-          return (await this.#answer(call, options.signal)) as R;
+          return (await this.#answer(call, modelName, options.signal)) as R;
         } finally {
           this.post({ type: "end", call }, []);
         }
@@ -56,7 +55,7 @@ export class CallsToModels {
     const call = this.#start(batch, modelName, inputs, options, true);
     try {
       for (;;) {
-        const next = this.#answer(call, options.signal);
+        const next = this.#answer(call, modelName, options.signal);
         this.post({ type: "next", call }, []);
         const outputs = await next;
         if (outputs === undefined) return;
@@ -75,7 +74,7 @@ export class CallsToModels {
     stream: boolean,
   ): number {
     const { signal, ...rest } = options;
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw cancelled(signal.reason);
     const call = this.#next++;
     const transfer: ArrayBuffer[] = [];
     const values = packValues(inputs, transfer);
@@ -92,26 +91,30 @@ export class CallsToModels {
     return call;
   }
 
-  #answer(call: number, signal: AbortSignal | undefined): Promise<CallOutputs | undefined> {
+  #answer(
+    call: number,
+    modelName: string,
+    signal: AbortSignal | undefined,
+  ): Promise<CallOutputs | undefined> {
     return new Promise((resolve, reject) => {
       const abort = () => {
         this.#waiting.delete(call);
-        reject(new TritonError("CANCELLED", "the request was cancelled", { cause: signal?.reason }));
+        reject(cancelled(signal?.reason));
       };
       signal?.addEventListener("abort", abort, { once: true });
       this.#waiting.set(call, ({ outputs, parameters = NO_PARAMETERS, error }) => {
         signal?.removeEventListener("abort", abort);
         if (error !== undefined) reject(unpackError(error));
-        else resolve(outputs && withParameters(toArrays(outputs), parameters));
+        else resolve(outputs && withParameters(toArrays(outputs, modelName), parameters));
       });
     });
   }
 }
 
-function toArrays(outputs: Readonly<Record<string, unknown>>): CallOutputs {
+function toArrays(outputs: Readonly<Record<string, unknown>>, modelName: string): CallOutputs {
   const arrays = Object.entries(outputs as CallOutputs).map(([name, { data, shape }]) => [
     name,
-    ndarray(data as Float32Array, shape),
+    ndArrayOf(data, shape, "output", name, modelName),
   ]);
   return Object.fromEntries(arrays);
 }

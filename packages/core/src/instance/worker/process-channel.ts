@@ -1,8 +1,8 @@
 import { fork } from "node:child_process";
 import { setPriority } from "node:os";
-import { fileURLToPath } from "node:url";
 import type { Channel, OpenChannel } from "./channel.js";
 import { type FromWorker, type ToWorker, unpackError } from "./messages.js";
+import { ownProgram } from "./own-program.js";
 
 /** Last message of a child process that dies of an uncaught error. */
 export interface ProcessFault {
@@ -21,7 +21,7 @@ const DEBUGGING = /^--(inspect|debug)/;
  * process. Messages use Node's own channel, and are copied once on each side.
  */
 export const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
-  const main = fileURLToPath(new URL("./process-main.js", import.meta.url));
+  const main = ownProgram(new URL("./process-main.js", import.meta.url));
   const execArgv = process.execArgv.filter((argument) => !DEBUGGING.test(argument));
   if (heapLimitMb !== undefined) execArgv.push(`--max-old-space-size=${heapLimitMb}`);
   const child = fork(main, [], {

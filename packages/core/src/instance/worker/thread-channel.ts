@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { Channel, ChannelListener, OpenChannel } from "./channel.js";
 import type { FromWorker, ToWorker } from "./messages.js";
+import { ownProgram } from "./own-program.js";
 import { MOST_SPARE_THREADS, SpareThreads } from "./spare-threads.js";
 
 const spares = new SpareThreads<WorkerThread>();
@@ -39,7 +40,7 @@ class WorkerThread implements Channel {
   constructor(heapLimitMb: number | undefined, keeps: boolean) {
     this.#keeps = keeps;
     this.#worker = new Worker(
-      new URL("./thread-main.js", import.meta.url),
+      ownProgram(new URL("./thread-main.js", import.meta.url)),
       heapLimitMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } },
     );
     this.#worker.on("message", (message: FromWorker) => {

@@ -1,4 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
+import { importUnbundled } from "../../unbundled.js";
 
 /** The vendors' packages. Each is imported at the first use of a path of the vendor. */
 export interface CloudSdks {
@@ -16,14 +17,12 @@ export interface AzureIdentity {
 
 type AzureToken = import("@azure/storage-blob").StorageSharedKeyCredential;
 
-const AZURE_IDENTITY: string = "@azure/identity";
-
 /** The packages that are installed. */
 export const INSTALLED_SDKS: CloudSdks = {
-  s3: () => import("@aws-sdk/client-s3"),
-  gs: () => import("@google-cloud/storage"),
-  as: () => import("@azure/storage-blob"),
-  azureIdentity: () => import(AZURE_IDENTITY),
+  s3: () => importUnbundled("@aws-sdk/client-s3"),
+  gs: () => importUnbundled("@google-cloud/storage"),
+  as: () => importUnbundled("@azure/storage-blob"),
+  azureIdentity: () => importUnbundled("@azure/identity"),
 };
 
 /**

@@ -52,7 +52,10 @@ function checkedCost(request: PendingRequest, cost: unknown): number {
 function asSeen(request: PendingRequest): BatchingRequest {
   const inputs: Record<string, never> = {};
   for (const [name, tensor] of request.inputs) {
-    Object.defineProperty(inputs, name, { enumerable: true, get: () => toNdArray(tensor) });
+    Object.defineProperty(inputs, name, {
+      enumerable: true,
+      get: () => toNdArray(tensor, "input", name, request.modelName),
+    });
   }
   return { ...requestInfo(request), inputs };
 }

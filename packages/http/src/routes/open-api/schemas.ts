@@ -24,7 +24,7 @@ const tensorMetadata = object({ name: text, datatype, shape }, ["name", "datatyp
 
 /** Schemas of the bodies of requests and answers, by name. */
 export const schemas: { readonly [name: string]: PlainJson } = {
-  Error: object({ error: text }, ["error"]),
+  Error: object({ error: text, reason: text }, ["error"]),
   InferRequest: object(
     { id: text, parameters, inputs: list("InputTensor"), outputs: list("RequestedOutput") },
     ["inputs"],

@@ -1,0 +1,269 @@
+import type { LoadCarrier } from "../target/carrier.js";
+import { LoadRequest } from "../target/load-request.js";
+import { BackOff } from "./back-off.js";
+import { concurrencyAt, countShare, type ThreadShare } from "./concurrency-target.js";
+import { ConcurrencyFeeder, type Feeder, ScheduleFeeder } from "./feeder.js";
+import type { LoadClock, WakeUp } from "./load-clock.js";
+import type { LoadLevel } from "./load-level.js";
+import { type KeptParts, RecordColumns } from "./record-columns.js";
+import type { RequestRecords } from "./request-records.js";
+import type { RequestSource } from "./request-source.js";
+import { sendTimes } from "./send-schedule.js";
+
+/** Requests later than this after their slot count as delayed, as in perf_analyzer. */
+const DELAYED_MS = 1;
+
+/** Parts of a loop. */
+export interface LoadLoopParts {
+  readonly clock: LoadClock;
+  /** Opens the carrier, with the loop's listener. */
+  readonly openCarrier: (onEnd: (request: LoadRequest) => void) => LoadCarrier;
+  readonly source: RequestSource;
+  readonly share: ThreadShare;
+  readonly seed: number;
+  /** Live sequences of this thread in levels that are not of concurrency. */
+  readonly sequences: number;
+  readonly serialSequences: boolean;
+  /** Time limit of each request; none if undefined. */
+  readonly timeoutMs?: number;
+  readonly kept: KeptParts;
+}
+
+/** What a loop did since it was last asked. */
+export interface LoopWindow {
+  readonly records: RequestRecords;
+  readonly delayed: number;
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+}
+
+/** Sends the share of one thread. */
+export class LoadLoop {
+  readonly #parts: LoadLoopParts;
+  readonly #carrier: LoadCarrier;
+  readonly #records: RecordColumns;
+  readonly #backOff = new BackOff();
+  readonly #requests: LoadRequest[] = [];
+  readonly #spare: LoadRequest[] = [];
+  #feeder: Feeder | undefined;
+  /** Requests that may still be sent. */
+  #left = Number.POSITIVE_INFINITY;
+  /** Requests whose payload this thread has chosen itself. */
+  #chosen = 0;
+  #number = 0;
+  #delayed = 0;
+  #bytesSent = 0;
+  #bytesReceived = 0;
+  #isEnding = false;
+  #onQuiet: (() => void)[] = [];
+  #sweep: WakeUp | undefined;
+
+  constructor(parts: LoadLoopParts) {
+    this.#parts = parts;
+    this.#records = new RecordColumns(parts.kept);
+    this.#carrier = parts.openCarrier((request) => this.#ended(request));
+  }
+
+  get inFlight(): number {
+    return this.#requests.length;
+  }
+
+  get blockedUntil(): number {
+    return this.#backOff.until;
+  }
+
+  get blockedBy(): string {
+    return this.#backOff.reason;
+  }
+
+  /** Sends by a level from `startAt` on. */
+  begin(level: LoadLevel, startAt: number): void {
+    this.#left = Number.POSITIVE_INFINITY;
+    this.#start(level, startAt);
+  }
+
+  /** Sends this thread's share of `count` requests. Resolves when they have ended. Nothing may be in flight. */
+  run(level: LoadLevel, count: number, startAt: number): Promise<void> {
+    const { share } = this.#parts;
+    const isClosedLoop = level.mode === "concurrency" || level.mode === "concurrency_ramp";
+    this.#left = isClosedLoop
+      ? countShare(count, concurrencyAt(level, Number.POSITIVE_INFINITY), share)
+      : roundRobinShare(count, share);
+    if (this.#left === 0) return Promise.resolve();
+    this.#start(level, startAt);
+    return this.#quiet();
+  }
+
+  /** Stops sending. Resolves when nothing is in flight, and all sequences have ended. */
+  pause(): Promise<void> {
+    this.#feeder?.stop();
+    this.#feeder = undefined;
+    this.#isEnding = true;
+    this.#left = Number.POSITIVE_INFINITY;
+    this.#endSequences();
+    return this.#quiet();
+  }
+
+  /** Lets a fixed schedule play to its end. Resolves at once for other levels. */
+  async playOut(): Promise<void> {
+    if (this.#feeder instanceof ScheduleFeeder && this.#feeder.endsItself) await this.#quiet();
+  }
+
+  take(): LoopWindow {
+    const { bytesSent, bytesReceived } = this.#carrier;
+    const window: LoopWindow = {
+      records: this.#records.take(),
+      delayed: this.#delayed,
+      bytesSent: bytesSent - this.#bytesSent,
+      bytesReceived: bytesReceived - this.#bytesReceived,
+    };
+    this.#bytesSent = bytesSent;
+    this.#bytesReceived = bytesReceived;
+    this.#delayed = 0;
+    return window;
+  }
+
+  async close(): Promise<void> {
+    this.#feeder?.stop();
+    this.#feeder = undefined;
+    this.#sweep?.cancel();
+    await this.#carrier.close();
+  }
+
+  /** For feeders. */
+  send(scheduled: number, index?: number): boolean {
+    if (this.#left === 0) return false;
+    const request = this.#fresh(scheduled);
+    const { source, share } = this.#parts;
+    if (!source.next(request, index ?? this.#chosen * share.count + share.index, this.#left)) {
+      this.#spare.push(request);
+      return false;
+    }
+    if (index === undefined) this.#chosen++;
+    this.#left--;
+    this.#dispatch(request);
+    if (this.#left === 0) this.#finish();
+    return true;
+  }
+
+  /** For feeders. */
+  refuse(scheduled: number, index: number, text: string): void {
+    if (this.#left === 0) return;
+    const request = this.#fresh(scheduled);
+    if (this.#parts.source.next(request, index, this.#left)) this.#parts.source.ended(request);
+    this.#left--;
+    request.sent = this.#parts.clock.now();
+    request.end = request.sent;
+    request.fail(text);
+    this.#records.add(request);
+    this.#spare.push(request);
+    if (this.#left === 0) this.#finish();
+  }
+
+  /** For feeders. */
+  setSequences(live: number): void {
+    this.#parts.source.setSequences(live, true);
+  }
+
+  /** For feeders. */
+  finished(): void {
+    this.#finish();
+  }
+
+  #start(level: LoadLevel, startAt: number): void {
+    const { clock, share, seed, source, sequences, serialSequences } = this.#parts;
+    this.#feeder?.stop();
+    this.#isEnding = false;
+    if (level.mode === "concurrency" || level.mode === "concurrency_ramp") {
+      this.#feeder = new ConcurrencyFeeder(this, clock, level, share, startAt);
+    } else {
+      source.setSequences(sequences, serialSequences);
+      this.#feeder = new ScheduleFeeder(
+        this,
+        clock,
+        sendTimes(level, seed),
+        share,
+        startAt,
+        level.mode === "fixed_schedule",
+      );
+    }
+    this.#feeder.start();
+  }
+
+  #finish(): void {
+    this.#feeder?.stop();
+    this.#feeder = undefined;
+    this.#checkQuiet();
+  }
+
+  #fresh(scheduled: number): LoadRequest {
+    const request = this.#spare.pop() ?? new LoadRequest();
+    request.reset(scheduled, this.#number++, this.#parts.kept);
+    return request;
+  }
+
+  #dispatch(request: LoadRequest): void {
+    request.place = this.#requests.push(request) - 1;
+    if (this.#parts.clock.now() - request.scheduled > DELAYED_MS) this.#delayed++;
+    if (this.#parts.timeoutMs !== undefined) this.#watchDeadlines(this.#parts.timeoutMs);
+    this.#carrier.send(request);
+  }
+
+  #ended(request: LoadRequest): void {
+    const last = this.#requests.pop()!;
+    if (last !== request) {
+      this.#requests[request.place] = last;
+      last.place = request.place;
+    }
+    if (request.isConnectionLost) this.#backOff.failed(request.end, request.failure ?? "");
+    else if (request.failure === undefined) this.#backOff.succeeded();
+    this.#records.add(request);
+    this.#parts.source.ended(request);
+    this.#spare.push(request);
+    this.#feeder?.ended();
+    if (this.#isEnding) this.#endSequences();
+    this.#checkQuiet();
+  }
+
+  #endSequences(): void {
+    for (;;) {
+      const request = this.#fresh(this.#parts.clock.now());
+      if (!this.#parts.source.last(request)) {
+        this.#spare.push(request);
+        return;
+      }
+      this.#dispatch(request);
+    }
+  }
+
+  #quiet(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onQuiet.push(resolve);
+      this.#checkQuiet();
+    });
+  }
+
+  #checkQuiet(): void {
+    if (this.#feeder !== undefined || this.#requests.length > 0) return;
+    for (const resolve of this.#onQuiet.splice(0)) resolve();
+  }
+
+  /** One timer for all requests in flight: it looks for those past their deadline. */
+  #watchDeadlines(timeoutMs: number): void {
+    if (this.#sweep !== undefined) return;
+    const { clock } = this.#parts;
+    const everyMs = Math.min(250, Math.max(2, timeoutMs / 20));
+    this.#sweep = clock.wakeAt(clock.now() + everyMs, () => {
+      this.#sweep = undefined;
+      const latest = clock.now() - timeoutMs;
+      for (const request of [...this.#requests])
+        if (request.scheduled <= latest) this.#carrier.cancel(request, `no answer within ${timeoutMs} ms`);
+      if (this.#requests.length > 0) this.#watchDeadlines(timeoutMs);
+    });
+  }
+}
+
+/** Slots of a schedule with `count` slots that go to this thread. */
+function roundRobinShare(count: number, { index, count: threads }: ThreadShare): number {
+  return Math.floor((count - index - 1) / threads) + 1;
+}

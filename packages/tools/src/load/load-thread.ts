@@ -1,0 +1,28 @@
+/* The program of a generator thread: a loop that answers the calls of the main thread. */
+import { parentPort, workerData } from "node:worker_threads";
+import { agreeOnTime } from "../target/epoch-time.js";
+import { openCarrier } from "../target/open-carrier.js";
+import { LocalLoop } from "./loop-handle.js";
+import { openLoop, seedOfThread, type ThreadPlan } from "./loop-plan.js";
+import { transferOf } from "./record-columns.js";
+import type { LoopCall, LoopReply } from "./thread-loop.js";
+
+const plan = workerData as ThreadPlan;
+agreeOnTime(plan.epochOffset);
+const loop = new LocalLoop(
+  openLoop(plan, (onEnd) => openCarrier(plan.carrier, seedOfThread(plan.seed, plan.share), onEnd)),
+);
+
+parentPort!.on("message", async ({ id, name, args }: LoopCall) => {
+  try {
+    if (name === "take") {
+      const window = await loop.take();
+      parentPort!.postMessage({ id, value: window } satisfies LoopReply, transferOf(window.records));
+      return;
+    }
+    const value = await (loop[name] as (...given: readonly unknown[]) => Promise<void>)(...args);
+    parentPort!.postMessage({ id, value } satisfies LoopReply);
+  } catch (error) {
+    parentPort!.postMessage({ id, error } satisfies LoopReply);
+  }
+});

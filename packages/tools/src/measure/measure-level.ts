@@ -1,0 +1,195 @@
+import type { LoadLevel } from "../load/load-level.js";
+import type { LoadWindow } from "../load/request-records.js";
+import type { LevelFault, LevelResult } from "./level-result.js";
+import { COUNT_POLL_MS, PIECE_MS, SILENCE_MS } from "./measure-options.js";
+import type { MeasureSession } from "./measure-session.js";
+import type { RequestFigures } from "./request-figures.js";
+import { type Instability, instabilityOf } from "./stability.js";
+import { WindowRecorder } from "./window-recorder.js";
+
+const NO_REQUESTS: LevelFault = {
+  kind: "no requests",
+  text: "No valid requests recorded within time interval. Please use a larger time window.",
+};
+
+/**
+ * Measures one level until its last three windows agree, or the largest number of windows is reached. It does not throw
+ * for faults of the server or the generator: the result has what was measured, and the fault.
+ */
+export async function measureLevel(session: MeasureSession, level: LoadLevel): Promise<LevelResult> {
+  return new LevelMeasurement(session, level, undefined, false).measure(async (measurement) => {
+    const count = level.mode === "fixed_schedule" ? level.timestampsMs.length : session.options.requestCount;
+    if (count !== undefined) await measurement.exactly(count);
+    else await measurement.untilStable();
+  });
+}
+
+/** Measures a level for a fixed time in windows of a second, all of which count. Stability is not asked for. */
+export async function measurePhase(
+  session: MeasureSession,
+  level: LoadLevel,
+  durationMs: number,
+  phase: string,
+): Promise<LevelResult> {
+  return new LevelMeasurement(session, level, phase, true).measure((measurement) =>
+    measurement.forTime(durationMs),
+  );
+}
+
+class LevelMeasurement {
+  readonly #session: MeasureSession;
+  readonly #level: LoadLevel;
+  readonly #phase: string | undefined;
+  readonly #windows: WindowRecorder;
+  #instability: Instability | undefined;
+  #fault: LevelFault | undefined;
+
+  constructor(session: MeasureSession, level: LoadLevel, phase: string | undefined, keepAll: boolean) {
+    this.#session = session;
+    this.#level = level;
+    this.#phase = phase;
+    this.#windows = new WindowRecorder(session, level, keepAll);
+  }
+
+  async measure(run: (measurement: LevelMeasurement) => Promise<void>): Promise<LevelResult> {
+    const { options, observer, metrics, signal } = this.#session;
+    observer.onLevelBegin?.(this.#level, this.#phase);
+    metrics?.begin();
+    await metrics?.read();
+    try {
+      await run(this);
+    } catch (error) {
+      this.#fault = { kind: "generator", text: error instanceof Error ? error.message : String(error) };
+      if (this.#windows.isOpen) await this.#windows.cut();
+    }
+    await metrics?.read();
+    const figures = this.#windows.merged();
+    const found = this.#windows.serverFigures();
+    const measured = metrics?.figures();
+    const cuts = found && measured?.cuts.get(found.name);
+    const limit = options.latencyLimitMs;
+    const result: LevelResult = {
+      level: this.#level,
+      ...(this.#phase !== undefined && { phase: this.#phase }),
+      figures,
+      ...(this.#instability !== undefined && { instability: this.#instability }),
+      overLimit: limit !== undefined && figures.latencyAt(options.stability.percentile) > limit,
+      interrupted: signal.aborted,
+      ...(this.#fault !== undefined && { fault: this.#fault }),
+      timeline: this.#windows.timeline,
+      trials: this.#windows.count,
+      ...(found !== undefined && { server: cuts === undefined ? found : { ...found, cuts } }),
+      ...(measured !== undefined && measured.pages > 0 && { metrics: measured }),
+    };
+    observer.onLevel?.(result);
+    return result;
+  }
+
+  /** One window of exactly `count` requests. An interruption ends it once the requests in flight have ended. */
+  async exactly(count: number): Promise<void> {
+    const { generator, signal } = this.#session;
+    await generator.pause();
+    await this.#windows.begin();
+    const run = generator.run(this.#level, count);
+    const window = await Promise.race([run, aborted(signal)]);
+    if (window !== undefined) await this.#windows.add(clamped(window));
+    else if (this.#level.mode === "fixed_schedule") {
+      // A pause would play the schedule to its end.
+      run.catch(() => {});
+      await this.#windows.add(await generator.take());
+    } else for (const part of await Promise.all([generator.pause(), run])) await this.#windows.add(part);
+    this.#checkRequests(await this.#windows.cut());
+  }
+
+  async untilStable(): Promise<void> {
+    const { generator, options, signal } = this.#session;
+    await generator.begin(this.#level);
+    // The requests that ended before belong to the level before.
+    await generator.take();
+    await this.#windows.begin();
+    this.#instability = "too few windows";
+    for (let trial = 1; trial <= options.maxTrials && !signal.aborted; trial++) {
+      await (options.mode === "time_windows" ? this.#timeWindow(options.intervalMs) : this.#countWindow());
+      if (!this.#checkRequests(await this.#windows.cut())) return;
+      this.#instability = instabilityOf(this.#windows.figures, options.stability);
+      if (this.#instability === undefined || this.#isHopeless()) return;
+    }
+  }
+
+  async forTime(durationMs: number): Promise<void> {
+    const { generator, clock, signal } = this.#session;
+    await generator.begin(this.#level);
+    await generator.take();
+    await this.#windows.begin();
+    const end = clock.now() + durationMs;
+    for (let left = durationMs; left >= 1 && !signal.aborted; left = end - clock.now()) {
+      await this.#timeWindow(Math.min(PIECE_MS, left));
+      await this.#windows.cut();
+    }
+    this.#checkRequests(this.#windows.merged());
+  }
+
+  async #timeWindow(durationMs: number): Promise<void> {
+    const { generator, clock, signal } = this.#session;
+    const end = clock.now() + durationMs;
+    for (let left = durationMs; left >= 1 && !signal.aborted; left = end - clock.now()) {
+      await clock.sleep(Math.min(PIECE_MS, left), signal);
+      await this.#windows.add(await generator.take());
+    }
+  }
+
+  /** Takes pieces until they have enough requests, or none came for long. */
+  async #countWindow(): Promise<void> {
+    const { generator, clock, options, signal } = this.#session;
+    const silence = Math.max(SILENCE_MS, options.intervalMs);
+    let count = 0;
+    let last = clock.now();
+    while (count < options.windowRequestCount && clock.now() - last <= silence && !signal.aborted) {
+      await clock.sleep(COUNT_POLL_MS, signal);
+      const piece = await generator.take();
+      await this.#windows.add(piece);
+      count += piece.records.count;
+      if (piece.records.count > 0) last = clock.now();
+    }
+  }
+
+  /** Whether a window has a successful request. Otherwise the level ends, unless it was interrupted. */
+  #checkRequests(figures: RequestFigures): boolean {
+    if (figures.requestCount > 0) return true;
+    const [text] = figures.failures.keys();
+    if (text !== undefined) this.#fault = { kind: "all failed", text: `every request failed: ${text}` };
+    else if (!this.#session.signal.aborted) this.#fault = NO_REQUESTS;
+    return false;
+  }
+
+  /** The latency is over its limit in a recent window, so that further windows cannot help. */
+  #isHopeless(): boolean {
+    const { latencyLimitMs, stability } = this.#session.options;
+    if (latencyLimitMs === undefined) return false;
+    return (
+      this.#windows.figures.length >= 3 &&
+      this.#windows.figures.some((window) => window.latencyAt(stability.percentile) > latencyLimitMs)
+    );
+  }
+}
+
+/** Resolves to undefined when the signal aborts. */
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}
+
+/** The window from the first send to the last end. */
+function clamped(window: LoadWindow): LoadWindow {
+  const { records } = window;
+  if (records.count === 0) return window;
+  let start = Number.POSITIVE_INFINITY;
+  let end = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < records.count; i++) {
+    start = Math.min(start, records.scheduled[i]!, records.sent[i]!);
+    end = Math.max(end, records.end[i]!);
+  }
+  return end > start ? { ...window, start, end } : window;
+}

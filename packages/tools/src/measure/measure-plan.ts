@@ -1,0 +1,78 @@
+import type { LoadLevel } from "../load/load-level.js";
+import { type LevelResult, meetsLimit } from "./level-result.js";
+import type { LevelRange, LoadPlan } from "./load-plan.js";
+import { measureLevel, measurePhase } from "./measure-level.js";
+import type { MeasureSession } from "./measure-session.js";
+
+/** Level of the warm-up requests: a schedule is kept for the measurement. */
+const WARM_UP_LEVEL: LoadLevel = { mode: "concurrency", value: 1 };
+
+/** Rounding error of repeated additions of a step. */
+const STEP_ERROR = 1e-9;
+
+type MeasureAt = (value: number) => Promise<LevelResult>;
+
+/**
+ * Measures the levels of a plan. Every level that was measured is in the result, in the order of measurement. A fault
+ * or an interruption ends the plan.
+ */
+export async function measurePlan(session: MeasureSession, plan: LoadPlan): Promise<LevelResult[]> {
+  const { generator, options } = session;
+  const results: LevelResult[] = [];
+  const measureOne = async (result: Promise<LevelResult>) => {
+    const measured = await result;
+    results.push(measured);
+    return measured;
+  };
+  if (options.warmupRequestCount > 0) {
+    await generator.run(firstLevel(plan), options.warmupRequestCount);
+  }
+  if (plan.kind === "single") await measureOne(measureLevel(session, plan.level));
+  else if (plan.kind === "phases") {
+    for (const { level, durationMs, name } of plan.phases) {
+      if (hasEnded(await measureOne(measurePhase(session, level, durationMs, name)))) break;
+    }
+  } else {
+    const measureAt: MeasureAt = (value) => measureOne(measureLevel(session, plan.levelAt(value)));
+    await (plan.kind === "sweep" ? sweep : search)(plan.range, measureAt);
+  }
+  return results;
+}
+
+/** Measures the levels of a range until one exceeds the latency limit. Unstable levels do not end it. */
+async function sweep({ start, end, step }: LevelRange, measureAt: MeasureAt): Promise<void> {
+  for (let i = 0; ; i++) {
+    const value = start + i * step;
+    if (end !== 0 && value > end + STEP_ERROR) return;
+    const result = await measureAt(value);
+    if (hasEnded(result) || result.overLimit || (step === 0 && end !== 0)) return;
+  }
+}
+
+/** Bisects a range for the highest level that meets the latency limit. An unstable level counts as not meeting it. */
+async function search({ start, end, step }: LevelRange, measureAt: MeasureAt): Promise<void> {
+  const first = await measureAt(start);
+  if (hasEnded(first) || !meetsLimit(first) || end <= start) return;
+  const last = await measureAt(end);
+  if (hasEnded(last) || meetsLimit(last)) return;
+  let low = start;
+  let high = end;
+  while (high - low > step + STEP_ERROR) {
+    const middle = Number.isInteger(step) ? Math.floor((low + high) / 2) : (low + high) / 2;
+    if (middle <= low || middle >= high) return;
+    const result = await measureAt(middle);
+    if (hasEnded(result)) return;
+    if (meetsLimit(result)) low = middle;
+    else high = middle;
+  }
+}
+
+function hasEnded({ interrupted, fault }: LevelResult): boolean {
+  return interrupted || fault !== undefined;
+}
+
+function firstLevel(plan: LoadPlan): LoadLevel {
+  if (plan.kind === "single") return plan.level.mode === "fixed_schedule" ? WARM_UP_LEVEL : plan.level;
+  if (plan.kind === "phases") return plan.phases[0]!.level;
+  return plan.levelAt(plan.range.start);
+}

@@ -1,0 +1,99 @@
+import { counterDifference, type ServerFigures } from "./server-figures.js";
+import type { ModelCounters, ModelName, ServerView } from "./server-view.js";
+
+/** Counters of all watched models at one time, by the name of the model. */
+export type CounterSnapshot = ReadonlyMap<string, readonly ModelCounters[]>;
+
+/** The measured model, with the models of its steps. */
+interface WatchedModel extends ModelName {
+  readonly steps: readonly WatchedModel[];
+}
+
+/** Looks at the counters of a model, and of the models of its steps where it is an ensemble. */
+export class ServerWatch {
+  readonly #view: ServerView;
+  readonly #model: WatchedModel;
+  /** Warnings about versions, once each. */
+  readonly warnings = new Set<string>();
+
+  private constructor(view: ServerView, model: WatchedModel) {
+    this.#view = view;
+    this.#model = model;
+  }
+
+  /**
+   * Undefined when the server has no statistics.
+   *
+   * @param called names of models that the model calls while it runs, besides those of its steps
+   */
+  static async open(
+    view: ServerView,
+    model: ModelName,
+    called: readonly string[] = [],
+  ): Promise<ServerWatch | undefined> {
+    if (!(await view.extensions()).includes("statistics")) return undefined;
+    const watched = await withSteps(view, model, new Set());
+    const others = called.map((name) => ({ name, version: "", steps: [] }));
+    return new ServerWatch(view, { ...watched, steps: [...watched.steps, ...others] });
+  }
+
+  /** Looks at the counters. */
+  async look(): Promise<CounterSnapshot> {
+    const snapshot = new Map<string, readonly ModelCounters[]>();
+    for (const model of flat(this.#model)) {
+      if (!snapshot.has(keyOf(model))) snapshot.set(keyOf(model), await this.#view.counters(model));
+    }
+    return snapshot;
+  }
+
+  /** What the models did between two looks; undefined when the measured model has no counters. */
+  difference(before: CounterSnapshot, after: CounterSnapshot): ServerFigures | undefined {
+    return this.#differenceOf(this.#model, before, after);
+  }
+
+  #differenceOf(
+    model: WatchedModel,
+    before: CounterSnapshot,
+    after: CounterSnapshot,
+  ): ServerFigures | undefined {
+    const earlier = before.get(keyOf(model)) ?? [];
+    const found = (after.get(keyOf(model)) ?? [])
+      .map((counters) =>
+        counterDifference(
+          earlier.find(({ version }) => version === counters.version),
+          counters,
+        ),
+      )
+      .sort((a, b) => Number(b.version) - Number(a.version));
+    const active = found.filter(({ stages }) => stages.queue.count + stages.success.count > 0);
+    if (active.length > 1) {
+      this.warnings.add(
+        `Several versions of model '${model.name}' answered requests; the report shows version ${active[0]!.version}.`,
+      );
+    }
+    const chosen = active[0] ?? found[0];
+    if (chosen === undefined) return undefined;
+    const composing = model.steps.flatMap((step) => this.#differenceOf(step, before, after) ?? []);
+    return { ...chosen, composing };
+  }
+}
+
+async function withSteps(
+  view: ServerView,
+  model: ModelName,
+  above: ReadonlySet<string>,
+): Promise<WatchedModel> {
+  const path = new Set([...above, model.name]);
+  const steps = new Map<string, WatchedModel>();
+  for (const step of await view.steps(model)) {
+    if (path.has(step.name) || steps.has(keyOf(step))) continue;
+    steps.set(keyOf(step), await withSteps(view, step, path));
+  }
+  return { name: model.name, version: model.version, steps: [...steps.values()] };
+}
+
+function flat(model: WatchedModel): WatchedModel[] {
+  return [model, ...model.steps.flatMap(flat)];
+}
+
+const keyOf = ({ name, version }: ModelName) => `${name}:${version}`;

@@ -1,0 +1,49 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Triton } from "@tritonjs/core";
+import { invalidOption } from "../data/invalid-option.js";
+
+/** What runs models in this process. */
+export type InProcessSource =
+  | { readonly repository: string }
+  /** Path of a module that exports a `Triton` as `default` or `triton`. */
+  | { readonly module: string };
+
+/**
+ * Opens a model repository, or a module that exports a `Triton`, and waits for its models. Close the `Triton` after
+ * use.
+ *
+ * @throws TritonError INVALID_ARG for a module without a `Triton`, and the errors of `Triton.ready`
+ */
+export async function openTriton(source: InProcessSource): Promise<Triton> {
+  const triton =
+    "repository" in source
+      ? new Triton({ modelRepository: source.repository })
+      : await importTriton(resolve(source.module));
+  try {
+    await triton.ready();
+  } catch (error) {
+    await triton.close();
+    throw error;
+  }
+  return triton;
+}
+
+async function importTriton(path: string): Promise<Triton> {
+  if (!existsSync(path)) throw invalidOption(`--module: expected a file, '${path}' does not exist`);
+  const exported = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
+  const triton = [exported.triton, exported.default].find(isTriton);
+  if (triton !== undefined) return triton;
+  const names = Object.keys(exported).join(", ") || "no exports";
+  throw invalidOption(
+    `--module: expected '${path}' to export a Triton as 'triton' or as default, got ${names}`,
+  );
+}
+
+/** The module may use another copy of the package, so its class does not tell. */
+function isTriton(value: unknown): value is Triton {
+  return (
+    typeof value === "object" && value !== null && "service" in value && "ready" in value && "close" in value
+  );
+}

@@ -1,0 +1,9 @@
+/** The input and output of a command. */
+export interface PerfTerminal {
+  write(text: string): void;
+  writeError(text: string): void;
+  /** Standard error is a terminal, whose line can be written over. @default false */
+  readonly isInteractive?: boolean;
+  /** Resolves when the process is asked to stop. */
+  stopRequested(): Promise<unknown>;
+}

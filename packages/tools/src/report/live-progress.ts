@@ -1,0 +1,68 @@
+import type { LoadLevel } from "../load/load-level.js";
+import { countsConcurrency, levelValue, type WindowSummary } from "../measure/level-result.js";
+import type { MeasureObserver } from "../measure/measure-session.js";
+import { duration, sixDigits } from "./number-texts.js";
+
+/** Clears the line of a terminal and goes to its start. */
+const CLEAR = "\r\x1b[2K";
+
+/** Where progress is written. */
+export interface ProgressOutput {
+  writeError(text: string): void;
+  /** The output is a terminal, whose line can be written over. */
+  readonly isInteractive?: boolean;
+}
+
+/** Shows throughput, latency and queue while a level is measured: one line that changes, or a line for each window. */
+export class LiveProgress implements MeasureObserver {
+  readonly #output: ProgressOutput;
+  #trial = 0;
+  #queueMs: number | undefined;
+
+  constructor(output: ProgressOutput) {
+    this.#output = output;
+  }
+
+  onLevelBegin(): void {
+    this.#trial = 0;
+    this.#queueMs = undefined;
+  }
+
+  onMoment(level: LoadLevel, summary: WindowSummary): void {
+    if (!this.#output.isInteractive) return;
+    this.#output.writeError(
+      `${CLEAR}${name(level)}, window ${this.#trial + 1}: ${figures(summary, this.#queueMs)}`,
+    );
+  }
+
+  onWindow(level: LoadLevel, summary: WindowSummary, trial: number): void {
+    this.#trial = trial;
+    this.#queueMs = summary.queueMs;
+    if (this.#output.isInteractive) return;
+    this.#output.writeError(`${name(level)}, window ${trial}: ${figures(summary, summary.queueMs)}\n`);
+  }
+
+  onLevel(): void {
+    this.clear();
+  }
+
+  /** Removes the line, before something else is written. */
+  clear(): void {
+    if (this.#output.isInteractive) this.#output.writeError(CLEAR);
+  }
+}
+
+function name(level: LoadLevel): string {
+  const value = sixDigits(levelValue(level));
+  return countsConcurrency(level) ? `concurrency ${value}` : `${value} requests/s`;
+}
+
+function figures(summary: WindowSummary, queueMs: number | undefined): string {
+  const parts = [
+    `${sixDigits(summary.throughput)} infer/s`,
+    `latency avg ${duration(summary.meanMs)}, p99 ${duration(summary.p99Ms)}`,
+  ];
+  if (queueMs !== undefined) parts.push(`queue ${duration(queueMs)}`);
+  if (summary.failureCount > 0) parts.push(`${summary.failureCount} failed`);
+  return parts.join(", ");
+}

@@ -1,0 +1,190 @@
+import type { DataSet, TensorDataSet } from "../data/data-set.js";
+import { invalidOption } from "../data/invalid-option.js";
+import type { TestedModel } from "../data/tested-model.js";
+import type { EndListener, LoadCarrier, ResponseHandling } from "./carrier.js";
+import type { RemoteCarrierPlan } from "./carrier-plan.js";
+import { authorityOf } from "./endpoint.js";
+import type { ExpectedOutputs } from "./expected-outputs.js";
+import { grpcInferTemplates } from "./grpc/grpc-templates.js";
+import { httpInferTemplates } from "./http/http-templates.js";
+import { InProcessCarrier } from "./in-process/in-process-carrier.js";
+import { openCarrier } from "./open-carrier.js";
+import { openAiTemplates } from "./openai/openai-templates.js";
+import { readModel } from "./read-model.js";
+import { grpcClientOf, grpcEndpoint, httpClientOf, httpEndpoint } from "./server-client.js";
+import { placeInRegions, type SharedData } from "./shared-memory/place-in-regions.js";
+import type {
+  GrpcTargetOptions,
+  HttpTargetOptions,
+  InProcessTargetOptions,
+  OpenAiTargetOptions,
+  TargetOptions,
+} from "./target-options.js";
+
+/** A target with everything that is prepared once. */
+export interface PreparedTarget {
+  /** For carriers in other threads; undefined for a target in this thread. */
+  readonly plan?: RemoteCarrierPlan;
+  /** Opens a carrier in this thread. */
+  openCarrier(seed: number, onEnd: EndListener): LoadCarrier;
+  /** Undefined for OpenAI endpoints. */
+  readonly model?: TestedModel;
+  /** Frees what was prepared, such as shared memory. */
+  release(): Promise<void>;
+}
+
+/** How many connections a thread may open. */
+const MOST_CONNECTIONS = 4096;
+/** perf_analyzer's. */
+const OUTPUT_REGION_BYTES = 102_400;
+
+/**
+ * Prepares the requests of a data set for a target.
+ *
+ * @throws TritonError INVALID_ARG for options that do not fit together, and errors of the server that is asked for the
+ * model.
+ */
+export async function prepareTarget(
+  target: TargetOptions,
+  data: DataSet,
+  handling: ResponseHandling,
+): Promise<PreparedTarget> {
+  if (target.kind === "openai") return prepareOpenAi(target, data, handling);
+  if (data.kind !== "tensors")
+    throw invalidOption(`target '${target.kind}': expected tensors, got OpenAI payloads`);
+  const model = await readModel(target);
+  if (target.kind === "in-process") return prepareInProcess(target, model, data, handling);
+  if (model.decoupled && !(target.kind === "grpc" && target.streaming === true))
+    throw invalidOption(
+      `model '${model.name}' is decoupled: expected gRPC with streaming (-i grpc --streaming), got ${
+        target.kind === "grpc" ? "gRPC without streaming" : "HTTP"
+      }`,
+    );
+  const client = target.kind === "http" ? httpClientOf(target) : grpcClientOf(target);
+  const { sharedMemory = "none", outputSharedMemorySize = OUTPUT_REGION_BYTES } = target;
+  const shared =
+    sharedMemory === "system" ? await placeInRegions(client, model, data, outputSharedMemorySize) : undefined;
+  const plan =
+    target.kind === "http"
+      ? httpPlan(target, model, data, handling, shared)
+      : grpcPlan(target, model, data, handling, shared);
+  return {
+    ...remote(plan, model),
+    release: async () => {
+      await shared?.release();
+      client.close();
+    },
+  };
+}
+
+function remote(plan: RemoteCarrierPlan, model?: TestedModel): PreparedTarget {
+  return {
+    plan,
+    model,
+    openCarrier: (seed, onEnd) => openCarrier(plan, seed, onEnd),
+    release: async () => {},
+  };
+}
+
+function httpPlan(
+  target: HttpTargetOptions,
+  model: TestedModel,
+  data: TensorDataSet,
+  handling: ResponseHandling,
+  shared: SharedData | undefined,
+): RemoteCarrierPlan {
+  const endpoint = httpEndpoint(target);
+  const templates = httpInferTemplates(data, {
+    model,
+    basePath: endpoint.basePath,
+    host: authorityOf(endpoint),
+    headers: target.headers ?? {},
+    parameters: target.parameters ?? {},
+    inputFormat: target.inputTensorFormat ?? "binary",
+    outputFormat: target.outputTensorFormat ?? "binary",
+    requestCompression: target.requestCompression,
+    responseCompression: target.responseCompression,
+    shared: shared?.payloads,
+  });
+  const expected = expectedOf(data, shared);
+  return { kind: "http", endpoint, templates, handling, maxConnections: MOST_CONNECTIONS, expected };
+}
+
+function grpcPlan(
+  target: GrpcTargetOptions,
+  model: TestedModel,
+  data: TensorDataSet,
+  handling: ResponseHandling,
+  shared: SharedData | undefined,
+): RemoteCarrierPlan {
+  const { compression, streaming = false, headers = {} } = target;
+  const endpoint = grpcEndpoint(target);
+  const templates = grpcInferTemplates(data, {
+    model,
+    parameters: target.parameters ?? {},
+    streaming,
+    compression,
+    shared: shared?.payloads,
+  });
+  const method = streaming ? "ModelStreamInfer" : "ModelInfer";
+  return {
+    kind: "grpc",
+    endpoint,
+    templates,
+    handling,
+    maxConnections: MOST_CONNECTIONS,
+    expected: expectedOf(data, shared),
+    streaming,
+    decoupled: model.decoupled,
+    headers: [
+      [":method", "POST"],
+      [":scheme", endpoint.tls === undefined ? "http" : "https"],
+      [":path", `/inference.GRPCInferenceService/${method}`],
+      [":authority", authorityOf(endpoint)],
+      ["te", "trailers"],
+      ["content-type", "application/grpc"],
+      ["grpc-accept-encoding", "identity,gzip,deflate"],
+      ...(compression === undefined ? [] : [["grpc-encoding", compression] as const]),
+      ...Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const),
+    ],
+  };
+}
+
+function prepareInProcess(
+  { source: { triton }, parameters = {} }: InProcessTargetOptions,
+  model: TestedModel,
+  data: TensorDataSet,
+  handling: ResponseHandling,
+): PreparedTarget {
+  return {
+    model,
+    openCarrier: (seed, onEnd) =>
+      new InProcessCarrier({ service: triton.service, model, data, parameters, handling, seed }, onEnd),
+    release: async () => {},
+  };
+}
+
+function prepareOpenAi(
+  target: OpenAiTargetOptions,
+  data: DataSet,
+  handling: ResponseHandling,
+): PreparedTarget {
+  if (data.kind !== "openai")
+    throw invalidOption("OpenAI target: expected payloads of OpenAI requests, got tensors");
+  const endpoint = httpEndpoint(target);
+  const templates = openAiTemplates(data, target, endpoint);
+  return remote({ kind: "openai", endpoint, templates, handling, maxConnections: MOST_CONNECTIONS });
+}
+
+/** @throws TritonError INVALID_ARG for outputs in shared memory, which requests in flight overwrite. */
+function expectedOf(
+  { payloads }: TensorDataSet,
+  shared: SharedData | undefined,
+): ExpectedOutputs | undefined {
+  const expected = payloads.map((payload) => payload.expected);
+  if (expected.every((outputs) => outputs === undefined)) return undefined;
+  if (shared === undefined) return expected;
+  throw invalidOption(
+    "validation_data: outputs in shared memory cannot be compared; expected --shared-memory none",
+  );
+}

@@ -1,0 +1,164 @@
+import { type DataType, fromConfigDataType, isDataType, TritonError } from "@tritonjs/protocol";
+import { invalidOption } from "../data/invalid-option.js";
+import type { TestedModel } from "../data/tested-model.js";
+import { grpcClientOf, httpClientOf } from "./server-client.js";
+import type {
+  GrpcTargetOptions,
+  HttpTargetOptions,
+  InProcessTargetOptions,
+  OpenAiTargetOptions,
+  TargetOptions,
+} from "./target-options.js";
+
+/** The members of a configuration that are read, in the form of all servers. */
+interface ReadConfig {
+  readonly maxBatchSize: number;
+  readonly decoupled: boolean;
+  readonly isSequenceModel: boolean;
+  readonly inputs: readonly ReadInput[];
+  readonly outputs: readonly { readonly name: string; readonly dataType: string }[];
+  readonly composingModels: readonly string[];
+}
+
+interface ReadInput {
+  readonly name: string;
+  readonly dataType: string;
+  readonly dims: readonly number[];
+  readonly optional: boolean;
+  readonly isShapeTensor: boolean;
+}
+
+/**
+ * Asks the server for the properties of a model. Servers without Triton's model configuration are asked for the
+ * metadata of the v2 protocol.
+ *
+ * @throws TritonError NOT_FOUND for an unknown model, UNAVAILABLE for a server that cannot be reached.
+ */
+export async function readModel(target: Exclude<TargetOptions, OpenAiTargetOptions>): Promise<TestedModel> {
+  const { modelName: name, modelVersion: version = "" } = target;
+  const config =
+    target.kind === "http"
+      ? await readOverHttp(target)
+      : target.kind === "grpc"
+        ? await readOverGrpc(target)
+        : readInProcess(target);
+  return {
+    name,
+    version,
+    maxBatchSize: config.maxBatchSize,
+    decoupled: config.decoupled,
+    isSequenceModel: config.isSequenceModel,
+    inputs: config.inputs.map(({ dataType, ...input }) => ({
+      ...input,
+      datatype: datatypeOf(name, input.name, dataType),
+    })),
+    outputs: config.outputs.map((output) => ({
+      name: output.name,
+      datatype: datatypeOf(name, output.name, output.dataType),
+    })),
+    composingModels: config.composingModels,
+  };
+}
+
+async function readOverHttp(target: HttpTargetOptions): Promise<ReadConfig> {
+  const { modelName, modelVersion } = target;
+  const client = httpClientOf(target);
+  try {
+    const config = await client.getModelConfig(modelName, { modelVersion });
+    const ensemble = config.ensemble_scheduling as { step?: { model_name: string }[] } | undefined;
+    return {
+      maxBatchSize: config.max_batch_size,
+      decoupled: config.model_transaction_policy?.decoupled ?? false,
+      isSequenceModel: config.sequence_batching !== undefined,
+      inputs: config.input.map((input) => ({
+        name: input.name,
+        dataType: input.data_type,
+        dims: input.dims.map(Number),
+        optional: input.optional ?? false,
+        isShapeTensor: input.is_shape_tensor === true,
+      })),
+      outputs: config.output.map((output) => ({ name: output.name, dataType: output.data_type })),
+      composingModels: (ensemble?.step ?? []).map((step) => step.model_name),
+    };
+  } catch (cause) {
+    if (!hasNoConfig(cause)) throw cause;
+    return fromMetadata(await client.getModelMetadata(modelName, { modelVersion }));
+  } finally {
+    client.close();
+  }
+}
+
+async function readOverGrpc(target: GrpcTargetOptions): Promise<ReadConfig> {
+  const { modelName, modelVersion } = target;
+  const client = grpcClientOf(target);
+  try {
+    return fromConfig(await client.getModelConfig(modelName, { modelVersion }));
+  } catch (cause) {
+    if (!hasNoConfig(cause)) throw cause;
+    return fromMetadata(await client.getModelMetadata(modelName, { modelVersion }));
+  } finally {
+    client.close();
+  }
+}
+
+function readInProcess({
+  source: { triton },
+  modelName,
+  modelVersion = "",
+}: InProcessTargetOptions): ReadConfig {
+  return fromConfig(triton.service.modelConfig(modelName, modelVersion));
+}
+
+type Config = Awaited<ReturnType<ReturnType<typeof grpcClientOf>["getModelConfig"]>>;
+type Metadata = Awaited<ReturnType<ReturnType<typeof grpcClientOf>["getModelMetadata"]>>;
+
+function fromConfig(config: Config): ReadConfig {
+  return {
+    maxBatchSize: config.maxBatchSize,
+    decoupled: config.modelTransactionPolicy?.decoupled ?? false,
+    isSequenceModel: config.sequenceBatching != null,
+    inputs: config.input.map((input) => ({ ...pick(input), dims: input.dims.map(Number) })),
+    outputs: config.output.map(({ name, dataType }) => ({ name, dataType })),
+    composingModels: (config.ensembleScheduling?.step ?? []).map(({ modelName }) => modelName),
+  };
+}
+
+const pick = ({ name, dataType, optional, isShapeTensor }: Omit<ReadInput, "dims">) => ({
+  name,
+  dataType,
+  optional,
+  isShapeTensor,
+});
+
+/** Without a configuration, a variable first dimension of all inputs is the batch axis. */
+function fromMetadata({ inputs, outputs }: Metadata): ReadConfig {
+  const isBatched = inputs.length > 0 && inputs.every(({ shape }) => Number(shape[0]) === -1);
+  return {
+    maxBatchSize: isBatched ? Number.MAX_SAFE_INTEGER : 0,
+    decoupled: false,
+    isSequenceModel: false,
+    inputs: inputs.map(({ name, datatype, shape }) => ({
+      name,
+      dataType: datatype,
+      dims: shape.slice(isBatched ? 1 : 0).map(Number),
+      optional: false,
+      isShapeTensor: false,
+    })),
+    outputs: outputs.map(({ name, datatype }) => ({ name, dataType: datatype })),
+    composingModels: [],
+  };
+}
+
+/** Only servers without the operation answer so; others say that the model is unknown. */
+function hasNoConfig(cause: unknown): boolean {
+  if (!(cause instanceof TritonError)) return false;
+  return cause.code === "UNSUPPORTED" || (cause.code === "NOT_FOUND" && !/model/i.test(cause.message));
+}
+
+function datatypeOf(model: string, tensor: string, text: string): DataType {
+  const datatype = fromConfigDataType(text) ?? text;
+  if (isDataType(datatype)) return datatype;
+  throw invalidOption(
+    `model '${model}': tensor '${tensor}': expected a data type of the v2 protocol, got '${text}'`,
+  );
+}

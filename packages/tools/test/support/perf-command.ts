@@ -1,0 +1,64 @@
+import type { LoadGenerator } from "../../src/load/load-generator.js";
+import { perfWith } from "../../src/perf/perf.js";
+import type { PerfParts } from "../../src/perf/perf-parts.js";
+import type { PerfTerminal } from "../../src/perf/perf-terminal.js";
+import { SimulatedLoad, type SimulatedServer } from "./simulated-load.js";
+import { VirtualTime } from "./virtual-time.js";
+
+/** What a command wrote, and how it ended. */
+export interface CommandEnd {
+  readonly code: number;
+  readonly output: string;
+  readonly errors: string;
+  readonly load: SimulatedLoad;
+}
+
+/** Runs the command with a simulated server on a virtual clock. `stop` resolves when the user interrupts it. */
+export async function runPerf(
+  args: readonly string[],
+  server: SimulatedServer,
+  { stop = new Promise<unknown>(() => {}), parts = {} as Partial<PerfParts> } = {},
+): Promise<CommandEnd> {
+  const clock = new VirtualTime();
+  const load = new SimulatedLoad(clock, server);
+  let output = "";
+  let errors = "";
+  const terminal: PerfTerminal = {
+    write: (text) => {
+      output += text;
+    },
+    writeError: (text) => {
+      errors += text;
+    },
+    stopRequested: () => stop,
+  };
+  const model = {
+    name: "m",
+    version: "",
+    maxBatchSize: 8,
+    decoupled: false,
+    isSequenceModel: false,
+    inputs: [],
+    outputs: [],
+    composingModels: [],
+  };
+  const code = await perfWith(args, terminal, {
+    clock,
+    openTarget: async (settings) => ({
+      options: settings as Extract<typeof settings, { kind: "http" }>,
+      model,
+      close: async () => {},
+    }),
+    loadData: async () => ({
+      kind: "tensors",
+      payloads: [],
+      streams: [],
+      hasGivenSteps: false,
+      batchSize: 1,
+      timestampsMs: [0, 10, 30],
+    }),
+    startGenerator: async (): Promise<LoadGenerator> => load,
+    ...parts,
+  });
+  return { code, output, errors, load };
+}

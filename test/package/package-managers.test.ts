@@ -1,0 +1,96 @@
+import { delimiter, dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LINES } from "../../scripts/node-lines.mjs";
+import { Program } from "../support/program.js";
+import { nodeOfLine, npmTool } from "./foreign-tools.js";
+import { PACKAGES, PackedPackages, type Project, pnpmVersion, succeed } from "./packed-packages.js";
+import { servingProgram } from "./programs.js";
+
+const INSTALL_TIMEOUT_MS = 300_000;
+
+const nodes = LINES.map((line) => ({ line, ...nodeOfLine(line) }));
+const yarn = npmTool("yarn 1", "yarn-1", "yarn@1.22.22", join("yarn", "bin", "yarn.js"));
+const bunPackage = `@oven/bun-${process.platform === "win32" ? "windows" : process.platform}-${process.arch === "arm64" ? "aarch64" : "x64"}`;
+const bun = npmTool(
+  "bun",
+  "bun-1",
+  `${bunPackage}@1`,
+  join(bunPackage, "bin", process.platform === "win32" ? "bun.exe" : "bun"),
+);
+
+const packed = new PackedPackages();
+beforeAll(() => packed.pack(), INSTALL_TIMEOUT_MS);
+afterAll(() => packed.remove(), INSTALL_TIMEOUT_MS);
+
+const requiringProgram = `
+const { Triton } = require("@tritonjs/core");
+const { TritonError } = require("@tritonjs/protocol");
+console.log(typeof Triton, typeof TritonError, typeof require("@tritonjs/client").Tensor);
+`;
+
+/** Runs the programs of a newcomer in an installed project. */
+async function expectThatItWorks(project: Project, node: string): Promise<void> {
+  const run = (file: string, text: string) =>
+    new Program(node, [project.write(file, text)], { cwd: project.folder }).ended;
+  const served = await run("serve.mjs", servingProgram);
+  expect(served).toMatchObject({ code: 0, stderr: "" });
+  expect(served.stdout).toBe("in process: 6\nfrontends: grpc http metrics\nover HTTP: 8\nclosed\n");
+  const required = await run("require.cjs", requiringProgram);
+  expect(required).toMatchObject({ code: 0, stdout: "function function function\n", stderr: "" });
+}
+
+/** A command whose children find the given Node first. */
+function withNode(node: string, args: readonly string[], cwd: string): Program {
+  const PATH = `${dirname(node)}${delimiter}${process.env.PATH}`;
+  return new Program(node, args, { cwd, env: { PATH } });
+}
+
+describe.each(nodes)("on Node $line $note", ({ line, path: node }) => {
+  it.skipIf(node === undefined || yarn.path === undefined)(
+    `yarn 1 installs the packages, checks what each wants of Node, and they work${yarn.note}`,
+    async () => {
+      const project = packed.project(`yarn-${line}`, PACKAGES);
+      const flags = ["--ignore-scripts", "--non-interactive", "--no-progress", "--prefer-offline"];
+      await succeed(withNode(node!, [yarn.path!, "install", ...flags], project.folder));
+      await expectThatItWorks(project, node!);
+      const copies = project.installed().files.filter((file) => file.endsWith("protobufjs/package.json"));
+      expect(copies).toEqual(["protobufjs/package.json"]);
+    },
+    INSTALL_TIMEOUT_MS,
+  );
+});
+
+/* Newer lines install the same files: what differs between package managers is shown on one line. */
+describe("on the running Node", () => {
+  it(
+    "npm installs one version of protobufjs, and nothing that refuses a supported line of Node",
+    async () => {
+      const project = await packed.install("npm", PACKAGES, ["--engine-strict"]);
+      await expectThatItWorks(project, process.execPath);
+      const copies = project.installed().files.filter((file) => file.endsWith("protobufjs/package.json"));
+      expect(copies).toEqual(["protobufjs/package.json"]);
+    },
+    INSTALL_TIMEOUT_MS,
+  );
+
+  it(
+    "pnpm installs the packages, and they work",
+    async () => {
+      const project = packed.project("pnpm", PACKAGES);
+      const args = ["--yes", pnpmVersion(), "install", "--ignore-scripts", "--prefer-offline"];
+      await succeed(new Program("npx", args, { cwd: project.folder, shell: process.platform === "win32" }));
+      await expectThatItWorks(project, process.execPath);
+    },
+    INSTALL_TIMEOUT_MS,
+  );
+
+  it.skipIf(bun.path === undefined)(
+    `bun installs the packages, and they work${bun.note}`,
+    async () => {
+      const project = packed.project("bun", PACKAGES);
+      await succeed(new Program(bun.path!, ["install", "--ignore-scripts"], { cwd: project.folder }));
+      await expectThatItWorks(project, process.execPath);
+    },
+    INSTALL_TIMEOUT_MS,
+  );
+});
