@@ -54,7 +54,7 @@ const ORDER = {
   grpc: ["status-from-code.ts", "transport", "decode", "encode", "handlers"],
   "grpc-messages": ["generated"],
   client: ["options", "call", "infer", "model", "http", "grpc"],
-  tools: ["data", "target", "load", "measure", "simulate", "report", "perf", "replay", "analyze"],
+  tools: ["data", "target", "load", "measure", "simulate", "report", "perf", "replay", "trace", "analyze"],
   cli: [
     "descriptor-fault.ts",
     "extensions.ts",

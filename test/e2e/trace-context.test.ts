@@ -47,7 +47,7 @@ it("a request with a traceparent becomes part of that trace, over HTTP and gRPC"
   const client = new InferenceServerClient(addresses.grpc!.url);
   await client.infer("m", { inputs: { x: Int32Array.of(1) }, headers: { traceparent } });
   await client.close();
-  const scraped = await fetch(addresses.metrics!.url, {
+  const scraped = await fetch(`${addresses.metrics!.url}/metrics`, {
     headers: { accept: "application/openmetrics-text" },
   });
   expect(scraped.headers.get("content-type")).toContain("application/openmetrics-text; version=1.0.0");
