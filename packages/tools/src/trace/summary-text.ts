@@ -27,8 +27,8 @@ function modelLines(model: ModelTraceSummary): string[] {
   const reasons = Object.entries(cuts).sort(([, a], [, b]) => b - a);
   return [
     cutOff(`${model.model} version ${model.version}`, WIDTH),
-    `  ${requests} requests in ${batches} batches${rows}`,
-    ...(withoutBatch === 0 ? [] : [`  ${withoutBatch} requests ran in no batch of this model`]),
+    `  ${counted(requests, "request")} in ${counted(batches, "batch", "batches")}${rows}`,
+    ...(withoutBatch === 0 ? [] : [`  ${counted(withoutBatch, "request")} ran in no batch of this model`]),
     ...(reasons.length === 0
       ? []
       : wrapped(`  batches cut by ${reasons.map(([reason, count]) => `${reason} ${count}`).join(", ")}`)),
@@ -68,6 +68,10 @@ function bar(request: TraceRequest, charactersPerMs: number): string {
   const start = Math.min(end, at(batch.startMs));
   const computed = Math.min(end, at(batch.endMs));
   return ".".repeat(start) + "#".repeat(computed - start) + "-".repeat(end - computed);
+}
+
+function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`;
 }
 
 /** Breaks a line at commas. */

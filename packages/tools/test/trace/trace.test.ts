@@ -79,7 +79,7 @@ describe("the summary of a trace", () => {
     const { code, out } = await run("summary", written());
     expect(code).toBe(0);
     expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
-    expect(out).toContain("3 requests in 1 batches, 3.00 rows on average");
+    expect(out).toContain("3 requests in 1 batch, 3.00 rows on average");
     expect(out).toContain("batches cut by DELAY 1");
     expect(out).toMatch(/^m first {17} +11\.0 {2}\.{15}#{22}-{4}$/m);
     expect(out).toMatch(/^m evil\?\[31m\? .* 0\.500 {2}\.\.$/m);
