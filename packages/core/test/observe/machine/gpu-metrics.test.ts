@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vit
 import { fakeNvidiaSmi } from "../../../../../test/support/fake-nvidia-smi.js";
 import { GpuMetrics } from "../../../src/observe/machine/gpu-metrics.js";
 
-/** What `nvidia-smi` prints on a machine with two H100 and one GPU that reports little. */
-const RECORDED = `cat <<'END'
+/** Lines as `nvidia-smi` prints them: of two H100, and of a GPU that reports little. */
+const PRINTED = `cat <<'END'
 0, GPU-3c1f2a9e-5d0b-4a77-9c1e-0f6d2b8a4e11, 37, 81559, 4213, 121.53, 700.00
 1, GPU-77aa01d4-2b9c-4e0f-8a35-6c2f9e1d7b20, 0, 81559, 4, 69.20, 700.00
 2, GPU-0e5b6c7d-1111-4f4f-9d9d-123456789abc, [N/A], 6144, 310, [Not Supported], [N/A]
 END`;
 
-const [FIRST, SECOND, THIRD] = [...RECORDED.matchAll(/GPU-[0-9a-f-]+/g)].map(String);
+const [FIRST, SECOND, THIRD] = [...PRINTED.matchAll(/GPU-[0-9a-f-]+/g)].map(String);
 
 let visible: string | undefined;
 beforeEach(() => {
@@ -53,7 +53,7 @@ function open(intervalMs = 2000) {
 
 describe("metrics of GPUs", () => {
   it("are those that nvidia-smi reports, in Triton's units", async () => {
-    await useDriver(RECORDED);
+    await useDriver(PRINTED);
     expect(await open().scrape()).toEqual({
       [`nv_gpu_utilization ${FIRST}`]: 0.37,
       [`nv_gpu_memory_total_bytes ${FIRST}`]: 81559 * 1048576,
@@ -73,7 +73,7 @@ describe("metrics of GPUs", () => {
   });
 
   it("count the power over the time between two readings as energy", async () => {
-    await useDriver(RECORDED);
+    await useDriver(PRINTED);
     const gpus = open();
     await gpus.scrape();
     gpus.wait(10_000);
@@ -104,7 +104,7 @@ describe("metrics of GPUs", () => {
     ["0,7,1", [FIRST]],
     ["", []],
   ])("are those of the GPUs that CUDA_VISIBLE_DEVICES='%s' shows", async (chosen, shown) => {
-    await useDriver(RECORDED);
+    await useDriver(PRINTED);
     process.env.CUDA_VISIBLE_DEVICES = chosen;
     const names = Object.keys(await open().scrape()).filter((name) => name.startsWith("nv_gpu_memory_total"));
     expect(names).toEqual(shown.map((uuid) => `nv_gpu_memory_total_bytes ${uuid}`));
