@@ -56,7 +56,7 @@ const ORDER = {
   "grpc-messages": ["generated"],
   client: ["options", "call", "infer", "model", "http", "grpc"],
   dashboard: ["page", "sample", "snapshot", "stream", "routes"],
-  tools: ["data", "target", "load", "measure", "simulate", "report", "perf", "replay", "analyze"],
+  tools: ["data", "target", "load", "measure", "simulate", "report", "perf", "replay", "trace", "analyze"],
   cli: [
     "descriptor-fault.ts",
     "extensions.ts",

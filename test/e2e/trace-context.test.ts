@@ -47,6 +47,13 @@ it("a request with a traceparent becomes part of that trace, over HTTP and gRPC"
   const client = new InferenceServerClient(addresses.grpc!.url);
   await client.infer("m", { inputs: { x: Int32Array.of(1) }, headers: { traceparent } });
   await client.close();
+  const scraped = await fetch(`${addresses.metrics!.url}/metrics`, {
+    headers: { accept: "application/openmetrics-text" },
+  });
+  expect(scraped.headers.get("content-type")).toContain("application/openmetrics-text; version=1.0.0");
+  expect(await scraped.text()).toMatch(
+    new RegExp(`^tritonjs_request_duration_seconds_bucket.*} \\d+ # {trace_id="${traceId}"} [0-9.e-]+ `, "m"),
+  );
   await triton.close();
 
   const happened = ["REQUEST_START", "QUEUE_START", "REQUEST_END"];

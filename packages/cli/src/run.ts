@@ -4,6 +4,7 @@ import { commandLine } from "./commands/command-line.js";
 import { runPerf } from "./commands/perf-command.js";
 import { runReplay } from "./commands/replay-command.js";
 import { serveHelp } from "./commands/serve-help.js";
+import { runTrace } from "./commands/trace-command.js";
 import type { Extensions } from "./extensions.js";
 import { OptionError } from "./options/option-error.js";
 import { serve } from "./serve/serve.js";
@@ -31,6 +32,7 @@ export async function run(
   if (command === "serve" && !asksForHelp) return runServe(rest, terminal, extensions);
   if (command === "perf") return runPerf(rest, terminal);
   if (command === "replay") return runReplay(rest, terminal);
+  if (command === "trace") return runTrace(rest, terminal);
   try {
     let code = 0;
     const finish = (result: number) => {

@@ -16,7 +16,7 @@ export { type ReplayConfig, type ReplayOptions, type ReplayResult, replay } from
 export { type ReplayTerminal, replayTrace } from "./replay/replay-command.js";
 export type { ReplayFigures } from "./replay/replay-figures.js";
 export { replayText } from "./replay/replay-report.js";
-export type { TraceBatch, TraceRequest } from "./replay/trace-request.js";
+export type { TraceBatch, TraceRequest, TraceTransport } from "./replay/trace-request.js";
 export {
   type SimulatedRequest,
   type SimulationOptions,
@@ -26,3 +26,12 @@ export {
 export type { BatchTimes, SimulatedBatch } from "./simulate/simulated-backend.js";
 export { readModel } from "./target/read-model.js";
 export type { TargetOptions } from "./target/target-options.js";
+export { type ChromeEvent, type ChromeTrace, chromeTrace } from "./trace/chrome-trace.js";
+export { traceSummaryText } from "./trace/summary-text.js";
+export { inspectTrace, type TraceTerminal } from "./trace/trace-command.js";
+export {
+  type ModelTraceSummary,
+  summarizeTrace,
+  type TraceDurations,
+  type TraceSummary,
+} from "./trace/trace-summary.js";

@@ -7,6 +7,7 @@ import { initCommand } from "./init-command.js";
 import { perfCommand } from "./perf-command.js";
 import { replayCommand } from "./replay-command.js";
 import { serveCommand } from "./serve-help.js";
+import { traceCommand } from "./trace-command.js";
 import { typesCommand } from "./types-command.js";
 
 /** Builds the program with all commands. */
@@ -24,6 +25,7 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(initCommand(context))
     .addCommand(perfCommand())
     .addCommand(replayCommand())
+    .addCommand(traceCommand())
     .addCommand(completionCommand(context));
   for (const command of withSubcommands(program)) {
     command.exitOverride().configureOutput({

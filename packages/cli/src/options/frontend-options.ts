@@ -138,15 +138,14 @@ export const frontendOptions = {
   },
   Metrics: {
     "allow-metrics": boolean("Serve metrics.", true),
-    "allow-gpu-metrics": boolean("Serve metrics of GPUs.", true, {
-      noEffect: "metrics of GPUs do not exist yet",
-    }),
-    "allow-cpu-metrics": boolean("Serve metrics of the CPU and the memory.", true),
+    "allow-gpu-metrics": boolean("Serve metrics of GPUs, as nvidia-smi reports them.", true),
+    "allow-cpu-metrics": boolean("Serve metrics of the CPU, the memory and the process.", true),
     "metrics-address": text("Address to listen on for metrics; by default that of HTTP.", ""),
     "metrics-port": integer("Port to listen on for metrics.", 8002),
-    "metrics-interval-ms": integer("Milliseconds between two measurements of the machine.", 2000, {
-      noEffect: "the machine is measured whenever the metrics are read",
-    }),
+    "metrics-interval-ms": integer(
+      "Age in milliseconds up to which a measurement of the GPUs is used again.",
+      2000,
+    ),
     dashboard: flag(
       "Serve the dashboard at /dashboard on the metrics port, or on the HTTP port without metrics.",
     ),

@@ -48,6 +48,8 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
     allowCpuMetrics: values["allow-cpu-metrics"],
+    allowGpuMetrics: values["allow-gpu-metrics"],
+    metricsIntervalMs: values["metrics-interval-ms"],
   };
 }
 

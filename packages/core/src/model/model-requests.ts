@@ -6,6 +6,7 @@ import type { DeadlineQueue } from "../clock/deadline-queue.js";
 
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
+import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
 import { PendingRequest } from "../request/pending-request.js";
 import type { RequestHandle } from "../request/request-handle.js";
@@ -121,11 +122,21 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   settled(request: PendingRequest, error: TritonError | undefined): void {
     this.#inflight.delete(request);
     request.deadlineTimer?.cancel();
-    request.trace?.end(this.#owner.clock.now());
+    if (request.trace !== undefined) this.#traced(request.trace, request, error);
     if (!request.executing) this.#owner.statistics.pendingCount--;
     if (error === undefined) return;
     this.#noted(error);
     if (request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
+  }
+
+  /** Ends the trace of a request, and remembers it as an example of requests that took as long. */
+  #traced(trace: RequestTrace, request: PendingRequest, error: TritonError | undefined): void {
+    const { clock, statistics } = this.#owner;
+    const now = clock.now();
+    trace.end(now);
+    const { traceId } = trace;
+    if (traceId === undefined || error !== undefined) return;
+    statistics.requestDurations.exemplify(now - request.queueStart, traceId, clock.wallNow());
   }
 
   /**

@@ -1,11 +1,16 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { type CacheUsage, cacheFamilies } from "./cache-metrics.js";
-import type { CollectedFamily } from "./collected-family.js";
+import { type CollectedFamily, gauge } from "./collected-family.js";
+import { durationFamilies } from "./latency/duration-families.js";
 import { latencyFamilies } from "./latency/latency-families.js";
 import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency/metrics-config.js";
-import { gauge, MachineMetrics } from "./machine-metrics.js";
+import type { GpuMetrics } from "./machine/gpu-metrics.js";
+import { MachineMetrics } from "./machine/machine-metrics.js";
+import { ProcessMetrics } from "./machine/process-metrics.js";
 import { type MeteredModel, modelFamilies } from "./metrics.js";
+import { metricsFormat } from "./metrics-format.js";
+import { OPEN_METRICS_TYPE, openMetricsText, type ReadFamily } from "./open-metrics-text.js";
 import { promClient } from "./prom-client.js";
 import { isEmptyFamily, reportTo } from "./reported-family.js";
 
@@ -29,8 +34,10 @@ export interface MetricsReportOptions {
 export interface MetricsSources {
   /** The models in service. */
   readonly models: () => readonly MeteredModel[];
-  /** Whether to report metrics of the machine. @default true */
+  /** Whether to report metrics of the machine and of the process. @default true */
   readonly allowCpuMetrics?: boolean;
+  /** The GPUs. @default no metrics of them */
+  readonly gpus?: GpuMetrics | undefined;
   readonly metricsConfig?: MetricsConfig;
   /** The memory of received requests. @default no metrics of it */
   readonly memory?: MeteredRequestMemory;
@@ -38,10 +45,21 @@ export interface MetricsSources {
   readonly cache?: (() => CacheUsage | undefined) | undefined;
 }
 
-/** The metrics of a server, in a registry and as a page in Prometheus' text format. */
+/** The metrics page in the format that its client wants. */
+export interface MetricsText {
+  /** Media type of the text. */
+  readonly type: string;
+  readonly text: string;
+}
+
+const PROMETHEUS_TYPE = "text/plain; charset=utf-8";
+
+/** The metrics of a server, in a registry and as a page in Prometheus' text format or in the OpenMetrics format. */
 export class MetricsPage {
   readonly #sources: MetricsSources;
   readonly #options: MetricsReportOptions;
+  readonly #process = new ProcessMetrics();
+  #processRegistry: Registry | undefined;
   #registry: Registry | undefined;
   #stopReporting: (() => void) | undefined;
 
@@ -69,15 +87,37 @@ export class MetricsPage {
   /** Removes the metrics from the registry of the program. */
   close(): void {
     if (this.#options.registry !== undefined) this.#stopReporting?.();
+    this.#process.close();
+  }
+
+  /**
+   * The whole registry as text.
+   *
+   * @param accept header of the client
+   */
+  async writeFor(accept: string | undefined): Promise<MetricsText> {
+    const { registry } = this;
+    if (registry.contentType.startsWith("application/openmetrics-text")) {
+      return { type: OPEN_METRICS_TYPE, text: await registry.metrics() };
+    }
+    return metricsFormat(accept) === "openmetrics"
+      ? { type: OPEN_METRICS_TYPE, text: openMetricsText(await this.#read()) }
+      : { type: PROMETHEUS_TYPE, text: await this.write() };
   }
 
   /** The whole registry as text. In a registry of its own, families without a value are left out, as in Triton. */
   async write(): Promise<string> {
     const { registry } = this;
     if (this.#options.registry !== undefined) return registry.metrics();
+    const own = registry.getMetricsAsArray().map((metric) => [registry, metric] as const);
+    const further = this.#furtherRegistry();
+    const ofProcess = further?.getMetricsAsArray() ?? [];
+    const process = ofProcess
+      .filter(({ name }) => registry.getSingleMetric(name) === undefined)
+      .map((metric) => [further!, metric] as const);
     const texts = await Promise.all(
-      registry.getMetricsAsArray().map(async (metric) => {
-        const text = await registry.getSingleMetricAsString(metric.name);
+      [...own, ...process].map(async ([holder, metric]) => {
+        const text = await holder.getSingleMetricAsString(metric.name);
         return isEmptyFamily(metric, text) ? [] : [text];
       }),
     );
@@ -85,12 +125,41 @@ export class MetricsPage {
     return page === "" ? "" : `${page}\n`;
   }
 
+  /** What {@link write} writes. */
+  async #read(): Promise<ReadFamily[]> {
+    const { registry } = this;
+    const own = (await registry.getMetricsAsJSON()) as unknown as ReadFamily[];
+    const further = (await this.#furtherRegistry()?.getMetricsAsJSON()) as unknown as
+      | ReadFamily[]
+      | undefined;
+    const known = new Set(own.map(({ name }) => name));
+    return [...own, ...(further ?? []).filter(({ name }) => !known.has(name))].filter(
+      ({ values }) => this.#options.registry !== undefined || values.length > 0,
+    );
+  }
+
+  /**
+   * Metrics of the process for the page of a server with a registry of its own. They are in no registry of a program,
+   * because `collectDefaultMetrics` of prom-client adds metrics of the same names.
+   */
+  #furtherRegistry(): Registry | undefined {
+    const { allowCpuMetrics = true } = this.#sources;
+    if (this.#options.registry !== undefined || !allowCpuMetrics) return undefined;
+    if (this.#processRegistry === undefined) {
+      this.#processRegistry = new (promClient().Registry)();
+      reportTo(this.#processRegistry, this.#process.families());
+    }
+    return this.#processRegistry;
+  }
+
   #families(): CollectedFamily[] {
-    const { models, allowCpuMetrics = true, metricsConfig, memory, cache } = this.#sources;
+    const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache } = this.#sources;
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
       ...modelFamilies(models, config.counterLatencies),
+      ...durationFamilies(models),
       ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
+      ...(gpus === undefined ? [] : gpus.families()),
       ...(allowCpuMetrics ? new MachineMetrics().families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),
       ...latencyFamilies(models, config),
@@ -106,6 +175,7 @@ const OWN_LABELS: ReadonlySet<string> = new Set([
   "reason",
   "le",
   "quantile",
+  "gpu_uuid",
 ]);
 
 function assertLabel(name: string): void {

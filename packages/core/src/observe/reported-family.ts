@@ -86,6 +86,11 @@ class ReportedFamily {
   reset(): void {}
 }
 
-function labelled({ metricName, labels, value }: Series, further: SeriesLabels): Series {
-  return { labels: { ...further, ...labels }, value, ...(metricName !== undefined && { metricName }) };
+function labelled({ metricName, labels, value, exemplar }: Series, further: SeriesLabels): Series {
+  return {
+    labels: { ...further, ...labels },
+    value,
+    ...(metricName !== undefined && { metricName }),
+    ...(exemplar !== undefined && { exemplar }),
+  };
 }

@@ -3,6 +3,7 @@ import { keyList } from "../config/schema/key-list.js";
 import { CutLog } from "./cut-log.js";
 import { addTo, type ComputeTimes, type ExecutionTimes, zeroDuration } from "./duration.js";
 import { ErrorLog } from "./error-log.js";
+import { DurationHistogram } from "./latency/duration-histogram.js";
 import type { LatencyMetrics } from "./latency/latency-metrics.js";
 import type { LatencyWatch } from "./latency/latency-watch.js";
 import { ResponseLog } from "./response-statistics.js";
@@ -57,6 +58,10 @@ export class ModelStatistics {
   readonly batches = new Map<number, BatchStatistics>();
   /** Counters of single responses, for decoupled models. */
   readonly responses = new ResponseLog();
+  /** From the arrival of each answered request to its answer. */
+  readonly requestDurations = new DurationHistogram();
+  /** From the arrival of each answered request to its execution, or to the look-up in the cache. */
+  readonly queueDurations = new DurationHistogram();
   /** Distributions of latencies, on servers that keep them. */
   latencies: LatencyMetrics | undefined;
   /** Latencies for a viewer; set while there is one. */
@@ -86,6 +91,8 @@ export class ModelStatistics {
     addTo(this.computeInput, times.inputEnd - times.start);
     addTo(this.computeInfer, times.inferEnd - times.inputEnd);
     addTo(this.computeOutput, times.end - times.inferEnd);
+    this.requestDurations.observe(times.end - queueStart);
+    this.queueDurations.observe(times.start - queueStart);
     this.latencies?.success(queueStart, times);
     this.watch?.success(queueStart, times);
   }
@@ -110,6 +117,8 @@ export class ModelStatistics {
     addTo(this.computeInput, inputMs);
     addTo(this.computeInfer, inferMs);
     addTo(this.computeOutput, outputMs);
+    this.requestDurations.observe(totalMs);
+    this.queueDurations.observe(queueMs);
     this.latencies?.ensemble(queueMs, totalMs, { inputMs, inferMs, outputMs });
     this.watch?.add(queueMs, inputMs + inferMs + outputMs, totalMs);
   }
@@ -120,6 +129,8 @@ export class ModelStatistics {
     addTo(this.success, totalMs);
     addTo(this.queue, totalMs - lookupMs);
     addTo(this.cacheHit, lookupMs);
+    this.requestDurations.observe(totalMs);
+    this.queueDurations.observe(totalMs - lookupMs);
     this.latencies?.cacheHit(lookupMs, totalMs);
     this.watch?.add(totalMs - lookupMs, lookupMs, totalMs);
   }

@@ -2,6 +2,7 @@ import { changedGroups } from "../binding/instance-changes.js";
 import { resolveSecurity } from "../frontend/security.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/log/create-log.js";
+import { GpuMetrics } from "../observe/machine/gpu-metrics.js";
 import { MetricsPage } from "../observe/metrics-page.js";
 import { createRepository } from "../repository/create-repository.js";
 import type { ModelRepository } from "../repository/model-repository.js";
@@ -37,12 +38,14 @@ export function assembleServer(options: TritonOptions): ServerParts {
   const registry = new ModelRegistry(options.modelNamespacing);
   const models = new ModelsOfServer(options, registry, log.log, () => metrics.registry);
   const requestMemory = new RequestMemory(options.requestMemory);
-  const { allowCpuMetrics, metricsConfig } = options;
+  const { allowCpuMetrics, allowGpuMetrics = true, metricsIntervalMs = 2000, metricsConfig } = options;
+  const hasGpus = allowGpuMetrics && options.gpus?.length !== 0;
   const metrics = new MetricsPage(
     {
       models: () => meteredModels(registry),
       ...(allowCpuMetrics !== undefined && { allowCpuMetrics }),
       ...(metricsConfig !== undefined && { metricsConfig }),
+      gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log.log) : undefined,
       memory: requestMemory,
       cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
     },

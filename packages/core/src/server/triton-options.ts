@@ -59,8 +59,15 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * and ask for traces of models. Without it the server reports that it does not support tracing. @default none
    */
   readonly trace?: TraceOptions;
-  /** Whether the metrics page shows the processor and memory usage of the machine. @default true */
+  /**
+   * Whether the metrics show the processor and memory usage of the machine, and the metrics page those of this process
+   * and its event loop. @default true
+   */
   readonly allowCpuMetrics?: boolean;
+  /** Whether the metrics show the GPUs, as `nvidia-smi` reports them on a scrape. @default true */
+  readonly allowGpuMetrics?: boolean;
+  /** Age in milliseconds up to which a measurement of the GPUs is used again. @default 2000 */
+  readonly metricsIntervalMs?: number;
   /**
    * Settings for instances whose group names the policy, and for the instances of a device: `cpu`, `gpu_0`, `model`.
    */
@@ -128,6 +135,8 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   metricsConfig: true,
   trace: true,
   allowCpuMetrics: true,
+  allowGpuMetrics: true,
+  metricsIntervalMs: true,
   allowClientSharedMemory: true,
   hostPolicies: true,
   gpus: true,

@@ -8,6 +8,7 @@ import type {
 
 import type { QueueSnapshot } from "../model/queue-snapshot.js";
 import type { Log } from "../observe/log/log.js";
+import type { MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/trace/tracing.js";
 
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
@@ -134,4 +135,11 @@ export interface InferenceService {
   mount?(frontend: MountedFrontend): void;
   /** The metrics page, as Prometheus text. */
   metrics(): Promise<string>;
+  /**
+   * The metrics page in the format that a client wants.
+   *
+   * @param accept its header `Accept`. OpenMetrics, with the trace ids of traced requests, is written for a client that
+   * names this format, and Prometheus' text for others.
+   */
+  metricsFor(accept: string | undefined): Promise<MetricsText>;
 }

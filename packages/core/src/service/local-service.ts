@@ -13,7 +13,7 @@ import { parseVersion } from "../model/parse-version.js";
 import type { QueueSnapshot } from "../model/queue-snapshot.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log/log.js";
-import type { MetricsPage } from "../observe/metrics-page.js";
+import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/trace/tracing.js";
 
 import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
@@ -214,6 +214,10 @@ export class LocalService implements InferenceService {
 
   metrics(): Promise<string> {
     return this.#parts.metrics.write();
+  }
+
+  metricsFor(accept: string | undefined): Promise<MetricsText> {
+    return this.#parts.metrics.writeFor(accept);
   }
 
   #find(name: string, version: string): ModelVersion {

@@ -101,7 +101,7 @@ describe("metrics in the registry of a program", () => {
 
   it.each(["model", "le", "1st", "a-b"])("reject the label %s", (name) => {
     expect(() => server(1, new Registry(), { [name]: "x" })).toThrow(
-      `none of model, version, namespace, reason, le, quantile, got '${name}'`,
+      `none of model, version, namespace, reason, le, quantile, gpu_uuid, got '${name}'`,
     );
   });
 });

@@ -196,4 +196,8 @@ export class FakeService implements InferenceService {
   metrics(): Promise<string> {
     return Promise.resolve("");
   }
+
+  async metricsFor() {
+    return { type: "text/plain; charset=utf-8", text: await this.metrics() };
+  }
 }

@@ -1,3 +1,5 @@
+import type { InferenceService } from "@tritonjs/core/frontend";
+import { firstHeader, type V2Request } from "../exchange/request.js";
 import type { V2Response } from "../exchange/response.js";
 import type { Route } from "./route.js";
 
@@ -7,11 +9,11 @@ export const metricsRoute: Route = {
   methods: ["GET"],
   group: "metrics",
   errorType: "text/plain",
-  handle: async ({ service }) => metricsResponse(await service.metrics()),
+  handle: ({ service, request }) => metricsResponse(service, request),
 };
 
-/** Makes an answer of a page in Prometheus' text format. */
-export function metricsResponse(page: string): V2Response {
-  const headers = { "content-type": "text/plain; charset=utf-8" };
-  return { status: 200, headers, body: Buffer.from(page, "utf8") };
+/** Answers with the metrics page, in the OpenMetrics format for a client that wants it. */
+export async function metricsResponse(service: InferenceService, request: V2Request): Promise<V2Response> {
+  const { type, text } = await service.metricsFor(firstHeader(request, "accept"));
+  return { status: 200, headers: { "content-type": type }, body: Buffer.from(text, "utf8") };
 }

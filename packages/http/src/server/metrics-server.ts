@@ -69,7 +69,8 @@ async function answer(service: InferenceService, request: V2Request): Promise<V2
   if (refusal !== undefined) return refusal;
   if (request.method !== "GET") return faultResponse(405, "Method Not Allowed", "text/plain");
   try {
-    return metricsResponse(/^\/metrics\/?$/.test(request.path) ? await service.metrics() : "");
+    if (/^\/metrics\/?$/.test(request.path)) return await metricsResponse(service, request);
+    return { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: Buffer.alloc(0) };
   } catch (thrown) {
     return errorResponse(request, thrown, "text/plain");
   }

@@ -161,4 +161,8 @@ export class IdentityService implements InferenceService {
   metrics(): Promise<string> {
     return Promise.resolve("nv_up 1\n");
   }
+
+  async metricsFor() {
+    return { type: "text/plain; charset=utf-8", text: await this.metrics() };
+  }
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { TritonError } from "@tritonjs/protocol";
-import type { TraceBatch, TraceRequest } from "./trace-request.js";
+import type { TraceBatch, TraceRequest, TraceTransport } from "./trace-request.js";
 
 const NS_PER_MS = 1e6;
 
@@ -80,7 +80,12 @@ function toRequest({ times, header, batch, request }: Collected): TraceRequest |
   const endMs = times.get("REQUEST_END");
   if (header === undefined || queueStartMs === undefined || endMs === undefined) return undefined;
   const ran = toBatch(times, batch);
+  const transport = toTransport(times, "HTTP", "HTTP_RECV") ?? toTransport(times, "gRPC", "GRPC_WAITREAD");
   return {
+    id: header.id as number,
+    ...(typeof header.parent_id === "number" ? { parentId: header.parent_id } : {}),
+    ...(typeof header.request_id === "string" ? { requestId: header.request_id } : {}),
+    ...(transport === undefined ? {} : { transport }),
     modelName: header.model_name as string,
     modelVersion: Number(header.model_version ?? 0),
     queueStartMs,
@@ -90,12 +95,33 @@ function toRequest({ times, header, batch, request }: Collected): TraceRequest |
   };
 }
 
+function toTransport(
+  times: ReadonlyMap<string, number>,
+  protocol: TraceTransport["protocol"],
+  receive: string,
+): TraceTransport | undefined {
+  const [start, end] = [times.get(`${receive}_START`), times.get(`${receive}_END`)];
+  if (start === undefined || end === undefined) return undefined;
+  const name = protocol.toUpperCase();
+  const [sendStart, sendEnd] = [times.get(`${name}_SEND_START`), times.get(`${name}_SEND_END`)];
+  return {
+    protocol,
+    receiveStartMs: start,
+    receiveEndMs: end,
+    ...(sendStart === undefined ? {} : { sendStartMs: sendStart }),
+    ...(sendEnd === undefined ? {} : { sendEndMs: sendEnd }),
+  };
+}
+
 function toBatch(times: ReadonlyMap<string, number>, batch: Entry | undefined): TraceBatch | undefined {
   const [startMs, endMs] = [times.get("COMPUTE_START"), times.get("COMPUTE_END")];
   if (startMs === undefined || endMs === undefined) return undefined;
+  const [inputEndMs, outputStartMs] = [times.get("COMPUTE_INPUT_END"), times.get("COMPUTE_OUTPUT_START")];
   return {
     startMs,
     endMs,
+    ...(inputEndMs === undefined ? {} : { inputEndMs }),
+    ...(outputStartMs === undefined ? {} : { outputStartMs }),
     ...(typeof batch?.size === "number" ? { rows: batch.size } : {}),
     ...(typeof batch?.requests === "number" ? { requests: batch.requests } : {}),
     ...(typeof batch?.instance === "string" ? { instance: batch.instance } : {}),

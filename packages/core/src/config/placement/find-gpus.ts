@@ -82,7 +82,7 @@ function firstLine(text: string): string {
 }
 
 /** A GPU as the driver reports it. */
-interface DriverGpu {
+export interface DriverGpu {
   readonly number: number;
   /** `GPU-` and a UUID; empty if unknown. */
   readonly uuid: string;
@@ -96,10 +96,22 @@ interface DriverGpu {
  */
 export function visibleGpus(all: readonly DriverGpu[], chosen: string | undefined): readonly number[] {
   if (chosen === undefined) return all.map(({ number }) => number);
-  const entries = chosen.split(",").map((entry) => entry.trim());
-  const invalid = entries.findIndex((entry) => !all.some((gpu) => isMeant(gpu, entry)));
-  const count = invalid < 0 ? entries.length : invalid;
-  return Array.from({ length: count }, (_, i) => i);
+  return chosenGpus(all, chosen).map((_, index) => index);
+}
+
+/** GPUs that CUDA shows to a program, in its order. */
+export function chosenGpus<Gpu extends DriverGpu>(
+  all: readonly Gpu[],
+  chosen: string | undefined,
+): readonly Gpu[] {
+  if (chosen === undefined) return all;
+  const gpus: Gpu[] = [];
+  for (const entry of chosen.split(",").map((one) => one.trim())) {
+    const gpu = all.find((one) => isMeant(one, entry));
+    if (gpu === undefined) break;
+    gpus.push(gpu);
+  }
+  return gpus;
 }
 
 function isMeant({ number, uuid }: DriverGpu, entry: string): boolean {

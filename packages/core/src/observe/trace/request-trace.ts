@@ -53,6 +53,11 @@ export class RequestTrace {
     this.#list = trace.over ? NOTHING : trace.open();
   }
 
+  /** Number of the trace in the tracing system of all services. Undefined for a trace that only a file has. */
+  get traceId(): string | undefined {
+    return this.#trace.context?.traceId;
+  }
+
   /** Makes the trace of a request that this one causes. */
   child(): RequestTrace {
     return new RequestTrace(this.#trace, this.id);

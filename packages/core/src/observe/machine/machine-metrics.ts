@@ -1,5 +1,5 @@
 import { cpus, freemem, totalmem } from "node:os";
-import type { CollectedFamily } from "./collected-family.js";
+import { type CollectedFamily, gauge } from "../collected-family.js";
 
 /**
  * Metrics of the machine: its memory, and the utilization of its processors since the last look. Node.js has no pinned
@@ -26,11 +26,6 @@ export class MachineMetrics {
     if (before === undefined || now.total <= before.total) return 0;
     return (now.busy - before.busy) / (now.total - before.total);
   }
-}
-
-/** A family with a single value. */
-export function gauge(name: string, help: string, value: () => number): CollectedFamily {
-  return { name, help, type: "gauge", collect: () => [{ labels: {}, value: value() }] };
 }
 
 interface ProcessorTimes {
