@@ -36,6 +36,7 @@ export type { InstanceQueueSnapshot, PayloadSnapshot, QueueLevelSnapshot } from 
 export type { CacheUsage } from "./observe/cache-metrics.js";
 export type { Cut, CutReason } from "./observe/cut-log.js";
 export type { LogFormat } from "./observe/log/log.js";
+export type { LogSubject, SubjectLogger } from "./observe/log/logger.js";
 export type { TraceLevelOption } from "./observe/trace/trace-options.js";
 export type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 export type { BackendConfig, ModelControlMode } from "./repository/repository-options.js";

@@ -5,6 +5,16 @@ import type { Clock } from "../clock/clock.js";
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
 
 import type { InstanceGroup } from "../instance/instance-group.js";
+import {
+  requestQueued,
+  requestRefused,
+  requestSettled,
+  requestStart,
+} from "../observe/diagnostics/channels.js";
+import { diagnosedRequest } from "../observe/diagnostics/diagnosed-request.js";
+import type { DiagnosedRequest } from "../observe/diagnostics/messages.js";
+import type { Log } from "../observe/log/log.js";
+import { requestFields } from "../observe/log/request-fields.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
 import { PendingRequest } from "../request/pending-request.js";
@@ -31,6 +41,7 @@ export interface RequestsOwner {
   /** The model as a callee. */
   readonly callee: Callee;
   readonly instances: InstanceGroup;
+  readonly log: Log;
   /** Set for a model whose responses are cached. */
   readonly responseCache?: ResponseCache | undefined;
 }
@@ -81,6 +92,15 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
    */
   infer(request: PendingRequest): void {
+    try {
+      this.#accept(request);
+    } catch (error) {
+      this.#reportRefusal(request, error);
+      throw error;
+    }
+  }
+
+  #accept(request: PendingRequest): void {
     const { validator, instances, clock, calls, callee, statistics, deadlines } = this.#owner;
     validator.validate(request);
     const unhealthy = instances.unhealthyReason;
@@ -96,6 +116,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     this.#inflight.add(request);
     statistics.pendingCount++;
     request.trace?.begin(this.#owner.name, this.#owner.version, request, request.queueStart);
+    if (requestStart.hasSubscribers) requestStart.publish({ request: this.#shown(request) });
     try {
       if (this.#cached === undefined) this.#owner.scheduler.enqueue(request);
       else this.#cached.infer(request);
@@ -107,6 +128,9 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
       statistics.pendingCount--;
       request.trace?.end(clock.now());
       throw this.#refused(request, error);
+    }
+    if (requestQueued.hasSubscribers && !request.executing && !request.settled) {
+      requestQueued.publish({ request: this.#shown(request), waiting: statistics.pendingCount });
     }
     if (request.deadline !== undefined && !request.settled) {
       request.deadlineTimer = deadlines.add(request.deadline, () => request.cancel(timeoutError()));
@@ -120,6 +144,11 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     request.trace?.end(this.#owner.clock.now());
     if (!request.executing) this.#owner.statistics.pendingCount--;
     if (error !== undefined && request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
+    if (requestSettled.hasSubscribers) {
+      const durationMs = this.#owner.clock.now() - request.queueStart;
+      requestSettled.publish({ request: this.#shown(request), error, durationMs });
+    }
+    if (error !== undefined) this.#logFailure(request, error, "failed");
   }
 
   /**
@@ -154,6 +183,32 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     }
     if (this.#owner.scheduler.isFull?.(request.priority) !== true) return error;
     return queueFullError(request.id, this.#drainMs());
+  }
+
+  /** Tells subscribers and the log of a request that was refused. */
+  #reportRefusal(request: PendingRequest, error: unknown): void {
+    const { name, version } = this.#owner;
+    if (requestRefused.hasSubscribers) {
+      requestRefused.publish({ model: name, version: String(version), id: request.id, error });
+    }
+    this.#logFailure(request, error, "was refused");
+  }
+
+  /** Writes a verbose line, because the answer to the client says the same. */
+  #logFailure({ id, trace }: PendingRequest, error: unknown, how: string): void {
+    const { log, name, version } = this.#owner;
+    if (log.settings.verboseLevel < 1) return;
+    const { code, message } = TritonError.from(error);
+    log.verbose(1, `a request to model '${name}' version ${version} ${how}: ${message}`, {
+      model: name,
+      version,
+      code,
+      ...requestFields(id, trace),
+    });
+  }
+
+  #shown(request: PendingRequest): DiagnosedRequest {
+    return diagnosedRequest(request, this.#owner.name, String(this.#owner.version));
   }
 
   #drainMs(): number {

@@ -1,7 +1,8 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { TritonError } from "@tritonjs/protocol";
 import { lineLogger } from "./line-logger.js";
-import { DEFAULT_LOG_SETTINGS, Log, type LogFormat, type Logger } from "./log.js";
+import { DEFAULT_LOG_SETTINGS, Log, type LogFormat } from "./log.js";
+import type { Logger } from "./logger.js";
 
 /** Options of the log, named after those of PyTriton's `TritonConfig`. */
 export interface LogOptions {
@@ -20,7 +21,7 @@ export interface LogOptions {
   readonly logError?: boolean;
   /** Verbose messages up to this level are written. @default 0 */
   readonly logVerbose?: number;
-  /** Format of the lines in `logFile`. @default "default" */
+  /** Format of the lines in `logFile`; `json` writes an object for each line. @default "default" */
   readonly logFormat?: LogFormat;
 }
 

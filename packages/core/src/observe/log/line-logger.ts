@@ -1,4 +1,8 @@
-import type { LogFormat, Logger } from "./log.js";
+import type { LogFormat } from "./log.js";
+import type { LogSubject, SubjectLogger } from "./logger.js";
+
+/** Letters of the levels in tritonserver's lines, and their names in JSON. */
+const LEVELS = { error: "E", warn: "W", info: "I", debug: "V" } as const;
 
 /**
  * Makes a logger that writes lines as tritonserver does:
@@ -10,6 +14,12 @@ import type { LogFormat, Logger } from "./log.js";
  *
  * A message that begins with a line feed is a table or another text of several lines. It is written unchanged.
  *
+ * The format `json` makes an object of each message. The model and the version are fields if the message is about one:
+ *
+ * ```
+ * {"time":"2026-11-21T12:00:00.000Z","level":"info","pid":4711,"message":"loading: resnet:1","model":"resnet","version":"1"}
+ * ```
+ *
  * @param write gets each line with its line feed
  * @param format called for each line, because the format can change
  */
@@ -17,12 +27,36 @@ export function lineLogger(
   write: (line: string) => void,
   format: () => LogFormat,
   now: () => number = Date.now,
-): Logger {
-  const at = (level: string) => (message: string) => {
+): SubjectLogger {
+  const at = (level: keyof typeof LEVELS) => (message: string, about?: LogSubject) => {
+    const chosen = format();
+    if (chosen === "json") {
+      write(jsonLine(level, message, now(), about));
+      return;
+    }
     const text = message.startsWith("\n") ? message : JSON.stringify(message);
-    write(`${opening(level, format(), now())} ${process.pid} tritonjs] ${text}\n`);
+    write(`${opening(LEVELS[level], chosen, now())} ${process.pid} tritonjs] ${text}\n`);
   };
-  return { error: at("E"), warn: at("W"), info: at("I"), debug: at("V") };
+  return {
+    takesSubjects: true,
+    error: at("error"),
+    warn: at("warn"),
+    info: at("info"),
+    debug: at("debug"),
+  };
+}
+
+function jsonLine(level: string, message: string, now: number, about: LogSubject = {}): string {
+  const { version, ...fields } = about;
+  const line = {
+    time: new Date(now).toISOString(),
+    level,
+    pid: process.pid,
+    message: message.trim(),
+    ...fields,
+    ...(version !== undefined && { version: String(version) }),
+  };
+  return `${JSON.stringify(line)}\n`;
 }
 
 function opening(level: string, format: LogFormat, now: number): string {

@@ -1,13 +1,15 @@
-/** Destination of messages. `console` and the loggers of pino and fastify fit. */
-export interface Logger {
-  error(message: string): void;
-  warn(message: string): void;
-  info(message: string): void;
-  debug(message: string): void;
-}
+import { keyList } from "../../config/schema/key-list.js";
+import type { Logger, LogSubject, SubjectLogger } from "./logger.js";
+import { subjectLogger } from "./subject-logger.js";
 
-/** Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, or `2026-05-20T12:00:00Z I`. */
-export type LogFormat = "default" | "ISO8601";
+/**
+ * Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON for
+ * each line.
+ */
+export type LogFormat = "default" | "ISO8601" | "json";
+
+/** The formats by name. */
+export const LOG_FORMATS = keyList<Record<LogFormat, true>>({ default: true, ISO8601: true, json: true });
 
 /** Which messages the log writes. Clients can read and change the settings with the logging extension. */
 export interface LogSettings {
@@ -45,10 +47,10 @@ export const DEFAULT_LOG_SETTINGS: LogSettings = {
  */
 export class Log {
   #settings: LogSettings;
-  readonly #logger: Logger;
+  readonly #logger: SubjectLogger;
 
   constructor(logger: Logger, settings: Partial<LogSettings> = {}) {
-    this.#logger = logger;
+    this.#logger = subjectLogger(logger);
     this.#settings = { ...DEFAULT_LOG_SETTINGS, ...settings };
   }
 
@@ -61,19 +63,23 @@ export class Log {
     this.#settings = { ...this.#settings, ...changes };
   }
 
-  error(message: string): void {
-    if (this.#settings.error) this.#logger.error(message);
+  error(message: string, about?: LogSubject): void {
+    if (this.#settings.error) this.#write("error", message, about);
   }
 
-  warning(message: string): void {
-    if (this.#settings.warning) this.#logger.warn(message);
+  warning(message: string, about?: LogSubject): void {
+    if (this.#settings.warning) this.#write("warn", message, about);
   }
 
-  info(message: string): void {
-    if (this.#settings.info) this.#logger.info(message);
+  info(message: string, about?: LogSubject): void {
+    if (this.#settings.info) this.#write("info", message, about);
   }
 
-  verbose(level: number, message: string): void {
-    if (level <= this.#settings.verboseLevel) this.#logger.debug(message);
+  verbose(level: number, message: string, about?: LogSubject): void {
+    if (level <= this.#settings.verboseLevel) this.#write("debug", message, about);
+  }
+
+  #write(level: keyof Logger, message: string, about: LogSubject | undefined): void {
+    this.#logger[level](message, about);
   }
 }

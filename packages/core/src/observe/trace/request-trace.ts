@@ -33,6 +33,8 @@ const NOTHING: TraceEntry[] = [];
  */
 export class RequestTrace {
   readonly id: number;
+  /** Trace of other services to which the request belongs, 32 hexadecimal digits. */
+  readonly traceId: string | undefined;
   readonly #trace: Trace;
   /** 0 for a request that no other request has caused. */
   readonly #parentId: number;
@@ -43,6 +45,7 @@ export class RequestTrace {
     this.#trace = trace;
     this.#parentId = parentId;
     this.id = trace.nextId();
+    this.traceId = trace.context?.traceId;
     this.#list = trace.over ? NOTHING : trace.open();
   }
 
