@@ -18,6 +18,7 @@ export {
   traceSettingTexts,
 } from "./observe/trace/read-trace-setting.js";
 export type { RequestTrace } from "./observe/trace/request-trace.js";
+export type { RequestArrival } from "./observe/trace/request-tracer.js";
 export type { TraceChanges, TraceLevel, TraceMode, TraceSettings } from "./observe/trace/trace-settings.js";
 export { Tracing } from "./observe/trace/tracing.js";
 export type { InferInit, ResponseHandler } from "./request/inference-request-init.js";

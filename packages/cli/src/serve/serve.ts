@@ -9,6 +9,7 @@ import { readArguments } from "../options/read-arguments.js";
 import type { Terminal } from "../terminal.js";
 import { metricsComplaints } from "./metrics-settings.js";
 import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
+import { loadSpanTracer } from "./span-tracer.js";
 import { modelTable, optionTable } from "./start-tables.js";
 import { abandonServer, stopServer } from "./stop-server.js";
 import { traceSettings } from "./trace-settings.js";
@@ -36,7 +37,13 @@ export async function serve(
   let isServing = false;
   try {
     const frontends = openChosenFrontends(values);
-    triton = createTriton(values, terminal, { trace: traces.options, ...extensions });
+    const tracer =
+      traces.spans && (await loadSpanTracer(traces.spans, (message) => triton?.service.log.error(message)));
+    triton = createTriton(values, terminal, {
+      trace: traces.options,
+      ...(tracer !== undefined && { tracer }),
+      ...extensions,
+    });
     const started = start(triton, frontends, values).then(() => {
       isServing = true;
     });

@@ -126,7 +126,6 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
       leave?.();
       this.#inflight.delete(request);
       statistics.pendingCount--;
-      request.trace?.end(clock.now());
       throw this.#refused(request, error);
     }
     if (requestQueued.hasSubscribers && !request.executing && !request.settled) {
@@ -141,7 +140,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   settled(request: PendingRequest, error: TritonError | undefined): void {
     this.#inflight.delete(request);
     request.deadlineTimer?.cancel();
-    request.trace?.end(this.#owner.clock.now());
+    request.trace?.end(this.#owner.clock.now(), error);
     if (!request.executing) this.#owner.statistics.pendingCount--;
     if (error !== undefined && request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
     if (requestSettled.hasSubscribers) {
@@ -187,7 +186,8 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
 
   /** Tells subscribers and the log of a request that was refused. */
   #reportRefusal(request: PendingRequest, error: unknown): void {
-    const { name, version } = this.#owner;
+    const { name, version, clock } = this.#owner;
+    request.trace?.end(clock.now(), TritonError.from(error));
     if (requestRefused.hasSubscribers) {
       requestRefused.publish({ model: name, version: String(version), id: request.id, error });
     }

@@ -6,6 +6,7 @@ import type { SecurityOptions } from "../frontend/security.js";
 import type { RateLimitResource } from "../instance/rate-limiter/resource-pools.js";
 import type { MetricsConfig } from "../observe/latency/metrics-config.js";
 import type { LogOptions } from "../observe/log/create-log.js";
+import type { RequestTracer } from "../observe/trace/request-tracer.js";
 import type { TraceOptions } from "../observe/trace/trace-options.js";
 import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { RequestMemoryOptions } from "../request-memory/request-memory-options.js";
@@ -55,6 +56,11 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * and ask for traces of models. Without it the server reports that it does not support tracing. @default none
    */
   readonly trace?: TraceOptions;
+  /**
+   * Makes spans of requests: `openTelemetry()` of `@tritonjs/opentelemetry`, for the OpenTelemetry of the program. All
+   * requests are handed to it, unless the option `trace` says otherwise. It is closed with the Triton. @default none
+   */
+  readonly tracer?: RequestTracer;
   /** Whether the metrics page shows the processor and memory usage of the machine. @default true */
   readonly allowCpuMetrics?: boolean;
   /**
