@@ -13,6 +13,7 @@ export const PACKAGES = [
   "grpc",
   "client",
   "tools",
+  "opentelemetry",
   "cli",
 ] as const;
 

@@ -41,7 +41,10 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
       .filter(([dependency]) => dependency.startsWith("@tritonjs/"))
       .map(([, range]) => range);
     expect(siblings).toHaveLength(
-      { protocol: 0, core: 1, http: 2, "grpc-messages": 0, grpc: 3, client: 2, tools: 4, cli: 5 }[name],
+      {
+        ...{ protocol: 0, core: 1, http: 2, "grpc-messages": 0, grpc: 3, client: 2, tools: 4 },
+        ...{ opentelemetry: 2, cli: 6 },
+      }[name],
     );
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);
   });

@@ -162,7 +162,17 @@ it("the import check accepts a file that follows the rule", async () => {
 function emptyRepository(): string {
   const root = mkdtempSync(join(tmpdir(), "tritonjs-imports-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  for (const name of ["protocol", "core", "http", "grpc-messages", "grpc", "client", "cli"]) {
+  for (const name of [
+    "protocol",
+    "core",
+    "http",
+    "grpc-messages",
+    "grpc",
+    "client",
+    "tools",
+    "opentelemetry",
+    "cli",
+  ]) {
     mkdirSync(join(root, "packages", name, "src"), { recursive: true });
   }
   return root;

@@ -59,8 +59,8 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): RequestTracer
   const extract = (arrival: RequestArrival): Context =>
     (propagator ?? propagation).extract(context.active(), arrival, headersOf);
   return {
-    start({ modelName, selected, arrival, wallOffsetMs }: RequestOrigin): RequestSpans | undefined {
-      const maker: SpanMaker = { tracer, generators, wallOffsetMs };
+    start({ modelName, selected, arrival, now, wallOffsetMs }: RequestOrigin): RequestSpans | undefined {
+      const maker: SpanMaker = { tracer, generators, now, wallOffsetMs };
       const active = context.active();
       const isInner = trace.getSpanContext(active) !== undefined;
       const parent = isInner || arrival === undefined ? active : extract(arrival);

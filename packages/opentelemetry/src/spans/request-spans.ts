@@ -21,6 +21,8 @@ import {
 export interface SpanMaker {
   readonly tracer: Tracer;
   readonly generators: TextGenerators;
+  /** Present time on the clock of the server, in milliseconds. */
+  readonly now: () => number;
   /** Wall time minus the time on the clock of the server, in milliseconds. */
   readonly wallOffsetMs: number;
 }
@@ -134,12 +136,12 @@ export class RequestSpans implements RequestTrace {
   /** The span of the model, started when it is first needed. */
   get #model(): Span {
     if (this.#span === undefined) {
-      const { tracer, generators } = this.#maker;
+      const { tracer, generators, now } = this.#maker;
       const generator = Object.hasOwn(generators, this.#modelName) ? generators[this.#modelName] : undefined;
       const name = generator === undefined ? this.#modelName : `${operationOf(generator)} ${this.#modelName}`;
       const attributes: Attributes =
         generator === undefined ? {} : generatorAttributes(this.#modelName, generator);
-      this.#span = tracer.startSpan(name, { attributes }, this.#parent);
+      this.#span = tracer.startSpan(name, { attributes, startTime: this.#time(now()) }, this.#parent);
     }
     return this.#span;
   }

@@ -17,7 +17,7 @@ export interface RequestOrigin {
   /** Undefined for a request of this process. */
   readonly arrival: RequestArrival | undefined;
   /** Present time on the clock of the server, in milliseconds. */
-  readonly nowMs: number;
+  readonly now: () => number;
   /** Wall time minus the time on the clock of the server, in milliseconds. */
   readonly wallOffsetMs: number;
 }

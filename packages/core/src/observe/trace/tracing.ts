@@ -92,9 +92,9 @@ export class Tracing {
       return trace && new RecordedTrace(trace);
     }
     if (setting.levels.length === 0) return undefined;
-    const nowMs = this.#clock.now();
-    const wallOffsetMs = this.#clock.wallNow() - nowMs;
-    return this.#tracer.start({ modelName, selected: setting.selects(), arrival, nowMs, wallOffsetMs });
+    const now = () => this.now();
+    const wallOffsetMs = this.#clock.wallNow() - now();
+    return this.#tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });
   }
 
   /** Milliseconds on the clock that times traces. */
