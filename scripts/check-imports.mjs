@@ -57,6 +57,7 @@ const ORDER = {
   client: ["options", "call", "infer", "model", "http", "grpc"],
   dashboard: ["page", "sample", "snapshot", "stream", "routes"],
   tools: ["data", "target", "load", "measure", "simulate", "report", "perf", "replay", "trace", "analyze"],
+  opentelemetry: ["spans", "meters", "open-telemetry.ts", "trace-headers.ts"],
   cli: [
     "descriptor-fault.ts",
     "extensions.ts",
@@ -87,6 +88,15 @@ const PACKAGES = {
     "@tensorflow/tfjs",
   ],
   http: ["@tritonjs/core", "@tritonjs/protocol", "fastify", "ndarray"],
+  opentelemetry: [
+    "@tritonjs/core",
+    "@tritonjs/protocol",
+    "@opentelemetry/api",
+    "@opentelemetry/core",
+    "@opentelemetry/exporter-trace-otlp-http",
+    "@opentelemetry/resources",
+    "@opentelemetry/sdk-trace",
+  ],
   "grpc-messages": ["protobufjs"],
   grpc: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/grpc-messages", "@grpc/grpc-js"],
   client: ["@tritonjs/protocol", "@tritonjs/grpc-messages", "@grpc/grpc-js", "ndarray"],
@@ -107,6 +117,7 @@ const PACKAGES = {
     "@tritonjs/protocol",
     "@tritonjs/http",
     "@tritonjs/grpc",
+    "@tritonjs/opentelemetry",
     "commander",
   ],
 };

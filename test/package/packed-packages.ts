@@ -14,6 +14,7 @@ export const PACKAGES = [
   "client",
   "dashboard",
   "tools",
+  "opentelemetry",
   "cli",
 ] as const;
 

@@ -48,9 +48,10 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
         "grpc-messages": 0,
         grpc: 3,
         client: 2,
+        opentelemetry: 2,
         dashboard: 3,
         tools: 4,
-        cli: 6,
+        cli: 7,
       }[name],
     );
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);

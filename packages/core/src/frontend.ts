@@ -15,8 +15,9 @@ export type { FailureNote } from "./observe/error-log.js";
 export type { LatencyCounts } from "./observe/latency/latency-counts.js";
 export { acceptFaults } from "./observe/log/accept-faults.js";
 export { lineLogger } from "./observe/log/line-logger.js";
-export { LOG_FORMATS, Log, type LogChanges, type LogSettings, type LogSubject } from "./observe/log/log.js";
+export { LOG_FORMATS, Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
 export type { LogEntry, LogLevel } from "./observe/log/log-tail.js";
+export type { LogSubject } from "./observe/log/logger.js";
 export {
   readTraceCount,
   readTraceLevels,
@@ -24,6 +25,7 @@ export {
   traceSettingTexts,
 } from "./observe/trace/read-trace-setting.js";
 export type { RequestTrace } from "./observe/trace/request-trace.js";
+export type { RequestArrival } from "./observe/trace/request-tracer.js";
 export type { TraceChanges, TraceLevel, TraceMode, TraceSettings } from "./observe/trace/trace-settings.js";
 export { Tracing } from "./observe/trace/tracing.js";
 export type { InferInit, ResponseHandler } from "./request/inference-request-init.js";

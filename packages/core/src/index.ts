@@ -55,8 +55,7 @@ export type { SecurityOptions } from "./frontend/security.js";
 export type { JsModel, JsModelArgs } from "./instance/module/js-model.js";
 export type { QueueSnapshot } from "./model/queue-snapshot.js";
 export type { MetricsConfig } from "./observe/latency/metrics-config.js";
-export type { Logger } from "./observe/log/log.js";
-export type { OpenTelemetryOptions } from "./observe/trace/span-exporter.js";
+export type { Logger } from "./observe/log/logger.js";
 export type { TraceOptions } from "./observe/trace/trace-options.js";
 export type {
   RepositoryAgent,

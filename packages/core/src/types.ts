@@ -40,6 +40,7 @@ export type { ModelState } from "./model/registered-version.js";
 export type { CacheUsage } from "./observe/cache-metrics.js";
 export type { Cut, CutReason } from "./observe/cut-log.js";
 export type { LogFormat } from "./observe/log/log.js";
+export type { LogSubject, SubjectLogger } from "./observe/log/logger.js";
 export type { MetricsReportOptions, MetricsText } from "./observe/metrics-page.js";
 export type { TraceLevelOption } from "./observe/trace/trace-options.js";
 export type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";

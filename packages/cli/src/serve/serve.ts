@@ -11,6 +11,7 @@ import { metricsComplaints } from "./metrics-settings.js";
 import { openDashboard } from "./open-dashboard.js";
 import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
 import { openManagementWarning } from "./open-management.js";
+import { loadSpanTracer } from "./span-tracer.js";
 import { logStart } from "./start-tables.js";
 import { abandonServer, stopServer } from "./stop-server.js";
 import { traceSettings } from "./trace-settings.js";
@@ -46,7 +47,14 @@ export async function serve(
   try {
     const pages = values.dashboard ? await openDashboard(values) : undefined;
     const frontends = openChosenFrontends(values, pages);
-    triton = new Triton({ ...tritonSettings(values, logger), trace: traces.options, ...extensions });
+    const tracer =
+      traces.spans && (await loadSpanTracer(traces.spans, (message) => triton?.service.log.error(message)));
+    triton = new Triton({
+      ...tritonSettings(values, logger),
+      trace: traces.options,
+      ...(tracer !== undefined && { tracer }),
+      ...extensions,
+    });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
       triton.service.log.error(complaint);
     }

@@ -1,4 +1,4 @@
-import type { OpenTelemetryOptions, TraceOptions } from "@tritonjs/core";
+import type { TraceOptions } from "@tritonjs/core";
 import type { TraceLevelOption } from "@tritonjs/core/types";
 import { OptionError } from "../options/option-error.js";
 import type { OptionName, OptionValues } from "../options/options.js";
@@ -23,17 +23,38 @@ const PROVIDED = {
   "log-frequency": "provided log-frequency",
 } as const satisfies Record<keyof typeof OLD_OPTIONS, string>;
 
+/** Settings of the mode opentelemetry: where and in which amounts spans are sent. */
+export interface SpanSettings {
+  readonly url?: string;
+  readonly resource: Readonly<Record<string, string>>;
+  readonly maxQueueSize?: number;
+  readonly scheduleDelayMs?: number;
+  readonly maxExportBatchSize?: number;
+}
+
+/** tritonserver's rate, where a tracer in a program would get every request. */
+const DEFAULT_RATE = 1000;
+
+/** Values of the settings that are not given. */
+const DEFAULT_SPAN_NUMBERS = {
+  bsp_max_queue_size: 2048,
+  bsp_schedule_delay: 5000,
+  bsp_max_export_batch_size: 512,
+};
+
 /** Numeric settings of the mode opentelemetry. */
 const SPAN_NUMBERS = {
   bsp_max_queue_size: "maxQueueSize",
   bsp_schedule_delay: "scheduleDelayMs",
   bsp_max_export_batch_size: "maxExportBatchSize",
-} as const satisfies Record<string, keyof OpenTelemetryOptions>;
+} as const satisfies Record<string, keyof SpanSettings>;
 
 /** The trace settings of a command line. */
 export interface ChosenTraceSettings {
   /** Traces are off unless the command line turns them on. Clients can always read and change their settings. */
   readonly options: TraceOptions;
+  /** Set in mode opentelemetry. */
+  readonly spans: SpanSettings | undefined;
   /** Warnings for the user. */
   readonly warnings: readonly string[];
 }
@@ -46,7 +67,8 @@ export interface ChosenTraceSettings {
 export function traceSettings(values: OptionValues, environment: NodeJS.ProcessEnv): ChosenTraceSettings {
   const settings = values["trace-config"];
   const old = Object.values(OLD_OPTIONS).filter((name) => isGiven(values[name]));
-  if (settings.length === 0 && old.length === 0) return { options: { level: "OFF" }, warnings: [] };
+  if (settings.length === 0 && old.length === 0)
+    return { options: { level: "OFF" }, spans: undefined, warnings: [] };
   const warnings: string[] = [];
   const levels: TraceLevelOption[] = [...values["trace-level"]];
   const numbers = {
@@ -93,13 +115,32 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
       ...(count === undefined ? {} : { count }),
       ...(logFrequency === undefined ? {} : { logFrequency }),
       ...(file === "" ? {} : { file }),
-      ...(mode === "triton" ? {} : { mode, openTelemetry: spans }),
+      ...(mode === "triton" ? {} : { mode, rate: rate ?? DEFAULT_RATE, modeSettings: modeSettings(spans) }),
     },
+    spans: mode === "triton" ? undefined : spans,
     warnings,
   };
 }
 
-function readSpanSetting(key: string, value: string, resource: Record<string, string>): OpenTelemetryOptions {
+/** The settings as clients read them. */
+function modeSettings(spans: SpanSettings): Record<string, string> {
+  const [attribute] = Object.entries(spans.resource);
+  const numbers = Object.entries(SPAN_NUMBERS).map(([setting, name]) => [
+    setting,
+    String(spans[name] ?? DEFAULT_SPAN_NUMBERS[setting as keyof typeof SPAN_NUMBERS]),
+  ]);
+  return {
+    ...(spans.url === undefined ? {} : { url: spans.url }),
+    ...(attribute === undefined ? {} : { resource: attribute.join("=") }),
+    ...Object.fromEntries(numbers),
+  };
+}
+
+function readSpanSetting(
+  key: string,
+  value: string,
+  resource: Record<string, string>,
+): Partial<SpanSettings> {
   if (key === "url") return { url: value };
   if (key === "resource") {
     const end = value.indexOf("=");
@@ -112,7 +153,7 @@ function readSpanSetting(key: string, value: string, resource: Record<string, st
 }
 
 /** Numbers from the environment, by OpenTelemetry's names. */
-function spanNumbersOf(environment: NodeJS.ProcessEnv): OpenTelemetryOptions {
+function spanNumbersOf(environment: NodeJS.ProcessEnv): Partial<SpanSettings> {
   const given = Object.entries(SPAN_NUMBERS).flatMap(([setting, name]) => {
     const text = environment[`OTEL_${setting.toUpperCase()}`];
     return text === undefined ? [] : [[name, readSpanNumber(setting, text)]];

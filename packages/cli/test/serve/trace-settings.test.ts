@@ -8,8 +8,8 @@ function settings(...args: string[]) {
 
 function settingsIn(environment: NodeJS.ProcessEnv, ...args: string[]) {
   const { values, warnings } = readArguments(["--model-repository=models", ...args], {});
-  const { options, warnings: more } = traceSettings(values, environment);
-  return { options, warnings: [...warnings, ...more] };
+  const { options, spans, warnings: more } = traceSettings(values, environment);
+  return { options, spans, warnings: [...warnings, ...more] };
 }
 
 function refusal(...args: string[]): string {
@@ -45,7 +45,7 @@ describe("trace options of the command line", () => {
     ],
     [["--trace-config=triton,other=1", "--trace-config=opentelemetry,url=x"], { level: [] }],
   ])("%j are accepted", (args, expected) => {
-    expect(settings(...args)).toEqual({ options: expected, warnings: [] });
+    expect(settings(...args)).toEqual({ options: expected, spans: undefined, warnings: [] });
   });
 
   it("may be given with the older flags, each with its warning", () => {
@@ -97,19 +97,27 @@ describe("trace options of the command line", () => {
       "--trace-config=opentelemetry,bsp_schedule_delay=100",
       "--trace-file=f",
     ];
-    const { options, warnings } = settingsIn(
+    const { options, spans, warnings } = settingsIn(
       { OTEL_BSP_MAX_QUEUE_SIZE: "7", OTEL_BSP_SCHEDULE_DELAY: "9" },
       ...args,
     );
     expect(options).toMatchObject({
       level: ["TIMESTAMPS"],
       mode: "opentelemetry",
-      openTelemetry: {
+      rate: 1000,
+      modeSettings: {
         url: "http://collector:4318/v1/traces",
-        resource: { "service.name": "mine", zone: "a=b" },
-        scheduleDelayMs: 100,
-        maxQueueSize: 7,
+        resource: "service.name=mine",
+        bsp_max_queue_size: "7",
+        bsp_schedule_delay: "100",
+        bsp_max_export_batch_size: "512",
       },
+    });
+    expect(spans).toEqual({
+      url: "http://collector:4318/v1/traces",
+      resource: { "service.name": "mine", zone: "a=b" },
+      scheduleDelayMs: 100,
+      maxQueueSize: 7,
     });
     expect(warnings[1]).toBe(
       "Warning: '--trace-file' is deprecated and will be ignored with opentelemetry tracing mode.",

@@ -2,8 +2,11 @@ import { type InferOptions, TritonError } from "@tritonjs/protocol";
 
 /** Options of the clients of both protocols, for all calls that do not override them. */
 export interface CommonClientOptions {
-  /** Headers of every call. */
-  readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Headers of every call, or a function that returns them, which is called for each call: `traceHeaders` of
+   * `@tritonjs/opentelemetry` sends the active trace.
+   */
+  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>);
   /** The access token of the server, sent as the header that the server expects. */
   readonly accessToken?: string;
   /**
@@ -41,12 +44,15 @@ export interface VersionOption {
 /** tritonclient's limit for a call. */
 export const DEFAULT_TIMEOUT_MS = 60_000;
 
-/** The headers that a client sends with every call. */
+/** Makes the function that returns the headers that a client sends with a call. */
 export function clientHeaders(
   { headers, accessToken }: CommonClientOptions,
   tokenHeader: string,
-): Readonly<Record<string, string>> {
-  return accessToken === undefined ? { ...headers } : { ...headers, [tokenHeader]: accessToken };
+): () => Readonly<Record<string, string>> {
+  const token = accessToken === undefined ? {} : { [tokenHeader]: accessToken };
+  if (typeof headers === "function") return () => ({ ...headers(), ...token });
+  const all = { ...headers, ...token };
+  return () => all;
 }
 
 /** Makes the error of a header that cannot be sent. */

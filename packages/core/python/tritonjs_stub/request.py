@@ -31,8 +31,14 @@ class PreferredMemory:
 class InferenceTrace:
     """The trace of a request."""
 
+    def __init__(self, traceparent=None):
+        self._traceparent = traceparent
+
     def get_context(self):
-        return None
+        """The context as JSON, for a propagator of OpenTelemetry; None if the request has no span."""
+        if self._traceparent is None:
+            return None
+        return json.dumps({"traceparent": self._traceparent})
 
 
 class InferenceRequest:
@@ -102,7 +108,7 @@ class InferenceRequest:
         request._flags = wire["flags"]
         request._timeout = wire["timeout"]
         request._preferred_memory = None
-        request._trace = InferenceTrace()
+        request._trace = InferenceTrace(wire.get("traceparent"))
         request._wire_parameters = None
         request._parameters = wire["parameters"]
         request._answering = answering

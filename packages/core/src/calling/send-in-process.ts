@@ -62,7 +62,7 @@ export function sendInProcess(
     correlationId,
     sequenceStart: sequence?.start,
     sequenceEnd: sequence?.end,
-    trace: sampled ?? options.parentTrace?.child(),
+    trace: sampled ?? options.parentTrace?.child(model.name),
   };
   const settling: ResponseHandler =
     signal === undefined && sampled === undefined

@@ -41,6 +41,11 @@ export interface Execution {
   /** True if requests get any number of responses, through the methods below. */
   readonly decoupled: boolean;
   /**
+   * Calls `fn` in the asynchronous context in which the span of the batch's first traced request is the active one.
+   * Undefined if none is traced.
+   */
+  readonly within?: (<T>(fn: () => T) => T) | undefined;
+  /**
    * Record the moments at which the inputs are ready for the model, and at which the model has its outputs. The
    * executor calls them.
    */

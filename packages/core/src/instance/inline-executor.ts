@@ -24,8 +24,11 @@ export class InlineExecutor implements Executor {
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    const { within } = execution;
     // Not in the context of the request that started the batch.
-    return this.#asyncContext.runInAsyncScope(() => this.#run(execution));
+    return this.#asyncContext.runInAsyncScope(() =>
+      within === undefined ? this.#run(execution) : within(() => this.#run(execution)),
+    );
   }
 
   async stop(): Promise<void> {

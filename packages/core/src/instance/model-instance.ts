@@ -2,7 +2,11 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
 import type { PlannedInstance } from "../config/placement/instances.js";
+import { batchFormed, executionsAreTraced, traceExecution } from "../observe/diagnostics/channels.js";
+import { batchMessage } from "../observe/diagnostics/diagnosed-request.js";
+import type { BatchMessage } from "../observe/diagnostics/messages.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
+import type { PendingRequest } from "../request/pending-request.js";
 import type { ExecutionResult, Executor } from "./executor.js";
 import type { InstanceOwner } from "./instance-owner.js";
 import type { RateLimitedInstance } from "./rate-limiter/rate-limiter.js";
@@ -90,7 +94,10 @@ export class ModelInstance {
       if (request.ready) statistics.pendingCount--;
     }
     this.#served += requests.length;
-    const results = await this.#execute(execution);
+    if (batchFormed.hasSubscribers) batchFormed.publish(this.#shown(requests, payload));
+    const results = await (executionsAreTraced()
+      ? this.#executeTraced(execution, this.#shown(requests, payload))
+      : this.#execute(execution));
     execution.end(results !== undefined);
     let batchSize = 0;
     for (const request of requests) batchSize += request.rows;
@@ -112,13 +119,38 @@ export class ModelInstance {
     trace.batch({ batchSize, requestCount, cut, instance: this.placement.name });
   }
 
+  #shown(requests: readonly PendingRequest[], { batchSize, cut }: Payload): BatchMessage {
+    const { modelName, modelVersion } = this.#owner;
+    return batchMessage({ batchSize, cut, requests }, modelName, modelVersion, this.placement.name);
+  }
+
+  /** Runs the executor between the events of the tracing channel, which does not get the results. */
+  async #executeTraced(
+    execution: RequestExecution,
+    batch: BatchMessage,
+  ): Promise<readonly ExecutionResult[] | undefined> {
+    let results: readonly ExecutionResult[] | undefined;
+    try {
+      await traceExecution(async () => {
+        results = await this.executor.execute(execution);
+      }, batch);
+      return results;
+    } catch (thrown) {
+      return failureOfAll(execution, thrown);
+    }
+  }
+
   /** Runs the executor. Returns its results, or undefined if the executor answers by itself. */
   async #execute(execution: RequestExecution): Promise<readonly ExecutionResult[] | undefined> {
     try {
       return await this.executor.execute(execution);
     } catch (thrown) {
-      const error = TritonError.from(thrown);
-      return execution.requests.map(() => error);
+      return failureOfAll(execution, thrown);
     }
   }
+}
+
+function failureOfAll({ requests }: RequestExecution, thrown: unknown): readonly TritonError[] {
+  const error = TritonError.from(thrown);
+  return requests.map(() => error);
 }

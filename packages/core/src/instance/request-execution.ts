@@ -81,6 +81,11 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
     return this.#pending.find(({ trace }) => trace !== undefined)?.trace;
   }
 
+  get within(): (<T>(fn: () => T) => T) | undefined {
+    const { trace } = this;
+    return trace && ((fn) => trace.within(fn));
+  }
+
   get decoupled(): boolean {
     return this.owner.decoupled;
   }

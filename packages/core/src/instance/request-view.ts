@@ -68,6 +68,10 @@ export class RequestView implements ExecutableRequest {
     return this.#info.batchSize;
   }
 
+  get traceparent(): string | undefined {
+    return this.#info.traceparent;
+  }
+
   get signal(): AbortSignal {
     return this.#source.signal;
   }

@@ -45,6 +45,7 @@ export function createParts(
     ...{ name, version, clock, statistics, instances, deadlines, validator, scheduler },
     outputs: config.output.map((output) => output.name),
     calls: init.calls,
+    log: init.log,
     callee: model,
     responseCache: config.responseCache?.enable ? init.responseCache : undefined,
   });

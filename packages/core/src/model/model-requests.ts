@@ -5,6 +5,16 @@ import type { Clock } from "../clock/clock.js";
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
 
 import type { InstanceGroup } from "../instance/instance-group.js";
+import {
+  requestQueued,
+  requestRefused,
+  requestSettled,
+  requestStart,
+} from "../observe/diagnostics/channels.js";
+import { diagnosedRequest } from "../observe/diagnostics/diagnosed-request.js";
+import type { DiagnosedRequest } from "../observe/diagnostics/messages.js";
+import type { Log } from "../observe/log/log.js";
+import { requestFields } from "../observe/log/request-fields.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
 import type { RequestTrace } from "../observe/trace/request-trace.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
@@ -32,6 +42,7 @@ export interface RequestsOwner {
   /** The model as a callee. */
   readonly callee: Callee;
   readonly instances: InstanceGroup;
+  readonly log: Log;
   /** Set for a model whose responses are cached. */
   readonly responseCache?: ResponseCache | undefined;
 }
@@ -82,17 +93,22 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
    */
   infer(request: PendingRequest): void {
-    const { validator, instances, clock, calls, callee, statistics, deadlines } = this.#owner;
     try {
-      validator.validate(request);
-      const unhealthy = instances.unhealthyReason;
-      if (unhealthy !== undefined) throw unhealthy;
-      request.queueStart = clock.now();
-      if (request.deadline !== undefined && request.deadline <= request.queueStart) {
-        throw timeoutError();
-      }
+      this.#accept(request);
     } catch (error) {
-      throw this.#noted(error);
+      this.#reportRefusal(request, error);
+      throw error;
+    }
+  }
+
+  #accept(request: PendingRequest): void {
+    const { validator, instances, clock, calls, callee, statistics, deadlines } = this.#owner;
+    validator.validate(request);
+    const unhealthy = instances.unhealthyReason;
+    if (unhealthy !== undefined) throw unhealthy;
+    request.queueStart = clock.now();
+    if (request.deadline !== undefined && request.deadline <= request.queueStart) {
+      throw timeoutError();
     }
     const leave = request.callers.length > 0 ? calls.enter(request.callers, callee) : undefined;
     const call = leave && { settled: leave };
@@ -101,6 +117,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     this.#inflight.add(request);
     statistics.pendingCount++;
     request.trace?.begin(this.#owner.name, this.#owner.version, request, request.queueStart);
+    if (requestStart.hasSubscribers) requestStart.publish({ request: this.#shown(request) });
     try {
       if (this.#cached === undefined) this.#owner.scheduler.enqueue(request);
       else this.#cached.infer(request);
@@ -110,8 +127,10 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
       leave?.();
       this.#inflight.delete(request);
       statistics.pendingCount--;
-      request.trace?.end(clock.now());
-      throw this.#noted(this.#refused(request, error));
+      throw this.#refused(request, error);
+    }
+    if (requestQueued.hasSubscribers && !request.executing && !request.settled) {
+      requestQueued.publish({ request: this.#shown(request), waiting: statistics.pendingCount });
     }
     if (request.deadline !== undefined && !request.settled) {
       request.deadlineTimer = deadlines.add(request.deadline, () => request.cancel(timeoutError()));
@@ -124,8 +143,13 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     request.deadlineTimer?.cancel();
     if (request.trace !== undefined) this.#traced(request.trace, request, error);
     if (!request.executing) this.#owner.statistics.pendingCount--;
+    if (requestSettled.hasSubscribers) {
+      const durationMs = this.#owner.clock.now() - request.queueStart;
+      requestSettled.publish({ request: this.#shown(request), error, durationMs });
+    }
     if (error === undefined) return;
     this.#noted(error);
+    this.#logFailure(request, error, "failed");
     if (request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
   }
 
@@ -133,7 +157,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   #traced(trace: RequestTrace, request: PendingRequest, error: TritonError | undefined): void {
     const { clock, statistics } = this.#owner;
     const now = clock.now();
-    trace.end(now);
+    trace.end(now, error);
     const { traceId } = trace;
     if (traceId === undefined || error !== undefined) return;
     statistics.requestDurations.exemplify(now - request.queueStart, traceId, clock.wallNow());
@@ -176,10 +200,37 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   }
 
   /** Remembers the text of an error. */
-  #noted(error: unknown): unknown {
+  #noted(error: unknown): void {
     const { statistics, clock } = this.#owner;
     if (TritonError.is(error)) statistics.errors.record(error, clock.wallNow());
-    return error;
+  }
+
+  /** Tells subscribers and the log of a request that was refused. */
+  #reportRefusal(request: PendingRequest, error: unknown): void {
+    const { name, version, clock } = this.#owner;
+    request.trace?.end(clock.now(), TritonError.from(error));
+    if (requestRefused.hasSubscribers) {
+      requestRefused.publish({ model: name, version: String(version), id: request.id, error });
+    }
+    this.#noted(error);
+    this.#logFailure(request, error, "was refused");
+  }
+
+  /** Writes a verbose line, because the answer to the client says the same. */
+  #logFailure({ id, trace }: PendingRequest, error: unknown, how: string): void {
+    const { log, name, version } = this.#owner;
+    if (log.settings.verboseLevel < 1) return;
+    const { code, message } = TritonError.from(error);
+    log.verbose(1, `a request to model '${name}' version ${version} ${how}: ${message}`, {
+      model: name,
+      version,
+      code,
+      ...requestFields(id, trace),
+    });
+  }
+
+  #shown(request: PendingRequest): DiagnosedRequest {
+    return diagnosedRequest(request, this.#owner.name, String(this.#owner.version));
   }
 
   #drainMs(): number {

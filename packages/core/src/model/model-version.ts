@@ -2,6 +2,7 @@ import { type ModelConfig, type ModelInstanceGroup, TritonError } from "@tritonj
 import { settledWithin } from "../clock/bounded-wait.js";
 import type { Clock } from "../clock/clock.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
+import { modelState } from "../observe/diagnostics/channels.js";
 import { createLatencies } from "../observe/latency/latency-metrics.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/trace/tracing.js";
@@ -251,6 +252,9 @@ export class ModelVersion implements RegisteredVersion {
   #enter(state: ModelState, reason = ""): void {
     this.#state = state;
     this.reason = reason;
+    if (modelState.hasSubscribers) {
+      modelState.publish({ model: this.name, version: String(this.version), state, reason });
+    }
     this.onStateChange?.();
   }
 }

@@ -12,6 +12,16 @@ export const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
 const NO_OUTPUTS: readonly string[] = Object.freeze([]);
 const NO_CALLERS: readonly string[] = Object.freeze([]);
 
+/** Keeps the present asynchronous context. */
+export function newAsyncContext(): AsyncResource {
+  return new AsyncResource("TritonRequest", MANUAL_DESTROY);
+}
+
+/** Keeps the present asynchronous context, in which the span of a traced request is the active one. */
+function contextOf(trace: RequestTrace | undefined): AsyncResource {
+  return trace === undefined ? newAsyncContext() : trace.within(newAsyncContext);
+}
+
 /** Content of a request, immutable once constructed. The `PendingRequest` holds the state of its processing. */
 export class InferenceRequest implements SequencePlace {
   readonly modelName: string;
@@ -50,8 +60,7 @@ export class InferenceRequest implements SequencePlace {
     this.sequenceEnd = init.sequenceEnd ?? false;
     this.ready = init.ready ?? true;
     this.callers = init.callers ?? NO_CALLERS;
-    this.asyncContext =
-      init.asyncContext ?? (this.ready ? new AsyncResource("TritonRequest", MANUAL_DESTROY) : undefined);
+    this.asyncContext = init.asyncContext ?? (this.ready ? contextOf(init.trace) : undefined);
     this.trace = init.trace;
   }
 

@@ -21,6 +21,8 @@ export interface RequestInfo extends SequencePlace {
   readonly requestedOutputs: readonly string[];
   /** Rows of this request along the batch axis; 0 for a model without one. */
   readonly batchSize: number;
+  /** W3C header `traceparent` for services that work on behalf of the request; undefined if it has no span. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Copies the properties of a request, and nothing else, for callbacks and workers. */
@@ -37,5 +39,6 @@ export function requestInfo(request: RequestInfo): RequestInfo {
     ready: request.ready,
     requestedOutputs: request.requestedOutputs,
     batchSize: request.batchSize,
+    ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
   };
 }

@@ -109,6 +109,10 @@ export abstract class ScheduledRequest<R> implements RequestInfo {
     return this.#given.trace;
   }
 
+  get traceparent(): string | undefined {
+    return this.#given.trace?.traceparent;
+  }
+
   get logPrefix(): string {
     return this.#given.logPrefix;
   }

@@ -58,7 +58,11 @@ export class ModelsOfServer {
     for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
     this.clock = options.clock ?? realClock;
     this.gpus = options.gpus === undefined ? new MachineGpus(log) : listedGpus(options.gpus);
-    this.tracing = options.trace && new Tracing(options.trace, this.clock, log);
+    const { trace, tracer } = options;
+    this.tracing =
+      trace === undefined && tracer === undefined
+        ? undefined
+        : new Tracing(trace ?? {}, this.clock, log, tracer);
     this.#shared = {
       clock: this.clock,
       tracing: this.tracing,

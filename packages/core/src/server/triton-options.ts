@@ -8,6 +8,7 @@ import type { RateLimitResource } from "../instance/rate-limiter/resource-pools.
 import type { MetricsConfig } from "../observe/latency/metrics-config.js";
 import type { LogOptions } from "../observe/log/create-log.js";
 import type { MetricsReportOptions } from "../observe/metrics-page.js";
+import type { RequestTracer } from "../observe/trace/request-tracer.js";
 import type { TraceOptions } from "../observe/trace/trace-options.js";
 import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { RequestMemoryOptions } from "../request-memory/request-memory-options.js";
@@ -59,6 +60,11 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * and ask for traces of models. Without it the server reports that it does not support tracing. @default none
    */
   readonly trace?: TraceOptions;
+  /**
+   * Makes spans of requests: `openTelemetry()` of `@tritonjs/opentelemetry`, for the OpenTelemetry of the program. All
+   * requests are handed to it, unless the option `trace` says otherwise. It is closed with the Triton. @default none
+   */
+  readonly tracer?: RequestTracer;
   /**
    * Whether the metrics show the processor and memory usage of the machine, and the metrics page those of this process
    * and its event loop. @default true
@@ -134,6 +140,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   dashboard: true,
   metricsConfig: true,
   trace: true,
+  tracer: true,
   allowCpuMetrics: true,
   allowGpuMetrics: true,
   metricsIntervalMs: true,

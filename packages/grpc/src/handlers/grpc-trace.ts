@@ -56,8 +56,11 @@ export class GrpcSampler {
     const start = this.#waitingSince;
     const end = tracing.now();
     this.#waitingSince = end;
-    const traceparent = tracing.continuesTraces ? headers.get("traceparent") : undefined;
-    const trace = tracing.sample(modelName, traceparent);
+    const trace = tracing.sample(modelName, {
+      protocol: "grpc",
+      startMs: start,
+      header: (name) => headers.get(name),
+    });
     if (trace === undefined) return undefined;
     trace.mark("GRPC_WAITREAD_START", start);
     trace.mark("GRPC_WAITREAD_END", end);

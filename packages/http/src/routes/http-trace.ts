@@ -45,8 +45,11 @@ export function traceReceived(exchange: TracedExchange, startMs: number | undefi
   const { tracing } = exchange.service;
   if (startMs === undefined || tracing === undefined) return;
   const { request } = exchange;
-  const traceparent = tracing.continuesTraces ? firstHeader(request, "traceparent") : undefined;
-  const trace = tracing.sample(exchange.model, traceparent);
+  const trace = tracing.sample(exchange.model, {
+    protocol: "http",
+    startMs,
+    header: (name) => firstHeader(request, name),
+  });
   if (trace === undefined) return;
   trace.mark("HTTP_RECV_START", startMs);
   trace.mark("HTTP_RECV_END", tracing.now());

@@ -40,7 +40,7 @@ const asIs = (bytes: Buffer): Buffer => bytes;
 export class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
   readonly #address: ServerAddress;
   readonly #options: ClientOptions;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #headers: () => Readonly<Record<string, string>>;
   /** grpc-js compresses by channel, not by call. */
   readonly #clients = new Map<Compression | undefined, Client>();
 
@@ -101,7 +101,8 @@ export class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
   #metadata(headers: CallOptions["headers"]): Metadata {
     const metadata = new Metadata();
     try {
-      for (const [name, value] of Object.entries({ ...this.#headers, ...headers })) metadata.set(name, value);
+      for (const [name, value] of Object.entries({ ...this.#headers(), ...headers }))
+        metadata.set(name, value);
     } catch (cause) {
       throw invalidHeader(cause);
     }

@@ -38,7 +38,7 @@ const NO_BYTES = new Uint8Array(0);
 /** Sends requests with `fetch`. */
 export class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
   readonly #url: string;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #headers: () => Readonly<Record<string, string>>;
   readonly #fetch: Fetch;
 
   constructor(url: string, options: ClientOptions) {
@@ -69,7 +69,7 @@ export class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
     const query = call.query === undefined ? "" : `?${new URLSearchParams(call.query)}`;
     const init: RequestInit = {
       method,
-      headers: mergedHeaders(NO_COMPRESSION, this.#headers, call.headers, request.headers),
+      headers: mergedHeaders(NO_COMPRESSION, this.#headers(), call.headers, request.headers),
       // A redirect could send the access token to another server.
       redirect: "manual",
       signal,

@@ -18,6 +18,7 @@ export function batchFrame(batch: number, { requests }: Execution): { header: ob
       timeout: request.queueTimeoutMicroseconds,
       parameters: parametersJson(request.parameters),
       requested: request.requestedOutputs,
+      ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
       inputs: body.addTensors(request.inputs),
     })),
   };

@@ -67,6 +67,7 @@ export class PythonExecutor implements Executor {
       context.clock,
       () => this.start(),
       (healthy, reason) => this.onHealth?.(healthy, reason),
+      context.info,
     );
   }
 

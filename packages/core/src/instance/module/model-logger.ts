@@ -1,4 +1,5 @@
-import type { Log, LogSubject } from "../../observe/log/log.js";
+import type { Log } from "../../observe/log/log.js";
+import type { LogSubject } from "../../observe/log/logger.js";
 import type { JsModelLogger } from "./js-model.js";
 
 /** A line for the server's log. */

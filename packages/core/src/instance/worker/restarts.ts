@@ -1,8 +1,14 @@
 import { TritonError } from "@tritonjs/protocol";
+import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { Clock, Timer } from "../../clock/clock.js";
+import { instanceRestart } from "../../observe/diagnostics/channels.js";
+import type { InstanceRestartMessage } from "../../observe/diagnostics/messages.js";
 
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 30_000;
+
+/** The instance of the worker, as its context describes it. */
+export type RestartedInstance = Pick<InstanceInfo, "modelName" | "modelVersion" | "instanceName">;
 
 /** Restarts a worker that has died, after a pause that doubles with each failure. */
 export class Restarts {
@@ -15,6 +21,7 @@ export class Restarts {
     private readonly clock: Clock,
     private readonly start: () => Promise<void>,
     private readonly onHealth: (healthy: boolean, reason?: TritonError) => void,
+    private readonly instance: RestartedInstance,
   ) {}
 
   /** True once the worker must not be restarted. */
@@ -46,15 +53,23 @@ export class Restarts {
     );
     const pauseMs = this.#pauseMs;
     this.#pauseMs = Math.min(pauseMs * 2, LAST_PAUSE_MS);
+    this.#report("restarting", error, pauseMs);
     this.#timer = this.clock.setTimer(pauseMs, () => {
       this.start().then(
         () => {
           this.#count++;
           this.onHealth(true);
+          this.#report("restarted", undefined, 0);
         },
         (failure) => this.crashed(TritonError.from(failure), true),
       );
     });
+  }
+
+  #report(phase: InstanceRestartMessage["phase"], error: TritonError | undefined, pauseMs: number): void {
+    if (!instanceRestart.hasSubscribers) return;
+    const { modelName: model, modelVersion, instanceName: instance } = this.instance;
+    instanceRestart.publish({ model, version: String(modelVersion), instance, phase, error, pauseMs });
   }
 
   /** Ends all restarts. */

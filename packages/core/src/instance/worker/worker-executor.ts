@@ -62,6 +62,7 @@ export class WorkerExecutor implements Executor {
         if (reason !== undefined) this.#batches.fail(reason);
         this.onHealth?.(healthy, reason);
       },
+      context.info,
     );
   }
 

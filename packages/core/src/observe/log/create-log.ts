@@ -1,7 +1,8 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { TritonError } from "@tritonjs/protocol";
 import { lineLogger } from "./line-logger.js";
-import { DEFAULT_LOG_SETTINGS, Log, type LogFormat, type Logger } from "./log.js";
+import { DEFAULT_LOG_SETTINGS, Log, type LogFormat } from "./log.js";
+import type { Logger } from "./logger.js";
 
 /** Options of the log, named after those of PyTriton's `TritonConfig`. */
 export interface LogOptions {

@@ -1,4 +1,5 @@
-import type { LogFormat, LogSubject, SubjectLogger } from "./log.js";
+import type { LogFormat } from "./log.js";
+import type { LogSubject, SubjectLogger } from "./logger.js";
 
 /** Letters of the levels in tritonserver's lines, and their names in JSON. */
 const LEVELS = { error: "E", warn: "W", info: "I", debug: "V" } as const;

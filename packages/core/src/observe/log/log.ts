@@ -1,30 +1,7 @@
 import { keyList } from "../../config/schema/key-list.js";
 import { type LogEntry, LogTail } from "./log-tail.js";
-
-/** Destination of messages. `console` and the loggers of pino and fastify fit. */
-export interface Logger {
-  error(message: string): void;
-  warn(message: string): void;
-  info(message: string): void;
-  debug(message: string): void;
-}
-
-/** What a message is about. Only lines in JSON have it as fields of their own. */
-export interface LogSubject {
-  readonly model?: string;
-  readonly version?: string | number;
-  /** Further fields of the line. */
-  readonly [field: string]: unknown;
-}
-
-/** A logger that keeps the subjects of messages. Other loggers get the message alone, because `console` would print them. */
-export interface SubjectLogger extends Logger {
-  readonly takesSubjects: true;
-  error(message: string, about?: LogSubject): void;
-  warn(message: string, about?: LogSubject): void;
-  info(message: string, about?: LogSubject): void;
-  debug(message: string, about?: LogSubject): void;
-}
+import type { Logger, LogSubject, SubjectLogger } from "./logger.js";
+import { subjectLogger } from "./subject-logger.js";
 
 /**
  * Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON for
@@ -71,11 +48,11 @@ export const DEFAULT_LOG_SETTINGS: LogSettings = {
  */
 export class Log {
   #settings: LogSettings;
-  readonly #logger: Logger;
+  readonly #logger: SubjectLogger;
   readonly #tail = new LogTail();
 
   constructor(logger: Logger, settings: Partial<LogSettings> = {}) {
-    this.#logger = logger;
+    this.#logger = subjectLogger(logger);
     this.#settings = { ...DEFAULT_LOG_SETTINGS, ...settings };
   }
 
@@ -122,9 +99,7 @@ export class Log {
   }
 
   #write(level: keyof Logger, message: string, about: LogSubject | undefined): void {
-    const logger = this.#logger;
-    if (takesSubjects(logger)) logger[level](message, about);
-    else logger[level](message);
+    this.#logger[level](message, about);
   }
 }
 

@@ -1,8 +1,6 @@
-import type { Tensor } from "@tritonjs/protocol";
+import type { Parameters, Tensor, TritonError } from "@tritonjs/protocol";
 import type { CutReason } from "../cut-log.js";
 import type { ExecutionTimes } from "../duration.js";
-import { TensorActivity, type TensorStage } from "./tensor-activity.js";
-import type { Trace, TracedContent, TraceEntry } from "./trace.js";
 
 /** The parts of a request that its trace records. */
 export interface TracedRequest {
@@ -15,6 +13,7 @@ export interface TracedRequest {
   readonly correlationId?: bigint | string | undefined;
   readonly sequenceStart?: boolean;
   readonly sequenceEnd?: boolean;
+  readonly parameters?: Parameters;
 }
 
 /** The batch in which a request runs. */
@@ -28,127 +27,35 @@ export interface TracedBatch {
   readonly instance: string;
 }
 
-/** Empty entries of a trace that is over. */
-const NOTHING: TraceEntry[] = [];
-
 /**
- * The trace of one request. Times are milliseconds on the clock of the server; in the file they are nanoseconds.
+ * The trace of one request: recorded for a file, or the spans of a tracer. Times are milliseconds on the clock of the
+ * server.
  *
  * ```
  * mark() by the frontend --> begin() --> batch() --> compute() --> outputs() --> end() --> mark() --> release()
  * ```
  */
-export class RequestTrace {
-  readonly id: number;
-  readonly #trace: Trace;
-  /** 0 for a request that no other request has caused. */
-  readonly #parentId: number;
-  readonly #list: TraceEntry[];
-  #state: "new" | "begun" | "ended" = "new";
-
-  constructor(trace: Trace, parentId = 0) {
-    this.#trace = trace;
-    this.#parentId = parentId;
-    this.id = trace.nextId();
-    this.#list = trace.over ? NOTHING : trace.open();
-  }
-
-  /** Number of the trace in the tracing system of all services. Undefined for a trace that only a file has. */
-  get traceId(): string | undefined {
-    return this.#trace.context?.traceId;
-  }
-
-  /** Makes the trace of a request that this one causes. */
-  child(): RequestTrace {
-    return new RequestTrace(this.#trace, this.id);
-  }
-
+export interface RequestTrace {
+  /** Trace of several services to which the request belongs, 32 hexadecimal digits. Files have none. */
+  readonly traceId: string | undefined;
+  /** Header `traceparent` for services that work on behalf of the request. Files have none. */
+  readonly traceparent: string | undefined;
+  /** Makes the trace of a request to a model that this one causes. */
+  child(modelName: string): RequestTrace;
+  /** Calls `fn` in the asynchronous context of the request's span. */
+  within<T>(fn: () => T): T;
   /** Records an event. */
-  mark(name: string, atMs: number): void {
-    if (this.#trace.timestamps) this.#add({ id: this.id, timestamps: [{ name, ns: nanoseconds(atMs) }] });
-  }
-
+  mark(name: string, atMs: number): void;
   /** Records that a model has accepted the request, which is in the queue from now on. */
-  begin(modelName: string, modelVersion: number, request: TracedRequest, atMs: number): void {
-    if (this.#state !== "new" || this.#trace.over) return;
-    this.#state = "begun";
-    this.#trace.hold();
-    this.#add({
-      id: this.id,
-      model_name: modelName,
-      model_version: modelVersion,
-      ...(request.id === "" ? {} : { request_id: request.id }),
-      ...(this.#parentId === 0 ? {} : { parent_id: this.#parentId }),
-    });
-    this.mark("REQUEST_START", atMs);
-    this.mark("QUEUE_START", atMs);
-    if (this.#trace.timestamps) this.#add({ id: this.id, request: tracedContent(request) });
-    this.#addTensors("TENSOR_QUEUE_INPUT", request.inputs);
-  }
-
+  begin(modelName: string, modelVersion: number, request: TracedRequest, atMs: number): void;
   /** Records that an instance has taken the request. */
-  batch({ batchSize, requestCount, cut, instance }: TracedBatch): void {
-    if (!this.#trace.timestamps) return;
-    const reason = cut === undefined ? {} : { cut };
-    this.#add({ id: this.id, batch: { size: batchSize, requests: requestCount, ...reason, instance } });
-  }
-
+  batch(batch: TracedBatch): void;
   /** Records the times of the execution that answered the request. */
-  compute({ start, inputEnd, inferEnd, end }: ExecutionTimes): void {
-    this.mark("COMPUTE_START", start);
-    this.mark("COMPUTE_INPUT_END", inputEnd);
-    this.mark("COMPUTE_OUTPUT_START", inferEnd);
-    this.mark("COMPUTE_END", end);
-  }
-
+  compute(times: ExecutionTimes): void;
   /** Records a response. */
-  outputs(tensors: ReadonlyMap<string, Tensor>): void {
-    this.#addTensors("TENSOR_BACKEND_OUTPUT", tensors);
-  }
-
-  /** Records the end of the request. */
-  end(atMs: number): void {
-    if (this.#state !== "begun") return;
-    this.#state = "ended";
-    this.mark("REQUEST_END", atMs);
-    this.#trace.release();
-  }
-
+  outputs(tensors: ReadonlyMap<string, Tensor>): void;
+  /** Records the end of the request, or that the model refused it. The first call counts. */
+  end(atMs: number, error?: TritonError): void;
   /** Releases the trace for its sampler, which adds nothing more. Must be called once. */
-  release(): void {
-    this.#trace.release();
-  }
-
-  #addTensors(stage: TensorStage, tensors: ReadonlyMap<string, Tensor>): void {
-    if (!this.#trace.tensors || this.#trace.over) return;
-    for (const [name, tensor] of tensors) this.#add(new TensorActivity(this.id, stage, name, tensor));
-  }
-
-  #add(entry: TraceEntry): void {
-    this.#trace.add(this.#list, this.id, entry);
-  }
-}
-
-/** Properties of a request that decide how it is batched: those that `tritonjs replay` needs. */
-function tracedContent(request: TracedRequest): TracedContent {
-  const { rows = 1, priority = 0, queueTimeoutMicroseconds = 0, correlationId } = request;
-  const known = correlationId !== undefined && correlationId !== 0n && correlationId !== "";
-  return {
-    rows,
-    ...(priority === 0 ? {} : { priority }),
-    ...(queueTimeoutMicroseconds === 0 ? {} : { queue_timeout_us: queueTimeoutMicroseconds }),
-    ...(known
-      ? {
-          sequence: {
-            id: typeof correlationId === "string" ? correlationId : String(correlationId),
-            ...(request.sequenceStart ? { start: true } : {}),
-            ...(request.sequenceEnd ? { end: true } : {}),
-          },
-        }
-      : {}),
-  };
-}
-
-function nanoseconds(milliseconds: number): number {
-  return Math.round(milliseconds * 1e6);
+  release(): void;
 }

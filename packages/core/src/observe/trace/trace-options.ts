@@ -1,5 +1,4 @@
 import { TritonError } from "@tritonjs/protocol";
-import { collectorUrl, DEFAULT_OPEN_TELEMETRY, type OpenTelemetryOptions } from "./span-exporter.js";
 import {
   DEFAULT_TRACE_SETTINGS,
   TRACE_LEVELS,
@@ -27,10 +26,13 @@ export interface TraceOptions {
   readonly logFrequency?: number;
   /** File to which traces are written, as JSON, in mode "triton". Nothing is recorded without it. */
   readonly file?: string;
-  /** Destination of traces: files in Triton's format, or spans sent to a collector. @default "triton" */
+  /**
+   * Destination of traces: files in Triton's format, or spans made by the option `tracer`.
+   * @default "opentelemetry" with the option `tracer`, else "triton"
+   */
   readonly mode?: TraceMode;
-  /** Settings of the collector, in mode "opentelemetry". */
-  readonly openTelemetry?: OpenTelemetryOptions;
+  /** Further settings of mode "opentelemetry" that clients can read, by Triton's names: `url`, `bsp_max_queue_size`. */
+  readonly modeSettings?: Readonly<Record<string, string>>;
 }
 
 const LEVELS: Readonly<Record<TraceLevelOption, TraceLevel | undefined>> = {
@@ -44,11 +46,12 @@ const LEVELS: Readonly<Record<TraceLevelOption, TraceLevel | undefined>> = {
 /**
  * Makes the settings that the options ask for.
  *
+ * @param hasTracer true if a tracer makes spans; then every request is handed to it, unless the options say otherwise
  * @throws TritonError INVALID_ARG that lists every problem of the options.
  */
-export function resolveTraceOptions(options: TraceOptions): TraceSettings {
+export function resolveTraceOptions(options: TraceOptions, hasTracer = false): TraceSettings {
   const problems: string[] = [];
-  const given = options.level ?? [];
+  const given = options.level ?? (hasTracer ? "TIMESTAMPS" : []);
   const names: readonly TraceLevelOption[] = typeof given === "string" ? [given] : given;
   for (const name of names) {
     if (!Object.hasOwn(LEVELS, name)) {
@@ -59,8 +62,9 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
     problems.push("trace.level: Expect only one trace level 'OFF' is specified");
   }
   const levels = new Set(names.map((name) => LEVELS[name]).filter((level) => level !== undefined));
+  const defaults = hasTracer ? { ...DEFAULT_TRACE_SETTINGS, rate: 1 } : DEFAULT_TRACE_SETTINGS;
   const whole = (name: "rate" | "count" | "logFrequency", least: number, most: number): number => {
-    const value = options[name] ?? DEFAULT_TRACE_SETTINGS[name];
+    const value = options[name] ?? defaults[name];
     if (!Number.isInteger(value) || value < least || value > most) {
       problems.push(`trace.${name}: expected an integer from ${least} to ${most}, got ${String(value)}`);
     }
@@ -68,18 +72,16 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
   };
   const file = options.file ?? DEFAULT_TRACE_SETTINGS.file;
   if (typeof file !== "string") problems.push(`trace.file: expected a path, got ${String(file)}`);
-  const mode = options.mode ?? "triton";
+  const mode = options.mode ?? (hasTracer ? "opentelemetry" : "triton");
   if (!TRACE_MODES.includes(mode)) {
     problems.push(`trace.mode: expected "triton" or "opentelemetry", got '${String(mode)}'`);
   }
-  const { maxQueueSize, scheduleDelayMs, maxExportBatchSize, url } = resolveOpenTelemetry(options);
-  for (const [name, value] of Object.entries({ maxQueueSize, scheduleDelayMs, maxExportBatchSize })) {
-    if (!Number.isInteger(value) || value < 0 || value > 2 ** 32 - 1) {
-      problems.push(`trace.openTelemetry.${name}: expected an integer of at least 0, got ${String(value)}`);
-    }
+  if (mode === "opentelemetry" && !hasTracer) {
+    problems.push(
+      'trace.mode: "opentelemetry" needs the option tracer, got none; ' +
+        "pass openTelemetry() of @tritonjs/opentelemetry, or otlp() of @tritonjs/opentelemetry/otlp",
+    );
   }
-  if (!URL.canParse(collectorUrl(url)))
-    problems.push(`trace.openTelemetry.url: expected a URL, got '${url}'`);
   const settings = {
     levels: TRACE_LEVELS.filter((level) => levels.has(level)),
     rate: whole("rate", 0, 2 ** 32 - 1),
@@ -87,27 +89,9 @@ export function resolveTraceOptions(options: TraceOptions): TraceSettings {
     logFrequency: whole("logFrequency", 0, 2 ** 32 - 1),
     file,
     mode,
-    ofMode: mode === "triton" ? {} : settingsOfMode(options),
+    ofMode: mode === "triton" ? {} : (options.modeSettings ?? {}),
   };
   if (problems.length > 0)
     throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_OPTION" });
   return settings;
-}
-
-/** Settings of the collector, with defaults. */
-export function resolveOpenTelemetry({ openTelemetry }: TraceOptions): Required<OpenTelemetryOptions> {
-  return { ...DEFAULT_OPEN_TELEMETRY, ...openTelemetry };
-}
-
-function settingsOfMode(options: TraceOptions): Record<string, string> {
-  const { maxQueueSize, scheduleDelayMs, maxExportBatchSize } = resolveOpenTelemetry(options);
-  const { url, resource = {} } = options.openTelemetry ?? {};
-  const [attribute] = Object.entries(resource);
-  return {
-    ...(url === undefined ? {} : { url }),
-    ...(attribute === undefined ? {} : { resource: attribute.join("=") }),
-    bsp_max_queue_size: String(maxQueueSize),
-    bsp_schedule_delay: String(scheduleDelayMs),
-    bsp_max_export_batch_size: String(maxExportBatchSize),
-  };
 }

@@ -1,5 +1,4 @@
 import { Trace, type TraceCollector } from "./trace.js";
-import type { TraceContext } from "./trace-context.js";
 import type { TraceFiles, TraceOutput } from "./trace-files.js";
 import {
   type ChangeableTraceSetting,
@@ -15,9 +14,6 @@ const MAX_WAITING_TRACES = 1024;
 /** Parts that all trace settings of a server share. */
 export interface TraceSettingOwner {
   readonly files: TraceFiles;
-  /** Receives the traces in mode "opentelemetry". */
-  readonly exportTrace: ((trace: Trace) => void) | undefined;
-  wallOffsetMs(): number;
   nextId(): number;
   /** Called when a replaced setting has written its last trace. */
   forget(setting: TraceSetting): void;
@@ -75,28 +71,18 @@ export class TraceSetting implements TraceCollector {
     return this.owner.nextId();
   }
 
-  /** Whether tensors are recorded. Spans cannot contain them. */
-  get takesTensors(): boolean {
-    return this.owner.exportTrace === undefined;
-  }
-
-  wallOffsetMs(): number {
-    return this.owner.wallOffsetMs();
-  }
-
-  /** Starts a trace for one of `rate` requests, and for each request that belongs to a trace of other services. */
-  sample(context?: TraceContext): Trace | undefined {
-    const isPart = context !== undefined && this.levels.length > 0;
-    if (!this.#isTurn(isPart) && !isPart) return undefined;
+  /** Starts a trace for one of `rate` requests. */
+  sample(): Trace | undefined {
+    if (!this.selects()) return undefined;
     this.#open++;
-    return new Trace(this, context);
+    return new Trace(this);
   }
 
-  #isTurn(isPart: boolean): boolean {
-    const { rate } = this.values;
-    if (rate === 0 || (!this.valid && !isPart)) return false;
+  /** True for one of `rate` requests, while the count lasts. */
+  selects(): boolean {
+    if (!this.valid) return false;
     this.#seen++;
-    if (this.#seen % rate !== 0 || this.#count === 0) return false;
+    if (this.#seen % this.values.rate !== 0) return false;
     if (this.#count > 0) {
       this.#count--;
       this.#counted++;
@@ -106,8 +92,7 @@ export class TraceSetting implements TraceCollector {
 
   collect(trace: Trace): void {
     this.#open--;
-    if (this.owner.exportTrace === undefined) this.#keep(trace);
-    else this.owner.exportTrace(trace);
+    this.#keep(trace);
     if (this.#replaced && this.#open === 0) this.save();
   }
 

@@ -1,6 +1,5 @@
 import type { CutReason } from "../cut-log.js";
 import { TensorActivity } from "./tensor-activity.js";
-import type { TraceContext } from "./trace-context.js";
 import type { TraceLevel } from "./trace-settings.js";
 
 /** Properties of a request that decide how it is batched. Defaults are left out. */
@@ -42,11 +41,8 @@ const PART_BYTES = 128;
 /** Receives finished traces. */
 export interface TraceCollector {
   readonly levels: readonly TraceLevel[];
-  readonly takesTensors: boolean;
   /** Returns the number for the trace of another request. */
   nextId(): number;
-  /** Difference between wall time and the time on the clock, in milliseconds. */
-  wallOffsetMs(): number;
   collect(trace: Trace): void;
 }
 
@@ -68,18 +64,10 @@ export class Trace {
   #holders = 1;
   readonly #collector: TraceCollector;
 
-  /** Difference between wall time and the time on the clock, in milliseconds, when the trace began. */
-  readonly wallOffsetMs: number;
-
-  /** @param context the trace of other services to which this one belongs */
-  constructor(
-    collector: TraceCollector,
-    readonly context?: TraceContext,
-  ) {
+  constructor(collector: TraceCollector) {
     this.#collector = collector;
-    this.wallOffsetMs = collector.wallOffsetMs();
     this.timestamps = collector.levels.includes("TIMESTAMPS");
-    this.tensors = collector.takesTensors && collector.levels.includes("TENSORS");
+    this.tensors = collector.levels.includes("TENSORS");
   }
 
   get over(): boolean {

@@ -1,11 +1,11 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../../clock/clock.js";
 import type { Log } from "../log/log.js";
-import { RequestTrace } from "./request-trace.js";
-import { SpanExporter } from "./span-exporter.js";
-import { readTraceparent } from "./trace-context.js";
+import { RecordedTrace } from "./recorded-trace.js";
+import type { RequestTrace } from "./request-trace.js";
+import type { RequestArrival, RequestTracer } from "./request-tracer.js";
 import { TraceFiles } from "./trace-files.js";
-import { resolveOpenTelemetry, resolveTraceOptions, type TraceOptions } from "./trace-options.js";
+import { resolveTraceOptions, type TraceOptions } from "./trace-options.js";
 import { TraceSetting, type TraceSettingOwner } from "./trace-setting.js";
 import {
   CHANGEABLE_TRACE_SETTINGS,
@@ -13,7 +13,6 @@ import {
   type TraceChanges,
   type TraceSettings,
 } from "./trace-settings.js";
-import { spansOf } from "./trace-spans.js";
 
 const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
 
@@ -29,7 +28,7 @@ const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
 export class Tracing {
   readonly #clock: Clock;
   readonly #files: TraceFiles;
-  readonly #exporter: SpanExporter | undefined;
+  readonly #tracer: RequestTracer | undefined;
   readonly #owner: TraceSettingOwner;
   /** The settings with which the server was started. */
   readonly #initial: TraceSettings;
@@ -39,30 +38,27 @@ export class Tracing {
   readonly #replaced = new Set<TraceSetting>();
   #lastId = 0;
 
-  /** @throws TritonError INVALID_ARG that lists every problem of the options. */
-  constructor(options: TraceOptions, clock: Clock, log: Log) {
-    this.#initial = resolveTraceOptions(options);
+  /**
+   * @param tracer makes the spans of mode "opentelemetry"
+   * @throws TritonError INVALID_ARG that lists every problem of the options, or names the missing tracer.
+   */
+  constructor(options: TraceOptions, clock: Clock, log: Log, tracer?: RequestTracer) {
+    this.#initial = resolveTraceOptions(options, tracer !== undefined);
     this.#clock = clock;
     this.#files = new TraceFiles(this.#initial.file, log);
-    const exporter =
-      this.#initial.mode === "opentelemetry"
-        ? new SpanExporter(resolveOpenTelemetry(options), clock, log)
-        : undefined;
-    this.#exporter = exporter;
+    this.#tracer = this.#initial.mode === "opentelemetry" ? tracer : undefined;
     this.#owner = {
       files: this.#files,
-      exportTrace: exporter && ((trace) => exporter.add(spansOf(trace))),
-      wallOffsetMs: () => clock.wallNow() - clock.now(),
       nextId: () => ++this.#lastId,
       forget: (setting) => this.#replaced.delete(setting),
     };
     this.#server = new TraceSetting(this.#initial, NOTHING, this.#owner);
     const { invalidReason, levels } = this.#server;
-    if (levels.includes("TENSORS") && exporter !== undefined) {
+    if (levels.includes("TENSORS") && this.#tracer !== undefined) {
       log.warning("trace level TENSORS has no effect in trace mode opentelemetry: use mode triton");
     }
     // With a rate of 0, traces that clients began are still continued.
-    if (levels.length > 0 && invalidReason !== "" && exporter === undefined)
+    if (levels.length > 0 && invalidReason !== "" && this.#tracer === undefined)
       log.warning(`tracing is off: ${invalidReason}`);
   }
 
@@ -87,17 +83,18 @@ export class Tracing {
    * Samples a request that is about to be sent to a model. Returns its trace, or undefined if it is not traced. The
    * caller must release the trace.
    *
-   * @param traceparent header `traceparent` of the request, whose trace is continued if the server supports it
+   * @param arrival how the request came; undefined for a request of this process
    */
-  sample(modelName: string, traceparent?: string): RequestTrace | undefined {
-    const context = this.continuesTraces ? readTraceparent(traceparent) : undefined;
-    const trace = this.#settingOf(modelName).sample(context);
-    return trace && new RequestTrace(trace);
-  }
-
-  /** True if traces that clients began are continued: W3C's `traceparent` is then read. */
-  get continuesTraces(): boolean {
-    return this.#exporter !== undefined;
+  sample(modelName: string, arrival?: RequestArrival): RequestTrace | undefined {
+    const setting = this.#settingOf(modelName);
+    if (this.#tracer === undefined) {
+      const trace = setting.sample();
+      return trace && new RecordedTrace(trace);
+    }
+    if (setting.levels.length === 0) return undefined;
+    const now = () => this.now();
+    const wallOffsetMs = this.#clock.wallNow() - now();
+    return this.#tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });
   }
 
   /** Milliseconds on the clock that times traces. */
@@ -108,7 +105,7 @@ export class Tracing {
   /** Writes all finished traces. Resolves when they are written. */
   async close(): Promise<void> {
     for (const setting of [this.#server, ...this.#models.values(), ...this.#replaced]) setting.save();
-    await Promise.all([this.#files.close(), this.#exporter?.close()]);
+    await Promise.all([this.#files.close(), this.#tracer?.close?.()]);
   }
 
   #settingOf(modelName: string): TraceSetting {

@@ -1,4 +1,5 @@
 import { NO_PARAMETERS, type Parameters, type Tensor } from "@tritonjs/protocol";
+import { newAsyncContext } from "../../request/inference-request.js";
 import type { InferInit, ResponseHandler } from "../../request/inference-request-init.js";
 import { PendingRequest } from "../../request/pending-request.js";
 import type { SequencePlace } from "../../request/sequence-info.js";
@@ -31,6 +32,7 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     const tensor = tensors.get(name)!.take(dimsOf(config.input, input), config.maxBatchSize > 0);
     if (tensor !== undefined) inputs.set(input, tensor);
   }
+  const trace = parent.trace?.child(config.name);
   const asked: InferInit = {
     id: parent.id,
     inputs,
@@ -41,8 +43,12 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     deadline: parent.deadline,
     ...init.sequence,
     callers: [...parent.callers, caller],
-    asyncContext: parent.given.asyncContext,
-    trace: parent.trace?.child(),
+    // The callback of a traced step sees the step's own span, in the context of the ensemble's sender.
+    asyncContext:
+      trace && parent.given.ready
+        ? parent.given.runInContext(() => trace.within(newAsyncContext))
+        : parent.given.asyncContext,
+    trace,
   };
   return new PendingRequest(asked, config.name, init.onResponse);
 }

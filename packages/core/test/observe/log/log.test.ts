@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createLog } from "../../../src/observe/log/create-log.js";
 import { lineLogger } from "../../../src/observe/log/line-logger.js";
-import { Log, type LogFormat, type Logger } from "../../../src/observe/log/log.js";
+import { Log, type LogFormat } from "../../../src/observe/log/log.js";
+import type { Logger } from "../../../src/observe/log/logger.js";
 
 function collect(): { logger: Logger; messages: string[] } {
   const messages: string[] = [];

@@ -153,3 +153,19 @@ describe("an update of trace settings", () => {
     expect(tracing.settings()).toMatchObject({ rate: 0, count: 0 });
   });
 });
+
+describe("trace mode opentelemetry", () => {
+  it("is refused without a tracer, with what to pass", () => {
+    expect(() => resolveTraceOptions({ mode: "opentelemetry" })).toThrow(
+      'trace.mode: "opentelemetry" needs the option tracer, got none; pass openTelemetry() of @tritonjs/opentelemetry',
+    );
+  });
+
+  it("is the default with a tracer, for every request", () => {
+    expect(resolveTraceOptions({}, true)).toMatchObject({
+      mode: "opentelemetry",
+      levels: ["TIMESTAMPS"],
+      rate: 1,
+    });
+  });
+});

@@ -1,0 +1,163 @@
+import {
+  type Attributes,
+  type Context,
+  context,
+  type Span,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { ExecutionTimes, RequestTrace, TracedBatch, TracedRequest } from "@tritonjs/core/diagnostics";
+import type { TritonError } from "@tritonjs/protocol";
+import {
+  generationAttributes,
+  generatorAttributes,
+  operationOf,
+  type TextGenerators,
+} from "./text-generator.js";
+
+/** What all spans of one request, and of the requests that it causes, share. */
+export interface SpanMaker {
+  readonly tracer: Tracer;
+  readonly generators: TextGenerators;
+  /** Present time on the clock of the server, in milliseconds. */
+  readonly now: () => number;
+  /** Wall time minus the time on the clock of the server, in milliseconds. */
+  readonly wallOffsetMs: number;
+}
+
+/**
+ * The spans of one request:
+ *
+ * ```
+ * InferRequest                 only for a request that came over a network
+ * └── <model>                  active in the model's callback
+ *     ├── compute
+ *     └── <model that it called>
+ * ```
+ */
+export class RequestSpans implements RequestTrace {
+  readonly #maker: SpanMaker;
+  readonly #modelName: string;
+  /** The context of the sender. */
+  readonly #parent: Context;
+  /** The span of the frontend. */
+  readonly #frontend: Span | undefined;
+  #lastMarkMs = 0;
+  #context: Context | undefined;
+  #span: Span | undefined;
+  #begun = false;
+  #ended = false;
+
+  constructor(maker: SpanMaker, modelName: string, parent: Context, frontend?: Span) {
+    this.#maker = maker;
+    this.#modelName = modelName;
+    this.#parent = parent;
+    this.#frontend = frontend;
+  }
+
+  get traceId(): string {
+    return this.#model.spanContext().traceId;
+  }
+
+  get traceparent(): string {
+    const { traceId, spanId, traceFlags } = this.#model.spanContext();
+    const flags = (traceFlags & TraceFlags.SAMPLED).toString(16).padStart(2, "0");
+    return `00-${traceId}-${spanId}-${flags}`;
+  }
+
+  child(modelName: string): RequestSpans {
+    return new RequestSpans(this.#maker, modelName, this.#own);
+  }
+
+  within<T>(fn: () => T): T {
+    return context.with(this.#own, fn);
+  }
+
+  mark(name: string, atMs: number): void {
+    this.#lastMarkMs = atMs;
+    this.#frontend?.addEvent(name, this.#time(atMs));
+  }
+
+  begin(modelName: string, modelVersion: number, request: TracedRequest, atMs: number): void {
+    if (this.#begun || this.#ended) return;
+    this.#begun = true;
+    const generated = Object.hasOwn(this.#maker.generators, modelName);
+    this.#model
+      .setAttributes({
+        "triton.model_name": modelName,
+        "triton.model_version": modelVersion,
+        "triton.request_id": request.id,
+        ...(generated && generationAttributes(request.parameters ?? {})),
+      })
+      .addEvent("REQUEST_START", this.#time(atMs))
+      .addEvent("QUEUE_START", this.#time(atMs));
+  }
+
+  batch({ batchSize, requestCount, cut, instance }: TracedBatch): void {
+    this.#model.setAttributes({
+      "tritonjs.batch.size": batchSize,
+      "tritonjs.batch.requests": requestCount,
+      ...(cut !== undefined && { "tritonjs.batch.cut": cut }),
+      "tritonjs.batch.instance": instance,
+    });
+  }
+
+  compute({ start, inputEnd, inferEnd, end }: ExecutionTimes): void {
+    const span = this.#maker.tracer.startSpan("compute", { startTime: this.#time(start) }, this.#own);
+    span
+      .addEvent("COMPUTE_START", this.#time(start))
+      .addEvent("COMPUTE_INPUT_END", this.#time(inputEnd))
+      .addEvent("COMPUTE_OUTPUT_START", this.#time(inferEnd))
+      .addEvent("COMPUTE_END", this.#time(end))
+      .end(this.#time(end));
+  }
+
+  /** Tensors are not recorded. */
+  outputs(): void {}
+
+  end(atMs: number, error?: TritonError): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const span = this.#model;
+    if (this.#begun) span.addEvent("REQUEST_END", this.#time(atMs));
+    if (error !== undefined) fail(span, error);
+    if (error !== undefined && this.#frontend !== undefined) fail(this.#frontend, error);
+    span.end(this.#time(atMs));
+  }
+
+  release(): void {
+    // The frontend has refused the request itself, before any model got it.
+    if (!this.#begun && this.#span !== undefined) this.end(this.#lastMarkMs);
+    this.#frontend?.end(this.#time(this.#lastMarkMs));
+  }
+
+  /** The span of the model, started when it is first needed. */
+  get #model(): Span {
+    if (this.#span === undefined) {
+      const { tracer, generators, now } = this.#maker;
+      const generator = Object.hasOwn(generators, this.#modelName) ? generators[this.#modelName] : undefined;
+      const name = generator === undefined ? this.#modelName : `${operationOf(generator)} ${this.#modelName}`;
+      const attributes: Attributes =
+        generator === undefined ? {} : generatorAttributes(this.#modelName, generator);
+      this.#span = tracer.startSpan(name, { attributes, startTime: this.#time(now()) }, this.#parent);
+    }
+    return this.#span;
+  }
+
+  /** The context of the sender with the span of the model. */
+  get #own(): Context {
+    this.#context ??= trace.setSpan(this.#parent, this.#model);
+    return this.#context;
+  }
+
+  #time(atMs: number): number {
+    return this.#maker.wallOffsetMs + atMs;
+  }
+}
+
+function fail(span: Span, error: TritonError): void {
+  span.setAttribute("error.type", error.reason ?? error.code);
+  span.setStatus({ code: SpanStatusCode.ERROR, message: error.message });
+}

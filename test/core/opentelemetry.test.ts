@@ -1,0 +1,231 @@
+import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import { W3CTraceContextPropagator } from "@opentelemetry/core";
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import {
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
+import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
+import { batch, sample, type TritonOptions } from "@tritonjs/core";
+import { type OpenTelemetryOptions, openTelemetry, traceHeaders } from "@tritonjs/opentelemetry";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { openTriton, until } from "../e2e/support/open-triton.js";
+import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
+
+const spans = new InMemorySpanExporter();
+const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter: spans })] });
+const app = provider.getTracer("app");
+
+beforeAll(() => {
+  trace.setGlobalTracerProvider(provider);
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+});
+afterAll(async () => {
+  trace.disable();
+  context.disable();
+  propagation.disable();
+  await provider.shutdown();
+});
+beforeEach(() => spans.reset());
+
+const named = (name: string): ReadableSpan => {
+  const found = spans.getFinishedSpans().find((span) => span.name === name);
+  if (found === undefined) throw new Error(`no span '${name}'`);
+  return found;
+};
+const idOf = (span: ReadableSpan) => span.spanContext().spanId;
+const parentOf = (name: string) => named(name).parentSpanContext?.spanId;
+const traceOf = (name: string) => named(name).spanContext().traceId;
+
+function tracedTriton(options: OpenTelemetryOptions = {}, further: TritonOptions = {}) {
+  return openTriton({ tracer: openTelemetry(options), ...further });
+}
+
+const model = (modelName: string) => ({ modelName, inputs: echoInputs, outputs: echoOutputs });
+
+describe("spans in the program's own tracer provider", () => {
+  it("are children of the active span, and parents of what callbacks and called models do", async () => {
+    const triton = tracedTriton();
+    triton.bind({
+      ...model("inner"),
+      inferFunc: batch(({ x }) => {
+        app.startSpan("in inner").end();
+        return { y: x };
+      }),
+    });
+    const outer = triton.bind({
+      ...model("outer"),
+      config: { batching: false },
+      inferFunc: sample(async ({ x }, { infer }) => {
+        app.startSpan("in outer").end();
+        await infer("inner", { x: [[1]] });
+        return { y: x };
+      }),
+    });
+    await app.startActiveSpan("request of the app", async (span) => {
+      await outer.infer({ x: [1] }, { id: "seven" });
+      span.end();
+    });
+    expect(parentOf("outer")).toBe(idOf(named("request of the app")));
+    expect(parentOf("in outer")).toBe(idOf(named("outer")));
+    expect(parentOf("inner")).toBe(idOf(named("outer")));
+    expect(parentOf("in inner")).toBe(idOf(named("inner")));
+    expect(parentOf("compute")).toBe(idOf(named("inner")));
+    expect(named("outer").attributes).toMatchObject({
+      "triton.model_name": "outer",
+      "triton.model_version": 1,
+      "triton.request_id": "seven",
+    });
+    expect(named("inner").attributes).toMatchObject({
+      "tritonjs.batch.size": 1,
+      "tritonjs.batch.cut": "INSTANCE",
+      "tritonjs.batch.instance": "inner_0",
+    });
+    expect(spans.getFinishedSpans().some(({ name }) => name === "InferRequest")).toBe(false);
+  });
+
+  it("are the active ones in each step of an ensemble", async () => {
+    const triton = tracedTriton();
+    triton.bind({
+      ...model("step"),
+      inferFunc: sample(({ x }) => {
+        app.startSpan("in step").end();
+        return { y: x };
+      }),
+      config: { batching: false },
+    });
+    const whole = triton.bindEnsemble({
+      ...model("whole"),
+      config: { batching: false },
+      steps: [{ modelName: "step", inputMap: { x: "x" }, outputMap: { y: "y" } }],
+    });
+    await whole.infer({ x: [1] });
+    expect(parentOf("in step")).toBe(idOf(named("step")));
+    expect(parentOf("step")).toBe(idOf(named("whole")));
+  });
+
+  it("have the status, the error type and the time of a request that fails or is refused", async () => {
+    const triton = tracedTriton();
+    const handle = triton.bind({
+      ...model("broken"),
+      config: { batching: false },
+      inferFunc: sample(() => {
+        throw new Error("no");
+      }),
+    });
+    await expect(handle.infer({ x: [1] })).rejects.toThrow("no");
+    expect(named("broken").status).toEqual({ code: SpanStatusCode.ERROR, message: "no" });
+    expect(named("broken").attributes["error.type"]).toBeTypeOf("string");
+    spans.reset();
+    const response = await fetch(`${(await triton.serve()).addresses.http!.url}/v2/models/broken/infer`, {
+      method: "POST",
+      body: '{"inputs":[]}',
+    });
+    expect(response.status).toBe(400);
+    await until(() => spans.getFinishedSpans().length > 1);
+    expect(named("broken").status.code).toBe(SpanStatusCode.ERROR);
+    expect(named("InferRequest").status.code).toBe(SpanStatusCode.ERROR);
+  });
+
+  it("continue the trace of a client over HTTP and gRPC, as far as a worker and Python see it", async () => {
+    const triton = tracedTriton();
+    const handle = triton.bind({
+      ...model("remote"),
+      config: { maxBatchSize: 4 },
+      inferFunc: new URL("./fixtures/shows-traceparent.mjs", import.meta.url),
+    });
+    await handle.ready();
+    const { addresses } = await triton.serve();
+    const options = { headers: traceHeaders };
+    for (const client of [
+      new HttpClient(addresses.http!.url, options),
+      new GrpcClient(addresses.grpc!.url, options),
+    ]) {
+      spans.reset();
+      const result = await app.startActiveSpan("client", async (span) => {
+        const answer = await client.infer("remote", {
+          inputs: { x: { data: Int32Array.of(1), shape: [1, 1] } } as never,
+        });
+        span.end();
+        return answer;
+      });
+      await client.close();
+      await until(() => spans.getFinishedSpans().some(({ name }) => name === "InferRequest"));
+      expect(parentOf("InferRequest")).toBe(idOf(named("client")));
+      expect(named("InferRequest").kind).toBe(SpanKind.SERVER);
+      expect(parentOf("remote")).toBe(idOf(named("InferRequest")));
+      expect(traceOf("remote")).toBe(traceOf("client"));
+      expect(result.parameters?.traceparent).toBe(`00-${traceOf("client")}-${idOf(named("remote"))}-01`);
+    }
+  });
+
+  it("exist only for requests of other traces when the rate is 0", async () => {
+    const triton = tracedTriton({}, { trace: { rate: 0 } });
+    const handle = triton.bind({ ...model("rare"), inferFunc: batch(({ x }) => ({ y: x })) });
+    await echo(handle, 1);
+    expect(spans.getFinishedSpans()).toHaveLength(0);
+    await app.startActiveSpan("mine", async (span) => {
+      await echo(handle, 1);
+      span.end();
+    });
+    expect(parentOf("rare")).toBe(idOf(named("mine")));
+  });
+
+  it("follow the conventions for generative AI where a model generates text", async () => {
+    const triton = tracedTriton({ textGenerators: { llm: { operation: "chat", provider: "local" } } });
+    const handle = triton.bind({ ...model("llm"), inferFunc: batch(({ x }) => ({ y: x })) });
+    await echo(handle, 1, { parameters: { max_tokens: 16, temperature: 0.5 } });
+    expect(named("chat llm").attributes).toMatchObject({
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "local",
+      "gen_ai.request.model": "llm",
+      "gen_ai.request.max_tokens": 16,
+      "gen_ai.request.temperature": 0.5,
+    });
+  });
+});
+
+it("meters count requests and batches of the program's meter provider", async () => {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+  const meters = new MeterProvider({ readers: [reader] });
+  const triton = tracedTriton({ meters, textGenerators: { metered: {} } });
+  const handle = triton.bind({
+    ...model("metered"),
+    inferFunc: batch(({ x }) => ({ y: x })),
+    config: { maxBatchSize: 4 },
+  });
+  await Promise.all([echo(handle, 1), echo(handle, 2)]);
+  await meters.forceFlush();
+  const points = Object.fromEntries(
+    exporter
+      .getMetrics()
+      .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics))
+      .map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints[0]!]),
+  );
+  expect(points["tritonjs.request.duration"]).toMatchObject({
+    attributes: { "triton.model_name": "metered", "triton.model_version": "1" },
+    value: { count: 2 },
+  });
+  expect(points["tritonjs.request.active"]!.value).toBe(0);
+  expect(points["tritonjs.batch.size"]).toMatchObject({
+    attributes: { "tritonjs.batch.cut": "INSTANCE" },
+    value: { count: 1, sum: 2 },
+  });
+  expect(points["tritonjs.batch.duration"]!.value).toMatchObject({ count: 1 });
+  expect(points["gen_ai.server.request.duration"]).toMatchObject({
+    attributes: { "gen_ai.operation.name": "text_completion" },
+    value: { count: 2 },
+  });
+  await meters.shutdown();
+});
