@@ -2,7 +2,7 @@ import { statusText, TritonError } from "@tritonjs/protocol";
 import { CommanderError } from "commander";
 import { commandLine } from "./commands/command-line.js";
 import { runPerf } from "./commands/perf-command.js";
-import { runReplay } from "./commands/replay-command.js";
+import { runReplayCommand } from "./commands/replay-command.js";
 import { serveHelp } from "./commands/serve-help.js";
 import type { Extensions } from "./extensions.js";
 import { OptionError } from "./options/option-error.js";
@@ -30,7 +30,7 @@ export async function run(
   const asksForHelp = rest.includes("--help") || (rest.length === 1 && rest[0] === "-h");
   if (command === "serve" && !asksForHelp) return runServe(rest, terminal, extensions);
   if (command === "perf") return runPerf(rest, terminal);
-  if (command === "replay") return runReplay(rest, terminal);
+  if (command === "replay") return runReplayCommand(rest, terminal);
   try {
     let code = 0;
     const finish = (result: number) => {

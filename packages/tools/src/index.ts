@@ -7,6 +7,9 @@ export type { LoadGenerator } from "./load/load-generator.js";
 export type { LoadLevel } from "./load/load-level.js";
 export type { LoadOptions } from "./load/load-options.js";
 export type { GeneratorUsage, KeptResponses, LoadWindow, RequestRecords } from "./load/request-records.js";
+export { startLoadGenerator } from "./load/start-load-generator.js";
+export { perf } from "./perf/perf.js";
+export type { PerfTerminal } from "./perf/perf-terminal.js";
 export { readTrace } from "./replay/read-trace.js";
 export { type Recording, recordingOf } from "./replay/recording.js";
 export { type ReplayConfig, type ReplayOptions, type ReplayResult, replay } from "./replay/replay.js";
@@ -21,8 +24,5 @@ export {
   simulate,
 } from "./simulate/simulate.js";
 export type { BatchTimes, SimulatedBatch } from "./simulate/simulated-backend.js";
-export { startLoadGenerator } from "./load/start-load-generator.js";
-export { perf } from "./perf/perf.js";
-export type { PerfTerminal } from "./perf/perf-terminal.js";
 export { readModel } from "./target/read-model.js";
 export type { TargetOptions } from "./target/target-options.js";

@@ -9,7 +9,7 @@ export function replayCommand(): Command {
 }
 
 /** `tritonjs replay`. The tools are loaded here, because most commands do not need them. */
-export async function runReplay(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runReplayCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   const tools = await import("@tritonjs/tools");
   return tools.runReplay(args, terminal);
 }

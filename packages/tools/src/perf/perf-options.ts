@@ -78,7 +78,10 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ["--sequence-length <n>", "requests of a sequence; 20, or all steps of --input-data, unless given"],
     ["--sequence-length-variation <percent>", "variation of the length", "20"],
     ["--sequence-id-range <range>", "ids as start:end; from 1 unless given"],
-    ["--serial-sequences", "one request in flight for each sequence with a request rate too"],
+    [
+      "--serial-sequences",
+      "one request in flight for each sequence with a request rate too; always so without --streaming",
+    ],
   ],
   "Connection:": [
     ["--grpc-compression-algorithm <name>", "none, gzip or deflate", "none"],

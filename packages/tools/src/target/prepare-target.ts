@@ -29,6 +29,8 @@ export interface PreparedTarget {
   openCarrier(seed: number, onEnd: EndListener): LoadCarrier;
   /** Undefined for OpenAI endpoints. */
   readonly model?: TestedModel;
+  /** Requests of a sequence arrive in the order in which they were sent, while several of them are in flight. */
+  readonly keepsOrder: boolean;
   /** Frees what was prepared, such as shared memory. */
   release(): Promise<void>;
 }
@@ -81,6 +83,7 @@ function remote(plan: RemoteCarrierPlan, model?: TestedModel): PreparedTarget {
   return {
     plan,
     model,
+    keepsOrder: plan.kind === "grpc" && plan.streaming,
     openCarrier: (seed, onEnd) => openCarrier(plan, seed, onEnd),
     release: async () => {},
   };
@@ -158,6 +161,7 @@ function prepareInProcess(
 ): PreparedTarget {
   return {
     model,
+    keepsOrder: true,
     openCarrier: (seed, onEnd) =>
       new InProcessCarrier({ service: triton.service, model, data, parameters, handling, seed }, onEnd),
     release: async () => {},

@@ -134,8 +134,12 @@ describe("the command replay", () => {
   async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
     let [out, err] = ["", ""];
     const code = await runReplay(args, {
-      write: (text) => void (out += text),
-      writeError: (text) => void (err += text),
+      write: (text) => {
+        out += text;
+      },
+      writeError: (text) => {
+        err += text;
+      },
     });
     return { code, out, err };
   }
