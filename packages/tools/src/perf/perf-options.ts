@@ -129,7 +129,7 @@ Exit codes:
   1    a condition of --assert does not hold
   2    a level is not stable
   3    no request ended within a window
-  99   anything else: options, the server, or a file of a report
+  99   anything else: options, the server, wrong outputs, or a file of a report
   130  interrupted`;
 
 /** The command with its options and its help. */
