@@ -10,9 +10,9 @@ import { ModelInstance } from "../../packages/core/src/instance/model-instance.j
 import { ModelStatistics } from "../../packages/core/src/observe/statistics.js";
 import { PendingRequest } from "../../packages/core/src/request/pending-request.js";
 import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch/dynamic-batch-scheduler.js";
+import { SimulationClock } from "../../packages/tools/src/simulate/simulation-clock.js";
 import { arrivalTimes, Durations, type Scenario } from "./scenario.js";
 import type { Setting } from "./setting.js";
-import { SimulationClock } from "../../packages/tools/src/simulate/simulation-clock.js";
 
 /** The outcome of one run. */
 export interface Outcome {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { Random } from "../../packages/tools/src/simulate/random.js";
+import { SimulationClock } from "../../packages/tools/src/simulate/simulation-clock.js";
 import { at, busyShare } from "./compare.js";
 import { svg } from "./plot.js";
-import { Random } from "../../packages/tools/src/simulate/random.js";
 import { arrivalTimes, Durations, SCENARIOS, type Scenario } from "./scenario.js";
 import { serve } from "./serve.js";
 import { adaptive, fixed, ONE_BY_ONE } from "./setting.js";
-import { SimulationClock } from "../../packages/tools/src/simulate/simulation-clock.js";
 
 const named = (name: string): Scenario => SCENARIOS.find((scenario) => scenario.name === name)!;
 const steady = named("GPU-like, steady");

@@ -64,19 +64,22 @@ export async function prepareTarget(
     );
   const client = target.kind === "http" ? httpClientOf(target) : grpcClientOf(target);
   const { sharedMemory = "none", outputSharedMemorySize = OUTPUT_REGION_BYTES } = target;
-  const shared =
-    sharedMemory === "system" ? await placeInRegions(client, model, data, outputSharedMemorySize) : undefined;
-  const plan =
-    target.kind === "http"
-      ? httpPlan(target, model, data, handling, shared)
-      : grpcPlan(target, model, data, handling, shared);
-  return {
-    ...remote(plan, model),
-    release: async () => {
-      await shared?.release();
-      client.close();
-    },
+  let shared: SharedData | undefined;
+  const release = async (): Promise<void> => {
+    await shared?.release();
+    client.close();
   };
+  try {
+    if (sharedMemory === "system") shared = await placeInRegions(client, model, data, outputSharedMemorySize);
+    const plan =
+      target.kind === "http"
+        ? httpPlan(target, model, data, handling, shared)
+        : grpcPlan(target, model, data, handling, shared);
+    return { ...remote(plan, model), release };
+  } catch (cause) {
+    await release();
+    throw cause;
+  }
 }
 
 function remote(plan: RemoteCarrierPlan, model?: TestedModel): PreparedTarget {
