@@ -29,6 +29,8 @@ const LONG = [
   "test/package/package-managers.test.ts",
   "test/package/typescript-versions.test.ts",
   "test/package/bundlers.test.ts",
+  // Commands against several servers, with TLS, streams of tokens and sequences.
+  "packages/tools/test/perf/perf.targets.test.ts",
 ];
 
 export default defineConfig({

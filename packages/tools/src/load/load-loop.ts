@@ -2,40 +2,15 @@ import type { LoadCarrier } from "../target/carrier.js";
 import { LoadRequest } from "../target/load-request.js";
 import { BackOff } from "./back-off.js";
 import { concurrencyAt, countShare, type ThreadShare } from "./concurrency-target.js";
+import { DeadlineWatch } from "./deadline-watch.js";
 import { ConcurrencyFeeder, type Feeder, ScheduleFeeder } from "./feeder.js";
-import type { LoadClock, WakeUp } from "./load-clock.js";
 import type { LoadLevel } from "./load-level.js";
-import { type KeptParts, RecordColumns } from "./record-columns.js";
-import type { RequestRecords } from "./request-records.js";
-import type { RequestSource } from "./request-source.js";
+import type { LoadLoopParts, LoopWindow } from "./loop-parts.js";
+import { RecordColumns } from "./record-columns.js";
 import { sendTimes } from "./send-schedule.js";
 
 /** Requests later than this after their slot count as delayed, as in perf_analyzer. */
 const DELAYED_MS = 1;
-
-/** Parts of a loop. */
-export interface LoadLoopParts {
-  readonly clock: LoadClock;
-  /** Opens the carrier, with the loop's listener. */
-  readonly openCarrier: (onEnd: (request: LoadRequest) => void) => LoadCarrier;
-  readonly source: RequestSource;
-  readonly share: ThreadShare;
-  readonly seed: number;
-  /** Live sequences of this thread in levels that are not of concurrency. */
-  readonly sequences: number;
-  readonly serialSequences: boolean;
-  /** Time limit of each request; none if undefined. */
-  readonly timeoutMs?: number;
-  readonly kept: KeptParts;
-}
-
-/** What a loop did since it was last asked. */
-export interface LoopWindow {
-  readonly records: RequestRecords;
-  readonly delayed: number;
-  readonly bytesSent: number;
-  readonly bytesReceived: number;
-}
 
 /** Sends the share of one thread. */
 export class LoadLoop {
@@ -45,6 +20,7 @@ export class LoadLoop {
   readonly #backOff = new BackOff();
   readonly #requests: LoadRequest[] = [];
   readonly #spare: LoadRequest[] = [];
+  readonly #deadlines: DeadlineWatch | undefined;
   #feeder: Feeder | undefined;
   /** Requests that may still be sent. */
   #left = Number.POSITIVE_INFINITY;
@@ -56,12 +32,16 @@ export class LoadLoop {
   #bytesReceived = 0;
   #isEnding = false;
   #onQuiet: (() => void)[] = [];
-  #sweep: WakeUp | undefined;
 
   constructor(parts: LoadLoopParts) {
     this.#parts = parts;
     this.#records = new RecordColumns(parts.kept);
     this.#carrier = parts.openCarrier((request) => this.#ended(request));
+    const { clock, timeoutMs } = parts;
+    if (timeoutMs === undefined) return;
+    this.#deadlines = new DeadlineWatch(clock, timeoutMs, this.#requests, (request, text) =>
+      this.#carrier.cancel(request, text),
+    );
   }
 
   get inFlight(): number {
@@ -126,7 +106,7 @@ export class LoadLoop {
   async close(): Promise<void> {
     this.#feeder?.stop();
     this.#feeder = undefined;
-    this.#sweep?.cancel();
+    this.#deadlines?.stop();
     await this.#carrier.close();
   }
 
@@ -205,7 +185,7 @@ export class LoadLoop {
   #dispatch(request: LoadRequest): void {
     request.place = this.#requests.push(request) - 1;
     if (this.#parts.clock.now() - request.scheduled > DELAYED_MS) this.#delayed++;
-    if (this.#parts.timeoutMs !== undefined) this.#watchDeadlines(this.#parts.timeoutMs);
+    this.#deadlines?.sent();
     this.#carrier.send(request);
   }
 
@@ -246,20 +226,6 @@ export class LoadLoop {
   #checkQuiet(): void {
     if (this.#feeder !== undefined || this.#requests.length > 0) return;
     for (const resolve of this.#onQuiet.splice(0)) resolve();
-  }
-
-  /** One timer for all requests in flight: it looks for those past their deadline. */
-  #watchDeadlines(timeoutMs: number): void {
-    if (this.#sweep !== undefined) return;
-    const { clock } = this.#parts;
-    const everyMs = Math.min(250, Math.max(2, timeoutMs / 20));
-    this.#sweep = clock.wakeAt(clock.now() + everyMs, () => {
-      this.#sweep = undefined;
-      const latest = clock.now() - timeoutMs;
-      for (const request of [...this.#requests])
-        if (request.scheduled <= latest) this.#carrier.cancel(request, `no answer within ${timeoutMs} ms`);
-      if (this.#requests.length > 0) this.#watchDeadlines(timeoutMs);
-    });
   }
 }
 

@@ -1,7 +1,8 @@
 import { performance } from "node:perf_hooks";
 import { waitedInTurnsMs } from "./load-clock.js";
 import type { LoadLevel } from "./load-level.js";
-import type { LoadLoop, LoopWindow } from "./load-loop.js";
+import type { LoadLoop } from "./load-loop.js";
+import type { LoopWindow } from "./loop-parts.js";
 
 /** A window of one loop, with what its thread used. */
 export interface ThreadWindow extends LoopWindow {
@@ -54,7 +55,7 @@ export class LocalLoop implements LoopHandle {
     const busyMs = Math.max(0, active - (waitedMs - this.#waitedMs));
     const window: ThreadWindow = {
       ...this.#loop.take(),
-      cpuMs: cpuMs - this.#cpuMs,
+      cpuMs: Math.max(0, cpuMs - this.#cpuMs - (waitedMs - this.#waitedMs)),
       eventLoopUtilization: active + idle > 0 ? Math.min(1, busyMs / (active + idle)) : 0,
     };
     this.#waitedMs = waitedMs;

@@ -42,9 +42,9 @@ export interface KeptResponses {
 
 /** What the generator itself used in a window: it must not be the bottleneck. */
 export interface GeneratorUsage {
-  /** CPU time of all generator threads, in milliseconds. */
+  /** CPU time of all generator threads in milliseconds, without the wait for the slots of a schedule. */
   readonly cpuMs: number;
-  /** Event-loop utilisation of the busiest thread, 0 to 1. */
+  /** Event-loop utilisation of the busiest thread, without that wait, 0 to 1. */
   readonly eventLoopUtilization: number;
   /** Requests that were sent more than 1 ms after their slot. */
   readonly delayed: number;

@@ -13,7 +13,10 @@ export interface SequenceLoad {
   readonly idStart?: number;
   /** Number of correlation ids, which are used in turn. @default 4294967295 */
   readonly idRange?: number;
-  /** Sends a request of a sequence only after the one before has ended, in all levels. @default false */
+  /**
+   * Sends a request of a sequence only after the one before has ended, in all levels. @default true where requests have
+   * no order on their way: over HTTP, and over gRPC without streams
+   */
   readonly serial?: boolean;
 }
 
@@ -24,7 +27,6 @@ export const SEQUENCE_DEFAULTS = {
   lengthVariationPercent: 20,
   idStart: 1,
   idRange: 0xffff_ffff,
-  serial: false,
 } as const;
 
 /** What one thread needs of the options: its own range of ids. */
@@ -69,11 +71,11 @@ export function sequenceRules(
   share: ThreadShare,
 ): SequenceRules {
   const {
-    idStart,
-    idRange,
-    lengthVariationPercent,
-    length: defaultLength,
-  } = { ...SEQUENCE_DEFAULTS, ...options };
+    idStart = SEQUENCE_DEFAULTS.idStart,
+    idRange = SEQUENCE_DEFAULTS.idRange,
+    lengthVariationPercent = SEQUENCE_DEFAULTS.lengthVariationPercent,
+    length: defaultLength = SEQUENCE_DEFAULTS.length,
+  } = options;
   return {
     hasGivenSteps,
     length: options.length,

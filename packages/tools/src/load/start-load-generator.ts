@@ -128,7 +128,7 @@ class ThreadedGenerator implements LoadGenerator {
 }
 
 function loopPlan(
-  { model }: PreparedTarget,
+  { model, keepsOrder }: PreparedTarget,
   data: DataSet,
   options: LoadOptions,
   share: LoopPlan["share"],
@@ -141,7 +141,7 @@ function loopPlan(
   };
   const plan = { share, seed, payloads: data.payloads.length, timeoutMs, kept };
   if (!model?.isSequenceModel || data.kind === "openai") return plan;
-  const { count: live, serial } = { ...SEQUENCE_DEFAULTS, ...sequences };
+  const { count: live = SEQUENCE_DEFAULTS.count, serial = !keepsOrder } = sequences;
   return {
     ...plan,
     sequences: {

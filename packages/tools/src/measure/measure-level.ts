@@ -4,6 +4,7 @@ import type { LevelFault, LevelResult } from "./level-result.js";
 import { COUNT_POLL_MS, PIECE_MS, SILENCE_MS } from "./measure-options.js";
 import type { MeasureSession } from "./measure-session.js";
 import type { RequestFigures } from "./request-figures.js";
+import { RunPieces } from "./run-pieces.js";
 import { type Instability, instabilityOf } from "./stability.js";
 import { WindowRecorder } from "./window-recorder.js";
 
@@ -87,18 +88,35 @@ class LevelMeasurement {
 
   /** One window of exactly `count` requests. An interruption ends it once the requests in flight have ended. */
   async exactly(count: number): Promise<void> {
-    const { generator, signal } = this.#session;
+    const { generator, clock, signal } = this.#session;
     await generator.pause();
     await this.#windows.begin();
     const run = generator.run(this.#level, count);
-    const window = await Promise.race([run, aborted(signal)]);
-    if (window !== undefined) await this.#windows.add(clamped(window));
-    else if (this.#level.mode === "fixed_schedule") {
+    // It also fails where a piece cannot be taken, whose error is the one that is reported.
+    run.catch(() => {});
+    const pieces = new RunPieces();
+    for (;;) {
+      const window = await firstOf(run, (over) => clock.sleep(PIECE_MS, AbortSignal.any([signal, over])));
+      if (window !== undefined) {
+        for (const piece of pieces.last(window)) await this.#windows.add(piece);
+        break;
+      }
+      if (signal.aborted) {
+        await this.#interrupt(run);
+        break;
+      }
+      for (const piece of pieces.next(await generator.take())) await this.#windows.add(piece);
+    }
+    this.#checkRequests(await this.#windows.cut());
+  }
+
+  /** Ends a run before all its requests are sent. */
+  async #interrupt(run: Promise<LoadWindow>): Promise<void> {
+    const { generator } = this.#session;
+    if (this.#level.mode === "fixed_schedule") {
       // A pause would play the schedule to its end.
-      run.catch(() => {});
       await this.#windows.add(await generator.take());
     } else for (const part of await Promise.all([generator.pause(), run])) await this.#windows.add(part);
-    this.#checkRequests(await this.#windows.cut());
   }
 
   async untilStable(): Promise<void> {
@@ -173,23 +191,15 @@ class LevelMeasurement {
   }
 }
 
-/** Resolves to undefined when the signal aborts. */
-function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
-}
-
-/** The window from the first send to the last end. */
-function clamped(window: LoadWindow): LoadWindow {
-  const { records } = window;
-  if (records.count === 0) return window;
-  let start = Number.POSITIVE_INFINITY;
-  let end = Number.NEGATIVE_INFINITY;
-  for (let i = 0; i < records.count; i++) {
-    start = Math.min(start, records.scheduled[i]!, records.sent[i]!);
-    end = Math.max(end, records.end[i]!);
+/** Resolves to the result of a run, or to undefined if a sleep ends first. The sleep ends with the run. */
+async function firstOf<T>(
+  run: Promise<T>,
+  sleep: (over: AbortSignal) => Promise<void>,
+): Promise<T | undefined> {
+  const over = new AbortController();
+  try {
+    return await Promise.race([run, sleep(over.signal).then(() => undefined)]);
+  } finally {
+    over.abort();
   }
-  return end > start ? { ...window, start, end } : window;
 }

@@ -33,7 +33,7 @@ function grpcView(settings: GrpcTargetOptions): ServerView {
 }
 
 async function openInProcess({ source, ...model }: InProcessSettings): Promise<OpenedTarget> {
-  const triton = await openTriton(source);
+  const triton = await openTriton(source, model.modelName);
   const close = () => triton.close();
   try {
     const { service } = triton;

@@ -14,9 +14,10 @@ export type InProcessSource =
  * Opens a model repository, or a module that exports a `Triton`, and waits for its models. Close the `Triton` after
  * use.
  *
+ * @param model model that has to be ready; others may have failed to load. Without it, all have to be.
  * @throws TritonError INVALID_ARG for a module without a `Triton`, and the errors of `Triton.ready`
  */
-export async function openTriton(source: InProcessSource): Promise<Triton> {
+export async function openTriton(source: InProcessSource, model?: string): Promise<Triton> {
   const triton =
     "repository" in source
       ? new Triton({ modelRepository: source.repository })
@@ -24,6 +25,7 @@ export async function openTriton(source: InProcessSource): Promise<Triton> {
   try {
     await triton.ready();
   } catch (error) {
+    if (model !== undefined && triton.service.isModelReady(model, "")) return triton;
     await triton.close();
     throw error;
   }

@@ -27,8 +27,9 @@ export class OptionReader {
     return Array.isArray(value) ? (value as readonly string[]) : [];
   }
 
-  word<const Word extends string>(name: string, words: readonly Word[]): Word {
-    return readWord(flagOf(name), this.text(name) ?? "", words);
+  word<const Word extends string>(name: string, words: readonly Word[], { anyCase = false } = {}): Word {
+    const text = this.text(name) ?? "";
+    return readWord(flagOf(name), anyCase ? text.toLowerCase() : text, words);
   }
 
   number(name: string, bounds: Parameters<typeof readOptionNumber>[2] = {}): number | undefined {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { ParameterValue } from "@tritonjs/protocol";
 import { invalidOption } from "../data/invalid-option.js";
 import type { LevelRange } from "../measure/load-plan.js";
+import type { ModelName } from "../measure/server/server-view.js";
 
 /** Reads a number within bounds. */
 export function readOptionNumber(
@@ -72,6 +73,17 @@ export function readShapes(texts: readonly string[]): Record<string, number[]> {
       return [name, dims.split(",").map((dim) => readOptionNumber("--shape", dim, { min: 0, whole: true }))];
     }),
   );
+}
+
+/** Reads `name` or `name:version` for each model, separated by commas. */
+export function readModelNames(text: string): ModelName[] {
+  return text
+    .split(",")
+    .filter((part) => part !== "")
+    .map((part) => {
+      const [, name = part, version = ""] = /^(.+):(\d+)$/.exec(part) ?? [];
+      return { name, version };
+    });
 }
 
 /** Reads `Name: value` for each header. */

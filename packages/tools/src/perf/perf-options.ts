@@ -78,7 +78,10 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ["--sequence-length <n>", "requests of a sequence; 20, or all steps of --input-data, unless given"],
     ["--sequence-length-variation <percent>", "variation of the length", "20"],
     ["--sequence-id-range <range>", "ids as start:end; from 1 unless given"],
-    ["--serial-sequences", "one request in flight for each sequence with a request rate too"],
+    [
+      "--serial-sequences",
+      "one request in flight for each sequence with a request rate too; always so without --streaming",
+    ],
   ],
   "Connection:": [
     ["--grpc-compression-algorithm <name>", "none, gzip or deflate", "none"],
@@ -126,7 +129,7 @@ Exit codes:
   1    a condition of --assert does not hold
   2    a level is not stable
   3    no request ended within a window
-  99   anything else: options, the server, or a file of a report
+  99   anything else: options, the server, wrong outputs, or a file of a report
   130  interrupted`;
 
 /** The command with its options and its help. */

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { DataSet } from "../data/data-set.js";
 import type { LevelResult } from "../measure/level-result.js";
 import type { LoadPlan } from "../measure/load-plan.js";
@@ -89,9 +90,10 @@ export class PerfRun {
     } finally {
       clearInterval(timer);
     }
-    // After an interruption, the requests in flight finish. A pause would play a fixed schedule to its end.
+    // A pause would play a fixed schedule to its end.
     const isSchedule = plan.kind === "single" && plan.level.mode === "fixed_schedule";
-    if (this.#stop.signal.aborted && !isSchedule) await generator.pause().catch(() => {});
+    if (!isSchedule)
+      await Promise.race([generator.pause().catch(() => {}), setTimeout(DRAIN_MS, undefined, UNREF)]);
     if (metrics?.failure !== undefined) {
       this.#warnings.push(`The metrics page could not be read: ${metrics.failure}`);
     }
@@ -191,6 +193,10 @@ export class PerfRun {
     }
   }
 }
+
+/** Time for which requests in flight may finish after the last level, and sequences may end. */
+const DRAIN_MS = 10_000;
+const UNREF = { ref: false } as const;
 
 /** The plan of a data set with timestamps. */
 function schedulePlan({ timestampsMs = [] }: DataSet): LoadPlan {

@@ -2,6 +2,7 @@ import type { DataOptions } from "../data/data-options.js";
 import type { LoadOptions } from "../load/load-options.js";
 import type { LoadPlan } from "../measure/load-plan.js";
 import type { MeasureOptions } from "../measure/measure-options.js";
+import type { ModelName } from "../measure/server/server-view.js";
 import type { Goal } from "../measure/tokens/goals.js";
 import type { RunDescription } from "../report/run-description.js";
 import type { GrpcTargetOptions, HttpTargetOptions, OpenAiTargetOptions } from "../target/target-options.js";
@@ -34,7 +35,7 @@ export interface ReportSettings {
 export interface PerfSettings {
   readonly target: TargetSettings;
   /** Models that the measured model calls. */
-  readonly calledModels: readonly string[];
+  readonly calledModels: readonly ModelName[];
   readonly data: DataOptions;
   readonly load: LoadOptions;
   readonly measure: Omit<MeasureOptions, "tokens">;

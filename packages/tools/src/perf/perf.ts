@@ -40,7 +40,9 @@ export async function perfWith(
         writeOut: (text) => terminal.write(text),
         writeErr: (text) => terminal.writeError(text),
       });
-    command.parse(args, { from: "user" });
+    // perf_analyzer has this name of --help too.
+    const given = args.map((argument) => (argument === "-?" ? "--help" : argument));
+    command.parse(given, { from: "user" });
     const settings = readSettings(command.opts(), ["tritonjs perf", ...args.map(quoted)].join(" "));
     for (const warning of settingWarnings(settings)) terminal.writeError(`[WARNING] ${warning}\n`);
     return await new PerfRun(settings, terminal, parts).run();

@@ -6,7 +6,7 @@ import type { SequenceLoad } from "../load/sequence-load.js";
 import { readGoals } from "../measure/tokens/goals.js";
 import { readAssertions } from "./assertions.js";
 import { OptionReader } from "./option-reader.js";
-import { readOptionNumber, readShapes } from "./option-readers.js";
+import { readModelNames, readOptionNumber, readShapes } from "./option-readers.js";
 import type { PerfOptions } from "./perf-options.js";
 import type { PerfSettings, TargetSettings } from "./perf-settings.js";
 import { readPlan } from "./read-plan.js";
@@ -22,7 +22,7 @@ import { UNSUPPORTED } from "./unsupported-options.js";
  */
 export function readSettings(given: PerfOptions, command: string): PerfSettings {
   refuseUnsupported(given);
-  const options = new OptionReader(given);
+  const options = new OptionReader(withoutDefaults(given));
   const target = readTarget(options);
   const intervalMs = options.number("measurementInterval", { min: 1 })!;
   const { plan, ...described } = readPlan(options, intervalMs);
@@ -48,7 +48,7 @@ export function readSettings(given: PerfOptions, command: string): PerfSettings 
   options.needs("verboseCsv", "filename");
   return {
     target,
-    calledModels: (options.text("blsComposingModels") ?? "").split(",").filter((name) => name !== ""),
+    calledModels: readModelNames(options.text("blsComposingModels") ?? ""),
     data: readData(options, batchSize, seed),
     load: {
       threads: options.whole("maxThreads", 1),
@@ -94,11 +94,21 @@ export function readSettings(given: PerfOptions, command: string): PerfSettings 
   };
 }
 
+/** Values by which perf_analyzer says that an option is not given. */
+const NOT_GIVEN: Readonly<Record<string, number>> = { percentile: -1, requestCount: 0, latencyThreshold: 0 };
+
+function withoutDefaults(given: PerfOptions): PerfOptions {
+  return Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => value === "" || Number(value) !== NOT_GIVEN[name]),
+  );
+}
+
 function refuseUnsupported(given: PerfOptions): void {
-  for (const { flags, instead } of UNSUPPORTED) {
+  for (const { flags, instead, accepted } of UNSUPPORTED) {
     const long = /--([\w-]+)/.exec(flags)?.[1] ?? flags.slice(1, 2);
     const name = long.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    if (given[name] !== undefined) throw invalidOption(`${flags} is not supported: ${instead}`);
+    if (given[name] !== undefined && given[name] !== accepted)
+      throw invalidOption(`${flags} is not supported: ${instead}`);
   }
 }
 
@@ -136,7 +146,7 @@ function readSequences(options: OptionReader): SequenceLoad {
     lengthVariationPercent: options.number("sequenceLengthVariation", { max: 100 }),
     idStart: start,
     idRange: end === undefined ? undefined : end - start,
-    serial: options.has("serialSequences"),
+    serial: options.has("serialSequences") ? true : undefined,
   };
 }
 

@@ -10,7 +10,7 @@ const COMPRESSIONS = ["none", "gzip", "deflate"] as const;
 /** Reads the options of the target. */
 export function readTarget(options: OptionReader): TargetSettings {
   const serviceKind = options.word("serviceKind", ["triton", "triton_c_api", "openai"]);
-  const protocol = options.word("protocol", ["http", "grpc"]);
+  const protocol = options.word("protocol", ["http", "grpc"], { anyCase: true });
   const headers = readHeaders(options.texts("header"));
   const parameters = readParameterOptions(options.texts("requestParameter"));
   const modelVersion = options.text("modelVersion");

@@ -2,6 +2,7 @@ import { type LevelResult, levelValue, meetsLimit } from "../measure/level-resul
 import type { LoadPlan } from "../measure/load-plan.js";
 import { levelName } from "../report/html/level-charts.js";
 import { sixDigits } from "../report/number-texts.js";
+import { WRONG_OUTPUT } from "../target/expected-outputs.js";
 import type { Assertion } from "./assertions.js";
 import { EXIT, type ExitCode } from "./exit-codes.js";
 
@@ -37,6 +38,11 @@ export function failedAssertions(
   );
 }
 
+/** Outputs differed from `validation_data`. */
+function hasWrongOutputs({ figures }: LevelResult): boolean {
+  return [...figures.failures.keys()].some((text) => text.startsWith(WRONG_OUTPUT));
+}
+
 /** The exit code of what was measured. */
 export function exitCodeOf(
   results: readonly LevelResult[],
@@ -46,6 +52,7 @@ export function exitCodeOf(
   const fault = results.find((result) => result.fault !== undefined)?.fault;
   if (fault !== undefined) return fault.kind === "no requests" ? EXIT.noRequests : EXIT.error;
   if (results.some(({ interrupted }) => interrupted) || results.length === 0) return EXIT.interrupted;
+  if (results.some(hasWrongOutputs)) return EXIT.error;
   if (hasFailed) return EXIT.assertionFailed;
   // A search takes unstable levels for levels over the limit.
   const isUnstable = ({ instability, overLimit }: LevelResult) => instability !== undefined && !overLimit;

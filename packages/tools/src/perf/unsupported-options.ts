@@ -2,6 +2,8 @@
 export const UNSUPPORTED: readonly {
   readonly flags: string;
   readonly instead: string;
+  /** The only value that is taken. */
+  readonly accepted?: string;
 }[] = [
   { flags: "-c, --max-concurrency <n>", instead: "use --concurrency-range 1:<n> with --latency-threshold" },
   { flags: "-d, --dynamic-concurrency-mode", instead: "use --concurrency-range with --latency-threshold" },
@@ -22,6 +24,10 @@ export const UNSUPPORTED: readonly {
   { flags: "--trace-count <n>", instead: "set traces at the server, or with its trace endpoint" },
   { flags: "--log-frequency <n>", instead: "set traces at the server, or with its trace endpoint" },
   { flags: "--enable-mpi", instead: "start several commands, and add up what they measure" },
-  { flags: "--ssl-https-client-certificate-type <type>", instead: "certificates are PEM files" },
-  { flags: "--ssl-https-private-key-type <type>", instead: "keys are PEM files" },
+  {
+    flags: "--ssl-https-client-certificate-type <type>",
+    instead: "certificates are PEM files",
+    accepted: "PEM",
+  },
+  { flags: "--ssl-https-private-key-type <type>", instead: "keys are PEM files", accepted: "PEM" },
 ];

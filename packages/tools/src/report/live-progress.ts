@@ -13,11 +13,16 @@ export interface ProgressOutput {
   readonly isInteractive?: boolean;
 }
 
+/** Time after which a window that still runs gets a line, where lines are not written over. */
+const LINE_MS = 10_000;
+
 /** Shows throughput, latency and queue while a level is measured: one line that changes, or a line for each window. */
 export class LiveProgress implements MeasureObserver {
   readonly #output: ProgressOutput;
   #trial = 0;
   #queueMs: number | undefined;
+  /** Milliseconds since the epoch; NaN before the first moment of a level. */
+  #lineAt = Number.NaN;
 
   constructor(output: ProgressOutput) {
     this.#output = output;
@@ -26,18 +31,23 @@ export class LiveProgress implements MeasureObserver {
   onLevelBegin(): void {
     this.#trial = 0;
     this.#queueMs = undefined;
+    this.#lineAt = Number.NaN;
   }
 
   onMoment(level: LoadLevel, summary: WindowSummary): void {
-    if (!this.#output.isInteractive) return;
-    this.#output.writeError(
-      `${CLEAR}${name(level)}, window ${this.#trial + 1}: ${figures(summary, this.#queueMs)}`,
-    );
+    const text = `${name(level)}, window ${this.#trial + 1}: ${figures(summary, this.#queueMs)}`;
+    if (this.#output.isInteractive) this.#output.writeError(CLEAR + text);
+    else if (Number.isNaN(this.#lineAt)) this.#lineAt = summary.start;
+    else if (summary.end - this.#lineAt > LINE_MS) {
+      this.#output.writeError(`${text}\n`);
+      this.#lineAt = summary.end;
+    }
   }
 
   onWindow(level: LoadLevel, summary: WindowSummary, trial: number): void {
     this.#trial = trial;
     this.#queueMs = summary.queueMs;
+    this.#lineAt = summary.end;
     if (this.#output.isInteractive) return;
     this.#output.writeError(`${name(level)}, window ${trial}: ${figures(summary, summary.queueMs)}\n`);
   }

@@ -29,6 +29,8 @@ export interface PreparedTarget {
   openCarrier(seed: number, onEnd: EndListener): LoadCarrier;
   /** Undefined for OpenAI endpoints. */
   readonly model?: TestedModel;
+  /** Requests of a sequence arrive in the order in which they were sent, while several of them are in flight. */
+  readonly keepsOrder: boolean;
   /** Frees what was prepared, such as shared memory. */
   release(): Promise<void>;
 }
@@ -62,25 +64,29 @@ export async function prepareTarget(
     );
   const client = target.kind === "http" ? httpClientOf(target) : grpcClientOf(target);
   const { sharedMemory = "none", outputSharedMemorySize = OUTPUT_REGION_BYTES } = target;
-  const shared =
-    sharedMemory === "system" ? await placeInRegions(client, model, data, outputSharedMemorySize) : undefined;
-  const plan =
-    target.kind === "http"
-      ? httpPlan(target, model, data, handling, shared)
-      : grpcPlan(target, model, data, handling, shared);
-  return {
-    ...remote(plan, model),
-    release: async () => {
-      await shared?.release();
-      client.close();
-    },
+  let shared: SharedData | undefined;
+  const release = async (): Promise<void> => {
+    await shared?.release();
+    client.close();
   };
+  try {
+    if (sharedMemory === "system") shared = await placeInRegions(client, model, data, outputSharedMemorySize);
+    const plan =
+      target.kind === "http"
+        ? httpPlan(target, model, data, handling, shared)
+        : grpcPlan(target, model, data, handling, shared);
+    return { ...remote(plan, model), release };
+  } catch (cause) {
+    await release();
+    throw cause;
+  }
 }
 
 function remote(plan: RemoteCarrierPlan, model?: TestedModel): PreparedTarget {
   return {
     plan,
     model,
+    keepsOrder: plan.kind === "grpc" && plan.streaming,
     openCarrier: (seed, onEnd) => openCarrier(plan, seed, onEnd),
     release: async () => {},
   };
@@ -158,6 +164,7 @@ function prepareInProcess(
 ): PreparedTarget {
   return {
     model,
+    keepsOrder: true,
     openCarrier: (seed, onEnd) =>
       new InProcessCarrier({ service: triton.service, model, data, parameters, handling, seed }, onEnd),
     release: async () => {},

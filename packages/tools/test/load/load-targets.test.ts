@@ -62,6 +62,21 @@ describe("tensors in shared memory", () => {
     }
     expect(models.successes("double")).toBe(40);
   });
+
+  it.skipIf(process.platform !== "linux")("are removed when the outputs cannot be compared", async () => {
+    const models = await serveModels();
+    const target = { kind: "http", url: models.http, modelName: "double", sharedMemory: "system" } as const;
+    const data = await loadDataSet(await readModel(target));
+    const expected = [{ name: "y", datatype: "FP32", bytes: new Uint8Array(16) }] as const;
+    const payloads = data.payloads.map((payload) => ({ ...payload, expected }));
+    await expect(startHere(target, { ...data, payloads })).rejects.toThrow(
+      "validation_data: outputs in shared memory cannot be compared",
+    );
+    expect(
+      readdirSync("/dev/shm").filter((name) => name.startsWith(`tritonjs_perf_${process.pid}_`)),
+    ).toEqual([]);
+    expect(models.triton.service.sharedMemory.systemStatus("")).toEqual([]);
+  });
 });
 
 describe("a target with TLS", () => {

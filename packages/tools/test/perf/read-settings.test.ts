@@ -197,6 +197,29 @@ describe("the options of perf", () => {
     expect(() => settingsOf(...args)).toThrow(text);
   });
 
+  it("take perf_analyzer's values for options that are not given", () => {
+    const { measure } = settingsOf("-m", "m", "--percentile=-1", "--request-count=0", "-l", "0");
+    expect(measure.stability.percentile).toBeUndefined();
+    expect(measure.requestCount).toBeUndefined();
+    expect(measure.latencyLimitMs).toBeUndefined();
+    expect(() => settingsOf("-m", "m", "--concurrency-range", "1:0", "-l", "0")).toThrow(
+      "a range with the end 0 has no limit: it needs --latency-threshold",
+    );
+  });
+
+  it("take protocols in any case, PEM as the type of certificates, and versions of called models", () => {
+    const types = ["--ssl-https-client-certificate-type=PEM", "--ssl-https-private-key-type=PEM"];
+    const { target, calledModels } = settingsOf(
+      ...["-m", "m", "-i", "gRPC", "--bls-composing-models=a:3,b", ...types],
+    );
+    expect(target.kind).toBe("grpc");
+    expect(calledModels).toEqual([
+      { name: "a", version: "3" },
+      { name: "b", version: "" },
+    ]);
+    expect(() => settingsOf("-m", "m", "--ssl-https-private-key-type=DER")).toThrow("keys are PEM files");
+  });
+
   it("warn of settings that cannot give a stable level", () => {
     expect(settingWarnings(settingsOf("-m", "m", "-r", "2"))).toEqual([
       "--max-trials 2: a level needs 3 windows to be stable",

@@ -24,16 +24,16 @@ export class ServerWatch {
   /**
    * Undefined when the server has no statistics.
    *
-   * @param called names of models that the model calls while it runs, besides those of its steps
+   * @param called models that the model calls while it runs, besides those of its steps
    */
   static async open(
     view: ServerView,
     model: ModelName,
-    called: readonly string[] = [],
+    called: readonly ModelName[] = [],
   ): Promise<ServerWatch | undefined> {
     if (!(await view.extensions()).includes("statistics")) return undefined;
     const watched = await withSteps(view, model, new Set());
-    const others = called.map((name) => ({ name, version: "", steps: [] }));
+    const others = called.map((one) => ({ ...one, steps: [] }));
     return new ServerWatch(view, { ...watched, steps: [...watched.steps, ...others] });
   }
 

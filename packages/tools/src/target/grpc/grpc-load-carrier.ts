@@ -1,7 +1,8 @@
 import type { EndListener, LoadCarrier, ResponseHandling } from "../carrier.js";
 import { epochNow } from "../epoch-time.js";
 import { type ExpectedOutputs, outputFault } from "../expected-outputs.js";
-import type { ClientCall, Http2Session, Http2Stream } from "../http2/http2-session.js";
+import type { ClientCall } from "../http2/client-call.js";
+import type { Http2Session, Http2Stream } from "../http2/http2-session.js";
 import type { LoadRequest } from "../load-request.js";
 import { outputsJson } from "../outputs-json.js";
 import type { StampedRequests } from "../wire/stamped-requests.js";

@@ -1,6 +1,7 @@
 import type { inference } from "@tritonjs/grpc-messages";
 import { epochNow } from "../epoch-time.js";
-import type { ClientCall, Http2Session, Http2Stream } from "../http2/http2-session.js";
+import type { ClientCall } from "../http2/client-call.js";
+import type { Http2Session, Http2Stream } from "../http2/http2-session.js";
 import type { LoadRequest } from "../load-request.js";
 import { grpcFailure } from "./grpc-status.js";
 import { decodeStreamMessage } from "./infer-response.js";

@@ -27,7 +27,7 @@ export const LARGEST_WINDOW = 2 ** 31 - 1;
 export const CANCEL = 8;
 
 /** Names of error codes, for messages. */
-export const ERROR_NAMES = [
+const ERROR_NAMES = [
   "NO_ERROR",
   "PROTOCOL_ERROR",
   "INTERNAL_ERROR",
@@ -98,4 +98,16 @@ export function clientPreface(): Buffer {
     shortFrame(FRAME.SETTINGS, 0, 0, payload),
     windowUpdate(0, LARGEST_WINDOW - DEFAULT_WINDOW),
   ]);
+}
+
+/** Name of an error code. */
+export const errorName = (code: number): string => ERROR_NAMES[code] ?? `error ${code}`;
+
+/** Reads a GOAWAY frame: calls on later streams than `lastStream` fail with the text. */
+export function readGoAway(payload: Buffer): { readonly lastStream: number; readonly text: string } {
+  const lastStream = payload.readUInt32BE() & 0x7fff_ffff;
+  const code = payload.readUInt32BE(4);
+  const debug = payload.toString("latin1", 8);
+  const why = code === 0 ? "" : `: ${errorName(code)}`;
+  return { lastStream, text: `the server closes the connection${why}${debug === "" ? "" : ` (${debug})`}` };
 }

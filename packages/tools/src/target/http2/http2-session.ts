@@ -1,49 +1,32 @@
 import type { Socket } from "node:net";
 import { connectionText, type Endpoint, openSocket } from "../endpoint.js";
+import { AnswerHeaders } from "./answer-headers.js";
+import type { ClientCall } from "./client-call.js";
 import { FrameOutput } from "./frame-output.js";
 import { Http2FrameReader } from "./frame-reader.js";
 import {
   CANCEL,
   clientPreface,
-  ERROR_NAMES,
+  errorName,
   FLAG,
   FRAME,
   FRAME_HEAD_BYTES,
-  LARGEST_WINDOW,
+  readGoAway,
   resetStream,
   SETTING,
   shortFrame,
-  windowUpdate,
   writeFrameHead,
 } from "./frames.js";
-import { decodeHeaders, type HeaderBlocks } from "./hpack.js";
+import type { HeaderBlocks } from "./hpack.js";
+import { ReceiveWindows, type ReceivingStream } from "./receive-windows.js";
 import { type SendingStream, SendWindows } from "./send-windows.js";
 
-/** A call on a session. */
-export interface ClientCall {
-  /** The connection has accepted all that was sent so far. */
-  onSent(): void;
-  onHeaders(headers: ReadonlyMap<string, string>): void;
-  /** Bytes that are valid only during the call. */
-  onData(bytes: Buffer): void;
-  /** The server has ended the call. */
-  onEnd(): void;
-  /** The call cannot go on. */
-  onFault(text: string, isConnectionLost: boolean): void;
-}
-
 /** An open stream. */
-export interface Http2Stream extends SendingStream {
+export interface Http2Stream extends SendingStream, ReceivingStream {
   readonly call: ClientCall;
-  /** Bytes that came since its window was opened. */
-  received: number;
 }
 
 const DEFAULT_TABLE_BYTES = 4096;
-/** Windows are opened again when half of them is used. */
-const HALF_WINDOW = LARGEST_WINDOW / 2;
-/** Blocks of headers whose meaning is remembered: answers repeat them, until the date changes. */
-const KNOWN_BLOCKS = 8;
 const LAST_STREAM = 2 ** 31 - 3;
 
 /**
@@ -61,11 +44,10 @@ export class Http2Session {
   readonly #reader: Http2FrameReader;
   readonly #windows: SendWindows;
   readonly #streams = new Map<number, Http2Stream>();
-  readonly #known: { readonly block: Buffer; readonly headers: ReadonlyMap<string, string> }[] = [];
-  #nextKnown = 0;
+  readonly #receive: ReceiveWindows;
+  readonly #answerHeaders = new AnswerHeaders();
   #nextStream = 1;
   #mostCalls = Number.POSITIVE_INFINITY;
-  #received = 0;
   #wasConnected = false;
   #isClosing = false;
   #headers: "plain" | "adding" | "added" = "plain";
@@ -75,7 +57,7 @@ export class Http2Session {
     this.#onClose = onClose;
     this.#reader = new Http2FrameReader({
       onData: (id, bytes, isLast) => this.#data(id, bytes, isLast),
-      onFlow: (id, byteSize) => this.#flow(id, byteSize),
+      onFlow: (id, byteSize) => this.#receive.received(byteSize, this.#streams.get(id)),
       onHeaders: (id, block, isLast) => this.#headersCame(id, block, isLast),
       onFrame: (type, flags, id, payload) => this.#frame(type, flags, id, payload),
     });
@@ -92,6 +74,7 @@ export class Http2Session {
     );
     this.#output = new FrameOutput(this.#socket);
     this.#windows = new SendWindows(this.#output);
+    this.#receive = new ReceiveWindows(this.#output);
     this.#output.add(clientPreface());
   }
 
@@ -190,32 +173,8 @@ export class Http2Session {
   #headersCame(id: number, block: Buffer, isLast: boolean): void {
     const stream = this.#streams.get(id);
     if (stream === undefined) return;
-    stream.call.onHeaders(this.#decoded(block));
+    stream.call.onHeaders(this.#answerHeaders.decode(block));
     if (isLast) this.#end(stream);
-  }
-
-  #decoded(block: Buffer): ReadonlyMap<string, string> {
-    const known = this.#known.find((one) => one.block.equals(block));
-    if (known !== undefined) return known.headers;
-    const headers = decodeHeaders(block);
-    this.#known[this.#nextKnown] = { block: Buffer.from(block), headers };
-    this.#nextKnown = (this.#nextKnown + 1) % KNOWN_BLOCKS;
-    return headers;
-  }
-
-  /** The windows are so large that only long connections and streams ever open them again. */
-  #flow(id: number, byteSize: number): void {
-    this.#received += byteSize;
-    if (this.#received >= HALF_WINDOW) {
-      this.#output.add(windowUpdate(0, this.#received));
-      this.#received = 0;
-    }
-    const stream = this.#streams.get(id);
-    if (stream === undefined) return;
-    stream.received += byteSize;
-    if (stream.received < HALF_WINDOW) return;
-    this.#output.add(windowUpdate(id, stream.received));
-    stream.received = 0;
   }
 
   #end({ id, call }: Http2Stream): void {
@@ -272,16 +231,9 @@ export class Http2Session {
   }
 
   #goAway(payload: Buffer): void {
-    const last = payload.readUInt32BE() & 0x7fff_ffff;
-    const code = payload.readUInt32BE(4);
-    const debug = payload.toString("latin1", 8);
+    const { lastStream, text } = readGoAway(payload);
     this.#isClosing = true;
-    const why =
-      code === 0
-        ? "the server closes the connection"
-        : `the server closes the connection: ${errorName(code)}`;
-    for (const id of [...this.#streams.keys()])
-      if (id > last) this.#fault(id, debug === "" ? why : `${why} (${debug})`, true);
+    for (const id of [...this.#streams.keys()]) if (id > lastStream) this.#fault(id, text, true);
     this.#onClose();
   }
 
@@ -296,5 +248,3 @@ export class Http2Session {
     for (const id of [...this.#streams.keys()]) this.#fault(id, text, true);
   }
 }
-
-const errorName = (code: number): string => ERROR_NAMES[code] ?? `error ${code}`;
