@@ -14,7 +14,11 @@ import { median, short } from "./support/statistics.mjs";
 
 const INTERVAL_MS = Number(process.env.BENCH_INTERVAL_MS ?? 400);
 const PAIRS = Number(process.env.BENCH_PAIRS ?? 5);
-const SPACE = { "--instances": "1,2", "--max-batch-sizes": "1,2,4,8,16,32", "--queue-delays": "0,500,2000" };
+const SPACE = {
+  "--instances": "1,2",
+  "--max-batch-sizes": "1,2,4,8,16,32",
+  "--queue-delays": "0,500,1000,2000",
+};
 
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-analyze-bench-"));
 const repository = join(folder, "models");
@@ -41,7 +45,7 @@ async function search(model, mode, space) {
     "--search",
     mode,
     "--verify",
-    "2",
+    "3",
     "--threads",
     "0",
   ];

@@ -194,7 +194,7 @@ export class Analysis {
     if (fault === undefined || runs.length > 0 || this.measurements > 0) return;
     if (++this.#failedFirst < HOPELESS) return;
     throw new TritonError(
-      "UNAVAILABLE",
+      "INTERNAL",
       `analyze: expected one of the first ${HOPELESS} configurations to answer requests, got: ${fault}`,
     );
   }

@@ -22,7 +22,7 @@ export class AnalyzeProgress implements AnalysisObserver {
   readonly #now: () => number;
   readonly #budgetMs: number | undefined;
   readonly #startMs: number;
-  #beganMs = 0;
+  #beganMs: number | undefined;
   #spentMs = 0;
   #count = 0;
   #analysis: Analysis | undefined;
@@ -64,10 +64,10 @@ export class AnalyzeProgress implements AnalysisObserver {
   }
 
   onResult(result: CandidateResult): void {
-    if (this.#beganMs > 0) {
+    if (this.#beganMs !== undefined) {
       this.#spentMs += this.#now() - this.#beganMs;
       this.#count++;
-      this.#beganMs = 0;
+      this.#beganMs = undefined;
     }
     const text = candidateText(result);
     if (result.runs.length === 0) {

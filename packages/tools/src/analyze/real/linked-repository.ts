@@ -47,12 +47,22 @@ async function linkFolder(from: string, to: string, without?: string): Promise<v
   }
 }
 
-/** @throws TritonError INVALID_ARG unless the path is a folder of this machine */
-export async function checkRepository(path: string): Promise<void> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory()) return;
+/**
+ * Checks that a repository is a folder with these models.
+ *
+ * @throws TritonError INVALID_ARG for another path, NOT_FOUND for a model that it does not have
+ */
+export async function checkRepository(path: string, models: readonly string[]): Promise<void> {
+  const names = await readdir(path).catch((error: Error) => {
+    throw new TritonError(
+      "INVALID_ARG",
+      `--model-repository: expected a folder of this machine, got '${path}': ${error.message}`,
+    );
+  });
+  const missing = models.find((model) => !names.includes(model));
+  if (missing === undefined) return;
   throw new TritonError(
-    "INVALID_ARG",
-    `--model-repository: expected a folder of this machine, got '${path}'${found === undefined ? ", which does not exist" : ""}`,
+    "NOT_FOUND",
+    `-m: expected a model of the repository '${path}' (${names.toSorted().join(", ") || "it is empty"}), got '${missing}'`,
   );
 }

@@ -45,7 +45,7 @@ export class RepositoryMachine implements AnalyzeMachine {
     models: readonly string[],
     measuring: RealMeasuring,
   ): Promise<RepositoryMachine> {
-    await checkRepository(repository);
+    await checkRepository(repository, models);
     const triton = await loadModels(repository, models);
     try {
       const configs: Record<string, ModelConfig> = {};
@@ -115,7 +115,7 @@ export class RepositoryMachine implements AnalyzeMachine {
     for (const [model, { figures, failureText }] of Object.entries(run.models)) {
       if (figures.perf_throughput > 0 || signal.aborted) continue;
       throw new TritonError(
-        "UNAVAILABLE",
+        "INTERNAL",
         `model '${model}': expected answers, got none: ${failureText ?? "no request ended"}`,
       );
     }

@@ -20,6 +20,9 @@ import { simulateLoad } from "./simulated-candidate.js";
 /** Candidates whose predictions differ less than this behave alike, so that one of them is verified. */
 const ALIKE = 0.005;
 
+/** Share by which the middle of three durations may be off their line before one more size is measured. */
+const BEND = 0.15;
+
 /** How much of the search is measured. */
 export interface ModelSearchOptions {
   /** Number of simulated candidates that are verified by real runs. */
@@ -68,6 +71,11 @@ class ModelSearch {
       const run = await this.#calibrate(parameters);
       if (run !== undefined) runs.push({ parameters, run });
     }
+    const between = this.#sizeOfBend(runs);
+    if (between !== undefined) {
+      const run = await this.#calibrate(between);
+      if (run !== undefined) runs.push({ parameters: between, run });
+    }
     if (runs.length === 0) return;
     const candidates = candidatesOf({ [this.#model]: this.#space });
     analysis.observer.onPhase?.(`simulating ${candidates.length} configurations`);
@@ -90,6 +98,23 @@ class ModelSearch {
       }
       this.#keepPredictions(raw);
     }
+  }
+
+  /**
+   * The variant of the first setting whose size lies in the middle of a bend: between the middle and the largest size if
+   * the three measured durations are not on one line.
+   */
+  #sizeOfBend(runs: readonly { readonly parameters: VariantParameters }[]): VariantParameters | undefined {
+    const [curve] = this.durations.curves;
+    if (curve === undefined || curve.points.length !== 3) return undefined;
+    const [low, middle, high] = curve.points.map(({ rows, ms }) => ({ rows, ms }));
+    const share = (middle!.rows - low!.rows) / (high!.rows - low!.rows);
+    const onLine = low!.ms + share * (high!.ms - low!.ms);
+    if (Math.abs(middle!.ms / onLine - 1) < BEND) return undefined;
+    const sizes = (this.#space.maxBatchSize ?? []).toSorted((a, b) => a - b);
+    const [from, to] = runs.slice(1, 3).map(({ parameters }) => sizes.indexOf(parameters.maxBatchSize ?? -1));
+    if (from === undefined || to === undefined || to - from < 2) return undefined;
+    return { ...runs[1]!.parameters, maxBatchSize: sizes[(from + to) >> 1]! };
   }
 
   /**

@@ -9,7 +9,7 @@ import {
 import type { AnalyzeFigures, AnalyzeLevel, ModelRun } from "../figures.js";
 
 /** Requests of a simulation: enough for a p99, and for each client to come several times. */
-const REQUESTS = { least: 600, perClient: 8, most: 6000 } as const;
+const REQUESTS = { least: 400, perClient: 8, most: 6000, scheduled: 1000 } as const;
 
 /** A simulation of one configuration under one load. */
 export interface SimulatedLoadOptions {
@@ -49,7 +49,7 @@ function requestsOf(level: AnalyzeLevel, rows: number): ClosedLoop | SimulatedRe
   const gapMs = 1000 / level.value;
   const requests: SimulatedRequest[] = [];
   let atMs = 0;
-  for (let i = 0; i < REQUESTS.most / 2; i++) {
+  for (let i = 0; i < REQUESTS.scheduled; i++) {
     requests.push({ atMs, rows });
     atMs += level.distribution === "poisson" ? random.exponential() * gapMs : gapMs;
   }
