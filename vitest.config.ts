@@ -7,6 +7,7 @@ const LONG = [
   "test/conformance/onnx-operators.test.ts",
   // Random and large loads.
   "test/simulation/*-load.test.ts",
+  "packages/tools/test/analyze/search/*.exhaustive.test.ts",
   "test/stress/**/*.test.ts",
   "test/core/request-settlement.test.ts",
   "packages/grpc/test/handlers/stream-infer.back-pressure.test.ts",

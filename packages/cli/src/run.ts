@@ -1,5 +1,6 @@
 import { statusText, TritonError } from "@tritonjs/protocol";
 import { CommanderError } from "commander";
+import { runAnalyze } from "./commands/analyze-command.js";
 import { commandLine } from "./commands/command-line.js";
 import { runPerf } from "./commands/perf-command.js";
 import { runReplay } from "./commands/replay-command.js";
@@ -31,6 +32,7 @@ export async function run(
   const asksForHelp = rest.includes("--help") || (rest.length === 1 && rest[0] === "-h");
   if (command === "serve" && !asksForHelp) return runServe(rest, terminal, extensions);
   if (command === "perf") return runPerf(rest, terminal);
+  if (command === "analyze") return runAnalyze(rest, terminal);
   if (command === "replay") return runReplay(rest, terminal);
   if (command === "trace") return runTrace(rest, terminal);
   try {

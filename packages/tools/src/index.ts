@@ -1,3 +1,6 @@
+export { analyze } from "./analyze/command/analyze-command.js";
+export type { AnalyzeTerminal } from "./analyze/command/analyze-run.js";
+export type { BoundVariant, CreateTriton } from "./analyze/real/module-machine.js";
 export type { DataOptions } from "./data/data-options.js";
 export type { DataSet, OpenAiDataSet, TensorDataSet } from "./data/data-set.js";
 export { loadDataSet } from "./data/load-data-set.js";
@@ -18,6 +21,7 @@ export type { ReplayFigures } from "./replay/replay-figures.js";
 export { replayText } from "./replay/replay-report.js";
 export type { TraceBatch, TraceRequest, TraceTransport } from "./replay/trace-request.js";
 export {
+  type ClosedLoop,
   type SimulatedRequest,
   type SimulationOptions,
   type SimulationResult,

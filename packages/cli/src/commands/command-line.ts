@@ -1,5 +1,6 @@
 import { VERSION } from "@tritonjs/core/frontend";
 import { Command } from "commander";
+import { analyzeCommand } from "./analyze-command.js";
 import type { CommandContext } from "./command-context.js";
 import { completionCommand } from "./completion-command.js";
 import { configCommand } from "./config-command.js";
@@ -24,6 +25,7 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(typesCommand(context))
     .addCommand(initCommand(context))
     .addCommand(perfCommand())
+    .addCommand(analyzeCommand())
     .addCommand(replayCommand())
     .addCommand(traceCommand())
     .addCommand(completionCommand(context));

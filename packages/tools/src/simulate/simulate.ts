@@ -21,14 +21,24 @@ export interface SimulatedRequest {
   readonly sequence?: { readonly id: bigint | string; readonly start: boolean; readonly end: boolean };
 }
 
+/** A number of clients. Each sends its next request as soon as its last one has ended. */
+export interface ClosedLoop {
+  /** Number of clients, which is the number of requests in flight. */
+  readonly concurrency: number;
+  /** Number of requests of all clients together. */
+  readonly count: number;
+  /** Rows of each request; 1 for a model without a batch axis. */
+  readonly rows: number;
+}
+
 /** Options of {@link simulate}. */
 export interface SimulationOptions {
   /** Configuration of the model; its tensors and its file do not matter. */
   readonly config: ModelConfig;
   /** Number of instances for a configuration without instance groups. @default 1 */
   readonly instances?: number;
-  /** Requests in the order in which they arrive. */
-  readonly requests: readonly SimulatedRequest[];
+  /** Requests in the order in which they arrive, or clients that each wait for their response. */
+  readonly requests: readonly SimulatedRequest[] | ClosedLoop;
   readonly times: BatchTimes;
   /** Ends the simulation early. */
   readonly signal?: AbortSignal;
@@ -38,6 +48,8 @@ export interface SimulationOptions {
 export interface SimulationResult {
   /** Milliseconds from the arrival of each request to its response; NaN for a request that failed. */
   readonly latenciesMs: Float64Array;
+  /** Time at which each request ended in milliseconds; also of a request that failed. */
+  readonly endsMs: Float64Array;
   /** Number of failed requests, by error text. */
   readonly failures: ReadonlyMap<string, number>;
   readonly batches: readonly SimulatedBatch[];
@@ -74,41 +86,90 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     await triton.ready();
     const model = triton.service.model(name, "");
     const inputsOf = inputsFor(model.config.maxBatchSize);
-    const latenciesMs = new Float64Array(requests.length).fill(Number.NaN);
+    const count = "concurrency" in requests ? requests.count : requests.length;
+    const latenciesMs = new Float64Array(count).fill(Number.NaN);
+    const endsMs = new Float64Array(count).fill(Number.NaN);
     const failures = new Map<string, number>();
-    let [lastMs, open] = [0, 0];
-    const fail = (error: TritonError) => failures.set(error.message, (failures.get(error.message) ?? 0) + 1);
-    for (const [index, request] of requests.entries()) {
-      await clock.advanceTo(request.atMs);
-      if (index % TURN === 0) {
-        await setImmediate();
-        signal?.throwIfAborted();
-      }
-      open++;
+    let [firstMs, lastMs] = [Number.NaN, 0];
+    const send: Send = (index, request, onEnd) => {
+      if (Number.isNaN(firstMs)) firstMs = request.atMs;
+      const end = (outcome: unknown) => {
+        lastMs = clock.now();
+        endsMs[index] = lastMs;
+        if (TritonError.is(outcome)) failures.set(outcome.message, (failures.get(outcome.message) ?? 0) + 1);
+        else latenciesMs[index] = lastMs - request.atMs;
+        onEnd();
+      };
       try {
-        model.infer(initOf(request, inputsOf(request.rows)), (outcome, final) => {
-          if (!final) return;
-          open--;
-          lastMs = clock.now();
-          if (TritonError.is(outcome)) fail(outcome);
-          else latenciesMs[index] = lastMs - request.atMs;
-        });
+        model.infer(initOf(request, inputsOf(request.rows)), (outcome, final) => final && end(outcome));
       } catch (error) {
-        open--;
-        fail(TritonError.from(error));
+        end(TritonError.from(error));
       }
-      clock.runDeferred();
-    }
-    await clock.runUntil(() => open === 0);
+    };
+    await ("concurrency" in requests
+      ? runClosedLoop(requests, clock, send, signal)
+      : runSchedule(requests, clock, send, signal));
     const queue = triton.service.queue(name, "");
-    const durationMs = lastMs - (requests[0]?.atMs ?? 0);
-    const { length: count } = queue.instances;
-    return { latenciesMs, failures, batches, cuts: queue.cuts, instances: count, durationMs };
+    const durationMs = Number.isNaN(firstMs) ? 0 : lastMs - firstMs;
+    const { length: instanceCount } = queue.instances;
+    return { latenciesMs, endsMs, failures, batches, cuts: queue.cuts, instances: instanceCount, durationMs };
   } finally {
     const closed = triton.close();
     await clock.drain();
     await closed;
     await rm(repository, { recursive: true, force: true });
+  }
+}
+
+/** Sends request number `index`. The listener is called once, when the request has ended. */
+type Send = (index: number, request: SimulatedRequest, onEnd: () => void) => void;
+
+async function runSchedule(
+  requests: readonly SimulatedRequest[],
+  clock: SimulationClock,
+  send: Send,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let open = 0;
+  for (const [index, request] of requests.entries()) {
+    await clock.advanceTo(request.atMs);
+    if (index % TURN === 0) {
+      await setImmediate();
+      signal?.throwIfAborted();
+    }
+    open++;
+    send(index, request, () => open--);
+    clock.runDeferred();
+  }
+  await clock.runUntil(() => open === 0);
+}
+
+/** Clients whose requests end in one batch send their next ones together, as in one turn of the event loop. */
+async function runClosedLoop(
+  { concurrency, count, rows }: ClosedLoop,
+  clock: SimulationClock,
+  send: Send,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let [sent, ended, idle] = [0, 0, Math.min(concurrency, count)];
+  const sendAll = () => {
+    const ready = idle;
+    idle = 0;
+    for (let i = 0; i < ready && sent < count; i++) send(sent++, { atMs: clock.now(), rows }, onEnd);
+  };
+  const onEnd = () => {
+    ended++;
+    if (++idle === 1) clock.setTimer(0, sendAll);
+  };
+  sendAll();
+  clock.runDeferred();
+  while (ended < count) {
+    await setImmediate();
+    signal?.throwIfAborted();
+    const before = ended;
+    await clock.runUntil(() => ended >= Math.min(count, before + TURN));
+    // Without a timer nothing more can happen.
+    if (ended === before) return;
   }
 }
 

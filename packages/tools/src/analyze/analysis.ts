@@ -1,0 +1,224 @@
+import { TritonError } from "@tritonjs/protocol";
+import { type AnalysisObserver, type AnalysisParts, SearchEnd } from "./analysis-parts.js";
+import type { CandidateResult, Prediction } from "./candidate-result.js";
+import { measurementCount } from "./candidate-result.js";
+import type { AnalyzeLevel, LevelRun } from "./figures.js";
+import { bestRun, compareRuns, failurePercent, type SearchGoal } from "./goal.js";
+import { type AnalyzeLoad, type Capacity, levelsOf } from "./load.js";
+import type { AnalyzeMachine } from "./machine.js";
+import { type Candidate, candidateKey, isDefault, variantConfig } from "./variant-parameters.js";
+
+/** Number of first candidates that may all fail before the search gives up. */
+const HOPELESS = 3;
+
+/** Measures candidates, each once, and remembers what came. Searches decide which. */
+export class Analysis {
+  readonly machine: AnalyzeMachine;
+  readonly goal: SearchGoal;
+  readonly load: AnalyzeLoad;
+  readonly signal: AbortSignal;
+  readonly observer: AnalysisObserver;
+  /** What the simulation foretold, by the key of the candidate. */
+  readonly predictions = new Map<string, Prediction>();
+  /** Number of further measurements that the search expects. */
+  expected = 0;
+  readonly #parts: AnalysisParts;
+  readonly #earlier: Map<string, CandidateResult>;
+  readonly #results = new Map<string, CandidateResult>();
+  /** Runs at other levels than those of the load. */
+  readonly #calibrations: Map<string, CandidateResult>;
+  #failedFirst = 0;
+
+  constructor(parts: AnalysisParts) {
+    this.#parts = parts;
+    this.machine = parts.machine;
+    this.goal = parts.goal;
+    this.load = parts.load;
+    this.signal = parts.signal;
+    this.observer = parts.observer ?? {};
+    const earlier = parts.earlier ?? [];
+    this.#earlier = new Map(
+      earlier.filter((one) => !one.isCalibration).map((one) => [keyOf(one.candidate), one]),
+    );
+    this.#calibrations = new Map(
+      earlier
+        .filter((one) => one.isCalibration && one.runs.length > 0)
+        .map((one) => [calibrationKey(one.candidate, one.runs[0]!.level), one]),
+    );
+  }
+
+  /** Results in the order of measurement. */
+  get results(): readonly CandidateResult[] {
+    return [...this.#results.values()];
+  }
+
+  /** Measured levels of all candidates, with those of the calibration. */
+  get measurements(): number {
+    return measurementCount(this.results) + measurementCount([...this.#calibrations.values()]);
+  }
+
+  /** The candidate that changes nothing. */
+  get defaultCandidate(): Candidate {
+    return Object.fromEntries(Object.keys(this.machine.configs).map((model) => [model, {}]));
+  }
+
+  resultOf(candidate: Candidate): CandidateResult | undefined {
+    return this.#results.get(keyOf(candidate));
+  }
+
+  /** The best result so far by the goal; undefined without a measurement. */
+  get best(): CandidateResult | undefined {
+    let best: CandidateResult | undefined;
+    for (const result of this.#results.values()) {
+      if (result.runs.length === 0) continue;
+      if (best === undefined || compareResults(result, best, this.goal) > 0) best = result;
+    }
+    return best;
+  }
+
+  /** The capacity of a candidate: that of its smallest model. */
+  capacityOf(candidate: Candidate): Capacity {
+    const all = Object.entries(this.machine.configs).map(([model, config]) => {
+      const { maxBatchSize, instanceGroup } = variantConfig(config, candidate[model] ?? {});
+      const instances = instanceGroup.reduce((sum, { count }) => sum + Math.max(1, count), 0);
+      return { maxBatchSize, instances: Math.max(1, instances) };
+    });
+    return all.reduce((least, one) =>
+      one.maxBatchSize * one.instances < least.maxBatchSize * least.instances ? one : least,
+    );
+  }
+
+  levelsOf(candidate: Candidate): readonly AnalyzeLevel[] {
+    return levelsOf(this.load, this.capacityOf(candidate), this.machine.batchSize);
+  }
+
+  /**
+   * Measures a candidate at all levels of the load, unless that is done. A candidate that cannot be loaded is reported
+   * and skipped.
+   *
+   * @throws SearchEnd after an interruption, and over the budget
+   * @throws TritonError if none of the first candidates works
+   */
+  async measure(candidate: Candidate): Promise<CandidateResult> {
+    const key = keyOf(candidate);
+    const known = this.#results.get(key);
+    if (known !== undefined) return known;
+    const earlier = this.#earlier.get(key);
+    if (earlier !== undefined) return this.#keep(key, earlier);
+    this.#checkEnd();
+    const levels = this.levelsOf(candidate);
+    this.observer.onBegin?.(candidate, levels);
+    const { runs, fault } = await this.#run(candidate, levels);
+    if (this.signal.aborted && runs.length < levels.length) throw new SearchEnd("interrupted");
+    const number = Object.values(candidate).every(isDefault) ? undefined : this.#nextNumber();
+    const result = this.#keep(key, {
+      ...(number !== undefined && { number }),
+      candidate,
+      runs,
+      ...(fault !== undefined && { fault }),
+    });
+    await this.#write();
+    this.#checkHope(result);
+    return result;
+  }
+
+  /**
+   * Measures a candidate at a level that the load of the search does not have. The result counts as a measurement, but
+   * not for the candidate.
+   *
+   * @throws SearchEnd after an interruption, and over the budget
+   */
+  async calibrate(candidate: Candidate, level: AnalyzeLevel): Promise<CandidateResult> {
+    const key = calibrationKey(candidate, level);
+    let result = this.#calibrations.get(key);
+    if (result !== undefined) return result;
+    this.#checkEnd();
+    this.observer.onBegin?.(candidate, [level]);
+    const { runs, fault } = await this.#run(candidate, [level]);
+    if (this.signal.aborted && runs.length === 0) throw new SearchEnd("interrupted");
+    result = { candidate, runs, isCalibration: true, ...(fault !== undefined && { fault }) };
+    this.#calibrations.set(key, result);
+    this.expected = Math.max(0, this.expected - 1);
+    this.observer.onResult?.(result);
+    await this.#write();
+    this.#checkHope(result);
+    return result;
+  }
+
+  async #write(): Promise<void> {
+    await this.#parts.checkpoint?.write([...this.results, ...this.#calibrations.values()]);
+  }
+
+  async #run(
+    candidate: Candidate,
+    levels: readonly AnalyzeLevel[],
+  ): Promise<{ runs: LevelRun[]; fault?: string }> {
+    const runs: LevelRun[] = [];
+    try {
+      const opened = await this.machine.open(candidate);
+      try {
+        for (const level of levels) {
+          const run = await opened.measure(level, this.signal);
+          if (this.signal.aborted) break;
+          runs.push(run);
+        }
+      } finally {
+        await opened.close();
+      }
+    } catch (error) {
+      if (!TritonError.is(error)) throw error;
+      return { runs, fault: error.message };
+    }
+    return { runs };
+  }
+
+  #keep(key: string, result: CandidateResult): CandidateResult {
+    this.#results.set(key, result);
+    this.expected = Math.max(0, this.expected - 1);
+    this.observer.onResult?.(result);
+    return result;
+  }
+
+  /** Numbers count from 0, and go on after those of an interrupted search. */
+  #nextNumber(): number {
+    const used = [...this.#results.values(), ...this.#earlier.values()].map(({ number }) => number ?? -1);
+    return Math.max(-1, ...used) + 1;
+  }
+
+  #checkEnd(): void {
+    if (this.signal.aborted) throw new SearchEnd("interrupted");
+    if (this.#parts.isOverBudget?.()) throw new SearchEnd("budget");
+  }
+
+  #checkHope({ fault, runs }: CandidateResult): void {
+    if (fault === undefined || runs.length > 0 || this.measurements > 0) return;
+    if (++this.#failedFirst < HOPELESS) return;
+    throw new TritonError(
+      "INTERNAL",
+      `analyze: expected one of the first ${HOPELESS} configurations to answer requests, got: ${fault}`,
+    );
+  }
+}
+
+/** Positive if `a` is better than `b`, each at its best level. */
+export function compareResults(
+  a: { readonly runs: readonly LevelRun[] },
+  b: { readonly runs: readonly LevelRun[] },
+  goal: SearchGoal,
+): number {
+  const [runA, runB] = [bestRun(a.runs, goal), bestRun(b.runs, goal)];
+  if (runA === undefined || runB === undefined)
+    return Number(runA !== undefined) - Number(runB !== undefined);
+  return compareRuns(runA, runB, goal);
+}
+
+/** Whether the best level of a result meets all constraints. */
+export function meetsGoal(result: { readonly runs: readonly LevelRun[] }, goal: SearchGoal): boolean {
+  const run = bestRun(result.runs, goal);
+  return run !== undefined && failurePercent(run, goal) === 0;
+}
+
+const keyOf = (candidate: Candidate) => candidateKey(candidate);
+
+const calibrationKey = (candidate: Candidate, { mode, value }: AnalyzeLevel) =>
+  `${candidateKey(candidate)} at ${mode} ${value}`;

@@ -1,0 +1,96 @@
+import { duration } from "../../report/number-texts.js";
+import type { Analysis } from "../analysis.js";
+import type { AnalysisObserver } from "../analysis-parts.js";
+import type { CandidateResult } from "../candidate-result.js";
+import type { AnalyzeLevel } from "../figures.js";
+import { totalsOf } from "../outcome.js";
+import { candidateText, shortNumber } from "../report/result-cells.js";
+import type { Candidate } from "../variant-parameters.js";
+
+/** Clears the line of a terminal and goes to its start. */
+const CLEAR = "\r\x1b[2K";
+
+/** Where progress is written. */
+export interface AnalyzeOutput {
+  writeError(text: string): void;
+  readonly isInteractive?: boolean;
+}
+
+/** Shows each measurement, and how long the rest of the search will take. */
+export class AnalyzeProgress implements AnalysisObserver {
+  readonly #output: AnalyzeOutput;
+  readonly #now: () => number;
+  readonly #budgetMs: number | undefined;
+  readonly #startMs: number;
+  #beganMs: number | undefined;
+  #spentMs = 0;
+  #count = 0;
+  #analysis: Analysis | undefined;
+
+  constructor(output: AnalyzeOutput, now: () => number, budgetMs: number | undefined) {
+    this.#output = output;
+    this.#now = now;
+    this.#budgetMs = budgetMs;
+    this.#startMs = now();
+  }
+
+  attach(analysis: Analysis): void {
+    this.#analysis = analysis;
+  }
+
+  get elapsedMs(): number {
+    return this.#now() - this.#startMs;
+  }
+
+  /** Mean time of a measured candidate; 0 before the first one. */
+  get meanMs(): number {
+    return this.#count === 0 ? 0 : this.#spentMs / this.#count;
+  }
+
+  /** Whether the next measurement would end after the budget. */
+  isOverBudget(): boolean {
+    return this.#budgetMs !== undefined && this.elapsedMs + this.meanMs > this.#budgetMs;
+  }
+
+  onPhase(text: string): void {
+    this.#line(text);
+  }
+
+  onBegin(candidate: Candidate, levels: readonly AnalyzeLevel[]): void {
+    this.#beganMs = this.#now();
+    if (!this.#output.isInteractive) return;
+    const load = levels.map(({ value }) => shortNumber(value)).join(", ");
+    this.#output.writeError(`${CLEAR}${candidateText({ candidate })} at load ${load}${this.#left()}`);
+  }
+
+  onResult(result: CandidateResult): void {
+    if (this.#beganMs !== undefined) {
+      this.#spentMs += this.#now() - this.#beganMs;
+      this.#count++;
+      this.#beganMs = undefined;
+    }
+    const text = candidateText(result);
+    if (result.runs.length === 0) {
+      this.#line(`${text}: skipped, ${result.fault ?? "no measurement"}`);
+      return;
+    }
+    const figures = result.runs.map((run) => {
+      const { throughput, p99Ms } = totalsOf(run);
+      return `${shortNumber(throughput)} infer/s, p99 ${duration(p99Ms)}`;
+    });
+    this.#line(`${text}: ${figures.join("; ")}${this.#left()}`);
+  }
+
+  /** Expected time left, from the mean of the measurements so far and the rest of the budget. */
+  #left(): string {
+    const expected = this.#analysis?.expected ?? 0;
+    if (expected === 0 || this.#count === 0) return "";
+    const byCount = expected * this.meanMs;
+    const byBudget = this.#budgetMs === undefined ? byCount : Math.max(0, this.#budgetMs - this.elapsedMs);
+    return ` (about ${duration(Math.min(byCount, byBudget))} left)`;
+  }
+
+  #line(text: string): void {
+    this.#output.writeError(`${this.#output.isInteractive ? CLEAR : ""}${text}\n`);
+  }
+}

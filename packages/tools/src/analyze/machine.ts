@@ -1,0 +1,30 @@
+import type { ModelConfig } from "@tritonjs/protocol";
+import type { CandidateResult } from "./candidate-result.js";
+import type { AnalyzeLevel, LevelRun } from "./figures.js";
+import type { Candidate } from "./variant-parameters.js";
+
+/** A candidate that is loaded. */
+export interface OpenedCandidate {
+  /** Measures one level of load on all loaded models at the same time. */
+  measure(level: AnalyzeLevel, signal: AbortSignal): Promise<LevelRun>;
+  close(): Promise<void>;
+}
+
+/** Where candidates run. */
+export interface AnalyzeMachine {
+  /** Completed default configurations of the models whose configuration is varied, by name. */
+  readonly configs: Readonly<Record<string, ModelConfig>>;
+  /** Names of the models that get load: the tuned models, or the ensemble of which they are steps. */
+  readonly loaded: readonly string[];
+  /** Rows of each request. */
+  readonly batchSize: number;
+  /**
+   * Loads a candidate.
+   *
+   * @throws TritonError for a configuration that cannot be loaded
+   */
+  open(candidate: Candidate): Promise<OpenedCandidate>;
+  close(): Promise<void>;
+  /** Writes the models of a result, ready to serve, into a repository. */
+  writeVariants?(result: CandidateResult, folder: string): Promise<void>;
+}

@@ -1,0 +1,68 @@
+import { copyFile, link, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { writePrototxt } from "@tritonjs/core/config";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+
+const CONFIG_FILE = "config.pbtxt";
+
+/**
+ * Makes a repository with the models of another one and other configurations. Files are hard links where the file
+ * system allows it, so that large models are not copied.
+ *
+ * @param configs configurations of the models that differ, by name
+ * @returns the folder; remove it after use
+ */
+export async function linkRepository(
+  repository: string,
+  configs: Readonly<Record<string, ModelConfig>>,
+): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "tritonjs-analyze-"));
+  try {
+    for (const entry of await readdir(repository)) {
+      const path = join(repository, entry);
+      if ((await stat(path)).isDirectory()) await linkModel(path, join(folder, entry), configs[entry]);
+    }
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return folder;
+}
+
+/** Makes a model folder with the files of another one, and a configuration of its own if there is one. */
+export async function linkModel(from: string, to: string, config: ModelConfig | undefined): Promise<void> {
+  await linkFolder(from, to, config === undefined ? undefined : CONFIG_FILE);
+  if (config !== undefined) await writeFile(join(to, CONFIG_FILE), writePrototxt(config));
+}
+
+/** @param without name of an entry that is left out */
+async function linkFolder(from: string, to: string, without?: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  for (const name of await readdir(from)) {
+    if (name === without) continue;
+    const [source, target] = [join(from, name), join(to, name)];
+    if ((await stat(source)).isDirectory()) await linkFolder(source, target);
+    else await link(source, target).catch(() => copyFile(source, target));
+  }
+}
+
+/**
+ * Checks that a repository is a folder with these models.
+ *
+ * @throws TritonError INVALID_ARG for another path, NOT_FOUND for a model that it does not have
+ */
+export async function checkRepository(path: string, models: readonly string[]): Promise<void> {
+  const names = await readdir(path).catch((error: Error) => {
+    throw new TritonError(
+      "INVALID_ARG",
+      `--model-repository: expected a folder of this machine, got '${path}': ${error.message}`,
+    );
+  });
+  const missing = models.find((model) => !names.includes(model));
+  if (missing === undefined) return;
+  throw new TritonError(
+    "NOT_FOUND",
+    `-m: expected a model of the repository '${path}' (${names.toSorted().join(", ") || "it is empty"}), got '${missing}'`,
+  );
+}

@@ -1,0 +1,103 @@
+import type { Triton } from "@tritonjs/core";
+import type { DataOptions } from "../../data/data-options.js";
+import { loadDataSet } from "../../data/load-data-set.js";
+import type { LoadGenerator } from "../../load/load-generator.js";
+import type { LoadLevel } from "../../load/load-level.js";
+import { startLoadGenerator } from "../../load/start-load-generator.js";
+import type { LevelResult } from "../../measure/level-result.js";
+import { processClock } from "../../measure/measure-clock.js";
+import { measureLevel } from "../../measure/measure-level.js";
+import type { MeasureOptions } from "../../measure/measure-options.js";
+import { ReportServerView } from "../../measure/server/report-server-view.js";
+import { ServerWatch } from "../../measure/server/server-watch.js";
+import { readModel } from "../../target/read-model.js";
+import type { AnalyzeLevel, LevelRun, ModelRun } from "../figures.js";
+import { residentMegabytes } from "./process-memory.js";
+
+/** How the real machine measures. */
+export interface RealMeasuring {
+  readonly options: MeasureOptions;
+  readonly data: DataOptions;
+  readonly seed: number;
+}
+
+/** Measures a level on all models at the same time. */
+export async function measureModels(
+  triton: Triton,
+  names: readonly string[],
+  level: AnalyzeLevel,
+  measuring: RealMeasuring,
+  signal: AbortSignal,
+): Promise<LevelRun> {
+  const generators: LoadGenerator[] = [];
+  let memory = residentMegabytes();
+  const onMoment = () => {
+    memory = Math.max(memory, residentMegabytes());
+  };
+  try {
+    const sessions = [];
+    for (const modelName of names) {
+      const target = { kind: "in-process", modelName, source: { triton } } as const;
+      const data = await loadDataSet(await readModel(target), measuring.data);
+      const generator = await startLoadGenerator(target, data, { seed: measuring.seed });
+      generators.push(generator);
+      const { service } = triton;
+      const view = new ReportServerView({
+        extensions: () => service.serverMetadata().extensions,
+        modelConfig: (name, version) => service.modelConfig(name, version),
+        statistics: (name, version) => service.statistics(name, version),
+      });
+      const server = await ServerWatch.open(view, { name: modelName, version: "" });
+      sessions.push({
+        generator,
+        clock: processClock,
+        options: measuring.options,
+        ...(server !== undefined && { server }),
+        observer: { onMoment },
+        signal,
+      });
+    }
+    const { warmupRequestCount } = measuring.options;
+    const loadLevel = toLoadLevel(level);
+    await Promise.all(
+      sessions.map(({ generator }) =>
+        warmupRequestCount > 0 ? generator.run(WARM_UP, warmupRequestCount) : undefined,
+      ),
+    );
+    const results = await Promise.all(sessions.map((session) => measureLevel(session, loadLevel)));
+    const models = Object.fromEntries(names.map((name, i) => [name, modelRunOf(results[i]!, memory)]));
+    return { level, models };
+  } finally {
+    await Promise.all(generators.map((generator) => generator.close()));
+  }
+}
+
+const WARM_UP: LoadLevel = { mode: "concurrency", value: 1 };
+
+function toLoadLevel({ mode, value, distribution = "constant" }: AnalyzeLevel): LoadLevel {
+  return mode === "concurrency" ? { mode, value } : { mode, value, distribution };
+}
+
+function modelRunOf({ figures, server, fault }: LevelResult, memory: number): ModelRun {
+  const [failureText] = figures.failures.keys();
+  const seconds = figures.durationMs / 1000;
+  const text = fault?.text ?? failureText;
+  return {
+    figures: {
+      perf_throughput: figures.throughput,
+      perf_latency_avg: figures.latency.mean,
+      perf_latency_p90: figures.latency.percentile(90),
+      perf_latency_p95: figures.latency.percentile(95),
+      perf_latency_p99: figures.latency.percentile(99),
+      cpu_used_ram: memory,
+    },
+    ...(server !== undefined &&
+      server.executionCount > 0 &&
+      seconds > 0 && {
+        meanRows: server.inferenceCount / server.executionCount,
+        batchesPerSecond: server.executionCount / seconds,
+      }),
+    failures: figures.failureCount,
+    ...(text !== undefined && { failureText: text }),
+  };
+}

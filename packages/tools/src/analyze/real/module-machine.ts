@@ -1,0 +1,121 @@
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ModelOptions, Triton } from "@tritonjs/core";
+import type { ModelConfig } from "@tritonjs/protocol";
+import { invalidOption } from "../../data/invalid-option.js";
+import { type CandidateResult, variantName } from "../candidate-result.js";
+import type { AnalyzeMachine, OpenedCandidate } from "../machine.js";
+import { type Candidate, isDefault, type VariantParameters } from "../variant-parameters.js";
+import { measureModels, type RealMeasuring } from "./measured-level.js";
+
+/** Options of `bind` that a variant changes. A program spreads them over its own. */
+export type BoundVariant = Pick<ModelOptions, "maxBatchSize" | "batcher" | "instanceGroup">;
+
+/** Makes the `Triton` of a program, with the changed options of each model by name. */
+export type CreateTriton = (configs: Readonly<Record<string, BoundVariant>>) => Triton | Promise<Triton>;
+
+/** Bound models of a module that makes its `Triton` in a function, so that it can be made for each variant. */
+export class ModuleMachine implements AnalyzeMachine {
+  readonly configs: Readonly<Record<string, ModelConfig>>;
+  readonly loaded: readonly string[];
+  readonly batchSize: number;
+  readonly #create: CreateTriton;
+  readonly #measuring: RealMeasuring;
+
+  private constructor(
+    create: CreateTriton,
+    configs: Readonly<Record<string, ModelConfig>>,
+    measuring: RealMeasuring,
+  ) {
+    this.#create = create;
+    this.configs = configs;
+    this.loaded = Object.keys(configs);
+    this.#measuring = measuring;
+    this.batchSize = measuring.options.batchSize;
+  }
+
+  /** @throws TritonError INVALID_ARG for a module without `createTriton`, NOT_FOUND for an unknown model */
+  static async open(
+    path: string,
+    models: readonly string[],
+    measuring: RealMeasuring,
+  ): Promise<ModuleMachine> {
+    const create = await importCreate(resolve(path));
+    const triton = await opened(create, {});
+    try {
+      const configs = models.map((name) => [name, triton.service.modelConfig(name, "")] as const);
+      return new ModuleMachine(create, Object.fromEntries(configs), measuring);
+    } finally {
+      await triton.close();
+    }
+  }
+
+  async open(candidate: Candidate): Promise<OpenedCandidate> {
+    const triton = await opened(this.#create, boundVariants(candidate));
+    return {
+      measure: (level, signal) => measureModels(triton, this.loaded, level, this.#measuring, signal),
+      close: () => triton.close(),
+    };
+  }
+
+  async close(): Promise<void> {}
+
+  /** Writes the options of `bind` as JSON. */
+  async writeVariants({ candidate, number }: CandidateResult, folder: string): Promise<void> {
+    await mkdir(folder, { recursive: true });
+    for (const [model, parameters] of Object.entries(candidate)) {
+      const file = join(folder, `${variantName(model, number)}.json`);
+      await writeFile(file, `${JSON.stringify(boundVariant(parameters), undefined, 2)}\n`);
+    }
+  }
+}
+
+async function opened(create: CreateTriton, variants: Record<string, BoundVariant>): Promise<Triton> {
+  const triton = await create(variants);
+  try {
+    await triton.ready();
+  } catch (error) {
+    await triton.close();
+    throw error;
+  }
+  return triton;
+}
+
+function boundVariants(candidate: Candidate): Record<string, BoundVariant> {
+  return Object.fromEntries(
+    Object.entries(candidate)
+      .filter(([, parameters]) => !isDefault(parameters))
+      .map(([model, parameters]) => [model, boundVariant(parameters)]),
+  );
+}
+
+function boundVariant(parameters: VariantParameters): BoundVariant {
+  const { instances, maxBatchSize, queueDelayMicroseconds, preferredBatchSizes, targetLatencyMs } =
+    parameters;
+  if (parameters.isolation !== undefined || parameters.threads !== undefined) {
+    throw invalidOption("--isolation and --threads: expected a model repository, got bound models");
+  }
+  const batcher = {
+    ...(queueDelayMicroseconds !== undefined && { maxQueueDelayMicroseconds: queueDelayMicroseconds }),
+    ...(preferredBatchSizes?.length && { preferredBatchSize: preferredBatchSizes }),
+    ...(targetLatencyMs !== undefined && targetLatencyMs > 0 && { targetLatencyMs }),
+  };
+  return {
+    ...(maxBatchSize !== undefined && { maxBatchSize }),
+    ...(Object.keys(batcher).length > 0 && { batcher }),
+    ...(instances !== undefined && { instanceGroup: { count: instances } }),
+  };
+}
+
+async function importCreate(path: string): Promise<CreateTriton> {
+  if (!existsSync(path)) throw invalidOption(`--module: expected a file, '${path}' does not exist`);
+  const exported = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
+  const create = [exported.createTriton, exported.default].find((one) => typeof one === "function");
+  if (create !== undefined) return create as CreateTriton;
+  const names = Object.keys(exported).join(", ") || "no exports";
+  throw invalidOption(
+    `--module: expected '${path}' to export a function createTriton(configs) that returns a Triton, got ${names}`,
+  );
+}

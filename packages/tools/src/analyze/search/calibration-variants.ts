@@ -1,0 +1,57 @@
+import type { AnalyzeLoad } from "../load.js";
+import type { ModelSpace } from "../search-space.js";
+import { canonical, type VariantParameters } from "../variant-parameters.js";
+
+/**
+ * Variants that show how long batches take: a few sizes for each setting that changes the duration. They have no delay,
+ * so that some of them are candidates too.
+ */
+export function calibrationVariants(
+  space: ModelSpace,
+  load: AnalyzeLoad,
+  batchSize: number,
+): VariantParameters[] {
+  const sizes = endsAndMiddle(usefulSizes(space, load, batchSize));
+  const variants: VariantParameters[] = [];
+  for (const isolation of orKept(space.isolation)) {
+    for (const threads of orKept(space.threads)) {
+      for (const instances of orKept(endsAndMiddle(space.instances ?? []))) {
+        // The first setting gives the shape of the curve.
+        const chosen = variants.length === 0 ? sizes : [...new Set([sizes[0], sizes.at(-1)])];
+        for (const maxBatchSize of orKept(chosen.filter((size) => size !== undefined))) {
+          variants.push(
+            canonical({
+              ...(instances !== undefined && { instances }),
+              ...(isolation !== undefined && { isolation }),
+              ...(maxBatchSize !== undefined && { maxBatchSize }),
+              ...(space.queueDelayMicroseconds !== undefined && { queueDelayMicroseconds: 0 }),
+              ...(space.preferredBatchSizes !== undefined && { preferredBatchSizes: [] }),
+              ...(space.targetLatencyMs !== undefined && { targetLatencyMs: 0 }),
+              ...(threads !== undefined && { threads }),
+            }),
+          );
+        }
+      }
+    }
+  }
+  return variants;
+}
+
+/** Sizes of the space, without those that are larger than the batches that the load can fill. */
+function usefulSizes({ maxBatchSize = [] }: ModelSpace, load: AnalyzeLoad, batchSize: number): number[] {
+  const sizes = maxBatchSize.toSorted((a, b) => a - b);
+  if (load.kind !== "levels" || load.levels.some(({ mode }) => mode !== "concurrency")) return sizes;
+  const limit = Math.max(...load.levels.map(({ value }) => value)) * batchSize;
+  return sizes.filter((size, i) => i === 0 || size <= limit || sizes[i - 1]! < limit);
+}
+
+/** The first, the middle and the last value. */
+function endsAndMiddle<Value>(values: readonly Value[]): Value[] {
+  if (values.length < 3) return [...values];
+  return [values[0]!, values[values.length >> 1]!, values.at(-1)!];
+}
+
+/** The configured value, which is undefined, where there are no values. */
+function orKept<Value>(values: readonly Value[] = []): readonly (Value | undefined)[] {
+  return values.length === 0 ? [undefined] : values;
+}

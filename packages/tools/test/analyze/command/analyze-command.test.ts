@@ -1,0 +1,139 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { runAnalyze, temporaryFolder } from "../../support/analyze-command.js";
+import { SimulatedMachine } from "../../support/simulated-machine.js";
+
+const space = ["--instances", "1,2", "--max-batch-sizes", "1,8", "--queue-delays", "0"];
+const brute = ["-m", "m", "--search", "brute", "--concurrency-range", "8", ...space];
+
+describe("tritonjs analyze", () => {
+  it("shows the best configurations against the default, in 80 columns, and writes the reports", async () => {
+    const folder = await temporaryFolder();
+    const machine = new SimulatedMachine();
+    const { code, output, errors } = await runAnalyze(["-m", "m", ...brute.slice(4), "-e", folder], machine);
+    expect([code, errors.includes("left")]).toEqual([0, true]);
+    expect(output).toMatch(/^variant +infer\/s +p99 ms +MB +gain +simulated$/m);
+    expect(output).toMatch(/^default +\d+ .* 0% /m);
+    expect(output).toMatch(/The best configuration is \d instances?, batch 8: \d+ infer\/s/);
+    expect(Math.max(...output.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+    const read = (name: string) => readFile(join(folder, name), "utf8");
+    const analysis = JSON.parse(await read("analysis.json"));
+    expect(analysis.results[0]).toMatchObject({
+      rank: 1,
+      parameters: { m: { maxBatchSize: 8 } },
+      satisfiesConstraints: true,
+      simulated: { rank: expect.any(Number) },
+    });
+    expect(analysis.predictions).toHaveLength(4);
+    const [header, ...rows] = (await read("metrics-model-inference.csv")).trim().split("\n");
+    expect(header).toBe(
+      "model_name,batch_size,concurrency,model_config_path,instance_group,max_batch_size," +
+        "satisfies_constraints,perf_throughput,perf_latency_p99,perf_latency_avg,cpu_used_ram",
+    );
+    expect(rows.some((row) => /^m,1,8,m_config_default,1:AUTO,4,Yes,/.test(row))).toBe(true);
+    expect(await read("summary.md")).toContain("| Model Config Name | Max Batch Size | Dynamic Batching |");
+    const html = await read("report.html");
+    expect(html).toContain("frontier");
+    expect(html).not.toMatch(/<script|src=|href=/);
+  });
+
+  it("skips a configuration that cannot be loaded, and says why", async () => {
+    const machine = new SimulatedMachine();
+    machine.faultOf = ({ m }) => (m?.instances === 2 ? "no memory for 2 instances" : undefined);
+    const { code, output } = await runAnalyze([...brute, "-e", await temporaryFolder()], machine);
+    expect(code).toBe(0);
+    expect(output).toMatch(/Skipped m_config_\d \(2 instances, batch 8\): no memory/);
+  });
+
+  it("gives up when none of the first configurations works", async () => {
+    const machine = new SimulatedMachine();
+    machine.faultOf = () => "the file is broken";
+    const { code, errors } = await runAnalyze([...brute, "-e", await temporaryFolder()], machine);
+    expect(code).toBe(99);
+    expect(errors).toContain(
+      "expected one of the first 3 configurations to answer requests, got: the file is broken",
+    );
+  });
+
+  it("says which configuration is nearest when no one meets the constraints", async () => {
+    const { code, output } = await runAnalyze(
+      [...brute, "--latency-budget", "1", "--target-latencies", "0", "-e", await temporaryFolder()],
+      new SimulatedMachine(),
+    );
+    expect(code).toBe(1);
+    const text = output.replaceAll(/\n */g, " ");
+    expect(text).toMatch(
+      /No measured configuration meets the constraints. The nearest is .*: perf_latency_p99 is [\d.]+ ms, over 1 ms/,
+    );
+  });
+
+  it("continues after an interruption with what was measured", async () => {
+    const folder = await temporaryFolder();
+    let interrupt = () => {};
+    const stop = new Promise<void>((resolve) => {
+      interrupt = resolve;
+    });
+    const first = new SimulatedMachine();
+    first.onMeasure = (count) => {
+      if (count === 3) interrupt();
+    };
+    const stopped = await runAnalyze([...brute, "-e", folder], first, { stop });
+    expect(stopped.code).toBe(130);
+    expect(stopped.errors).toContain("Continue with --resume");
+    expect(stopped.output.replaceAll(/\n */g, " ")).toContain("the search ended early: it was interrupted");
+    const { results: kept } = JSON.parse(await readFile(join(folder, "checkpoint.json"), "utf8"));
+    expect(kept.length).toBeGreaterThanOrEqual(2);
+
+    const second = new SimulatedMachine();
+    const { code, output } = await runAnalyze([...brute, "-e", folder, "--resume"], second);
+    expect(code).toBe(0);
+    expect(output).toContain("5 measurements in");
+    expect(second.measured).toBe(5 - kept.length);
+  });
+
+  it("does not continue another search", async () => {
+    const folder = await temporaryFolder();
+    await runAnalyze([...brute, "-e", folder], new SimulatedMachine());
+    const other = [...brute, "-b", "2", "-e", folder, "--resume"];
+    const { code, errors } = await runAnalyze(other, new SimulatedMachine());
+    expect([code, errors]).toEqual([
+      99,
+      expect.stringContaining("got those of another search; remove the file"),
+    ]);
+    await writeFile(join(folder, "checkpoint.json"), "{");
+    expect((await runAnalyze([...brute, "-e", folder, "--resume"], new SimulatedMachine())).errors).toContain(
+      "expected JSON",
+    );
+  });
+
+  it("ends before its budget is exceeded", async () => {
+    let time = 0;
+    const machine = new SimulatedMachine();
+    machine.onMeasure = () => {
+      time += 20_000;
+    };
+    const args = [...brute, "--budget", "1m", "-e", await temporaryFolder()];
+    const { code, output } = await runAnalyze(args, machine, { now: () => time });
+    expect([code, machine.measured]).toEqual([0, 3]);
+    expect(output.replaceAll(/\n */g, " ")).toContain("3 measurements in 60 s; the search ended early");
+  });
+
+  it("says what it cannot read", async () => {
+    const faults: readonly [readonly string[], string][] = [
+      [[], "-m: expected the names of one or more models"],
+      [["-m", "m,m"], "expected different models"],
+      [["-m", "m", "--objective", "speed"], "--objective: expected perf_throughput"],
+      [["-m", "m", "--constraint", "p99<5"], "--constraint: expected a limit such as perf_latency_p99<50"],
+      [["-m", "m", "--constraint", "n.perf_latency_p99<5"], "expected one of the models m, got 'n'"],
+      [["-m", "m", "--budget", "10"], "--budget: expected a time such as"],
+      [["-m", "m", "--instances", "0"], "--instances: expected a whole number of at least 1"],
+      [["-m", "m", "--concurrency-range", "1:0"], "--concurrency-range: expected at most 32 levels"],
+      [["-m", "m", "--module", "x.js"], "exclude each other"],
+    ];
+    for (const [args, text] of faults) {
+      const { code, errors } = await runAnalyze(args, new SimulatedMachine());
+      expect([code, errors]).toEqual([99, expect.stringContaining(text)]);
+    }
+  });
+});

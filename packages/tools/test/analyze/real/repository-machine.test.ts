@@ -1,0 +1,90 @@
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Triton } from "@tritonjs/core";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { analyze } from "../../../src/analyze/command/analyze-command.js";
+import { temporaryFolder } from "../../support/analyze-command.js";
+
+const TENSORS = `
+  input { name: "INPUT0" data_type: TYPE_FP32 dims: 1 }
+  output { name: "OUTPUT0" data_type: TYPE_FP32 dims: 1 }`;
+
+const CONFIGS = {
+  twin: `backend: "identity" max_batch_size: 2 instance_group { kind: KIND_CPU } ${TENSORS}`,
+  pair: `platform: "ensemble" max_batch_size: 2 ${TENSORS} ensemble_scheduling { step {
+    model_name: "twin" model_version: -1
+    input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } }`,
+};
+
+/** Runs the command on a repository on disk, with short measurements. */
+async function runAnalyze(args: readonly string[]) {
+  const folder = await temporaryFolder();
+  const repository = join(folder, "repository");
+  for (const [name, text] of Object.entries(CONFIGS)) {
+    await mkdir(join(repository, name, "1"), { recursive: true });
+    await writeFile(join(repository, name, "config.pbtxt"), text);
+  }
+  let [output, errors] = ["", ""];
+  const quick = [
+    "-p",
+    "40",
+    "-r",
+    "1",
+    "--warmup-request-count",
+    "1",
+    "--concurrency-range",
+    "4",
+    "-e",
+    folder,
+  ];
+  const space = ["--instances", "1", "--max-batch-sizes", "1,4", "--queue-delays", "0"];
+  const code = await analyze(["--model-repository", repository, ...quick, ...space, ...args], {
+    write: (text) => {
+      output += text;
+    },
+    writeError: (text) => {
+      errors += text;
+    },
+    stopRequested: () => new Promise(() => {}),
+  });
+  return { code, output, errors, folder, repository };
+}
+
+async function serve(modelRepository: string): Promise<Triton> {
+  const triton = new Triton({ modelRepository });
+  onTestFinished(() => triton.close());
+  await triton.ready();
+  return triton;
+}
+
+describe("the analysis of a repository", () => {
+  it("measures variants in this process, and writes them ready to serve", async () => {
+    const { code, folder, repository } = await runAnalyze(["-m", "twin", "--verify", "1"]);
+    expect(code).toBe(0);
+    const models = await readdir(join(folder, "models"));
+    expect(models).toContain("twin_config_default");
+    const triton = await serve(join(folder, "models"));
+    for (const name of models) expect(triton.service.modelConfig(name, "").name).toBe(name);
+    // The repository stays as it was.
+    expect(await readFile(join(repository, "twin", "config.pbtxt"), "utf8")).toBe(CONFIGS.twin);
+  });
+
+  it("tunes the steps of an ensemble under the load of the ensemble", async () => {
+    const { code, errors, folder } = await runAnalyze(["-m", "pair", "--num-configs-per-model", "1"]);
+    expect([code, errors]).toEqual([0, expect.stringContaining("does not simulate an ensemble")]);
+    const { results } = JSON.parse(await readFile(join(folder, "analysis.json"), "utf8"));
+    for (const { best, parameters } of results) {
+      expect([Object.keys(best.models), Object.keys(parameters)]).toEqual([["pair"], ["twin"]]);
+    }
+    const triton = await serve(join(folder, "models"));
+    const { ensembleScheduling } = triton.service.modelConfig("pair_config_default", "");
+    expect(ensembleScheduling!.step[0]!.modelName).toBe("twin_config_default");
+  });
+
+  it("names a model that the repository does not have", async () => {
+    const { code, errors } = await runAnalyze(["-m", "absent"]);
+    expect(code).toBe(99);
+    expect(errors).toContain("'absent'");
+    expect(errors).toContain("pair, twin");
+  });
+});

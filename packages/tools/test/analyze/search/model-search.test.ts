@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import type { SearchGoal } from "../../../src/analyze/goal.js";
+import { modelSearch } from "../../../src/analyze/search/model-search.js";
+import { analysisOf, SimulatedMachine } from "../../support/simulated-machine.js";
+
+describe("the search with a model of the machine", () => {
+  it("foretells every candidate, and the measured ones within 5%", async () => {
+    const analysis = analysisOf(new SimulatedMachine());
+    const small = { instances: [1, 3], maxBatchSize: [1, 4, 16] };
+    await modelSearch(analysis, "m", small, { verify: 1 });
+    expect(analysis.predictions.size).toBe(6);
+    const ratios = [...analysis.predictions.values()].flatMap(({ candidate, runs }) => {
+      const measured = analysis.resultOf(candidate)?.runs[0];
+      if (measured === undefined) return [];
+      return measured.models.m!.figures.perf_throughput / runs[0]!.models.m!.figures.perf_throughput;
+    });
+    expect(ratios.length).toBeGreaterThan(3);
+    for (const ratio of ratios) expect(ratio).toBeCloseTo(1, 1);
+  });
+
+  it("finds the lowest latency for a request rate", async () => {
+    const goal: SearchGoal = { objectives: { perf_latency_p99: 1 }, constraints: {} };
+    const load = {
+      kind: "levels",
+      levels: [{ mode: "request_rate", value: 180, distribution: "poisson" }],
+    } as const;
+    const analysis = analysisOf(new SimulatedMachine(), { goal, load });
+    await modelSearch(
+      analysis,
+      "m",
+      { maxBatchSize: [1, 8], queueDelayMicroseconds: [0, 5000] },
+      { verify: 1 },
+    );
+    // With batches of 1 the instance is busy for 90% of the time.
+    expect(analysis.best!.candidate.m).toEqual({ maxBatchSize: 8, queueDelayMicroseconds: 0 });
+  });
+});
