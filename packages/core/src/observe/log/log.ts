@@ -102,7 +102,3 @@ export class Log {
     this.#logger[level](message, about);
   }
 }
-
-function takesSubjects(logger: Logger | SubjectLogger): logger is SubjectLogger {
-  return "takesSubjects" in logger && logger.takesSubjects === true;
-}
