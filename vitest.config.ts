@@ -19,14 +19,18 @@ const LONG = [
   // A browser.
   "test/dashboard/browser.test.ts",
   // Servers of others.
+  "packages/core/test/repository/cloud/cloud-source.google-and-azure.test.ts",
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
   "test/docs/getting-started.test.ts",
   // Runs the compiler.
   "test/types/forgotten-wrapper.test.ts",
+  // Generates the codec again.
+  "packages/grpc-messages/test/generated-codec-is-current.test.ts",
   // Reads the declarations of all packages.
   "test/package/api-reports.test.ts",
-  // Installs the packages with other package managers, and bundles them.
+  // Installs the packages, with other package managers too, and bundles them.
+  "test/package/installed-packages.test.ts",
   "test/package/package-managers.test.ts",
   "test/package/typescript-versions.test.ts",
   "test/package/bundlers.test.ts",

@@ -125,7 +125,11 @@ describe("an unknown option", () => {
       () => http({ limits: optionsOf({ keepAliveTimeout: 1 }) }),
       "did you mean 'keepAliveTimeoutMs'?",
     ],
-    ["metrics()", () => metrics(optionsOf({ host: "" })), "expected one of port, address, tls, logger"],
+    [
+      "metrics()",
+      () => metrics(optionsOf({ host: "" })),
+      "expected one of port, address, tls, logger, pages",
+    ],
     [
       "grpc()",
       () => grpc(optionsOf({ max_receive_message_size: 1 })),

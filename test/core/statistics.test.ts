@@ -149,6 +149,9 @@ describe("metrics", () => {
         "nv_inference_compute_output_duration_us",
         "nv_inference_pending_request_count",
         "nv_model_load_duration_secs",
+        ...["request", "queue"].flatMap((what) =>
+          ["bucket", "sum", "count"].map((kind) => `tritonjs_${what}_duration_seconds_${kind}`),
+        ),
       ]),
     );
     await handle.unbind();

@@ -36,6 +36,8 @@ describe("server settings from the command line", () => {
       requestMemory: { maxDecompressions: 2, maxWaitingDecompressions: 1024, maxCompressionRatio: 100 },
       metricsConfig: {},
       allowCpuMetrics: true,
+      allowGpuMetrics: true,
+      metricsIntervalMs: 2000,
     });
   });
 

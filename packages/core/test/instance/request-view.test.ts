@@ -21,7 +21,7 @@ describe("a request as executors see it", () => {
     const request = requestWith({ x: ones(1, 2) });
     const names = namesOf(viewOf(request));
     const known = ["inputs", "rows", "signal", "runInContext", "constructor"];
-    expect(names).toEqual(new Set([...Object.keys(requestInfo(request)), ...known]));
+    expect(names).toEqual(new Set([...Object.keys(requestInfo(request)), ...known, "traceparent"]));
     for (const name of ["respond", "cancel", "finish", "release", "observe", "given", "holder", "pause"]) {
       expect(name in request).toBe(true);
       expect(names.has(name)).toBe(false);
