@@ -5,31 +5,40 @@ const LONG = [
   // Replays of recordings.
   "test/golden/**/*.test.ts",
   "test/conformance/onnx-operators.test.ts",
-  // Random and large loads.
+  // Random, hostile and large loads.
   "test/simulation/*-load.test.ts",
   "packages/tools/test/analyze/search/*.exhaustive.test.ts",
   "test/stress/**/*.test.ts",
+  "packages/core/test/scheduler/priority-queue.mass-cancellation.test.ts",
+  "packages/http/test/bad-inputs/{framing,encodings}.test.ts",
+  "packages/grpc/test/server.bad-input.test.ts",
+  "packages/client/test/http/inference-server-client.data-types.test.ts",
   "test/core/request-settlement.test.ts",
   "packages/grpc/test/handlers/stream-infer.back-pressure.test.ts",
-  // Processes and threads that crash, hang or are killed.
+  // Models in processes of their own; processes and threads that crash, hang or are killed.
   "test/core/instance-faults.test.ts",
   "test/core/worker-crashes.test.ts",
   "test/core/process-lifetime.test.ts",
-  "test/core/python-models/python-{faults,process-lifetime}.test.ts",
+  "test/core/python-models/python-{faults,process-lifetime,model-calls,readiness,interface}.test.ts",
+  "test/core/python-models/{bound-python-models,execution-environments}.test.ts",
+  "test/core/process-instances.test.ts",
+  "test/core/model-repository/javascript-{models,model-control}.test.ts",
   // A browser.
   "test/dashboard/browser.test.ts",
-  // Servers of others.
+  // Frameworks and servers of others.
+  "test/core/tensorflow.test.ts",
+  "test/core/cloud-repository/s3-*.test.ts",
   "packages/core/test/repository/cloud/cloud-source.google-and-azure.test.ts",
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
   "test/docs/getting-started.test.ts",
-  // Runs the compiler.
+  // Runs of the compiler.
   "test/types/forgotten-wrapper.test.ts",
-  // Generates the codec again.
+  // The codec, generated again.
   "packages/grpc-messages/test/generated-codec-is-current.test.ts",
-  // Reads the declarations of all packages.
+  // Declarations of all packages.
   "test/package/api-reports.test.ts",
-  // Installs the packages, with other package managers too, and bundles them.
+  // Projects that install the packages, by several package managers, and bundle them.
   "test/package/installed-packages.test.ts",
   "test/package/package-managers.test.ts",
   "test/package/typescript-versions.test.ts",
