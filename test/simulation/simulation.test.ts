@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Random } from "../../packages/tools/src/simulate/random.js";
+import { Random } from "../../packages/tools/src/data/random.js";
 import { SimulationClock } from "../../packages/tools/src/simulate/simulation-clock.js";
 import { at, busyShare } from "./compare.js";
 import { svg } from "./plot.js";

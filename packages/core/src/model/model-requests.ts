@@ -24,6 +24,7 @@ import type { RequestObserver } from "../request/request-observer.js";
 import type { RequestValidator } from "../request/validate-request.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Callee, CallGraph } from "./call-graph.js";
+import { drainTimeMs } from "./drain-time.js";
 import { InflightRequests } from "./inflight-requests.js";
 
 /** Callbacks from the requests of a model to the model. */
@@ -247,23 +248,4 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
 function reasonOf(error: TritonError): FailureReason {
   if (error.code === "CANCELLED") return "CANCELED";
   return error.code === "UNAVAILABLE" ? "REJECTED" : "OTHER";
-}
-
-/** Assumed milliseconds for a request of a model that has answered none yet. */
-const UNKNOWN_MS = 1000;
-
-/**
- * Estimates the milliseconds that the instances need for the waiting requests, from the executions so far. After that
- * time, retrying a refused request is worthwhile.
- */
-function drainTimeMs(
-  { computeInput, computeInfer, computeOutput, executionCount }: ModelStatistics,
-  waiting: number,
-  instances: number,
-): number {
-  const answered = computeInfer.count;
-  if (answered === 0) return UNKNOWN_MS;
-  const executionMs = (computeInput.ns + computeInfer.ns + computeOutput.ns) / 1e6 / answered;
-  const requestsPerExecution = answered / executionCount;
-  return Math.max(1, Math.ceil((waiting * executionMs) / requestsPerExecution / Math.max(1, instances)));
 }

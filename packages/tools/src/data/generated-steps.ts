@@ -2,8 +2,8 @@ import { elementByteSize, elementCount, encodeBytes, shapeToString } from "@trit
 import { DATA_DEFAULTS, type DataOptions } from "./data-options.js";
 import { type GivenShapes, knownShape } from "./input-shapes.js";
 import { invalidOption } from "./invalid-option.js";
+import { Random } from "./random.js";
 import { randomElements, unitByteSize } from "./random-elements.js";
-import { RandomNumbers } from "./random-numbers.js";
 import type { Step, Steps, StepTensor } from "./steps.js";
 import type { TestedInput, TestedModel } from "./tested-model.js";
 
@@ -26,7 +26,7 @@ export function generatedSteps(model: TestedModel, options: DataOptions, kind: "
   const inputs = model.inputs.filter((input) => !input.optional);
   const shapes = inputs.map((input) => generatedShape(model, input, options.shapes ?? {}));
   const { stringLength = DATA_DEFAULTS.stringLength, stringData, seed = DATA_DEFAULTS.seed } = options;
-  const random = new RandomNumbers(seed);
+  const random = new Random(seed);
   const elementBytes = ({ datatype }: TestedInput) =>
     datatype === "BYTES" ? stringLength + LENGTH_BYTES : elementByteSize(datatype);
   const rowBytes = inputs.reduce((sum, input, i) => sum + elementCount(shapes[i]!) * elementBytes(input), 1);

@@ -5,7 +5,7 @@ import {
   float32ToFloat16,
   typedArrayFor,
 } from "@tritonjs/protocol";
-import type { RandomNumbers } from "./random-numbers.js";
+import type { Random } from "./random.js";
 
 /** perf_analyzer's characters. */
 const CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 .?!";
@@ -17,10 +17,10 @@ const CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 const INTEGER_LIMIT = 128;
 
 /** The bytes of random elements: floats in [0, 1), whole numbers from 0 to 127 (UINT8 to 255), or characters. */
-export function randomElements(datatype: DataType, count: number, random: RandomNumbers): Uint8Array {
+export function randomElements(datatype: DataType, count: number, random: Random): Uint8Array {
   if (datatype === "BYTES") return randomCharacters(count, random);
   if (datatype === "FP16" || datatype === "BF16") {
-    const floats = Float32Array.from({ length: count }, () => random.next());
+    const floats = Float32Array.from({ length: count }, () => random.uniform());
     return bytesOf(datatype === "FP16" ? float32ToFloat16(floats) : float32ToBfloat16(floats));
   }
   const elements = new (typedArrayFor(datatype))(count);
@@ -34,11 +34,11 @@ export function randomElements(datatype: DataType, count: number, random: Random
 export const unitByteSize = (datatype: DataType): number =>
   datatype === "BYTES" ? 1 : elementByteSize(datatype);
 
-function nextElement(datatype: DataType, random: RandomNumbers): () => number | bigint {
+function nextElement(datatype: DataType, random: Random): () => number | bigint {
   switch (datatype) {
     case "FP32":
     case "FP64":
-      return () => random.next();
+      return () => random.uniform();
     case "BOOL":
       return () => random.below(2);
     case "UINT8":
@@ -51,7 +51,7 @@ function nextElement(datatype: DataType, random: RandomNumbers): () => number | 
   }
 }
 
-function randomCharacters(count: number, random: RandomNumbers): Uint8Array {
+function randomCharacters(count: number, random: Random): Uint8Array {
   const bytes = new Uint8Array(count);
   for (let i = 0; i < count; i++) bytes[i] = CHARACTERS.charCodeAt(random.below(CHARACTERS.length));
   return bytes;

@@ -1,5 +1,5 @@
 import type { PayloadStream } from "../data/data-set.js";
-import { RandomNumbers } from "../data/random-numbers.js";
+import { Random } from "../data/random.js";
 import type { EndListener, LoadCarrier } from "../target/carrier.js";
 import type { RemoteCarrierPlan } from "../target/carrier-plan.js";
 import type { ThreadShare } from "./concurrency-target.js";
@@ -41,7 +41,7 @@ export function openLoop(plan: LoopPlan, openCarrier: (onEnd: EndListener) => Lo
   const source: RequestSource =
     sequences === undefined
       ? new PlainSource(payloads)
-      : new SequenceSource(sequences.streams, sequences.rules, new RandomNumbers(seedOfThread(seed, share)));
+      : new SequenceSource(sequences.streams, sequences.rules, new Random(seedOfThread(seed, share)));
   return new LoadLoop({
     clock: realLoadClock,
     openCarrier,

@@ -1,4 +1,4 @@
-import { RandomNumbers } from "../data/random-numbers.js";
+import { Random } from "../data/random.js";
 import type {
   FixedScheduleLevel,
   RequestIntervalsLevel,
@@ -54,7 +54,7 @@ export function sendTimes(level: ScheduledLevel, seed: number): SendTimes {
 function arrivalsOf(distribution: "constant" | "poisson", seed: number): () => number {
   let at = 0;
   if (distribution === "constant") return () => at++;
-  const random = new RandomNumbers(seed);
+  const random = new Random(seed);
   return () => (at += random.exponential());
 }
 

@@ -1,5 +1,5 @@
 import type { PayloadStream } from "../data/data-set.js";
-import type { RandomNumbers } from "../data/random-numbers.js";
+import type { Random } from "../data/random.js";
 import type { LoadRequest } from "../target/load-request.js";
 import type { RequestSource } from "./request-source.js";
 import type { SequenceRules } from "./sequence-load.js";
@@ -19,7 +19,7 @@ interface Sequence {
 export class SequenceSource implements RequestSource {
   readonly #streams: readonly PayloadStream[];
   readonly #rules: SequenceRules;
-  readonly #random: RandomNumbers;
+  readonly #random: Random;
   /** Sequences whose next request may be sent, in turn. */
   #ready: Sequence[] = [];
   /** Sequences with a request to come. */
@@ -31,7 +31,7 @@ export class SequenceSource implements RequestSource {
   #isSerial = true;
   #nextId = 0;
 
-  constructor(streams: readonly PayloadStream[], rules: SequenceRules, random: RandomNumbers) {
+  constructor(streams: readonly PayloadStream[], rules: SequenceRules, random: Random) {
     this.#streams = streams;
     this.#rules = rules;
     this.#random = random;
@@ -110,7 +110,7 @@ export class SequenceSource implements RequestSource {
     const { hasGivenSteps, length, lengthVariationPercent } = this.#rules;
     if (hasGivenSteps && length === undefined) return stream.count;
     const base = length ?? this.#rules.defaultLength;
-    const variation = (2 * this.#random.next() - 1) * (lengthVariationPercent / 100) * base;
+    const variation = (2 * this.#random.uniform() - 1) * (lengthVariationPercent / 100) * base;
     return Math.max(1, base + Math.trunc(variation));
   }
 

@@ -1,7 +1,7 @@
 import { readPrototxt } from "@tritonjs/core/config";
 import { describe, expect, it } from "vitest";
+import { Random } from "../../src/data/random.js";
 import { BatchDurations } from "../../src/simulate/batch-durations.js";
-import { Random } from "../../src/simulate/random.js";
 import { type SimulatedRequest, simulate } from "../../src/simulate/simulate.js";
 
 const fixed = (ms: number) => ({ duration: () => ms, gapMs: 0, wakeMs: 0 });

@@ -1,5 +1,5 @@
 import type { ModelConfig } from "@tritonjs/protocol";
-import { Random } from "../../simulate/random.js";
+import { Random } from "../../data/random.js";
 import {
   type ClosedLoop,
   type SimulatedRequest,

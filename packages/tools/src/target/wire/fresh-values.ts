@@ -1,6 +1,6 @@
 import type { DataType } from "@tritonjs/protocol";
+import { Random } from "../../data/random.js";
 import { randomElements, unitByteSize } from "../../data/random-elements.js";
-import { RandomNumbers } from "../../data/random-numbers.js";
 
 const TABLE_BYTES = 64 * 1024;
 
@@ -11,11 +11,11 @@ const TABLE_BYTES = 64 * 1024;
  */
 export class FreshValues {
   readonly #tables = new Map<DataType, Buffer>();
-  readonly #random: RandomNumbers;
+  readonly #random: Random;
 
   constructor(seed: number) {
     // The rows of the data set come from the seed itself.
-    this.#random = new RandomNumbers(seed ^ 0x5bd1_e995);
+    this.#random = new Random(seed ^ 0x5bd1_e995);
   }
 
   /** @param number counts requests: equal numbers give equal values */

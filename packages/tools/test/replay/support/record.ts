@@ -5,7 +5,7 @@ import type { BatcherOptions } from "@tritonjs/core";
 import { Triton } from "@tritonjs/core";
 import type { Backend } from "@tritonjs/core/backend";
 import ndarray from "ndarray";
-import { Random } from "../../../src/simulate/random.js";
+import { Random } from "../../../src/data/random.js";
 import { SimulationClock } from "../../../src/simulate/simulation-clock.js";
 
 /** A model under load on a virtual clock. */

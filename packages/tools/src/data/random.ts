@@ -1,4 +1,4 @@
-/** Pseudo-random numbers, the same each time: mulberry32. */
+/** Pseudo-random numbers by a seed (mulberry32): the same seed gives the same numbers on every machine. */
 export class Random {
   #state: number;
 
@@ -13,6 +13,11 @@ export class Random {
     t = Math.imul(t ^ (t >>> 15), t | 1);
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return (((t ^ (t >>> 14)) >>> 0) + 0.5) / 4294967296;
+  }
+
+  /** A whole number from 0 to `limit` - 1. */
+  below(limit: number): number {
+    return Math.floor(this.uniform() * limit);
   }
 
   /** Gaps between independent events, 1 on average. */
